@@ -1,0 +1,265 @@
+/** Puts the hub together: the one file that knows every adapter. */
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { serveControl } from './control/serve-control.ts';
+import type { Caller } from './core/ports.ts';
+import { recover } from './core/recovery.ts';
+import { Runner } from './core/runner.ts';
+import { createEngines } from './engines/create-engines.ts';
+import { Lifetime } from './hub/lifetime.ts';
+import { Log } from './hub/log.ts';
+import { type Connection, HubServer } from './hub/server.ts';
+import { SettingsInForce } from './hub/settings.ts';
+import { ownToken } from './hub/token.ts';
+import { parseEnvironmentFile } from './link/environment-file.ts';
+import { ownFolder, socketPath } from './link/home.ts';
+import { mcpFace } from './mcp/face.ts';
+import type { HubStatus, Services } from './operations/operation.ts';
+import { childEnvironment } from './process/environment.ts';
+import { createRunFiles } from './process/run-files.ts';
+import { createSupervisor } from './process/supervisor.ts';
+import { SquadError } from './schema/error.ts';
+import type { EventBody } from './schema/event.ts';
+import { RunId } from './schema/ids.ts';
+import { openStore } from './store/open.ts';
+import { takeLock } from './store/sqlite/lock.ts';
+import { serveStream } from './wire/serve-stream.ts';
+import { createWorkspaces } from './workspace/open-workspace.ts';
+
+export interface HubOptions {
+  home: string;
+  env: Record<string, string | undefined>;
+  version: string;
+  /** The folder of the bundled programs. */
+  programs: string;
+}
+
+const LINGER_MS = 60_000;
+const DEFAULT_PORT = 3001;
+
+export interface RunningHub {
+  stop(reason: string): Promise<void>;
+}
+
+/** Null when another hub already has this home. */
+export async function startHub({ home, env, version, programs }: HubOptions): Promise<RunningHub | null> {
+  ownFolder(home);
+  const lock = takeLock(join(home, 'hub.lock'));
+  if (!lock) return null;
+  const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
+  const clock = { now: () => Date.now() };
+  const startedAt = clock.now();
+  const database = env.MCP_DATABASE_PATH || join(home, 'squad.db');
+  const runsDir = join(home, 'runs');
+  const warn = (message: string, cause: unknown) => log.write('warning', message, cause);
+
+  const store = await openStore({ file: database, version });
+  const settings = new SettingsInForce(store);
+  await settings.load();
+  const files = createRunFiles({ runsDir });
+  const executor = createSupervisor({ runsDir });
+  const engines = createEngines({ node: process.execPath, programs, home });
+  const runner = new Runner({ clock, store, files, executor, engines, settings: () => settings.all(), warn });
+  const workspaces = createWorkspaces({
+    home,
+    shippedRoles: join(programs, '..', 'roles'),
+    environment: async caller =>
+      childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir() }),
+  });
+
+  let calls = 0;
+  let successor: string | null = null;
+  let url: string | null = null;
+  let closeHttp = async () => {};
+  const tokenFile = join(home, 'token');
+  const socket = socketPath(home);
+
+  const services: Services = {
+    clock,
+    store,
+    files,
+    engines,
+    workspaces,
+    runner,
+    settings,
+    hub: {
+      status: (): HubStatus => ({
+        version,
+        pid: process.pid,
+        home,
+        socket,
+        database,
+        startedAt,
+        clients: server.clients,
+        callsInFlight: calls,
+        memoryBytes: process.memoryUsage.rss(),
+        url,
+        tokenFile,
+        successor,
+      }),
+      stop: reason => void setImmediate(() => stop(reason)),
+    },
+  };
+
+  const server = new HubServer({
+    socketPath: socket,
+    version,
+    views: { mcp: serveMcp, control: serveTerminal },
+    onClients: count => lifetime.onClients(count),
+    onNewer: hello => {
+      if (successor !== null) return;
+      successor = hello.version;
+      log.write('info', `Version ${hello.version} is here; making way when no call is in flight`);
+      onEnd.push(() =>
+        spawn(hello.hub.node, [hello.hub.script], { detached: true, stdio: 'ignore', cwd: '/' }).unref(),
+      );
+      lifetime.makeWay();
+    },
+    warn,
+  });
+  const lifetime = new Lifetime({
+    lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
+    isBusy: () => runner.busy,
+    callsInFlight: () => calls,
+    end: reason => void stop(reason),
+  });
+  const onEnd: (() => void)[] = [];
+  store.onEvents(events => {
+    if (events.some(({ body }) => body.type === 'run.ended')) lifetime.review();
+  });
+
+  const stop = once(async (reason: string) => {
+    log.write('info', `Hub ${process.pid} stops: ${reason}`);
+    await server.close();
+    await closeHttp();
+    runner.close();
+    await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
+    await store.close();
+    lock.release();
+    for (const act of onEnd) act();
+    process.exit(0);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  process.on('SIGHUP', () => {}); // the terminal that happened to start the hub may close
+  process.on('uncaughtException', error => log.write('error', 'A bug', error));
+  process.on('unhandledRejection', error => log.write('error', 'A bug', error));
+
+  // Clients may knock while old runs are being accounted for; what they ask waits until that is done.
+  const recovered = recover(runner, { store, files, executor, engines });
+  await server.listen();
+  log.write('info', `Hub ${version} started, pid ${process.pid}`);
+  const counts = await recovered;
+  await record({ type: 'hub.started', version, pid: process.pid });
+  if (Object.values(counts).some(count => count > 0)) {
+    await record({ type: 'hub.recovered', ...counts });
+    log.write('info', `Recovered: ${JSON.stringify(counts)}`);
+  }
+  runner.pump();
+  void openPort().catch(thrown => warn('HTTP is off', thrown));
+  return { stop };
+
+  function record(body: EventBody): Promise<void> {
+    return store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] });
+  }
+
+  function countCalls(change: number): void {
+    calls += change;
+    if (change < 0) lifetime.review();
+  }
+
+  async function callerOf({ hello }: Connection): Promise<Caller> {
+    const parentId = RunId.safeParse(hello.env.SQUAD_RUN_ID);
+    const parent = parentId.success
+      ? (runner.current(parentId.data) ?? (await store.run(parentId.data)))
+      : null;
+    return {
+      client: hello.view === 'control' ? 'terminal' : null,
+      cwd: hello.cwd,
+      workspace: hello.workspace ?? null,
+      env: hello.env,
+      parent: parent && { id: parent.id, depth: parent.depth },
+    };
+  }
+
+  async function serveMcp(connection: Connection): Promise<void> {
+    await recovered;
+    const caller = await callerOf(connection);
+    let mine = 0;
+    const stream = serveStream({
+      input: connection.socket,
+      output: connection.socket,
+      build: () => mcpFace({ services, version, transport: 'stream', caller }),
+      onInFlight: count => {
+        countCalls(count - mine);
+        mine = count;
+      },
+      onError: error => log.write('debug', 'MCP', error),
+    });
+    connection.socket.resume();
+    await stream.closed;
+    countCalls(-mine);
+  }
+
+  async function serveTerminal(connection: Connection): Promise<void> {
+    await recovered;
+    await serveControl(connection.socket, {
+      services,
+      caller: await callerOf(connection),
+      onInFlight: countCalls,
+    });
+  }
+
+  async function openPort(): Promise<void> {
+    const [{ createHttpHandler }, { serveHttp }] = await Promise.all([
+      import('./wire/serve-http.ts'),
+      import('./http/serve.ts'),
+    ]);
+    const stored = Number((await store.settings())['http.port']);
+    let mine = 0;
+    const mcp = createHttpHandler({
+      build: request =>
+        mcpFace({
+          services,
+          version,
+          transport: 'http',
+          caller: httpCaller(request.headers['squad-workspace']),
+        }),
+      onInFlight: count => {
+        countCalls(count - mine);
+        mine = count;
+      },
+      onError: error => log.write('debug', 'MCP over HTTP', error),
+    });
+    const http = await serveHttp({
+      port: Number(env.MCP_SERVER_PORT) || stored || DEFAULT_PORT,
+      token: ownToken(tokenFile),
+      mcp,
+    });
+    closeHttp = http.close;
+    url = `http://127.0.0.1:${http.port}/mcp`;
+    // The next hub takes the same port, so that clients' configurations stay true.
+    if (http.port !== stored) await store.setSetting('http.port', String(http.port));
+  }
+}
+
+/** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
+function httpCaller(workspace: string | string[] | undefined): Caller {
+  if (Array.isArray(workspace)) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
+  return { client: null, cwd: null, workspace: workspace ?? null, env: {}, parent: null };
+}
+
+/** What `squad install` kept for clients that hand down almost nothing. */
+async function savedEnvironment(home: string): Promise<Record<string, string>> {
+  const text = await readFile(join(home, 'env'), 'utf8').catch(() => '');
+  return parseEnvironmentFile(text);
+}
+
+function once<T>(act: (argument: T) => Promise<void>): (argument: T) => Promise<void> {
+  let done: Promise<void> | null = null;
+  return argument => {
+    done ??= act(argument);
+    return done;
+  };
+}

@@ -1,0 +1,5 @@
+import { main } from '../cli/main.ts';
+
+void main(process.argv).then(code => {
+  process.exitCode = code;
+});

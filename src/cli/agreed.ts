@@ -1,0 +1,14 @@
+import { createInterface } from 'node:readline/promises';
+import { SquadError } from '../schema/error.ts';
+import type { CliContext } from './context.ts';
+
+/** Asks a person; where there is none, says how to decide beforehand. */
+export async function agreed(question: string, withoutPerson: string, { out }: CliContext): Promise<boolean> {
+  if (!process.stdin.isTTY || !out.isTTY)
+    throw new SquadError('INVALID_INPUT', `This needs a yes, and nobody is at the terminal: ${question}`, {
+      suggestions: [withoutPerson],
+    });
+  const asking = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await asking.question(`${question} [y/N] `).finally(() => asking.close());
+  return /^y(es)?$/i.test(answer.trim());
+}

@@ -1,0 +1,43 @@
+import { SquadError } from '../../schema/error.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+
+interface Cancelled {
+  runs: { spawn_id: string; status: string; was_running: boolean }[];
+}
+
+/** `squad cancel ID… | --all`: ids of runs or squads. */
+export async function cancelCommand(
+  ids: string[],
+  { all }: { all?: boolean },
+  context: CliContext,
+): Promise<number> {
+  if (ids.length === 0 && !all)
+    throw new SquadError('INVALID_INPUT', 'Which run?', {
+      suggestions: [
+        'squad cancel RUN…',
+        'squad cancel --all   stops every run',
+        'squad ls --running   shows them',
+      ],
+    });
+  const client = await HubClient.start();
+  try {
+    const inputs = all
+      ? [{ all: true }]
+      : ids.map(id => (id.startsWith('squad_') ? { squad_id: id } : { spawn_id: id }));
+    const answers = await Promise.all(inputs.map(input => client.call<Cancelled>('cancel_run', input)));
+    const runs = answers.flatMap(answer => answer.runs);
+    if (context.json) printJson(context.out, { runs });
+    else if (runs.length === 0) print(context, ['Nothing is running.']);
+    else
+      print(
+        context,
+        runs.map(run => `${run.spawn_id}  ${run.was_running ? run.status : `was already ${run.status}`}`),
+      );
+    return EXIT.done;
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,153 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { homeFolder, ownFolder } from '../../link/home.ts';
+import type { HubStatus } from '../../operations/operation.ts';
+import { asSquadError } from '../../schema/error.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { inspect } from '../inspect.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+
+interface Check {
+  name: string;
+  state: 'ok' | 'warning' | 'failed';
+  detail: string;
+  next: string[];
+}
+
+const LITTLE_SPACE = 1024 ** 3;
+
+/** `squad doctor`: looks at everything a run depends on and says what to do about what is wrong. Exit code 1 if anything failed. */
+export async function doctorCommand(context: CliContext): Promise<number> {
+  const checks = [
+    ok('node', `${process.version} at ${process.execPath}`),
+    await check('home', home),
+    await check('hub', hub),
+    ...(await workspace(context)),
+    await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
+    await program(
+      'tmux',
+      ['-V'],
+      'warning',
+      'Only for watching a run in a tmux window: install tmux if you want that.',
+    ),
+    await check('processes', processes),
+  ];
+  const failed = checks.some(({ state }) => state === 'failed');
+  if (context.json) printJson(context.out, { ok: !failed, checks });
+  else
+    print(
+      context,
+      checks.flatMap(result => lines(result, context)),
+    );
+  return failed ? EXIT.failed : EXIT.done;
+}
+
+function home(): Check {
+  const folder = homeFolder(process.env);
+  ownFolder(folder);
+  accessSync(folder, constants.W_OK);
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  const detail = `${folder}, ${(free / 1e9).toFixed(1)} GB free`;
+  if (free < LITTLE_SPACE)
+    return {
+      name: 'home',
+      state: 'warning',
+      detail,
+      next: ['Free some space; `squad prune` removes old runs.'],
+    };
+  return ok('home', detail);
+}
+
+async function hub(): Promise<Check> {
+  const client = await HubClient.start();
+  const status = await client.call<HubStatus>('hub_status').finally(() => client.close());
+  return ok(
+    'hub',
+    `version ${status.version}, pid ${status.pid}, database ${status.database}, ${status.url ?? 'HTTP not open yet'}`,
+  );
+}
+
+async function workspace(context: CliContext): Promise<Check[]> {
+  try {
+    const { root, roles, rolesFolder, engine, ignored } = await inspect(context);
+    const faulty = roles.filter(role => role.fault);
+    const odd = roles.flatMap(role => role.warnings.map(warning => `${role.id}: ${warning}`));
+    return [
+      ok('workspace', root),
+      {
+        name: 'roles',
+        state: faulty.length > 0 || roles.length === 0 ? 'failed' : odd.length > 0 ? 'warning' : 'ok',
+        detail: `${roles.length} in ${rolesFolder.folder} (${rolesFolder.reason})`,
+        next: [...faulty.map(role => `${role.file}: ${role.fault}`), ...odd],
+      },
+      engine.problem === null
+        ? ok('engine', `${engine.id}`)
+        : { name: 'engine', state: 'failed', detail: engine.problem, next: engine.suggestions },
+      ...ignored.map(
+        ({ file, key, reason }): Check => ({
+          name: 'trust',
+          state: 'warning',
+          detail: `${key} in ${file} is ignored: ${reason}`,
+          next: ['Read the file, then run `squad trust`.'],
+        }),
+      ),
+    ];
+  } catch (thrown) {
+    return [bad('workspace', thrown)];
+  }
+}
+
+async function program(
+  name: string,
+  args: string[],
+  ifMissing: 'failed' | 'warning',
+  next: string,
+): Promise<Check> {
+  try {
+    const { stdout } = await promisify(execFile)(name, args);
+    return ok(name, stdout.trim());
+  } catch {
+    return { name, state: ifMissing, detail: 'not found', next: [next] };
+  }
+}
+
+function processes(): Check {
+  if (existsSync('/proc/self/environ'))
+    return ok('processes', 'everything an agent starts can be found by its tag in /proc');
+  return {
+    name: 'processes',
+    state: 'warning',
+    detail: 'no /proc: what an agent starts is found by parentage and process group',
+    next: ['A program that leaves both behind can outlive its run.'],
+  };
+}
+
+async function check(name: string, look: () => Check | Promise<Check>): Promise<Check> {
+  try {
+    return await look();
+  } catch (thrown) {
+    return bad(name, thrown);
+  }
+}
+
+const ok = (name: string, detail: string): Check => ({ name, state: 'ok', detail, next: [] });
+
+function bad(name: string, thrown: unknown): Check {
+  const { code, message, suggestions } = asSquadError(thrown);
+  return { name, state: 'failed', detail: `${code}: ${message}`, next: suggestions };
+}
+
+function lines({ name, state, detail, next }: Check, { style }: CliContext): string[] {
+  const mark = { ok: style.green('ok     '), warning: style.yellow('warning'), failed: style.red('failed ') }[
+    state
+  ];
+  return [
+    `${mark}  ${name.padEnd(9)}  ${oneLine(detail)}`,
+    ...next.map(line => `${' '.repeat(20)}${style.dim(oneLine(line))}`),
+  ];
+}

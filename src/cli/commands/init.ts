@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { homeFolder } from '../../link/home.ts';
+import { trust } from '../../workspace/trust.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson } from '../output/json.ts';
+import { shippedRoles } from '../package-files.ts';
+
+const CONFIG = `${JSON.stringify({ stateMode: 'stateless' }, null, 2)}\n`;
+/** Written by Squad while it works; not for the repository. */
+const IGNORED = 'IAC.md\nCONTEXT.md\n';
+
+/** `squad init`: lays down the shipped roles and a config to edit. Never overwrites. */
+export async function initCommand(context: CliContext): Promise<number> {
+  const root = resolve(context.workspace ?? process.cwd());
+  // agents/ comes first when roles are looked for: beside an existing one, ours would not be seen.
+  const roles = existsSync(join(root, 'agents')) ? 'agents' : join('.squad', 'agents');
+  const files: [string, string][] = [
+    [join('.squad', 'squad.json'), CONFIG],
+    [join('.squad', '.gitignore'), IGNORED],
+  ];
+  for (const name of (await readdir(shippedRoles)).sort())
+    if (name.endsWith('.md'))
+      files.push([join(roles, name), await readFile(join(shippedRoles, name), 'utf8')]);
+
+  const written: string[] = [];
+  const kept: string[] = [];
+  for (const [name, content] of files) ((await lay(join(root, name), content)) ? written : kept).push(name);
+  if (written.includes(join('.squad', 'squad.json')))
+    await trust(homeFolder(process.env), join(root, '.squad', 'squad.json'), CONFIG);
+
+  if (context.json) printJson(context.out, { root, written, kept });
+  else
+    print(context, [
+      ...written.map(name => `wrote ${name}`),
+      ...kept.map(name => `kept  ${name}`),
+      '',
+      `The roles are yours to edit: ${relative(process.cwd(), join(root, roles)) || '.'}`,
+      'Next: set RUN_TEMPLATE to the command of your agent CLI (squad config show says what is set), then: squad run coder "…"',
+    ]);
+  return EXIT.done;
+}
+
+/** False when something is there already. */
+async function lay(path: string, content: string): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true });
+  try {
+    await writeFile(path, content, { flag: 'wx' });
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw thrown;
+  }
+}

@@ -1,0 +1,84 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { writeEnvironmentFile } from '../../link/environment-file.ts';
+import { homeFolder } from '../../link/home.ts';
+import { SquadError } from '../../schema/error.ts';
+import { agreed } from '../agreed.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { apply } from '../install/apply.ts';
+import { CLIENT_NAMES, type ClientName } from '../install/clients.ts';
+import { nodeOnPath } from '../install/node-on-path.ts';
+import { plan } from '../install/plan.ts';
+import { undo } from '../install/undo.ts';
+import { printJson } from '../output/json.ts';
+import type { Style } from '../output/style.ts';
+import { squadScript } from '../package-files.ts';
+
+export interface InstallOptions {
+  project?: boolean;
+  undo?: boolean;
+  yes?: boolean;
+  dryRun?: boolean;
+}
+
+/** `squad install CLIENT`: shows the change to that client's configuration, makes it once agreed, and can take it back. */
+export async function installCommand(
+  name: string,
+  options: InstallOptions,
+  context: CliContext,
+): Promise<number> {
+  const client = knownClient(name);
+  const home = homeFolder(process.env);
+  const backups = join(home, 'install');
+  if (options.undo) {
+    const result = undo(client, backups);
+    if (context.json) printJson(context.out, result);
+    else print(context, [result.message]);
+    return EXIT.done;
+  }
+  const planned = plan(client, {
+    home: homedir(),
+    env: process.env,
+    platform: process.platform,
+    ...(options.project && { project: context.workspace ?? process.cwd() }),
+    program: { node: nodeOnPath(process.execPath, process.env.PATH), script: squadScript },
+  });
+  const { file, diff, changed } = planned;
+  if (!context.json) print(context, changed ? coloured(diff, context.style) : [`${file} already has Squad.`]);
+  const go =
+    changed &&
+    !options.dryRun &&
+    (options.yes ||
+      context.json ||
+      (await agreed('Write this?', '--yes writes it, --dry-run only shows it.', context)));
+  if (changed && !go) {
+    if (context.json) printJson(context.out, { client, file, diff, changed, applied: false });
+    else print(context, ['Nothing was written.']);
+    return EXIT.done;
+  }
+  apply(planned, backups);
+  const saved = options.dryRun ? [] : writeEnvironmentFile(home, process.env);
+  if (context.json)
+    printJson(context.out, { client, file, diff, changed, applied: changed, environment: saved });
+  else
+    print(context, [
+      ...(changed ? [`Written to ${file}. Undo: squad install ${client} --undo`] : []),
+      `Kept for agents of clients that hand down no environment, in ${join(home, 'env')}: ${saved.join(', ') || 'nothing'}`,
+      planned.next,
+    ]);
+  return EXIT.done;
+}
+
+function knownClient(name: string): ClientName {
+  if ((CLIENT_NAMES as string[]).includes(name)) return name as ClientName;
+  throw new SquadError('INVALID_INPUT', `There is no client ${name}`, {
+    suggestions: [`Known: ${CLIENT_NAMES.join(', ')}`],
+  });
+}
+
+const coloured = (diff: string, style: Style) =>
+  diff
+    .trimEnd()
+    .split('\n')
+    .map(line => (line.startsWith('+') ? style.green(line) : line.startsWith('-') ? style.red(line) : line));

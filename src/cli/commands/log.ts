@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunStatus } from '../../schema/run.ts';
+import type { CliContext } from '../context.ts';
+import { EXIT, exitFor } from '../exit-codes.ts';
+import { HubClient, HubGone } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { sanitize } from '../output/sanitize.ts';
+import type { Terminal } from '../output/terminal.ts';
+
+export interface LogOptions {
+  follow?: boolean;
+  /** The bytes as the agent wrote them. */
+  raw?: boolean;
+}
+
+interface Page {
+  status: RunStatus;
+  isOver: boolean;
+  text: string;
+  nextOffset: number;
+  size: number;
+}
+
+const LOOK_EVERY_MS = 150;
+
+/** `squad log RUN`: what the agent wrote, to the matching streams; with -f until it ends. */
+export async function logCommand(
+  id: string,
+  { follow, raw }: LogOptions,
+  context: CliContext,
+): Promise<number> {
+  let client = await HubClient.start();
+  const at = { stdout: 0, stderr: 0 };
+  try {
+    if (context.json) return await logJson(client, id, context);
+    for (;;) {
+      try {
+        const over = await copyNew(client, id, at, raw === true, context);
+        if (!follow) return EXIT.done;
+        if (over) return exitFor([over]);
+      } catch (thrown) {
+        if (!(thrown instanceof HubGone) || !follow) throw thrown;
+        client = await HubClient.start();
+      }
+      await sleep(LOOK_EVERY_MS);
+    }
+  } finally {
+    client.close();
+  }
+}
+
+/** Copies what both streams have beyond `at`; gives the status once the run is over and all of it is out. */
+async function copyNew(
+  client: HubClient,
+  id: string,
+  at: Record<'stdout' | 'stderr', number>,
+  raw: boolean,
+  context: CliContext,
+) {
+  let over: RunStatus | null = null;
+  for (const stream of ['stdout', 'stderr'] as const) {
+    for (;;) {
+      const page = await client.call<Page>('read_output', {
+        run: id,
+        stream,
+        offset: at[stream],
+        readable: !raw,
+      });
+      show(stream === 'stdout' ? context.out : context.err, page.text, raw);
+      const moved = page.nextOffset > at[stream];
+      at[stream] = page.nextOffset;
+      over = page.isOver ? page.status : null;
+      if (!moved || page.nextOffset >= page.size) break;
+    }
+  }
+  return over;
+}
+
+/** A pipe gets the bytes; a screen gets nothing that could move its cursor or change its title. */
+function show(terminal: Terminal, text: string, raw: boolean): void {
+  if (text !== '') terminal.write(terminal.isTTY && !raw ? sanitize(text) : text);
+}
+
+async function logJson(client: HubClient, id: string, { out }: CliContext): Promise<number> {
+  const [stdout, stderr] = await Promise.all(
+    (['stdout', 'stderr'] as const).map(stream =>
+      client.call<Page & { runId: string }>('read_output', { run: id, stream, offset: -256 * 1024 }),
+    ),
+  );
+  printJson(out, {
+    runId: stdout!.runId,
+    status: stdout!.status,
+    stdout: { text: stdout!.text, bytes: stdout!.size },
+    stderr: { text: stderr!.text, bytes: stderr!.size },
+  });
+  return EXIT.done;
+}

@@ -1,0 +1,67 @@
+import { summary } from '../../operations/list-running.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDuration } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { paintStatus, statusWord } from '../output/status-word.ts';
+import { formatTable } from '../output/table.ts';
+
+export interface LsOptions {
+  all?: boolean;
+  running?: boolean;
+  limit?: string;
+}
+
+/** `squad ls`: runs of this workspace, newest first. */
+export async function lsCommand({ all, running, limit }: LsOptions, context: CliContext): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const { runs } = await client
+    .call<{ runs: Run[] }>('list_runs', {
+      ...(!all && { workspace: context.workspace ?? process.cwd() }),
+      ...(running && { status: ['queued', 'running', 'waiting_review'] }),
+      limit: Number(limit ?? 20),
+    })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, { runs });
+  else if (runs.length === 0)
+    print(context, [
+      all ? 'No runs yet.' : 'No runs in this workspace yet.',
+      'Start one: squad run ROLE "task"   (squad roles shows the roles; squad ls --all every workspace)',
+    ]);
+  else print(context, table(runs, context));
+  return EXIT.done;
+}
+
+function table(runs: Run[], { out, style }: CliContext): string[] {
+  const now = Date.now();
+  const rows = runs.map(run => [
+    run.id,
+    paintStatus(run.status, statusWord(run.status), style),
+    style.role(run.roleId, oneLine(run.roleId)),
+    run.engine,
+    ago(now - run.createdAt),
+    run.startedAt === null
+      ? '–'
+      : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
+    oneLine(summary(run.task)),
+  ]);
+  return formatTable(
+    [
+      { title: 'run' },
+      { title: 'state' },
+      { title: 'role', shrinkTo: 8 },
+      { title: 'engine' },
+      { title: 'asked', align: 'right' },
+      { title: 'took', align: 'right' },
+      { title: 'task', shrinkTo: 0 },
+    ],
+    rows,
+    out.columns,
+    style,
+  );
+}
+
+const ago = (ms: number) => `${formatDuration(ms)} ago`;

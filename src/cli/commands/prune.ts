@@ -1,0 +1,36 @@
+import { SquadError } from '../../schema/error.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+
+export interface PruneOptions {
+  days?: string;
+  dryRun?: boolean;
+}
+
+/** `squad prune`: removes runs that ended long ago, with their output. */
+export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliContext): Promise<number> {
+  if (days !== undefined && !(Number(days) >= 0))
+    throw new SquadError('INVALID_INPUT', `--days cannot be ${JSON.stringify(days)}`, {
+      suggestions: ['Give a number: squad prune --days 7'],
+    });
+  const client = await HubClient.start();
+  const pruned = await client
+    .call<{ runs: number; bytes: number | null; days: number }>('prune', {
+      ...(days !== undefined && { days: Number(days) }),
+      dryRun: dryRun === true,
+    })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, pruned);
+  else if (dryRun)
+    print(context, [`${pruned.runs} runs ended more than ${pruned.days} days ago and would be removed.`]);
+  else
+    print(context, [
+      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${size(pruned.bytes ?? 0)}.`,
+    ]);
+  return EXIT.done;
+}
+
+const size = (bytes: number) =>
+  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,0 +1,37 @@
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { inspect } from '../inspect.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { formatTable } from '../output/table.ts';
+
+/** `squad roles`: the roles here, where they come from, and what is wrong with any of them. */
+export async function rolesCommand(context: CliContext): Promise<number> {
+  const { roles, rolesFolder } = await inspect(context);
+  const { out, style } = context;
+  if (context.json) {
+    printJson(out, { folder: rolesFolder.folder, reason: rolesFolder.reason, roles });
+    return EXIT.done;
+  }
+  const rows = roles.map(role => [
+    style.role(role.id, oneLine(role.id)),
+    oneLine(role.name),
+    role.fault ? style.red(oneLine(role.fault)) : oneLine(role.description),
+  ]);
+  print(context, [
+    ...(rows.length > 0
+      ? formatTable(
+          [{ title: 'role' }, { title: 'name', shrinkTo: 8 }, { title: 'description', shrinkTo: 0 }],
+          rows,
+          out.columns,
+          style,
+        )
+      : ['No roles there.']),
+    ...roles.flatMap(role =>
+      role.warnings.map(warning => style.yellow(`${oneLine(role.id)}: ${oneLine(warning)}`)),
+    ),
+    '',
+    style.dim(`${rolesFolder.folder} (${rolesFolder.reason})`),
+  ]);
+  return roles.some(role => role.fault) ? EXIT.failed : EXIT.done;
+}

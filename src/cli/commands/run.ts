@@ -1,0 +1,167 @@
+import type { SquadResult } from '../../operations/member-result.ts';
+import { SquadError } from '../../schema/error.ts';
+import { isEnd } from '../../schema/run.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT, exitFor } from '../exit-codes.ts';
+import { follow } from '../follow.ts';
+import { HubClient } from '../hub-client.ts';
+import { eventLine, printJson } from '../output/json.ts';
+import { eventToLine, labelWidth } from '../output/run-lines.ts';
+import { statusLines } from '../output/run-status.ts';
+import { summaryLines } from '../output/run-summary.ts';
+import { RunViews } from '../output/run-view.ts';
+import { openStatusBlock } from '../output/status-block.ts';
+
+export interface RunOptions {
+  cwd?: string;
+  engine?: string;
+  timeout?: string;
+  chat?: string;
+  detach?: boolean;
+}
+
+export interface MemberInput {
+  roleId: string;
+  task: string;
+  cwd?: string;
+  chatId?: string;
+}
+
+/** `squad run ROLE "task" [ROLE "task" …]` */
+export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
+  const members = await membersFrom(words, options);
+  return startAndWatch(members, environmentFor(options), options.detach === true, context);
+}
+
+/** Starts a squad and shows it until it is over. */
+export async function startAndWatch(
+  members: MemberInput[],
+  env: Record<string, string>,
+  detach: boolean,
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start({ env: { ...stringEnv(), ...env }, workspace: context.workspace });
+  try {
+    const started = await client.call<SquadResult>('start_squad_members', { members }, { waitMs: 0 });
+    if (detach) {
+      const ids = started.members.map(member => member.memberId);
+      if (context.json) printJson(context.out, { squadId: started.squadId, runIds: ids });
+      else print(context, ids);
+      return EXIT.done;
+    }
+    return await watch(client, started.squadId, members.length, context);
+  } finally {
+    client.close();
+  }
+}
+
+async function watch(
+  client: HubClient,
+  squadId: string,
+  members: number,
+  context: CliContext,
+): Promise<number> {
+  const { out, json, style } = context;
+  const views = new RunViews();
+  const block = json ? null : openStatusBlock(out, () => statusLines(views.list(), Date.now(), out, style));
+  block?.append(`${style.bold(squadId)} · ${members} ${members === 1 ? 'agent' : 'agents'}`);
+  const interrupts = onInterrupt(squadId, text =>
+    json ? context.err.write(`${text}\n`) : block?.append(text),
+  );
+  try {
+    await follow(client, {
+      squadId,
+      onEvent(event) {
+        const view = views.apply(event);
+        if (json) out.write(eventLine(event));
+        const line = eventToLine(event, view, labelWidth(views.list()), style, out.columns);
+        // Everyone is queued first; the line is worth reading only for those who stay there, and the block shows them.
+        if (line && event.body.type !== 'run.queued') block?.append(line);
+        block?.changed();
+        const runs = views.list();
+        return runs.length >= members && runs.every(run => isEnd(run.status));
+      },
+    });
+  } finally {
+    block?.close();
+    interrupts.release();
+  }
+  const runs = views.list();
+  if (!json) print(context, summaryLines(runs, out.columns, style));
+  return interrupts.count > 0 ? EXIT.interrupted : exitFor(runs.map(run => run.status));
+}
+
+/** The first Ctrl-C asks the agents to stop; the second leaves, and the hub ends them after their grace. */
+function onInterrupt(squadId: string, say: (text: string) => void) {
+  const state = {
+    count: 0,
+    release: () => {
+      process.off('SIGINT', act);
+      process.off('SIGTERM', act);
+    },
+  };
+  const act = () => {
+    state.count++;
+    if (state.count > 1) process.exit(EXIT.interrupted);
+    say('Stopping the agents… (Ctrl-C again leaves; they are ended all the same)');
+    void HubClient.start()
+      .then(client => client.call('cancel_run', { squad_id: squadId }).finally(() => client.close()))
+      .catch(error => say(`They could not be stopped: ${error.message}`));
+  };
+  process.on('SIGINT', act);
+  process.on('SIGTERM', act);
+  return state;
+}
+
+async function membersFrom(words: string[], { cwd, chat }: RunOptions): Promise<MemberInput[]> {
+  if (words.length === 0 || words.length % 2 !== 0)
+    throw new SquadError(
+      'INVALID_INPUT',
+      `\`squad run\` takes pairs of a role and a task; this is ${words.length} ${words.length === 1 ? 'word' : 'words'}`,
+      {
+        suggestions: [
+          'squad run coder "Fix the failing test"',
+          'squad roles   shows the roles',
+          'Put the task in quotes, or - to read it from standard input.',
+        ],
+      },
+    );
+  const members: MemberInput[] = [];
+  for (let i = 0; i < words.length; i += 2) {
+    const task = words[i + 1] === '-' ? await readInput() : words[i + 1]!;
+    members.push({
+      roleId: words[i]!,
+      task,
+      ...(cwd !== undefined && { cwd }),
+      ...(chat !== undefined && { chatId: chat }),
+    });
+  }
+  return members;
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function environmentFor({ engine, timeout, chat }: RunOptions): Record<string, string> {
+  const env: Record<string, string> = {};
+  if (engine !== undefined) env.ENGINE_COMMAND = engine;
+  if (timeout !== undefined) env.PROCESS_TIMEOUT_MS = String(milliseconds(timeout));
+  if (chat !== undefined) env.STATE_MODE = 'stateful';
+  return env;
+}
+
+function milliseconds(text: string): number {
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
+  if (amount !== undefined) return Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit]!;
+  throw new SquadError('INVALID_INPUT', `--timeout cannot be ${JSON.stringify(text)}`, {
+    suggestions: ['Write 90s, 15m or 2h.'],
+  });
+}
+
+export const stringEnv = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );

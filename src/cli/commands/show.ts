@@ -1,0 +1,78 @@
+import type { RunResult } from '../../operations/run-result.ts';
+import type { Run, Squad, Turn } from '../../schema/run.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDuration } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { sanitize } from '../output/sanitize.ts';
+import { paintStatus, statusWord } from '../output/status-word.ts';
+
+interface Shown {
+  run: Run;
+  turns: Turn[];
+  squad: Squad | null;
+  result: RunResult;
+  files: { stdout: string; stderr: string; stdoutBytes: number; stderrBytes: number };
+}
+
+/** `squad show RUN`: all that is known of one run, its answer last. */
+export async function showCommand(id: string, context: CliContext): Promise<number> {
+  const client = await HubClient.start();
+  const shown = await client.call<Shown>('show_run', { run: id }).finally(() => client.close());
+  if (context.json) printJson(context.out, shown);
+  else print(context, lines(shown, context));
+  return EXIT.done;
+}
+
+function lines({ run, turns, squad, result, files }: Shown, { style }: CliContext): string[] {
+  const facts: [string, string][] = [
+    ['state', paintStatus(run.status, statusWord(run.status), style)],
+    ['role', style.role(run.roleId, sanitize(run.roleId))],
+    ['squad', run.squadId],
+    ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
+    ['folder', run.directory],
+    ['asked by', `${run.client ?? 'unknown'} at ${new Date(run.createdAt).toLocaleString()}`],
+    [
+      'took',
+      run.startedAt === null ? 'not started' : formatDuration((run.endedAt ?? Date.now()) - run.startedAt),
+    ],
+    ['limit', formatDuration(run.timeoutMs)],
+  ];
+  if (run.model) facts.push(['model', run.model]);
+  if (run.chatId) facts.push(['chat', sanitize(run.chatId)]);
+  if (run.parentId) facts.push(['parent', run.parentId]);
+  if (squad?.metadata) facts.push(['metadata', sanitize(JSON.stringify(squad.metadata))]);
+  for (const turn of turns) {
+    const exit =
+      turn.exitCode === null
+        ? turn.endedAt === null
+          ? `running, pid ${turn.pid}`
+          : 'exit not seen'
+        : `exit code ${turn.exitCode}`;
+    facts.push([
+      `turn ${turn.number}`,
+      turn.stop ? `${exit}, stopped by Squad (${turn.stop.replace('_', ' ')})` : exit,
+    ]);
+    for (const left of turn.leftovers)
+      facts.push(['leftover', `${left.pid} ${sanitize(left.command)} (ended)`]);
+  }
+  if (run.usage)
+    facts.push([
+      'tokens',
+      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${run.usage.costUsd === null ? '–' : `$${run.usage.costUsd}`}`,
+    ]);
+  if (run.error) facts.push(['error', style.red(`${run.error.code}: ${sanitize(run.error.message)}`)]);
+  facts.push(
+    ['output', `${files.stdout} (${files.stdoutBytes} bytes)`],
+    ['errors', `${files.stderr} (${files.stderrBytes} bytes)`],
+  );
+  return [
+    style.bold(run.id),
+    ...facts.map(([name, value]) => `  ${style.dim(name.padEnd(9))} ${value}`),
+    '',
+    style.bold('Task'),
+    sanitize(run.task),
+    ...(result.result ? ['', style.bold('Result'), sanitize(result.result)] : []),
+  ];
+}

@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { homeFolder } from '../../link/home.ts';
+import { SquadError } from '../../schema/error.ts';
+import { isTrusted, trust, untrust } from '../../workspace/trust.ts';
+import { agreed } from '../agreed.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { inspect } from '../inspect.ts';
+import { printJson } from '../output/json.ts';
+import { sanitize } from '../output/sanitize.ts';
+
+export interface TrustOptions {
+  yes?: boolean;
+  remove?: boolean;
+}
+
+/** `squad trust`: shows what came with this repository and names commands, and lets it take effect. By content: a change asks again. */
+export async function trustCommand(
+  given: string[],
+  options: TrustOptions,
+  context: CliContext,
+): Promise<number> {
+  const home = homeFolder(process.env);
+  const files = given.length > 0 ? given.map(file => resolve(file)) : (await inspect(context)).untrusted;
+  if (files.length === 0) {
+    if (context.json) printJson(context.out, { files: [] });
+    else print(context, ['Nothing in this workspace waits for your trust.']);
+    return EXIT.done;
+  }
+  const results: { file: string; trusted: boolean }[] = [];
+  for (const file of files) {
+    const content = await readFile(file, 'utf8').catch(thrown => {
+      throw new SquadError('INVALID_INPUT', `${file} cannot be read: ${thrown.message}`);
+    });
+    if (options.remove) {
+      await untrust(home, file);
+      results.push({ file, trusted: false });
+    } else {
+      const known = await isTrusted(home, file, content);
+      if (!known && !context.json)
+        print(context, [context.style.bold(file), sanitize(content.trimEnd()), '']);
+      const yes =
+        known ||
+        options.yes ||
+        (await agreed(
+          'Squad will run the commands named here. Trust it?',
+          'Read the file, then: squad trust --yes',
+          context,
+        ));
+      if (yes && !known) await trust(home, file, content);
+      results.push({ file, trusted: yes });
+    }
+  }
+  if (context.json) printJson(context.out, { files: results });
+  else
+    print(
+      context,
+      results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${file}`),
+    );
+  return EXIT.done;
+}

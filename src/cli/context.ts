@@ -1,0 +1,29 @@
+import { createStyle, type Style } from './output/style.ts';
+import { openTerminal, type Terminal } from './output/terminal.ts';
+
+/** What every command is given: where results go, where progress goes, and how to colour them. */
+export interface CliContext {
+  /** Results: data for people or, with --json, for programs. */
+  out: Terminal;
+  /** Progress and errors. */
+  err: Terminal;
+  style: Style;
+  json: boolean;
+  /** `--workspace`, when given. */
+  workspace: string | undefined;
+}
+
+export function openContext({ json = false, workspace }: { json?: boolean; workspace?: string }): CliContext {
+  const out = openTerminal(process.stdout, process.env);
+  return {
+    out,
+    err: openTerminal(process.stderr, process.env),
+    style: createStyle(out.color),
+    json,
+    workspace,
+  };
+}
+
+export function print(context: CliContext, lines: string[]): void {
+  context.out.write(lines.map(line => `${line}\n`).join(''));
+}

@@ -1,0 +1,16 @@
+import type { RunStatus } from '../schema/run.ts';
+
+/** What scripts can rely on; told in `squad help` and the README. */
+export const EXIT = {
+  done: 0,
+  /** A run did not complete, or the machine refused something. */
+  failed: 1,
+  usage: 2,
+  needsInput: 3,
+  limit: 4,
+  interrupted: 130,
+} as const;
+
+export function exitFor(statuses: RunStatus[]): number {
+  return statuses.every(status => status === 'completed') ? EXIT.done : EXIT.failed;
+}

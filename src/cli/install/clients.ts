@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import { homeFolder } from '../../link/home.ts';
+import type { ConfigFormat } from './config-format.ts';
+import { jsonFormat } from './json-format.ts';
+import { tomlFormat } from './toml-format.ts';
+
+export interface InstallContext {
+  /** The user's home folder. */
+  home: string;
+  env: Record<string, string | undefined>;
+  platform: NodeJS.Platform;
+  /** The workspace whose own file is to be written, instead of the user's. */
+  project?: string;
+  /** Both absolute: a client started from a dock has no useful PATH. */
+  program: { node: string; script: string };
+}
+
+export type EntryValue = string | number | boolean | string[] | Record<string, string>;
+export type Entry = Record<string, EntryValue>;
+
+export interface Client {
+  title: string;
+  format: ConfigFormat;
+  /** Candidates, best first: the first that exists is edited, else the first is made. */
+  userFiles(context: InstallContext): string[];
+  /** Below the workspace; empty when the client reads no such file, or not one of its own. */
+  projectFiles: string[];
+  /** Where our entry sits in the file. */
+  entryPath: [string, string];
+  entry(context: InstallContext): Entry;
+  /** What the user does next. */
+  next: string;
+}
+
+const HOUR_MS = 3_600_000;
+const SERVER = 'squad';
+
+/** Told to the server only where the client's clock cannot be held off by progress, so that it returns at 90 % of it. */
+const CEILING = { MCP_TOOL_TIMEOUT: String(HOUR_MS) };
+
+const CLIENTS = {
+  'claude-code': {
+    title: 'Claude Code',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.CLAUDE_CONFIG_DIR || home, '.claude.json')],
+    projectFiles: ['.mcp.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({
+      type: 'stdio',
+      ...stdio(context),
+      timeout: HOUR_MS,
+      ...environment(context, CEILING),
+    }),
+    next: 'Start a new Claude Code session and ask it to list the squad roles; `/mcp` shows the connection.',
+  },
+  cursor: {
+    title: 'Cursor',
+    format: jsonFormat,
+    userFiles: ({ home }) => [join(home, '.cursor', 'mcp.json')],
+    projectFiles: ['.cursor/mcp.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({ ...stdio(context), ...environment(context) }),
+    next: 'Restart Cursor and switch `squad` on in its MCP settings.',
+  },
+  vscode: {
+    title: 'VS Code',
+    format: jsonFormat,
+    userFiles: context => [join(vscodeFolder(context), 'User', 'mcp.json')],
+    projectFiles: ['.vscode/mcp.json'],
+    entryPath: ['servers', SERVER],
+    entry: context => ({ type: 'stdio', ...stdio(context), ...environment(context) }),
+    next: 'Run "MCP: List Servers" in VS Code and start `squad`.',
+  },
+  codex: {
+    title: 'Codex',
+    format: tomlFormat,
+    userFiles: ({ home, env }) => [join(env.CODEX_HOME || join(home, '.codex'), 'config.toml')],
+    projectFiles: ['.codex/config.toml'],
+    entryPath: ['mcp_servers', SERVER],
+    entry: context => ({
+      ...stdio(context),
+      startup_timeout_sec: 30,
+      tool_timeout_sec: HOUR_MS / 1000,
+      ...environment(context, CEILING),
+    }),
+    next: 'Start Codex again; `/mcp` lists `squad`. A project file counts only in a project you told Codex to trust.',
+  },
+  gemini: {
+    title: 'Gemini CLI',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.GEMINI_CLI_HOME || home, '.gemini', 'settings.json')],
+    projectFiles: ['.gemini/settings.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
+    next: 'Start Gemini CLI again; `/mcp` lists `squad`.',
+  },
+  copilot: {
+    title: 'Copilot CLI',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.COPILOT_HOME || join(home, '.copilot'), 'mcp-config.json')],
+    projectFiles: [],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({
+      type: 'local',
+      ...stdio(context),
+      tools: ['*'],
+      timeout: HOUR_MS,
+      ...environment(context),
+    }),
+    next: 'Start Copilot CLI again; `/mcp show` lists `squad`.',
+  },
+  opencode: {
+    title: 'opencode',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => {
+      const folder = join(env.XDG_CONFIG_HOME || join(home, '.config'), 'opencode');
+      return [join(folder, 'opencode.json'), join(folder, 'opencode.jsonc')];
+    },
+    projectFiles: ['opencode.json', 'opencode.jsonc'],
+    entryPath: ['mcp', SERVER],
+    entry: context => ({
+      type: 'local',
+      command: [stdio(context).command, ...stdio(context).args],
+      ...environment(context, {}, 'environment'),
+      enabled: true,
+      timeout: HOUR_MS,
+    }),
+    next: 'Start opencode again; `opencode mcp list` shows `squad`.',
+  },
+} satisfies Record<string, Client>;
+
+export type ClientName = keyof typeof CLIENTS;
+export const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
+export const clientNamed = (name: ClientName): Client => CLIENTS[name];
+
+const stdio = ({ program }: InstallContext) => ({ command: program.node, args: [program.script, 'mcp'] });
+
+/** A home the user moved has to be said here: most clients would not hand `SQUAD_HOME` down. */
+function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
+  const moved = env.SQUAD_HOME || env.XDG_STATE_HOME;
+  const all = { ...(moved && { SQUAD_HOME: homeFolder(env) }), ...variables };
+  return Object.keys(all).length > 0 ? { [key]: all } : {};
+}
+
+function vscodeFolder({ home, env, platform }: InstallContext): string {
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Code');
+  return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'Code');
+}

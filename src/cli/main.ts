@@ -1,0 +1,159 @@
+import { Command, CommanderError, Option } from 'commander';
+import { version } from '../link/program.ts';
+import { asSquadError, exitCodeOf, type SquadError } from '../schema/error.ts';
+import { cancelCommand } from './commands/cancel.ts';
+import { setConfig, showConfig } from './commands/config.ts';
+import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { hubLog, hubStart, hubStatus, hubStop } from './commands/hub.ts';
+import { initCommand } from './commands/init.ts';
+import { installCommand } from './commands/install.ts';
+import { logCommand } from './commands/log.ts';
+import { lsCommand } from './commands/ls.ts';
+import { pruneCommand } from './commands/prune.ts';
+import { rolesCommand } from './commands/roles.ts';
+import { runCommand } from './commands/run.ts';
+import { showCommand } from './commands/show.ts';
+import { trustCommand } from './commands/trust.ts';
+import { type CliContext, openContext } from './context.ts';
+import { EXIT } from './exit-codes.ts';
+import { printJson } from './output/json.ts';
+import { oneLine } from './output/sanitize.ts';
+import { createStyle } from './output/style.ts';
+
+const EXIT_CODES = `
+Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 130 interrupted
+Every command takes --json. Guides and reference: README.md and docs/.`;
+
+/** The whole command line. Returns the exit code; never throws. */
+export async function main(argv: string[]): Promise<number> {
+  let code: number = EXIT.done;
+  const program = new Command('squad')
+    .description('Run a team of role-specialised coding agents.')
+    .version(version, '-V, --version')
+    .addHelpText('after', EXIT_CODES)
+    .configureHelp({ showGlobalOptions: true })
+    .enablePositionalOptions()
+    .exitOverride();
+
+  /** A command with the options all of them share. */
+  const command = (parent: Command, name: string, description: string) =>
+    parent
+      .command(name)
+      .description(description)
+      .addOption(new Option('--json', 'machine-readable output'))
+      .addOption(new Option('--workspace <dir>', 'work in this folder instead of the current one'))
+      .exitOverride();
+  /** Runs the command's work with its context and keeps its exit code. */
+  const does = (work: (context: CliContext, ...words: never[]) => Promise<number>) =>
+    async function act(this: Command, ...given: unknown[]) {
+      const options = this.opts();
+      code = await work(openContext(options), ...(given.slice(0, -1) as never[]));
+    };
+
+  command(program, 'run <words...>', 'start agents and watch them: squad run ROLE "task" [ROLE "task" …]')
+    .usage('[options] ROLE "task" [ROLE "task" …]')
+    .option('--cwd <dir>', 'folder to work in, relative to the workspace')
+    .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
+    .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h')
+    .option('--chat <id>', 'go on with this chat (stateful)')
+    .option('-d, --detach', 'print the run ids and leave')
+    .action(does((context, words: string[], options: object) => runCommand(words, options, context)));
+  command(program, 'ls', 'runs of this workspace, newest first')
+    .option('-a, --all', 'of every workspace')
+    .option('-r, --running', 'only those that have not ended')
+    .option('-n, --limit <n>', 'how many', '20')
+    .action(does((context, options: object) => lsCommand(options, context)));
+  command(program, 'show <run>', 'all that is known of one run').action(
+    does((context, run: string) => showCommand(run, context)),
+  );
+  command(program, 'log <run>', 'what an agent wrote')
+    .option('-f, --follow', 'until it ends')
+    .option('--raw', 'the bytes as they were written')
+    .action(does((context, run: string, options: object) => logCommand(run, options, context)));
+  command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')
+    .option('--all', 'every run')
+    .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
+  command(program, 'roles', 'the roles here, and what is wrong with any of them').action(
+    does(context => rolesCommand(context)),
+  );
+  command(program, 'init', 'lay down the shipped roles and a config to edit').action(
+    does(context => initCommand(context)),
+  );
+  command(program, 'trust [files...]', 'let config and templates that came with a repository take effect')
+    .option('-y, --yes', 'without asking')
+    .option('--remove', 'take trust back')
+    .action(does((context, files: string[], options: object) => trustCommand(files, options, context)));
+  command(program, 'doctor', 'check everything a run depends on').action(
+    does(context => doctorCommand(context)),
+  );
+  command(program, 'prune', 'remove runs that ended long ago, with their output')
+    .option('--days <n>', 'ended more than this many days ago')
+    .option('--dry-run', 'only count them')
+    .action(does((context, options: object) => pruneCommand(options, context)));
+  command(
+    program,
+    'install <client>',
+    'put Squad into an MCP client: claude-code, cursor, vscode, codex, gemini, copilot, opencode',
+  )
+    .option('--project', "write the workspace's file instead of the user's")
+    .option('--undo', 'take the last install back')
+    .option('--dry-run', 'only show the change')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, client: string, options: object) => installCommand(client, options, context)));
+  command(program, 'demo', 'see a squad at work on a throw-away repository; scripted, no key needed').action(
+    does(context => demoCommand(context)),
+  );
+
+  const config = program.command('config').description('what is set, and where it came from').exitOverride();
+  command(config, 'show', 'every value in force and its origin').action(does(context => showConfig(context)));
+  command(config, 'set <key> <value>', 'change one of the limits').action(
+    does((context, key: string, value: string) => setConfig(key, value, context)),
+  );
+  command(config, 'unset <key>', 'back to the default').action(
+    does((context, key: string) => setConfig(key, null, context)),
+  );
+
+  const hub = program
+    .command('hub')
+    .description('the process in the background that owns the runs')
+    .exitOverride();
+  command(hub, 'start', 'start it if it is not there').action(does(context => hubStart(context)));
+  command(hub, 'stop', 'stop it; agents go on, and the next command finds them').action(
+    does(context => hubStop(context)),
+  );
+  command(hub, 'status', 'what it is doing').action(does(context => hubStatus(context)));
+  command(hub, 'log', 'the end of its log')
+    .option('-n, --lines <n>', 'how many lines', '50')
+    .action(does((context, options: object) => hubLog(options, context)));
+  program
+    .command('mcp')
+    .description('the MCP server that clients start (stdio); see `squad install`')
+    .exitOverride()
+    .helpOption(false)
+    .allowUnknownOption()
+    .action(() => program.help());
+
+  try {
+    await program.parseAsync(argv);
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.done : EXIT.usage;
+    return report(asSquadError(thrown), argv.includes('--json'));
+  }
+}
+
+/** To people on standard error; to programs as JSON on standard output, where they look. */
+function report(error: SquadError, json: boolean): number {
+  const context = openContext({ json });
+  const style = createStyle(context.err.color);
+  if (json) printJson(context.out, { error: error.toShape() });
+  else
+    context.err.write(
+      [
+        `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`,
+        ...error.suggestions.map(line => `  ${line}`),
+      ].join('\n') + '\n',
+    );
+  return exitCodeOf(error.code);
+}

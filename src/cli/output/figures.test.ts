@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
+
+test.each([
+  [0, '0'],
+  [950, '950'],
+  [4_100, '4.1k'],
+  [9_960, '10k'],
+  [129_400, '129k'],
+  [999_600, '1.0M'],
+  [12_340_000, '12.3M'],
+])('%i tokens', (tokens, text) => {
+  expect(formatTokens(tokens)).toBe(text);
+});
+
+test('a small cost is not shown as free', () => {
+  expect([0, 0.0042, 0.61, 12].map(formatCost)).toEqual(['$0.00', '$0.0042', '$0.61', '$12.00']);
+});
+
+test('what was not reported is unknown, never nothing', () => {
+  expect(tokensOf(null)).toBeNull();
+  expect(tokensOf({ input: null, output: null, cached: 5, costUsd: null })).toBeNull();
+  expect(tokensOf({ input: 10, output: null, cached: null, costUsd: null })).toBe(10);
+  expect(formatUsage(totalOf([null]), totalOf([]))).toEqual([]);
+  expect(formatUsage(totalOf([1_000, null]), totalOf([0.5, 0.25]))).toEqual(['≥1.0k tokens', '$0.75']);
+});

@@ -1,0 +1,41 @@
+import type { Usage } from '../../schema/run.ts';
+
+/** What several runs used. `isPartial`: some run that ended did not report it, so the truth is at least this. */
+export interface Total {
+  value: number | null;
+  isPartial: boolean;
+}
+
+/** Null when the engine reported neither side. */
+export function tokensOf(usage: Usage | null): number | null {
+  if (!usage || (usage.input === null && usage.output === null)) return null;
+  return (usage.input ?? 0) + (usage.output ?? 0);
+}
+
+export function totalOf(values: (number | null)[]): Total {
+  const known = values.filter(value => value !== null);
+  const value = known.length === 0 ? null : known.reduce((sum, part) => sum + part, 0);
+  return { value, isPartial: known.length < values.length };
+}
+
+/** 950, 4.1k, 129k, 1.2M */
+export function formatTokens(tokens: number): string {
+  if (tokens < 1_000) return String(tokens);
+  if (tokens < 9_950) return `${(tokens / 1_000).toFixed(1)}k`;
+  if (tokens < 999_500) return `${Math.round(tokens / 1_000)}k`;
+  return `${(tokens / 1_000_000).toFixed(1)}M`;
+}
+
+/** A cost that would round to nothing keeps its first digits: $0.0042 is not free. */
+export function formatCost(usd: number): string {
+  return `$${usd > 0 && usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
+}
+
+/** The parts that are known, as they stand at the end of a line: `41k tokens · $0.61`. */
+export function formatUsage(tokens: Total, cost: Total): string[] {
+  const least = ({ isPartial }: Total) => (isPartial ? '≥' : '');
+  return [
+    ...(tokens.value === null ? [] : [`${least(tokens)}${formatTokens(tokens.value)} tokens`]),
+    ...(cost.value === null ? [] : [`${least(cost)}${formatCost(cost.value)}`]),
+  ];
+}

@@ -1,0 +1,222 @@
+import { expect, test } from 'vitest';
+import type { EventBody } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { Run } from '../../schema/run.ts';
+import { eventToLine, labelWidth } from './run-lines.ts';
+import { statusLines } from './run-status.ts';
+import { summaryLines } from './run-summary.ts';
+import { RunViews } from './run-view.ts';
+import { createStyle } from './style.ts';
+import { displayWidth } from './width.ts';
+
+const plain = createStyle(false);
+const START = new Date(2026, 0, 2, 12, 4, 1).getTime();
+const id = (number: number) => `run_000000000${number}` as RunId;
+const usage = (input: number, output: number, costUsd: number | null) => ({
+  input,
+  output,
+  cached: null,
+  costUsd,
+});
+
+type End = Extract<EventBody, { type: 'run.ended' }>;
+const ended = (fields: Partial<End>): End => ({
+  ...{
+    type: 'run.ended',
+    status: 'completed',
+    exitCode: 0,
+    error: null,
+    usage: null,
+    leftovers: [],
+    durationMs: null,
+  },
+  ...fields,
+});
+
+/** Feeds events and gives the lines they are worth. */
+function newStory() {
+  const views = new RunViews();
+  let at = START;
+  let seq = 0;
+  const tell = (runId: RunId | null, body: EventBody, afterMs = 0, columns?: number) => {
+    at += afterMs;
+    const event = { seq: ++seq, at, runId, squadId: null, body };
+    const run = views.apply(event);
+    return eventToLine(event, run, labelWidth(views.list()), plain, columns);
+  };
+  const queue = (number: number, roleId: string, engine = 'claude') =>
+    tell(id(number), { type: 'run.queued', roleId, engine });
+  const start = (number: number, turn = 1) => tell(id(number), { type: 'run.started', turn, pid: 1 });
+  return { views, tell, queue, start, now: () => at };
+}
+
+test('a run is told in aligned lines: time, role, word, detail', () => {
+  const { tell, queue, start } = newStory();
+  queue(2, 'architect');
+  expect([
+    queue(1, 'qa', 'codex'),
+    start(1),
+    start(1, 2),
+    tell(id(1), ended({ durationMs: 90_000, usage: usage(38_000, 3_000, 0.61) }), 90_000),
+  ]).toEqual([
+    '12:04:01  qa         queued     codex · run_0000000001',
+    '12:04:01  qa         started    codex · run_0000000001',
+    '12:04:01  qa         started    codex · run_0000000001 · turn 2',
+    '12:05:31  qa         done       1m30s · 41k tokens · $0.61',
+  ]);
+});
+
+test.each([
+  [
+    'error',
+    { exitCode: 1, error: { code: 'ENGINE_FAILED', message: 'context\nlimit' } },
+    'failed     exit 1: context limit  squad log run_0000000001',
+  ],
+  [
+    'timeout',
+    { error: { code: 'TIMEOUT', message: 'over 5 minutes' } },
+    'timeout    over 5 minutes  squad log run_0000000001',
+  ],
+  ['lost', { exitCode: null }, 'lost       squad log run_0000000001'],
+  ['cancelled', { exitCode: 143, durationMs: 1_500 }, 'cancelled  1.5s'],
+  ['completed', {}, 'done'],
+] as const)('%s has its own word and says what to do', (status, fields, text) => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(1), ended({ ...fields, status }))).toBe(`12:04:01  qa  ${text}`);
+});
+
+test('that a run is being stopped says why', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(1), { type: 'run.stopping', reason: 'timeout' })).toBe(
+    '12:04:01  qa  stopping   over its time limit',
+  );
+});
+
+test('a long reason is cut so that the command behind it can be copied', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  const error = { code: 'ENGINE_FAILED', message: 'word '.repeat(100) };
+  const line = tell(id(1), ended({ status: 'error', exitCode: 1, error }), 0, 80) ?? '';
+  expect(displayWidth(line)).toBe(80);
+  expect(line).toMatch(/… {2}squad log run_0000000001$/);
+});
+
+test('what an agent says cannot reach the terminal as a command', () => {
+  const { tell, queue, views, now } = newStory();
+  queue(1, 'q\u001b[31ma', 'cl\u0007aude');
+  tell(id(1), { type: 'run.started', turn: 1, pid: 1 });
+  tell(id(1), { type: 'run.activity', kind: 'text', text: 'hi\u001b]0;owned\u0007 there\r\nyou' });
+  const error = { code: 'X', message: '\u001b[2Jgone' };
+  const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
+  const status = statusLines(views.list(), now(), screen, plain);
+  const line = tell(id(1), ended({ status: 'error', exitCode: 1, error }));
+  expect(status[0]).toContain('hi there you');
+  expect([...status, line, ...summaryLines(views.list(), 80, plain)].join('')).not.toMatch(/\p{Cc}/u);
+});
+
+test('events about no run of ours and small talk are no lines', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(9), { type: 'run.started', turn: 1, pid: 1 })).toBeNull();
+  expect(tell(id(1), { type: 'run.activity', kind: 'text', text: 'hello' })).toBeNull();
+  expect(tell(null, { type: 'squad.created', members: 2 })).toBeNull();
+});
+
+test('that the hub stopped or came back is told', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa-engineer');
+  expect(tell(null, { type: 'hub.stopped', reason: 'newer version' })).toBe(
+    '12:04:01  hub          stopped    newer version',
+  );
+  expect(tell(null, { type: 'hub.recovered', watched: 2, ended: 0, requeued: 0, lost: 1 })).toBe(
+    '12:04:01  hub          recovered  2 still running · 1 lost',
+  );
+});
+
+test('the second run of a role has a number', () => {
+  const { queue, views } = newStory();
+  queue(1, 'coder');
+  queue(2, 'coder');
+  queue(2, 'coder');
+  expect(views.list().map(run => run.label)).toEqual(['coder', 'coder 2']);
+});
+
+test('the block has a line for each agent at work and one for the whole', () => {
+  const { tell, queue, start, views, now } = newStory();
+  for (const [number, role] of ['architect', 'developer', 'qa', 'reviewer'].entries())
+    queue(number + 1, role);
+  for (const number of [1, 2, 3]) start(number);
+  tell(id(1), ended({ usage: usage(40_000, 1_000, 0.61) }), 90_000);
+  tell(id(2), { type: 'run.activity', kind: 'tool', text: 'Edit src/auth/refresh.ts' }, 57_000);
+  const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
+  expect(statusLines(views.list(), now(), screen, plain)).toEqual([
+    expect.stringMatching(/^ . developer {2}Edit src\/auth\/refresh\.ts {35}2m27s$/u),
+    expect.stringMatching(/^ . qa {9}starting {51}2m27s$/u),
+    ' running 2 · queued 1 · done 1                      2m27s · 41k tokens · $0.61',
+  ]);
+});
+
+test('the block is never more than eight agents and one line, nor taller than the screen', () => {
+  const { queue, start, views, now } = newStory();
+  for (let number = 1; number <= 9; number++) {
+    queue(number, `r${number}`);
+    start(number);
+  }
+  const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
+  const tall = statusLines(views.list(), now(), screen, plain);
+  expect(tall).toHaveLength(9);
+  expect(tall.at(-1)).toContain('running 9 · 1 more not shown');
+  expect(statusLines(views.list(), now(), { ...screen, rows: 5 }, plain)).toHaveLength(4);
+  for (let columns = 1; columns < 60; columns++)
+    expect(() => statusLines(views.list(), now(), { ...screen, columns }, plain)).not.toThrow();
+});
+
+test('the summary has every run, the whole, and what to type next', () => {
+  const { tell, queue, start, views } = newStory();
+  queue(1, 'architect');
+  queue(2, 'reviewer');
+  start(1);
+  start(2);
+  tell(id(1), ended({ durationMs: 90_000, usage: usage(40_000, 1_000, 0.61) }), 90_000);
+  const error = { code: 'ENGINE_FAILED', message: 'context limit' };
+  tell(id(2), ended({ status: 'error', exitCode: 1, error, durationMs: 95_000 }), 5_000);
+  expect(summaryLines(views.list(), 100, plain)).toEqual([
+    '',
+    'role       result   time  tokens   cost  run',
+    'architect  done    1m30s     41k  $0.61  run_0000000001',
+    'reviewer   failed  1m35s       –      –  run_0000000002  exit 1: context limit',
+    '',
+    'failed 1 · done 1 · 1m35s · ≥41k tokens · ≥$0.61',
+    '  squad log run_0000000002   why reviewer failed',
+    '  squad show run_0000000001  what architect reported',
+  ]);
+  expect(summaryLines([], 100, plain)).toEqual([]);
+});
+
+test('runs that were there before are known with their state', () => {
+  const run = Run.parse({
+    ...{
+      id: id(1),
+      squadId: 'squad_0000000001',
+      position: 0,
+      roleId: 'coder',
+      task: 't',
+      cwd: '.',
+      directory: '/w',
+    },
+    ...{
+      workspace: '/w',
+      engine: 'codex',
+      model: null,
+      stateMode: 'stateless',
+      chatId: null,
+      chatIsNew: false,
+    },
+    ...{ parentId: null, depth: 0, client: null, timeoutMs: 1, keepLeftovers: false, status: 'completed' },
+    ...{ error: null, usage: null, createdAt: START, startedAt: START, endedAt: START + 20_000 },
+  });
+  const views = new RunViews([run]);
+  expect(views.list()).toMatchObject([{ label: 'coder', status: 'completed', durationMs: 20_000 }]);
+});

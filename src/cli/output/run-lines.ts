@@ -1,0 +1,96 @@
+import type { Event, EventBody } from '../../schema/event.ts';
+import type { StopReason } from '../../schema/run.ts';
+import { formatClock, formatDuration } from './duration.ts';
+import { formatUsage, tokensOf } from './figures.ts';
+import type { RunView } from './run-view.ts';
+import { oneLine } from './sanitize.ts';
+import { isFailure, paintStatus, statusWord } from './status-word.ts';
+import type { Style } from './style.ts';
+import { displayWidth, padEnd, truncate } from './width.ts';
+
+const CLOCK_WIDTH = 8;
+const WORD_WIDTH = 9;
+const SHORTEST_REASON = 24;
+const LONGEST_LABEL = 24;
+const GAP = '  ';
+
+const STOPPING: Record<StopReason, string> = {
+  cancel: 'asked to stop',
+  timeout: 'over its time limit',
+  output_limit: 'over its output limit',
+};
+
+/** How wide the column of names has to be for these runs to stand in line. */
+export const labelWidth = (runs: RunView[]): number =>
+  Math.min(LONGEST_LABEL, Math.max(0, ...runs.map(run => displayWidth(run.label))));
+
+/**
+ * The line an event is worth in the scrollback, or null: most events only change the status block.
+ * With `columns` a reason is cut so that its line, with what to type next, fits.
+ */
+export function eventToLine(
+  event: Event,
+  run: RunView | null,
+  width: number,
+  style: Style,
+  columns = Number.POSITIVE_INFINITY,
+): string | null {
+  const { body } = event;
+  const line = (name: string, word: string, detail: string) =>
+    [style.dim(formatClock(event.at)), name, word, detail].join(GAP).trimEnd();
+  const plain = (name: string, word: string, detail: string) =>
+    line(padEnd(name, width), padEnd(word, WORD_WIDTH), detail);
+
+  if (body.type === 'hub.stopped') return plain('hub', 'stopped', oneLine(body.reason));
+  if (body.type === 'hub.recovered') return plain('hub', 'recovered', recovery(body));
+  if (!run) return null;
+
+  const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
+  const origin = style.dim(`${run.engine} · ${run.id}`);
+  switch (body.type) {
+    case 'run.queued':
+      return line(name, style.dim(padEnd('queued', WORD_WIDTH)), origin);
+    case 'run.started':
+      return line(
+        name,
+        padEnd('started', WORD_WIDTH),
+        body.turn > 1 ? `${origin} · turn ${body.turn}` : origin,
+      );
+    case 'run.stopping':
+      return line(name, style.yellow(padEnd('stopping', WORD_WIDTH)), STOPPING[body.reason]);
+    case 'run.ended':
+      return line(
+        name,
+        paintStatus(body.status, padEnd(statusWord(body.status), WORD_WIDTH), style),
+        ending(run, columns - width, style),
+      );
+    default:
+      return null;
+  }
+}
+
+/** Why a run did not go well, in one line; empty when it did. */
+export function reasonOf(run: RunView): string {
+  const exit = run.exitCode === null || run.exitCode === 0 ? null : `exit ${run.exitCode}`;
+  const message = run.error ? oneLine(run.error.message) || oneLine(run.error.code) : null;
+  return [exit, message].filter(part => part !== null).join(': ');
+}
+
+function ending(run: RunView, columns: number, style: Style): string {
+  if (isFailure(run.status)) {
+    const next = `squad log ${run.id}`;
+    const taken = CLOCK_WIDTH + WORD_WIDTH + next.length + 4 * GAP.length;
+    const reason = truncate(reasonOf(run), Math.max(SHORTEST_REASON, columns - taken));
+    return [reason, style.dim(next)].filter(part => part !== '').join(GAP);
+  }
+  const tokens = { value: tokensOf(run.usage), isPartial: false };
+  const cost = { value: run.usage?.costUsd ?? null, isPartial: false };
+  const took = run.durationMs === null ? [] : [formatDuration(run.durationMs)];
+  return [...took, ...formatUsage(tokens, cost)].join(' · ');
+}
+
+function recovery({ watched, ended, requeued, lost }: Extract<EventBody, { type: 'hub.recovered' }>): string {
+  const counts = { 'still running': watched, 'ended meanwhile': ended, 'queued again': requeued, lost };
+  const parts = Object.entries(counts).filter(([, count]) => count > 0);
+  return parts.map(([what, count]) => `${count} ${what}`).join(' · ') || 'nothing was running';
+}

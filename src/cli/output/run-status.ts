@@ -1,0 +1,57 @@
+import { isEnd } from '../../schema/run.ts';
+import { formatElapsed } from './duration.ts';
+import { formatUsage, tokensOf, totalOf } from './figures.ts';
+import { labelWidth } from './run-lines.ts';
+import type { RunView } from './run-view.ts';
+import { countByStatus } from './status-word.ts';
+import type { Style } from './style.ts';
+import type { Terminal } from './terminal.ts';
+import { displayWidth, padEnd, truncate } from './width.ts';
+
+const MOST_LINES = 8;
+const SPINNER = ['◐', '◓', '◑', '◒'];
+
+/** The live block: a line for each agent at work, as many as fit, and one with the whole. */
+export function statusLines(
+  runs: RunView[],
+  now: number,
+  { columns, rows }: Terminal,
+  style: Style,
+): string[] {
+  const working = runs.filter(run => run.status === 'running');
+  const shown = working.slice(0, Math.max(1, Math.min(MOST_LINES, rows - 2)));
+  const width = labelWidth(shown);
+  const spinner = SPINNER[Math.floor(now / 250) % SPINNER.length] ?? '';
+  const lines = shown.map(run => {
+    const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
+    const elapsed = formatElapsed(now - (run.startedAt ?? now));
+    return spread(
+      ` ${style.role(run.roleId, spinner)} ${name}  ${run.activity || style.dim('starting')}`,
+      elapsed,
+      columns,
+    );
+  });
+  return [...lines, wholeLine(runs, working.length - shown.length, now, columns, style)];
+}
+
+function wholeLine(runs: RunView[], hidden: number, now: number, columns: number, style: Style): string {
+  const counts = countByStatus(
+    runs.map(run => run.status),
+    style,
+  );
+  const more = hidden > 0 ? style.dim(` · ${hidden} more not shown`) : '';
+  const since = Math.min(...runs.map(run => run.startedAt ?? now), now);
+  const ended = runs.filter(run => isEnd(run.status));
+  const usage = formatUsage(
+    totalOf(ended.map(run => tokensOf(run.usage))),
+    totalOf(ended.map(run => run.usage?.costUsd ?? null)),
+  );
+  return spread(` ${counts}${more}`, [formatElapsed(now - since), ...usage].join(' · '), columns);
+}
+
+/** Left and right ends of a line; the left one gives way. */
+function spread(left: string, right: string, columns: number): string {
+  const room = columns - displayWidth(right) - 4;
+  if (room < 10) return left;
+  return `${padEnd(truncate(left, room), room)}  ${right}`;
+}

@@ -1,0 +1,83 @@
+import type { Event } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
+import { oneLine } from './sanitize.ts';
+
+/** A run as the terminal knows it. */
+export interface RunView {
+  id: RunId;
+  /** The role, with a number when it is not the first of its role. */
+  label: string;
+  roleId: string;
+  engine: string;
+  status: RunStatus;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** What the agent did last. */
+  activity: string;
+  exitCode: number | null;
+  error: RunError | null;
+  usage: Usage | null;
+  durationMs: number | null;
+}
+
+/** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
+export class RunViews {
+  readonly #runs = new Map<RunId, RunView>();
+
+  constructor(runs: Run[] = []) {
+    for (const run of runs) this.#add(run.id, run.roleId, run.engine, pickState(run));
+  }
+
+  list(): RunView[] {
+    return [...this.#runs.values()];
+  }
+
+  /** The run the event is about, as it is after it; null when it is about none that we know. */
+  apply({ runId, at, body }: Event): RunView | null {
+    if (runId === null) return null;
+    if (body.type === 'run.queued' && !this.#runs.has(runId)) this.#add(runId, body.roleId, body.engine);
+    const run = this.#runs.get(runId);
+    if (!run) return null;
+    if (body.type === 'run.started') {
+      run.status = 'running';
+      run.startedAt ??= at;
+    }
+    if (body.type === 'run.activity') run.activity = oneLine(body.text) || run.activity;
+    if (body.type === 'run.stopping') run.activity = 'stopping';
+    if (body.type === 'run.ended') {
+      const { status, exitCode, error, usage, durationMs } = body;
+      Object.assign(run, { status, exitCode, error, usage, durationMs, endedAt: at });
+    }
+    return run;
+  }
+
+  #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
+    const role = oneLine(roleId);
+    const count = this.list().filter(run => run.roleId === role).length + 1;
+    this.#runs.set(id, {
+      id,
+      label: count === 1 ? role : `${role} ${count}`,
+      roleId: role,
+      engine: oneLine(engine),
+      status: 'queued',
+      startedAt: null,
+      endedAt: null,
+      activity: '',
+      exitCode: null,
+      error: null,
+      usage: null,
+      durationMs: null,
+      ...state,
+    });
+  }
+}
+
+const pickState = ({ status, startedAt, endedAt, error, usage }: Run): Partial<RunView> => ({
+  status,
+  startedAt,
+  endedAt,
+  error,
+  usage,
+  durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
+});

@@ -1,0 +1,46 @@
+import type { Style } from './style.ts';
+import { displayWidth, padEnd, padStart, truncate } from './width.ts';
+
+export interface Column {
+  title: string;
+  align?: 'left' | 'right';
+  /** May be cut, down to this many columns, when the screen is too narrow. */
+  shrinkTo?: number;
+}
+
+const GAP = '  ';
+
+/** Aligned columns under a dim title line; cells are cut to fit `width`, the whole line as a last resort. */
+export function formatTable(columns: Column[], rows: string[][], width: number, style: Style): string[] {
+  const natural = columns.map((column, index) =>
+    Math.max(displayWidth(column.title), ...rows.map(row => displayWidth(row[index] ?? ''))),
+  );
+  const widths = fitted(columns, natural, width);
+  const line = (cells: string[]) =>
+    columns
+      .map(({ align }, index) => {
+        const room = widths[index] ?? 0;
+        const cell = truncate(cells[index] ?? '', room);
+        return align === 'right' ? padStart(cell, room) : padEnd(cell, room);
+      })
+      .join(GAP)
+      .trimEnd();
+  const lines = rows.map(row => truncate(line(row), width));
+  return [style.dim(truncate(line(columns.map(column => column.title)), width)), ...lines];
+}
+
+/** Takes columns away one at a time from the widest column that may still shrink. */
+function fitted(columns: Column[], natural: number[], width: number): number[] {
+  const widths = [...natural];
+  const total = () => widths.reduce((sum, value) => sum + value, GAP.length * (widths.length - 1));
+  while (total() > width) {
+    const room = columns.map(({ shrinkTo }, index) =>
+      shrinkTo === undefined ? 0 : (widths[index] ?? 0) - shrinkTo,
+    );
+    if (Math.max(...room) <= 0) break;
+    const candidates = widths.map((value, index) => ((room[index] ?? 0) > 0 ? value : -1));
+    const widest = candidates.indexOf(Math.max(...candidates));
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  return widths;
+}

@@ -1,0 +1,7 @@
+import { join } from 'node:path';
+
+/** The package as it lies on disk; the bundle is in its `dist` folder. */
+const root = join(__dirname, '..');
+
+export const squadScript = join(root, 'bin', 'squad.cjs');
+export const shippedRoles = join(root, 'roles');

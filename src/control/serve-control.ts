@@ -1,0 +1,73 @@
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import type { Caller } from '../core/ports.ts';
+import { dispatch } from '../operations/dispatch.ts';
+import type { Call, Services } from '../operations/operation.ts';
+import { operationNamed } from '../operations/table.ts';
+import { asSquadError, type ErrorShape } from '../schema/error.ts';
+
+/** What the terminal says on the hub's socket: one JSON line each. */
+export interface ControlRequest {
+  id: number;
+  operation: string;
+  input?: unknown;
+  /** How long a waiting operation may wait; none given is no ceiling. */
+  waitMs?: number;
+}
+
+export type ControlReply =
+  | { id: number; result: unknown }
+  | { id: number; error: ErrorShape }
+  | { id: number; item: unknown }
+  | { id: number; progress: string };
+
+export interface ControlOptions {
+  services: Services;
+  caller: Caller;
+  onInFlight(change: 1 | -1): void;
+}
+
+/** A terminal that reads slower than events come is not allowed to fill the hub's memory. */
+const MOST_UNSENT = 8 * 1024 * 1024;
+
+/** The operations table for our own terminal. Settles when the client is gone. */
+export async function serveControl(
+  socket: Socket,
+  { services, caller, onInFlight }: ControlOptions,
+): Promise<void> {
+  const gone = new AbortController();
+  const send = (reply: ControlReply) => {
+    if (socket.writableLength > MOST_UNSENT) socket.destroy();
+    else if (socket.writable) socket.write(`${JSON.stringify(reply)}\n`);
+  };
+  socket.once('close', () => gone.abort());
+  const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
+  lines.on('line', line => void answer(line));
+  await new Promise<void>(settle => {
+    lines.once('close', settle);
+    socket.once('close', () => settle());
+  });
+  gone.abort();
+
+  async function answer(line: string): Promise<void> {
+    let id = 0;
+    onInFlight(1);
+    try {
+      const request = JSON.parse(line) as ControlRequest;
+      id = request.id;
+      const call: Call = {
+        services,
+        caller,
+        signal: gone.signal,
+        waitMs: request.waitMs ?? null,
+        progress: async message => send({ id, progress: message }),
+        emit: item => send({ id, item }),
+      };
+      send({ id, result: await dispatch(operationNamed(request.operation), request.input, call) });
+    } catch (thrown) {
+      send({ id, error: asSquadError(thrown).toShape() });
+    } finally {
+      onInFlight(-1);
+    }
+  }
+}

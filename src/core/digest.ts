@@ -1,0 +1,88 @@
+/** A text too long to give whole: its beginning, its end, and how many bytes it has. */
+export interface Sample {
+  head: string;
+  /** Empty when `head` is the whole text. */
+  tail: string;
+  bytes: number;
+}
+
+export const EMPTY: Sample = { head: '', tail: '', bytes: 0 };
+
+/** Characters a string takes inside JSON, quotes not counted. */
+export const jsonLength = (text: string): number => JSON.stringify(text).length - 2;
+
+/** Share of a cut text that goes to its end: an agent's last words are its report. */
+const TAIL_SHARE = 0.7;
+
+export interface Cut {
+  text: string;
+  truncated: boolean;
+}
+
+/**
+ * Cuts texts so that together they take at most `budget` characters of JSON. Short ones are left whole and what they
+ * do not use goes to the long ones.
+ */
+export function fit(samples: Sample[], budget: number): Cut[] {
+  const wants = samples.map(sample => (sample.tail ? Number.POSITIVE_INFINITY : jsonLength(sample.head)));
+  const shares = share(wants, Math.max(0, budget));
+  return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
+}
+
+function share(wants: number[], budget: number): number[] {
+  const shares = wants.map(() => 0);
+  const order = wants.map((_, i) => i).sort((a, b) => wants[a]! - wants[b]!);
+  let left = budget;
+  order.forEach((index, done) => {
+    const fair = Math.floor(left / (order.length - done));
+    shares[index] = Math.min(wants[index]!, fair);
+    left -= shares[index]!;
+  });
+  return shares;
+}
+
+function cut(sample: Sample, budget: number): Cut {
+  if (!sample.tail && jsonLength(sample.head) <= budget) return { text: sample.head, truncated: false };
+  const mark = `\n[… left out, ${sample.bytes} bytes in all …]\n`;
+  const room = budget - jsonLength(mark);
+  if (room <= 0) return { text: '', truncated: true };
+  const end = longestEnd(sample.tail || sample.head, Math.floor(room * TAIL_SHARE));
+  const start = longestStart(sample.head, room - jsonLength(end));
+  return { text: start + mark + end, truncated: true };
+}
+
+/** The longest beginning of `text` that takes at most `budget` characters of JSON, never half a character. */
+export function longestStart(text: string, budget: number): string {
+  return text.slice(
+    0,
+    bound(
+      text,
+      searchLength(text.length, n => jsonLength(text.slice(0, n)) <= budget),
+    ),
+  );
+}
+
+function longestEnd(text: string, budget: number): string {
+  const length = searchLength(text.length, n => jsonLength(text.slice(text.length - n)) <= budget);
+  const from = text.length - length;
+  return text.slice(isLowSurrogate(text, from) ? from + 1 : from);
+}
+
+/** The largest n in 0…max that holds, for a test that holds up to some n and not beyond. */
+function searchLength(max: number, holds: (n: number) => boolean): number {
+  let low = 0;
+  let high = max;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (holds(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const bound = (text: string, at: number): number => (isLowSurrogate(text, at) ? at - 1 : at);
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

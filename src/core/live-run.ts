@@ -1,0 +1,83 @@
+import type { EventBody } from '../schema/event.ts';
+import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
+import { ActivityPace } from './activity.ts';
+import type { Clock, Engine, EngineEvent, LiveTurn, RunFiles } from './ports.ts';
+
+/** setTimeout's own ceiling; a longer deadline is reached in steps. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** What a run needs on its way in, kept in memory so that starting it reads nothing back. */
+export interface RunMaterial {
+  prompt: string;
+  promptFile: string;
+  env: Record<string, string>;
+}
+
+/** A run that has not ended, with everything the hub holds for it while it lives. */
+export class LiveRun {
+  readonly run: Run;
+  readonly engine: Engine;
+  /** Null for a run found at work: it has been started, so nothing needs them any more. */
+  readonly material: RunMaterial | null;
+  readonly turnNumber = 1;
+  turn: Turn | null = null;
+  process: LiveTurn | null = null;
+  stop: StopReason | null = null;
+  /** True while it counts against the limit of runs at once. */
+  isActive = false;
+  /** What its engine said, when its engine says things. */
+  end: Extract<EngineEvent, { type: 'end' }> | null = null;
+  usage: Usage | null = null;
+  readonly over: Promise<void>;
+  settle: () => void = () => {};
+
+  private follower: { stop(): Promise<void> } | null = null;
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(run: Run, engine: Engine, material: RunMaterial | null) {
+    this.run = run;
+    this.engine = engine;
+    this.material = material;
+    this.over = new Promise(settle => {
+      this.settle = settle;
+    });
+  }
+
+  /** Reads the agent's own events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
+  follow(files: RunFiles, clock: Clock, report: (body: EventBody) => void, seen = 0): void {
+    const parse = this.engine.parseLine;
+    if (!parse) return;
+    const pace = new ActivityPace();
+    let bytes = 0;
+    this.follower = files.follow({ runId: this.run.id, number: this.turnNumber }, 'stdout', line => {
+      bytes += Buffer.byteLength(line) + 1;
+      for (const event of parse(line)) {
+        if (event.type === 'end') this.end = event;
+        else if (event.type === 'usage') this.usage = event.usage;
+        else if (event.type === 'chat') this.run.chatId = event.id;
+        const activity = bytes > seen ? pace.take(event, clock.now()) : null;
+        if (activity) report(activity);
+      }
+    });
+  }
+
+  atDeadline(clock: Clock, act: () => void): void {
+    const left = (this.turn?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now();
+    this.timer = setTimeout(
+      () => (left > LONGEST_TIMER_MS ? this.atDeadline(clock, act) : act()),
+      Math.max(0, Math.min(left, LONGEST_TIMER_MS)),
+    );
+  }
+
+  /** Reads what the agent wrote last. */
+  async drain(): Promise<void> {
+    await this.follower?.stop();
+    this.follower = null;
+  }
+
+  /** Lets go of timers and files; the process goes on. */
+  release(): void {
+    if (this.timer) clearTimeout(this.timer);
+    void this.drain();
+  }
+}

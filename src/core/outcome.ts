@@ -1,0 +1,61 @@
+import type { RunError, StopReason } from '../schema/run.ts';
+import type { EngineEvent, TurnEnd } from './ports.ts';
+import type { RunStep } from './run-state.ts';
+
+/** The wrapper's own watchdog fires this long after the deadline, so a hub that lives always comes first. */
+export const HARD_LIMIT_GRACE_MS = 30_000;
+
+export interface Outcome {
+  step: RunStep;
+  error: RunError | null;
+}
+
+export interface Facts {
+  end: TurnEnd;
+  stop: StopReason | null;
+  deadlineAt: number;
+  /** Null when the engine has no events of its own: then the exit code is all there is. */
+  events: { end: Extract<EngineEvent, { type: 'end' }> | null } | null;
+}
+
+/** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
+export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
+  if (stop === 'cancel') return { step: 'cancel', error: null };
+  if (stop === 'timeout') return { step: 'time_out', error: null };
+  if (stop === 'output_limit')
+    return failed(
+      'OUTPUT_LIMIT',
+      'It wrote more than output.max_bytes allows and was stopped. What it wrote is kept.',
+    );
+  if (end.spawnError) return failed('SPAWN_FAILED', `The agent could not be started: ${end.spawnError}`);
+  if (end.exitCode === null)
+    return {
+      step: 'lose',
+      error: {
+        code: 'LOST',
+        message:
+          'Its process is gone and left no exit record (killed from outside, or the machine went down). Its output so far is kept.',
+      },
+    };
+  if (end.exitCode === 137 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000)
+    return { step: 'time_out', error: null };
+  if (events) return judgeEvents(events.end, end.exitCode);
+  if (end.exitCode === 0) return { step: 'complete', error: null };
+  return failed('ENGINE_FAILED', exitWords(end.exitCode));
+}
+
+function judgeEvents(end: Extract<EngineEvent, { type: 'end' }> | null, exitCode: number): Outcome {
+  if (!end)
+    return failed(
+      'ENGINE_FAILED',
+      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
+    );
+  if (!end.ok) return failed('ENGINE_FAILED', end.error ?? exitWords(exitCode));
+  return { step: 'complete', error: null };
+}
+
+const failed = (code: string, message: string): Outcome => ({ step: 'fail', error: { code, message } });
+
+function exitWords(code: number): string {
+  return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;
+}

@@ -1,0 +1,252 @@
+/**
+ * What the core needs from the world. Adapters live in other folders and are put together in `src/app.ts`;
+ * nothing in `src/core` opens a file, starts a process or reads a clock.
+ */
+import type { Config } from '../schema/config.ts';
+import type { Event, NewEvent } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Role } from '../schema/role.ts';
+import type { Chat, Leftover, Run, Squad, Turn, Usage } from '../schema/run.ts';
+
+export interface Clock {
+  now(): number;
+}
+
+/** Rows to write whole (insert or replace, by key) and events to append: all of it or none of it. */
+export interface Change {
+  squads?: Squad[];
+  runs?: Run[];
+  turns?: Turn[];
+  chats?: Chat[];
+  events: NewEvent[];
+}
+
+export interface RunFilter {
+  workspace?: string;
+  squadId?: SquadId;
+  status?: Run['status'][];
+  /** Only runs created before this moment, for paging backwards. */
+  before?: number;
+  limit: number;
+}
+
+export interface EventFilter {
+  after?: number;
+  runId?: RunId;
+  squadId?: SquadId;
+  types?: Event['body']['type'][];
+  limit: number;
+  /** Newest first. */
+  reverse?: boolean;
+}
+
+export interface Store {
+  /** Changes are applied in the order given, several to a transaction; the promise settles when this one is on disk. */
+  commit(change: Change): Promise<void>;
+  squad(id: SquadId): Promise<Squad | null>;
+  run(id: RunId): Promise<Run | null>;
+  /** Newest first, except within a squad, where it is member order. */
+  runs(filter: RunFilter): Promise<Run[]>;
+  /** Every run that has not ended, oldest first. */
+  liveRuns(): Promise<Run[]>;
+  /** The turns of a run, first to last. */
+  turns(runId: RunId): Promise<Turn[]>;
+  chat(id: string): Promise<Chat | null>;
+  events(filter: EventFilter): Promise<Event[]>;
+  /** Run and squad ids that begin with `prefix` (with or without `run_` / `squad_`), newest first. */
+  idsLike(prefix: string, limit: number): Promise<string[]>;
+  /** Ids of the most recent runs and squads, to suggest near ones from. */
+  recentIds(limit: number): Promise<string[]>;
+  settings(): Promise<Record<string, string>>;
+  setSetting(key: string, value: string | null): Promise<void>;
+  /** Ended runs that ended before `before`, oldest first. */
+  endedBefore(before: number, limit: number): Promise<Run[]>;
+  /** Removes the rows of these runs, their events, and squads and chats that nothing refers to any more. */
+  forget(runIds: RunId[]): Promise<void>;
+  /** Called after each committed change with its events, numbered. Returns how to stop. */
+  onEvents(listener: (events: Event[]) => void): () => void;
+  /** Settles when everything committed so far is on disk. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A program to start: no shell, one value one argument. */
+export interface Command {
+  argv: [string, ...string[]];
+  /** A file given as standard input; null is /dev/null. */
+  stdin: string | null;
+  env: Record<string, string>;
+}
+
+export interface TurnRef {
+  runId: RunId;
+  number: number;
+}
+
+export interface TurnStart extends TurnRef {
+  command: Command;
+  cwd: string;
+  /** The wrapper ends the whole group this long after the start even if no hub is alive. */
+  hardLimitMs: number;
+}
+
+export interface TurnEnd {
+  /** As a shell says it: 128 + n for signal n. Null when nobody saw the exit. */
+  exitCode: number | null;
+  /** The shell could not start the program: its own words. */
+  spawnError: string | null;
+  leftovers: Leftover[];
+  /** When the wrapper saw the exit, or when it was found gone. */
+  endedAt: number;
+}
+
+export interface LiveTurn {
+  pid: number;
+  /** Settles once the turn is over: its exit was seen, or its whole tree is proven gone. Never rejects. */
+  ended: Promise<TurnEnd>;
+  /** TERM, grace, KILL, to everything that belongs to the turn. Idempotent. */
+  stop(graceMs: number): void;
+}
+
+/** What a turn left on disk, as the next hub finds it. */
+export type FoundTurn =
+  | { state: 'live'; turn: LiveTurn }
+  | { state: 'ended'; end: TurnEnd }
+  /** Its wrapper never got as far as starting the agent: safe to start. */
+  | { state: 'never_started' }
+  /** It was started; no process and no exit record are left. */
+  | { state: 'gone'; endedAt: number };
+
+export interface TurnOptions {
+  keepLeftovers: boolean;
+}
+
+export interface Executor {
+  /** Throws SPAWN_FAILED when not even the wrapper can be started. */
+  start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
+  find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
+}
+
+export type OutputStream = 'stdout' | 'stderr';
+
+export interface OutputPage {
+  text: string;
+  /** Byte offset of the first byte of `text`, moved to a character's start. */
+  offset: number;
+  /** Where the next page begins; equal to `size` at the end. */
+  nextOffset: number;
+  size: number;
+}
+
+/** The files of a run: its prompt, its environment while it lives, and every byte its turns wrote. */
+export interface RunFiles {
+  /** Makes the folders of a new turn and writes its prompt; returns the prompt's path. */
+  prepare(turn: TurnRef, prompt: string): Promise<{ promptFile: string }>;
+  /** Any other file of a turn (a config an engine needs), readable by the user only; returns its path. */
+  write(turn: TurnRef, name: string, content: string): Promise<string>;
+  /** A file written before, or null. */
+  read(turn: TurnRef, name: string): Promise<string | null>;
+  saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
+  environment(runId: RunId): Promise<Record<string, string>>;
+  dropEnvironment(runId: RunId): Promise<void>;
+  outputPath(turn: TurnRef, stream: OutputStream): string;
+  size(turn: TurnRef, stream: OutputStream): Promise<number>;
+  /** At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. */
+  page(turn: TurnRef, stream: OutputStream, offset: number, limit: number): Promise<OutputPage>;
+  /** Calls back with each complete line as it is written, until `stop` is called, which reads what is left first. */
+  follow(turn: TurnRef, stream: OutputStream, onLine: (line: string) => void): { stop(): Promise<void> };
+  saveAnswer(runId: RunId, answer: string): Promise<void>;
+  answer(runId: RunId): Promise<string | null>;
+  /** Removes everything of the run; returns the bytes freed. */
+  remove(runId: RunId): Promise<number>;
+}
+
+/** What an engine's line says, in words every engine shares. */
+export type EngineEvent =
+  | { type: 'text'; text: string }
+  | { type: 'tool'; name: string; detail: string }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'chat'; id: string }
+  | { type: 'end'; ok: boolean; answer: string; error: string | null };
+
+export interface TurnInput {
+  runId: RunId;
+  roleId: string;
+  task: string;
+  prompt: string;
+  promptFile: string;
+  cwd: string;
+  model: string | null;
+  chatId: string | null;
+  /** False on the first turn of a chat. */
+  continues: boolean;
+  env: Record<string, string>;
+}
+
+export interface Engine {
+  /** What results and listings call it: `template`, `scripted`, later `claude`… */
+  id: string;
+  /** The command of one turn. Throws before anything is started if it cannot be built. */
+  command(input: TurnInput): Promise<Command>;
+  /**
+   * How a chat begins. `minted`: the engine takes an id we choose. `command`: a program prints the id as its last
+   * non-empty line. Null: this engine keeps no chats.
+   */
+  newChat:
+    | { kind: 'minted'; mint(): string }
+    | { kind: 'command'; command(input: TurnInput): Promise<Command> }
+    | null;
+  /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
+  parseLine: ((line: string) => EngineEvent[]) | null;
+}
+
+/** What is needed to build the same engine again after a restart. Kept with the run, so that a later change of config cannot change it. */
+export type EngineSpec =
+  | { kind: 'template'; runTemplate: string; createChatTemplate: string | null; engineCommand: string }
+  | { kind: 'scripted' };
+
+export interface Engines {
+  create(spec: EngineSpec): Engine;
+}
+
+/** Who asks, as the hub knows it from the hello or the request. */
+export interface Caller {
+  client: string | null;
+  cwd: string | null;
+  /** `--workspace`, or the header of an HTTP request. */
+  workspace: string | null;
+  env: Record<string, string>;
+  /** The run this caller is part of, when it was started inside one. */
+  parent: { id: RunId; depth: number } | null;
+}
+
+/** One workspace as one caller sees it, read afresh for each call. */
+export interface Workspace {
+  root: string;
+  config: Config;
+  /** Where the roles come from, and why there. */
+  rolesFolder: { folder: string; reason: string };
+  /** Values that came with the repository and wait for the user's trust. */
+  ignored: IgnoredSetting[];
+  roles(): Promise<Role[]>;
+  /** Throws ROLE_UNKNOWN or ROLE_INVALID. */
+  role(id: string): Promise<Role>;
+  /** The engine of a role, or with null the one roles get that name none. Throws ENGINE_NOT_SET or ENGINE_UNKNOWN. */
+  engineFor(role: Role | null): EngineSpec;
+  /** The folder an agent works in: absolute, links resolved, inside the workspace or an allowed root. */
+  directory(cwd: string | undefined): Promise<string>;
+  /** Files that came with the workspace and have no effect, or not all of it, until they are trusted. */
+  untrusted(): Promise<string[]>;
+}
+
+export interface IgnoredSetting {
+  file: string;
+  key: string;
+  reason: string;
+}
+
+export interface Workspaces {
+  open(caller: Caller): Promise<Workspace>;
+  /** The environment an agent of this caller gets. */
+  environment(caller: Caller): Promise<Record<string, string>>;
+}

@@ -1,0 +1,36 @@
+import { SquadError } from '../schema/error.ts';
+import { isEnd, type RunStatus } from '../schema/run.ts';
+
+export type RunStep = 'start' | 'complete' | 'fail' | 'time_out' | 'cancel' | 'lose';
+
+/** Every change of a run's state there is. What is not in the table cannot happen. */
+const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
+  queued: {
+    start: 'running',
+    // A run can fail before its agent exists: no chat, no command, no process.
+    fail: 'error',
+    cancel: 'cancelled',
+    lose: 'lost',
+  },
+  running: {
+    complete: 'completed',
+    fail: 'error',
+    time_out: 'timeout',
+    cancel: 'cancelled',
+    lose: 'lost',
+  },
+};
+
+export function nextStatus(status: RunStatus, step: RunStep): RunStatus {
+  const next = TABLE[status]?.[step];
+  if (!next) throw new SquadError('INTERNAL', `A run that is ${status} cannot ${step.replace('_', ' ')}`);
+  return next;
+}
+
+export type SquadStatus = 'running' | 'completed' | 'failed';
+
+/** A squad is what its members are: over when all are over, completed only when all are. */
+export function squadStatus(members: readonly RunStatus[]): SquadStatus {
+  if (!members.every(isEnd)) return 'running';
+  return members.every(status => status === 'completed') ? 'completed' : 'failed';
+}

@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventLine } from './event-line.ts';
+import { flood, replay } from './output.ts';
+import { quantity, type Step, scriptIn } from './script.ts';
+
+type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
+
+export const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.now(), ...body })}\n`);
+
+class Failed extends Error {}
+
+/** Follows the script in the prompt to its end. Every way out but a crash says how it went. */
+export async function scriptedAgent(
+  prompt: string,
+  env: NodeJS.ProcessEnv,
+  continues: boolean,
+): Promise<number> {
+  const said: string[] = [];
+  let report = '';
+  emit({ type: 'start', scripted: true });
+  try {
+    await rememberChat(env.SQUAD_SCRIPTED_CHAT, prompt, continues);
+    const steps = scriptIn(prompt) ?? unscripted(prompt, env);
+    for (const step of steps) {
+      if (step.verb === 'report') report = text(step);
+      else if (step.verb === 'exit') return Number(step.rest) || 0;
+      else await perform(step, said);
+    }
+    emit({ type: 'end', ok: true, answer: report || said.join('\n'), error: null });
+    return 0;
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown.message : String(thrown);
+    emit({ type: 'end', ok: false, answer: report || said.join('\n'), error });
+    return 1;
+  }
+}
+
+/** A dry run: no script was given, so it says what it was handed and nothing more. */
+function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
+  const words = `Scripted agent, no model was called. Role ${env.SQUAD_SCRIPTED_ROLE ?? 'unknown'}, a prompt of ${Buffer.byteLength(prompt)} bytes, folder ${process.cwd()}.`;
+  return [{ verb: 'say', rest: words, body: '' }];
+}
+
+async function perform(step: Step, said: string[]): Promise<void> {
+  switch (step.verb) {
+    case 'say':
+      said.push(text(step));
+      return void emit({ type: 'text', text: text(step) });
+    case 'stderr':
+      return void process.stderr.write(`${text(step)}\n`);
+    case 'write':
+    case 'append':
+      emit({ type: 'tool', name: step.verb, detail: step.rest });
+      await mkdir(dirname(step.rest), { recursive: true });
+      return (step.verb === 'write' ? writeFile : appendFile)(step.rest, step.body);
+    case 'run':
+    case 'try':
+      return shell(step.rest, step.verb === 'run', said);
+    case 'leave':
+      return void spawn('/bin/sh', ['-c', step.rest], { detached: true, stdio: 'ignore' }).unref();
+    case 'sleep':
+      return void (await sleep(quantity(step.rest)));
+    case 'await':
+      return awaitFile(step.rest);
+    case 'flood':
+      return flood(quantity(step.rest));
+    case 'usage': {
+      const [input = null, output = null, cached = null, costUsd = null] = step.rest.split(/\s+/).map(Number);
+      return void emit({ type: 'usage', input, output, cached, costUsd });
+    }
+    case 'deafen':
+      return void process.on('SIGTERM', () => {});
+    case 'hang':
+      return new Promise(() => setInterval(() => {}, 60_000));
+    case 'replay':
+      return replay(step.rest);
+    case 'fail':
+      throw new Failed(text(step) || 'the script says so');
+  }
+}
+
+const text = ({ rest, body }: Step) => [rest, body.trimEnd()].filter(Boolean).join('\n');
+
+async function shell(command: string, mustSucceed: boolean, said: string[]): Promise<void> {
+  emit({ type: 'tool', name: 'run', detail: command });
+  const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', chunk => {
+      output = (output + chunk).slice(-4000);
+    });
+  const code = await new Promise<number>(settle =>
+    child.once('close', (exit, signal) => settle(exit ?? (signal ? 128 : 1))),
+  );
+  const words = `$ ${command}\n${output.trimEnd()}${code === 0 ? '' : `\n(exit code ${code})`}`;
+  said.push(words);
+  emit({ type: 'text', text: words });
+  if (code !== 0 && mustSucceed) throw new Failed(`"${command}" failed with exit code ${code}`);
+}
+
+async function awaitFile(path: string): Promise<void> {
+  for (const until = Date.now() + 60_000; !existsSync(path); await sleep(20))
+    if (Date.now() > until) throw new Failed(`${path} did not appear within a minute`);
+}
+
+async function rememberChat(file: string | undefined, prompt: string, continues: boolean): Promise<void> {
+  if (!file) return;
+  if (continues && !existsSync(file)) throw new Failed('This chat is not known to the scripted engine');
+  const prompts: string[] = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : [];
+  prompts.push(prompt);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeFile(file, JSON.stringify(prompts), { mode: 0o600 });
+  if (prompts.length > 1) emit({ type: 'text', text: `Turn ${prompts.length} of this chat.` });
+}
+
+export const promptFromStdin = () => readFileSync(0, 'utf8');

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import type { EngineEvent } from '../../core/ports.ts';
+
+/** The line format of Squad's own agents: JSON, one event a line, `at` in milliseconds. */
+export const EventLine = z.discriminatedUnion('type', [
+  z.object({ at: z.number(), type: z.literal('start'), scripted: z.literal(true) }),
+  z.object({ at: z.number(), type: z.literal('text'), text: z.string() }),
+  z.object({ at: z.number(), type: z.literal('tool'), name: z.string(), detail: z.string() }),
+  z.object({
+    at: z.number(),
+    type: z.literal('usage'),
+    input: z.number().nullable(),
+    output: z.number().nullable(),
+    cached: z.number().nullable(),
+    costUsd: z.number().nullable(),
+  }),
+  z.object({
+    at: z.number(),
+    type: z.literal('end'),
+    ok: z.boolean(),
+    answer: z.string(),
+    error: z.string().nullable(),
+  }),
+]);
+export type EventLine = z.infer<typeof EventLine>;
+
+/** Anything that is not an event line is output like any other: kept in the file, not read into. */
+export function parseEventLine(line: string): EngineEvent[] {
+  if (!line.startsWith('{')) return [];
+  let json: unknown;
+  try {
+    json = JSON.parse(line);
+  } catch {
+    return [];
+  }
+  const parsed = EventLine.safeParse(json);
+  if (!parsed.success || parsed.data.type === 'start') return [];
+  if (parsed.data.type === 'usage') {
+    const { input, output, cached, costUsd } = parsed.data;
+    return [{ type: 'usage', usage: { input, output, cached, costUsd } }];
+  }
+  return [parsed.data];
+}

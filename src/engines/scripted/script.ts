@@ -1,0 +1,84 @@
+import { SquadError } from '../../schema/error.ts';
+
+/** What a scripted agent can do. Each verb takes the rest of its line; lines that begin with `|` add to the verb above. */
+const VERBS = {
+  say: 'words to the reader',
+  report: 'the final answer (otherwise: everything said)',
+  write: 'a file, its content in the | lines below',
+  append: 'to a file, likewise',
+  run: 'a shell command; the agent fails if it fails',
+  try: 'a shell command; the agent goes on if it fails',
+  sleep: 'for a while: 200ms, 3s, 2m',
+  await: 'a file to appear (up to a minute)',
+  flood: 'this much output: 10MB, 1GB',
+  stderr: 'words on standard error',
+  usage: 'INPUT OUTPUT [CACHED] tokens and [COST] dollars to report',
+  leave: 'a shell command running in a session of its own when the agent ends',
+  deafen: 'ignore SIGTERM from here on',
+  fail: 'end as failed, with this message',
+  exit: 'end at once with this exit code, saying nothing',
+  hang: 'for ever',
+  replay: 'a recorded output file, at its own pace',
+} as const;
+
+export type Verb = keyof typeof VERBS;
+
+export interface Step {
+  verb: Verb;
+  /** The rest of the line. */
+  rest: string;
+  /** The `|` lines below it, joined. */
+  body: string;
+}
+
+const FENCE = /^```script[ \t]*\r?\n([\s\S]*?)^```[ \t]*$/gm;
+
+/** The steps in a prompt's last ```script block (a task's comes after its role's), or null when it has none. */
+export function scriptIn(prompt: string): Step[] | null {
+  const block = [...prompt.matchAll(FENCE)].at(-1)?.[1];
+  return block === undefined ? null : parseScript(block);
+}
+
+function parseScript(text: string): Step[] {
+  const steps: Step[] = [];
+  text.split(/\r?\n/).forEach((line, index) => {
+    if (line.trim() === '' || line.startsWith('#')) return;
+    if (line.startsWith('|')) {
+      const step = steps.at(-1);
+      if (!step) throw invalid(index, 'a | line needs a verb above it');
+      step.body += `${line.slice(1).replace(/^ /, '')}\n`;
+      return;
+    }
+    const [, verb = '', rest = ''] = /^\s*(\S+)\s?(.*)$/.exec(line) ?? [];
+    if (!(verb in VERBS)) throw invalid(index, `there is no verb "${verb}"`);
+    steps.push({ verb: verb as Verb, rest: rest.trim(), body: '' });
+  });
+  return steps;
+}
+
+function invalid(index: number, why: string): SquadError {
+  return new SquadError('SCRIPT_INVALID', `Line ${index + 1} of the script: ${why}`, {
+    suggestions: [`The verbs are ${Object.keys(VERBS).join(', ')}.`],
+  });
+}
+
+const UNITS: Record<string, number> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  kb: 1024,
+  mb: 1024 ** 2,
+  gb: 1024 ** 3,
+  b: 1,
+};
+
+/** `3s` in milliseconds, `10MB` in bytes. */
+export function quantity(text: string): number {
+  const [, amount, unit] = /^([\d.]+)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
+  const factor = UNITS[(unit || 'ms').toLowerCase()];
+  if (amount === undefined || factor === undefined)
+    throw new SquadError('SCRIPT_INVALID', `"${text}" is not a duration or a size`, {
+      suggestions: ['Write 200ms, 3s, 10MB.'],
+    });
+  return Number(amount) * factor;
+}

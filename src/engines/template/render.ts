@@ -1,0 +1,99 @@
+import { checkText } from '../../core/text.ts';
+import { SquadError } from '../../schema/error.ts';
+import { runTemplate } from './compile.ts';
+import type { Interpolated, TemplateValues, VariableName } from './variables.ts';
+import { splitWords, type Word } from './words.ts';
+
+export interface RenderedCommand {
+  argv: [string, ...string[]];
+  /** The variables the template looked at. */
+  uses: Set<VariableName>;
+}
+
+/** A template and its values as an argument list: one value, one argument (or a part of one), whatever it holds. */
+export function renderCommand(template: string, values: TemplateValues): RenderedCommand {
+  const { pieces, uses } = runTemplate(template, values);
+  const [command, ...rest] = splitWords(pieces);
+  if (!command)
+    throw new SquadError('TEMPLATE_INVALID', 'The template gives an empty command line.', {
+      suggestions: ['Begin it with the program to start, for example: cursor-agent --print "<%= prompt %>"'],
+    });
+  checkCommandWord(command, values);
+  return { argv: [argumentOf(command, values), ...rest.map(word => argumentOf(word, values))], uses };
+}
+
+/** Linux takes no argument longer than this, its closing NUL included. */
+const MAX_ARGUMENT_BYTES = 128 * 1024;
+
+function argumentOf(word: Word, values: TemplateValues): string {
+  for (const piece of word) if (typeof piece !== 'string') checkText(piece.text, `The value of ${piece.tag}`);
+  const text = guardFlag(word, textOf(word), values);
+  const bytes = Buffer.byteLength(text) + 1;
+  if (bytes > MAX_ARGUMENT_BYTES)
+    throw new SquadError(
+      'ARGUMENT_TOO_LONG',
+      `The argument ${shown(word)} would be ${bytes} bytes; the system takes at most ${MAX_ARGUMENT_BYTES}.`,
+      {
+        suggestions: [
+          'Give the program the path instead: <%= promptFile %> names a file that holds the prompt.',
+          'Or leave prompt, task and promptFile out of the template: the prompt then comes on standard input.',
+        ],
+      },
+    );
+  return text;
+}
+
+/** A value must not be read as an option. Free text is safe behind a newline; any other value would change its meaning. */
+function guardFlag(word: Word, text: string, values: TemplateValues): string {
+  const first = word.find(piece => (typeof piece === 'string' ? piece : piece.text) !== '');
+  if (first === undefined || typeof first === 'string' || !first.text.startsWith('-')) return text;
+  if (comesFrom(first, FREE_TEXT, values) && !isMixed(first, values)) return `\n${text}`;
+  throw new SquadError(
+    'ARGUMENT_LOOKS_LIKE_FLAG',
+    `The value of ${first.tag} begins with "-" and would be read as an option: ${excerpt(first.text)}`,
+    { suggestions: ['Change the value, or tie it to its option in the template: --option=<%= value %>.'] },
+  );
+}
+
+/** What a caller wrote picks neither the program nor a part of its name. */
+function checkCommandWord(word: Word, values: TemplateValues): void {
+  const given = word.find(piece => typeof piece !== 'string' && comesFrom(piece, CALLER_TEXT, values));
+  if (given)
+    throw new SquadError(
+      'TEMPLATE_INVALID',
+      `The template's first word, the program, holds ${shown([given])}.`,
+      {
+        suggestions: ['Begin the template with the program to start.'],
+      },
+    );
+  if (textOf(word) !== '') return;
+  if (word.some(piece => typeof piece !== 'string' && piece.reads.has('engine')))
+    throw new SquadError('ENGINE_NOT_SET', 'The template starts <%= engine %>, and no engine is set.', {
+      suggestions: [
+        'Set ENGINE_COMMAND, or "engine" in .squad/squad.json, or name the program in the template.',
+      ],
+    });
+  throw new SquadError('TEMPLATE_INVALID', "The template's first word, the program, is empty.", {
+    suggestions: ['Begin the template with the program to start.'],
+  });
+}
+
+const FREE_TEXT: VariableName[] = ['prompt', 'task'];
+const CALLER_TEXT: VariableName[] = [...FREE_TEXT, 'chatId'];
+
+/** By what its expression looked at; a value kept in a local of the template is known by its text. */
+function comesFrom(value: Interpolated, names: VariableName[], values: TemplateValues): boolean {
+  if (value.reads.size > 0) return names.some(name => value.reads.has(name));
+  return value.text !== '' && names.some(name => value.text === values[name]);
+}
+
+/** `task || model` looks at both: which of them it gave shows in the text. */
+function isMixed(value: Interpolated, values: TemplateValues): boolean {
+  const others = [...value.reads].some(name => !FREE_TEXT.includes(name));
+  return others && !FREE_TEXT.some(name => value.reads.has(name) && value.text === values[name]);
+}
+
+const textOf = (word: Word) => word.map(piece => (typeof piece === 'string' ? piece : piece.text)).join('');
+const shown = (word: Word) =>
+  excerpt(word.map(piece => (typeof piece === 'string' ? piece : piece.tag)).join(''));
+const excerpt = (text: string) => (text.length > 80 ? `${text.slice(0, 80)}…` : text);

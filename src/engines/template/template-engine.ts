@@ -1,0 +1,89 @@
+import type { Command, Engine, TurnInput } from '../../core/ports.ts';
+import type { findExecutable } from '../../process/find-executable.ts';
+import { SquadError } from '../../schema/error.ts';
+import { type RenderedCommand, renderCommand } from './render.ts';
+import type { TemplateValues } from './variables.ts';
+
+export interface TemplateEngineOptions {
+  runTemplate: string;
+  createChatTemplate: string | null;
+  /** The variable `engine`. */
+  engineCommand: string;
+  findExecutable: typeof findExecutable;
+}
+
+/** Any program, started as the user's template says. Its output means nothing to Squad; its exit code is its word. */
+export function createTemplateEngine(options: TemplateEngineOptions): Engine {
+  const { runTemplate, createChatTemplate, engineCommand } = options;
+  const prepare = (which: string, template: string, input: TurnInput) => {
+    const rendered = renderCommand(template, valuesOf(input, engineCommand));
+    const program = locate(which, rendered.argv[0], input, options.findExecutable);
+    return { rendered, argv: [program, ...rendered.argv.slice(1)] as Command['argv'] };
+  };
+  return {
+    id: 'template',
+    parseLine: null,
+    async command(input) {
+      const { rendered, argv } = prepare('run template', runTemplate, input);
+      return { argv, stdin: hasPrompt(rendered) ? null : input.promptFile, env: input.env };
+    },
+    newChat:
+      createChatTemplate === null
+        ? null
+        : {
+            kind: 'command',
+            async command(input) {
+              const { argv } = prepare('create-chat template', createChatTemplate, {
+                ...input,
+                chatId: null,
+              });
+              return { argv, stdin: null, env: input.env };
+            },
+          },
+  };
+}
+
+/** Some programs read standard input as a second prompt: they get it only when the template hands over none. */
+function hasPrompt({ uses }: RenderedCommand): boolean {
+  return uses.has('prompt') || uses.has('task') || uses.has('promptFile');
+}
+
+function valuesOf(input: TurnInput, engineCommand: string): TemplateValues {
+  return {
+    prompt: input.prompt,
+    chatId: input.chatId ?? '',
+    cwd: input.cwd,
+    task: input.task,
+    roleId: input.roleId,
+    engine: engineCommand,
+    model: input.model ?? '',
+    promptFile: input.promptFile,
+    mcpConfigFile: '',
+  };
+}
+
+function locate(which: string, name: string, input: TurnInput, find: typeof findExecutable): string {
+  const path = input.env.PATH ?? '';
+  const isPath = name.includes('/');
+  // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
+  const found = path || isPath ? find(name, { path, cwd: input.cwd }) : ({ status: 'not_found' } as const);
+  if (found.status === 'found') return found.path;
+  if (found.status === 'not_executable')
+    throw new SquadError(
+      'ENGINE_NOT_EXECUTABLE',
+      `The program of the ${which} cannot be run: ${found.path}.`,
+      {
+        suggestions: ['Make it executable (chmod +x), or name another program in the template.'],
+      },
+    );
+  throw new SquadError('ENGINE_NOT_FOUND', `The program "${name}" of the ${which} was not found.`, {
+    suggestions: isPath
+      ? [`Check the path: it is taken from ${input.cwd}.`]
+      : [
+          `Install ${name}, or write its full path in the template.`,
+          path
+            ? `Squad looked in the PATH the client handed down: ${path}`
+            : 'The client handed down no PATH: run `squad install` for it from a terminal, which records yours.',
+        ],
+  });
+}

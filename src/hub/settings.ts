@@ -1,0 +1,34 @@
+import { type HubSettingKey, HubSettings } from '../schema/config.ts';
+
+export interface SettingsStore {
+  settings(): Promise<Record<string, string>>;
+  setSetting(key: string, value: string | null): Promise<void>;
+}
+
+/** The hub's settings, held in memory so that a limit can be asked for at every start of a run. */
+export class SettingsInForce {
+  private readonly store: SettingsStore;
+  private current: HubSettings = HubSettings.parse({});
+
+  constructor(store: SettingsStore) {
+    this.store = store;
+  }
+
+  async load(): Promise<void> {
+    const stored = await this.store.settings();
+    // A value that is no longer allowed falls back to its default instead of keeping the hub from starting.
+    const usable = Object.entries(HubSettings.shape).filter(
+      ([key, schema]) => key in stored && schema.safeParse(stored[key]).success,
+    );
+    this.current = HubSettings.parse(Object.fromEntries(usable.map(([key]) => [key, stored[key]])));
+  }
+
+  all(): HubSettings {
+    return this.current;
+  }
+
+  async set(key: HubSettingKey, value: string | null): Promise<void> {
+    await this.store.setSetting(key, value);
+    await this.load();
+  }
+}

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { ownFolder } from './home.ts';
+import { replaceFile } from './replace-file.ts';
+
+/**
+ * What an agent needs from the user's shell and a graphical client does not hand down. Everything else stays out:
+ * this file is copied into every agent's environment, so a variable is here because an agent CLI reads it.
+ */
+const SAVED_NAMES = new Set([
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ'],
+  ...['XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'],
+  ...[
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'ALL_PROXY',
+    'NO_PROXY',
+    'http_proxy',
+    'https_proxy',
+    'all_proxy',
+    'no_proxy',
+  ],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE'],
+  ...['CLAUDE_CONFIG_DIR', 'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX'],
+  ...['CODEX_HOME', 'CODEX_API_KEY', 'CURSOR_API_KEY', 'OPENCODE_CONFIG', 'OPENCODE_CONFIG_DIR'],
+  ...['GITHUB_TOKEN', 'GH_TOKEN', 'GH_HOST', 'CLOUD_ML_REGION', 'OPENROUTER_API_KEY', 'DASHSCOPE_API_KEY'],
+  ...['AWS_PROFILE', 'AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
+  ...['AWS_BEARER_TOKEN_BEDROCK'],
+]);
+const SAVED_PREFIXES = ['ANTHROPIC_', 'OPENAI_', 'AZURE_OPENAI_', 'GEMINI_', 'GOOGLE_', 'COPILOT_', 'QWEN_'];
+
+const HEADER =
+  '# Written by `squad install`. One NAME="value" a line, the value as a JSON string; edit or remove lines freely.\n';
+const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
+
+export const environmentFilePath = (home: string): string => join(home, 'env');
+
+/** Saves what agents need of `env`, readable by its owner only. Returns the names saved; values are never shown. */
+export function writeEnvironmentFile(home: string, env: Record<string, string | undefined>): string[] {
+  ownFolder(home);
+  const names = Object.keys(env).filter(name => isSaved(name) && env[name]);
+  const lines = names.sort().map(name => `${name}=${JSON.stringify(env[name])}\n`);
+  replaceFile(environmentFilePath(home), HEADER + lines.join(''), 0o600);
+  return names;
+}
+
+/** Accepts a hand-written NAME=value too. A line it cannot read is an error that names the line, never its text. */
+export function parseEnvironmentFile(text: string): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const [index, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const [, name, value] = LINE.exec(line) ?? [];
+    if (name === undefined || value === undefined) throw unreadable(index + 1);
+    variables[name] = value.startsWith('"') ? unquote(value, index + 1) : value;
+  }
+  return variables;
+}
+
+const isSaved = (name: string) =>
+  SAVED_NAMES.has(name) || SAVED_PREFIXES.some(prefix => name.startsWith(prefix));
+
+function unquote(value: string, line: number): string {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw unreadable(line);
+  }
+}
+
+const unreadable = (line: number) =>
+  Object.assign(new Error(`Line ${line} of Squad's environment file is not NAME="value".`), {
+    code: 'CONFIG_INVALID',
+    suggestions: ['Mend or remove that line, or run `squad install <client>` again to write the file anew.'],
+  });

@@ -1,0 +1,31 @@
+/** The first line on the hub's socket, each way. After it the connection speaks its view's own protocol. */
+
+export type View = 'mcp' | 'control';
+
+export interface Hello {
+  squad: 1;
+  version: string;
+  view: View;
+  pid: number;
+  cwd: string;
+  env: Record<string, string>;
+  /** How to start a hub of this version, for an older hub that makes way for it. */
+  hub: { node: string; script: string };
+  /** `--workspace`, when given. */
+  workspace?: string;
+}
+
+export type HelloReply =
+  | { squad: 1; ok: true; version: string; pid: number }
+  | { squad: 1; ok: false; error: { code: string; message: string; suggestions?: string[] } };
+
+/** True when `a` is a later version than `b`: numbers only, a pre-release counts as its release. */
+export function isNewer(a: string, b: string): boolean {
+  const left = numbers(a);
+  const right = numbers(b);
+  for (let i = 0; i < 3; i++) if (left[i] !== right[i]) return (left[i] ?? 0) > (right[i] ?? 0);
+  return false;
+}
+
+const numbers = (version: string): number[] =>
+  version.split(/[.+-]/, 3).map(part => Number.parseInt(part, 10) || 0);

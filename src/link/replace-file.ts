@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+
+/** Whole or not at all: a reader, or a crash half way, sees the old text or the new one. */
+export function replaceFile(path: string, text: string, mode: number): void {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    const file = openSync(draft, 'wx', mode);
+    try {
+      const bytes = Buffer.from(text);
+      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    // The umask may have taken bits away when the draft was made.
+    chmodSync(draft, mode);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}

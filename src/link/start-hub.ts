@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createConnection, type Socket } from 'node:net';
+import { ownFolder, socketPath } from './home.ts';
+
+/** A hub that found the lock taken ends with this: somebody else's hub is coming up, so keep knocking. */
+export const LOCK_TAKEN_EXIT = 75;
+
+const KNOCK_EVERY_MS = 8;
+
+/** What the hub itself needs. Everything else travels with each client's hello, so one client's secrets never become another's. */
+const HUB_ENVIRONMENT = [
+  'HOME',
+  'PATH',
+  'USER',
+  'LOGNAME',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'XDG_STATE_HOME',
+  'XDG_CONFIG_HOME',
+  'XDG_CACHE_HOME',
+  'SQUAD_HOME',
+  'SQUAD_HUB_LINGER_MS',
+  'SQUAD_DATABASE_URL',
+  'MCP_DATABASE_PATH',
+  'MCP_SERVER_PORT',
+  'MCP_LOG_LEVEL',
+]; // prettier-ignore
+
+export interface HubProgram {
+  node: string;
+  script: string;
+}
+
+export interface ConnectOptions {
+  home: string;
+  env: Record<string, string | undefined>;
+  program: HubProgram;
+  /** How long to knock before giving up. */
+  patienceMs?: number;
+}
+
+/** A connection to the hub of this home, which is started if it is not there. */
+export async function connectOrStart(options: ConnectOptions): Promise<Socket> {
+  const path = socketPath(options.home);
+  const running = await connect(path);
+  if (running) return running;
+  return startAndConnect(path, options);
+}
+
+/** A connection to a hub that is already there, or null. */
+export function connect(path: string): Promise<Socket | null> {
+  return new Promise(settle => {
+    const socket = createConnection(path);
+    socket.once('connect', () => settle(socket));
+    // A refused connection is a socket file whose hub died: the next hub replaces it.
+    socket.once('error', () => settle(null));
+  });
+}
+
+async function startAndConnect(
+  path: string,
+  { home, env, program, patienceMs = 15_000 }: ConnectOptions,
+): Promise<Socket> {
+  ownFolder(home);
+  const until = Date.now() + patienceMs;
+  let hub = launch(home, env, program);
+  let restarts = 0;
+  for (;;) {
+    await new Promise(wake => setTimeout(wake, KNOCK_EVERY_MS));
+    const socket = await connect(path);
+    if (socket) {
+      hub.release();
+      return socket;
+    }
+    if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
+    // The hub we lost the lock to may itself have ended since: try again, a few times.
+    if (hub.exit === LOCK_TAKEN_EXIT && Date.now() + patienceMs / 2 > until && restarts++ < 3)
+      hub = launch(home, env, program);
+    if (Date.now() > until) throw failure(null, hub.words());
+  }
+}
+
+interface Launch {
+  exit: number | null;
+  words(): string;
+  release(): void;
+}
+
+function launch(home: string, env: ConnectOptions['env'], { node, script }: HubProgram): Launch {
+  const child: ChildProcess = spawn(node, [script], {
+    detached: true,
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...pick(env), SQUAD_HOME: home },
+  });
+  let words = '';
+  const launched: Launch = {
+    exit: null,
+    words: () => words.trim(),
+    release() {
+      child.stderr?.destroy();
+      child.unref();
+    },
+  };
+  child.stderr?.on('data', chunk => {
+    if (words.length < 20_000) words += chunk;
+  });
+  child.on('error', error => {
+    words += error.message;
+    launched.exit = -1;
+  });
+  child.on('exit', code => {
+    launched.exit = code ?? -1;
+  });
+  return launched;
+}
+
+const pick = (env: ConnectOptions['env']) =>
+  Object.fromEntries(HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])));
+
+/** The hub says why it could not start as one JSON line; anything else it printed is passed on as it is. */
+function failure(exit: number | null, words: string): Error & { code: string; suggestions?: string[] } {
+  const last = words.split('\n').at(-1) ?? '';
+  try {
+    const { code, message, suggestions } = JSON.parse(last);
+    if (typeof code === 'string') return Object.assign(new Error(message), { code, suggestions });
+  } catch {} // not our JSON: the raw words are shown below
+  const what = exit === null ? 'did not answer in time' : `ended with code ${exit}`;
+  return Object.assign(new Error(`The hub ${what}${words ? `: ${words}` : ''}`), {
+    code: 'HUB_UNREACHABLE',
+    suggestions: ['Look at `squad hub log`, then try `squad hub start`.'],
+  });
+}

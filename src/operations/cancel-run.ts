@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { SquadError } from '../schema/error.ts';
+import type { Run } from '../schema/run.ts';
+import { findRun, findSquad } from './find.ts';
+import { operation } from './operation.ts';
+import { waitForEnds } from './wait.ts';
+
+/** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
+const SETTLE_MS = 15_000;
+
+export const cancelRun = operation({
+  name: 'cancel_run',
+  tool: {
+    title: 'Cancel run',
+    description: 'Stop a run or every run of a squad: the agent and all it started. Output so far is kept.',
+    readOnly: false,
+  },
+  input: z.strictObject({
+    spawn_id: z.string().optional(),
+    squad_id: z.string().optional(),
+    all: z.boolean().optional(),
+  }),
+  output: z.object({
+    runs: z.array(z.object({ spawn_id: z.string(), status: z.string(), was_running: z.boolean() })),
+  }),
+  async run(call, input) {
+    const { runner } = call.services;
+    const runs = await chosen(call.services, input);
+    const stopped = await Promise.all(runs.map(run => runner.stop(run.id, 'cancel')));
+    const asked = runs.filter((_, i) => stopped[i]);
+    await waitForEnds(call, asked, call.waitMs === null ? SETTLE_MS : Math.min(SETTLE_MS, call.waitMs));
+    return {
+      runs: runs.map((run, i) => ({
+        spawn_id: run.id,
+        status: run.status,
+        was_running: stopped[i] ?? false,
+      })),
+    };
+  },
+});
+
+async function chosen(
+  services: Parameters<typeof findRun>[0],
+  { spawn_id, squad_id, all }: { spawn_id?: string; squad_id?: string; all?: boolean },
+): Promise<Run[]> {
+  if ([spawn_id !== undefined, squad_id !== undefined, all === true].filter(Boolean).length !== 1)
+    throw new SquadError('INVALID_INPUT', 'Give one of spawn_id, squad_id and all', {
+      suggestions: ['list_running shows the ids of what runs now.'],
+    });
+  if (all) return services.runner.liveRuns();
+  if (squad_id !== undefined) return (await findSquad(services, squad_id)).runs;
+  return [await findRun(services, spawn_id!)];
+}

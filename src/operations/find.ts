@@ -1,0 +1,60 @@
+import { nearest } from '../core/nearest.ts';
+import type { Store } from '../core/ports.ts';
+import { SquadError } from '../schema/error.ts';
+import { RunId, SquadId } from '../schema/ids.ts';
+import type { Run, Squad } from '../schema/run.ts';
+import type { Services } from './operation.ts';
+
+/** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
+export async function findRun(
+  { store, runner }: Pick<Services, 'store' | 'runner'>,
+  given: string,
+): Promise<Run> {
+  const id = RunId.safeParse(given).success ? given : await expand(store, given, 'run');
+  const run = runner.current(id as RunId) ?? (await store.run(id as RunId));
+  if (!run) throw await unknown(store, given, 'run');
+  return run;
+}
+
+export interface FoundSquad {
+  squad: Squad;
+  /** In the order the members were asked for. */
+  runs: Run[];
+}
+
+export async function findSquad(
+  { store, runner }: Pick<Services, 'store' | 'runner'>,
+  given: string,
+): Promise<FoundSquad> {
+  const id = (SquadId.safeParse(given).success ? given : await expand(store, given, 'squad')) as SquadId;
+  const squad = await store.squad(id);
+  if (!squad) throw await unknown(store, given, 'squad');
+  const runs = await store.runs({ squadId: id, limit: 100_000 });
+  return { squad, runs: runs.map(run => runner.current(run.id) ?? run) };
+}
+
+async function expand(store: Store, given: string, kind: 'run' | 'squad'): Promise<string> {
+  const bare = given.replace(/^(run|squad)_/, '');
+  const matches = /^[0-9a-z]+$/.test(bare)
+    ? (await store.idsLike(`${kind}_${bare}`, 5)).filter(id => id.startsWith(kind))
+    : [];
+  if (matches.length === 1) return matches[0]!;
+  if (matches.length === 0) throw await unknown(store, given, kind);
+  throw new SquadError(
+    kind === 'run' ? 'RUN_UNKNOWN' : 'SQUAD_UNKNOWN',
+    `${given} is the beginning of several ids: ${matches.join(', ')}`,
+    {
+      suggestions: ['Give more letters.'],
+    },
+  );
+}
+
+async function unknown(store: Store, given: string, kind: 'run' | 'squad'): Promise<SquadError> {
+  const recent = (await store.recentIds(200)).filter(id => id.startsWith(kind));
+  const near = nearest(given, recent);
+  return new SquadError(kind === 'run' ? 'RUN_UNKNOWN' : 'SQUAD_UNKNOWN', `There is no ${kind} ${given}`, {
+    suggestions: [
+      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`squad ls` shows the runs there are.',
+    ],
+  });
+}

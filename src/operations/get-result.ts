@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { SquadError } from '../schema/error.ts';
+import { findRun, findSquad } from './find.ts';
+import { squadResult } from './member-result.ts';
+import { operation } from './operation.ts';
+import { outputPage, Page, RunResult, runResult } from './run-result.ts';
+import { waitForEnds } from './wait.ts';
+
+export const getResult = operation({
+  name: 'get_result',
+  tool: {
+    title: 'Get result',
+    description:
+      'Status and result of a run (spawn_id = memberId) or a squad, also after a restart. wait_seconds waits for the end. ' +
+      'stream and offset page through long output: go on with next_offset.',
+    readOnly: true,
+  },
+  input: z.strictObject({
+    spawn_id: z.string().optional(),
+    squad_id: z.string().optional(),
+    wait_seconds: z.number().min(0).max(3600).optional(),
+    stream: z.enum(['result', 'stdout', 'stderr']).optional(),
+    offset: z.number().int().optional(),
+  }),
+  output: z.object({
+    ...RunResult.partial().shape,
+    page: Page.optional(),
+    squadId: z.string().optional(),
+    members: z.array(z.looseObject({})).optional(),
+    nextOffset: z.number().optional(),
+    note: z.string().optional(),
+  }),
+  async run(call, { spawn_id, squad_id, wait_seconds = 0, stream, offset = 0 }) {
+    const { services } = call;
+    if ((spawn_id === undefined) === (squad_id === undefined))
+      throw new SquadError('INVALID_INPUT', 'Give either spawn_id or squad_id', {
+        suggestions: ['list_running shows the ids of what runs now.'],
+      });
+    const wanted = wait_seconds * 1000;
+    const wait = call.waitMs === null ? wanted : Math.min(wanted, call.waitMs);
+    if (squad_id !== undefined) {
+      const { squad, runs } = await findSquad(services, squad_id);
+      await waitForEnds(call, runs, wait);
+      return squadResult(services, squad.id, runs, offset);
+    }
+    const run = await findRun(services, spawn_id!);
+    await waitForEnds(call, [run], wait);
+    if (stream === undefined && offset === 0) return runResult(services, run);
+    return {
+      spawn_id: run.id,
+      status: run.status,
+      page: await outputPage(services, run, stream ?? 'result', offset),
+    };
+  },
+});

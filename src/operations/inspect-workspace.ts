@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { TurnInput } from '../core/ports.ts';
+import { asSquadError } from '../schema/error.ts';
+import { newRunId } from '../schema/ids.ts';
+import { operation } from './operation.ts';
+
+/** A turn that is only imagined: enough to see whether a command can be built and its program found. */
+const REHEARSAL: Omit<TurnInput, 'cwd' | 'env'> = {
+  runId: newRunId(),
+  roleId: 'role',
+  task: 'task',
+  prompt: 'prompt',
+  promptFile: '/prompt.md',
+  model: null,
+  chatId: null,
+  continues: false,
+};
+
+const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
+
+/** What a caller's workspace amounts to: every setting with where it came from, the roles with their faults, the engine. */
+export const inspectWorkspace = operation({
+  name: 'inspect_workspace',
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    root: z.string(),
+    settings: z.array(Shown),
+    untrusted: z.array(z.string()),
+    ignored: z.array(z.object({ file: z.string(), key: z.string(), reason: z.string() })),
+    rolesFolder: z.object({ folder: z.string(), reason: z.string() }),
+    roles: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        description: z.string(),
+        file: z.string(),
+        fault: z.string().nullable(),
+        warnings: z.array(z.string()),
+      }),
+    ),
+    engine: z.object({
+      id: z.string().nullable(),
+      problem: z.string().nullable(),
+      suggestions: z.array(z.string()),
+    }),
+    limits: z.array(Shown),
+  }),
+  async run({ services, caller }) {
+    const workspace = await services.workspaces.open(caller);
+    const roles = await workspace.roles();
+    const stored = await services.store.settings();
+    return {
+      root: workspace.root,
+      settings: Object.entries(workspace.config).map(([key, { value, origin, source }]) => ({
+        key,
+        value,
+        origin,
+        source,
+      })),
+      untrusted: await workspace.untrusted(),
+      ignored: workspace.ignored,
+      rolesFolder: workspace.rolesFolder,
+      roles: roles.map(({ id, name, description, file, fault, warnings }) => ({
+        id,
+        name,
+        description,
+        file,
+        fault,
+        warnings,
+      })),
+      engine: await chosenEngine(async () => {
+        const engine = services.engines.create(workspace.engineFor(null));
+        await engine.command({
+          ...REHEARSAL,
+          cwd: workspace.root,
+          env: await services.workspaces.environment(caller),
+        });
+        return engine.id;
+      }),
+      limits: Object.entries(services.settings.all()).map(([key, value]) => ({
+        key,
+        value,
+        origin: key in stored ? 'settings' : 'default',
+        source: key in stored ? 'squad config set' : 'built in',
+      })),
+    };
+  },
+});
+
+async function chosenEngine(
+  choose: () => Promise<string>,
+): Promise<{ id: string | null; problem: string | null; suggestions: string[] }> {
+  try {
+    return { id: await choose(), problem: null, suggestions: [] };
+  } catch (thrown) {
+    const { message, suggestions } = asSquadError(thrown);
+    return { id: null, problem: message, suggestions };
+  }
+}

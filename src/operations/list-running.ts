@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+
+const SUMMARY = 80;
+const MOST = 60;
+
+export const listRunning = operation({
+  name: 'list_running',
+  tool: {
+    title: 'List running',
+    description: 'Agents that are queued or at work now, across all clients.',
+    readOnly: true,
+  },
+  input: z.strictObject({}),
+  output: z.object({
+    agents: z.array(
+      z.object({
+        spawn_id: z.string(),
+        squad_id: z.string(),
+        role_id: z.string(),
+        status: z.string(),
+        model: z.string().nullable(),
+        started_at: z.string().nullable(),
+        elapsed_seconds: z.number().nullable(),
+        task_summary: z.string(),
+      }),
+    ),
+    count: z.number(),
+  }),
+  async run({ services }) {
+    const now = services.clock.now();
+    const live = services.runner.liveRuns();
+    const agents = live.slice(0, MOST).map(run => ({
+      spawn_id: run.id,
+      squad_id: run.squadId,
+      role_id: run.roleId,
+      status: run.status,
+      model: run.model,
+      started_at: run.startedAt === null ? null : new Date(run.startedAt).toISOString(),
+      elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
+      task_summary: summary(run.task),
+    }));
+    return { agents, count: live.length };
+  },
+});
+
+/** The first line of a task, short. */
+export function summary(task: string): string {
+  const line = task.trim().split('\n', 1)[0] ?? '';
+  return line.length > SUMMARY ? `${line.slice(0, SUMMARY - 1).toWellFormed()}…` : line;
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { Run, RunStatus } from '../schema/run.ts';
+import { operation } from './operation.ts';
+
+/** Runs, newest first: what `squad ls` and the page show. */
+export const listRuns = operation({
+  name: 'list_runs',
+  tool: null,
+  input: z.strictObject({
+    workspace: z.string().optional(),
+    status: z.array(RunStatus).optional(),
+    before: z.number().optional(),
+    limit: z.number().int().min(1).max(1000).default(20),
+  }),
+  output: z.object({ runs: z.array(Run) }),
+  async run({ services }, filter) {
+    const runs = await services.store.runs(filter);
+    return { runs: runs.map(run => services.runner.current(run.id) ?? run) };
+  },
+});

@@ -1,0 +1,117 @@
+import { EMPTY, fit, type Sample } from '../core/digest.ts';
+import type { RunFiles } from '../core/ports.ts';
+import { isEnd, type Run } from '../schema/run.ts';
+import type { Services } from './operation.ts';
+
+/** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
+export const RESULT_LIMIT = 12_000;
+/** Read at most this much of each end of an output: more could not be shown. */
+const SAMPLE_BYTES = RESULT_LIMIT;
+const LONGEST_ERROR = 500;
+
+export type MemberResult = {
+  memberId: string;
+  roleId: string;
+  cwd: string;
+  chatId?: string;
+  status: string;
+  engine: string;
+  rawStdout: string;
+  rawStderr: string;
+  error?: { code: string; message: string };
+  truncated?: true;
+  outputFile?: string;
+};
+
+export interface SquadResult {
+  squadId: string;
+  members: MemberResult[];
+  /** Members that did not fit: `get_result` with this offset goes on with them. */
+  nextOffset?: number;
+  note?: string;
+}
+
+/** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
+export async function squadResult(
+  services: Services,
+  squadId: string,
+  runs: Run[],
+  offset = 0,
+): Promise<SquadResult> {
+  const waiting = runs.filter(run => !isEnd(run.status)).length;
+  const result: SquadResult = { squadId, members: [] };
+  if (waiting > 0)
+    result.note = `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${squadId}","wait_seconds":40} to go on waiting.`;
+  const spare = 60;
+  let used = JSON.stringify(result).length + spare;
+  for (const run of runs.slice(offset)) {
+    const member = bare(run, services.files);
+    const length = JSON.stringify(member).length + 1;
+    if (used + length > RESULT_LIMIT) {
+      result.nextOffset = offset + result.members.length;
+      break;
+    }
+    used += length;
+    result.members.push(member);
+  }
+  const shown = runs.slice(offset, offset + result.members.length);
+  const samples = await Promise.all(
+    shown.flatMap(run => [answerSample(services.files, run), outputSample(services.files, run, 'stderr')]),
+  );
+  const cuts = fit(samples, RESULT_LIMIT - used);
+  result.members.forEach((member, i) => {
+    const [out, err] = [cuts[i * 2]!, cuts[i * 2 + 1]!];
+    member.rawStdout = out.text;
+    member.rawStderr = err.text;
+    if (out.truncated || err.truncated) member.truncated = true;
+    else delete member.truncated;
+    if (!member.truncated) delete member.outputFile;
+  });
+  return result;
+}
+
+function bare(run: Run, files: RunFiles): MemberResult {
+  return {
+    memberId: run.id,
+    roleId: run.roleId,
+    cwd: run.cwd,
+    ...(run.stateMode === 'stateful' && run.chatId !== null && { chatId: run.chatId }),
+    status: run.status,
+    engine: run.engine,
+    rawStdout: '',
+    rawStderr: '',
+    ...(run.error && {
+      error: { code: run.error.code, message: run.error.message.slice(0, LONGEST_ERROR).toWellFormed() },
+    }),
+    truncated: true,
+    outputFile: files.outputPath({ runId: run.id, number: 1 }, 'stdout'),
+  };
+}
+
+/** What the agent said: an engine's own final answer where there is one, otherwise its output. */
+export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
+  const answer = await files.answer(run.id);
+  if (answer === null) return outputSample(files, run, 'stdout');
+  const bytes = Buffer.byteLength(answer);
+  if (answer.length <= 2 * SAMPLE_BYTES) return { head: answer, tail: '', bytes };
+  return {
+    head: answer.slice(0, SAMPLE_BYTES).toWellFormed(),
+    tail: answer.slice(-SAMPLE_BYTES).toWellFormed(),
+    bytes,
+  };
+}
+
+export async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<Sample> {
+  if (run.startedAt === null) return EMPTY;
+  const turn = { runId: run.id, number: 1 };
+  const head = await files.page(turn, stream, 0, SAMPLE_BYTES);
+  if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size };
+  const rest = await files.page(
+    turn,
+    stream,
+    Math.max(head.nextOffset, head.size - SAMPLE_BYTES),
+    SAMPLE_BYTES,
+  );
+  if (rest.offset <= head.nextOffset) return { head: head.text + rest.text, tail: '', bytes: head.size };
+  return { head: head.text, tail: rest.text, bytes: head.size };
+}

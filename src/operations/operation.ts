@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import type { Caller, Clock, Engines, RunFiles, Store, Workspaces } from '../core/ports.ts';
+import type { Runner } from '../core/runner.ts';
+import type { HubSettingKey, HubSettings } from '../schema/config.ts';
+
+/** What an operation works with. Put together once, in `src/app.ts`. */
+export interface Services {
+  clock: Clock;
+  store: Store;
+  files: RunFiles;
+  engines: Engines;
+  workspaces: Workspaces;
+  runner: Runner;
+  settings: Settings;
+  hub: HubControl;
+}
+
+export interface Settings {
+  all(): HubSettings;
+  /** Null puts the default back. */
+  set(key: HubSettingKey, value: string | null): Promise<void>;
+}
+
+export interface HubControl {
+  status(): HubStatus;
+  /** Ends the hub once the reply is out; agents at work go on. */
+  stop(reason: string): void;
+}
+
+export interface HubStatus {
+  version: string;
+  pid: number;
+  home: string;
+  socket: string;
+  database: string;
+  startedAt: number;
+  clients: number;
+  callsInFlight: number;
+  memoryBytes: number;
+  /** Null until the port is bound. */
+  url: string | null;
+  tokenFile: string;
+  /** The newer version this hub makes way for as soon as no call is in flight. */
+  successor: string | null;
+}
+
+/** One call, as any face makes it. */
+export interface Call {
+  services: Services;
+  caller: Caller;
+  signal: AbortSignal;
+  /** How long a waiting operation may take before it must answer with what there is; null is no ceiling, 0 is at once. */
+  waitMs: number | null;
+  /** A sign of life to whoever waits. */
+  progress(message: string): Promise<void>;
+  /** For operations that stream: one more item. */
+  emit(item: unknown): void;
+}
+
+export interface Operation<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> {
+  name: string;
+  /** The MCP tool this is, if it is one: its name and what the model reads. */
+  tool: Tool | null;
+  input: I;
+  output: O;
+  run(call: Call, input: z.output<I>): Promise<z.input<O>>;
+}
+
+export interface Tool {
+  title: string;
+  description: string;
+  readOnly: boolean;
+  /** Schemas shown to callers in stateless mode, where they differ. */
+  stateless?: { input: z.ZodType; output: z.ZodType };
+}
+
+export function operation<I extends z.ZodType, O extends z.ZodType>(
+  definition: Operation<I, O>,
+): Operation<I, O> {
+  return definition;
+}

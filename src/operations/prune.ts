@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+
+const DAY_MS = 86_400_000;
+const BATCH = 200;
+
+/** Removes runs that ended long ago, with all they wrote. Never a run that lives. */
+export const prune = operation({
+  name: 'prune',
+  tool: null,
+  input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
+  output: z.object({
+    runs: z.number() /** Null on a dry run: nobody measured. */,
+    bytes: z.number().nullable(),
+    days: z.number(),
+    dryRun: z.boolean(),
+  }),
+  async run({ services, signal, progress }, { days: given, dryRun }) {
+    const { store, files, clock, settings } = services;
+    const days = given ?? settings.all()['prune.days'];
+    const before = clock.now() - days * DAY_MS;
+    if (dryRun) {
+      const runs = await store.endedBefore(before, 1_000_000);
+      return { runs: runs.length, bytes: null, days, dryRun };
+    }
+    let [runs, bytes] = [0, 0];
+    while (!signal.aborted) {
+      const old = await store.endedBefore(before, BATCH);
+      if (old.length === 0) break;
+      // Files first: a row without files says so when asked; files without a row would never be found again.
+      for (const run of old) bytes += await files.remove(run.id);
+      await store.forget(old.map(run => run.id));
+      runs += old.length;
+      await progress(`${runs} runs removed`);
+    }
+    if (runs > 0)
+      await store.commit({
+        events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],
+      });
+    return { runs, bytes, days, dryRun };
+  },
+});

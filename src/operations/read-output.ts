@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { Engine, EngineEvent, EngineSpec, OutputPage, TurnRef } from '../core/ports.ts';
+import { isEnd, RunStatus } from '../schema/run.ts';
+import { findRun } from './find.ts';
+import { operation, type Services } from './operation.ts';
+
+const BYTES = 256 * 1024;
+
+/** What a run wrote, by byte range: for the terminal and the page, which may have as much as they ask for. */
+export const readOutput = operation({
+  name: 'read_output',
+  tool: null,
+  input: z.strictObject({
+    run: z.string(),
+    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    offset: z.number().int().default(0),
+    limit: z.number().int().min(1).max(BYTES).default(BYTES),
+    /** An engine's event lines as words; engines without any are raw either way. */
+    readable: z.boolean().default(false),
+  }),
+  output: z.object({
+    runId: z.string(),
+    status: RunStatus,
+    isOver: z.boolean(),
+    text: z.string(),
+    offset: z.number(),
+    nextOffset: z.number(),
+    size: z.number(),
+  }),
+  async run({ services }, { run: given, stream, offset, limit, readable }) {
+    const run = await findRun(services, given);
+    // Read before the page: an end seen here means the page after it is the last.
+    const status = run.status;
+    const turn = { runId: run.id, number: 1 };
+    const page = await services.files.page(turn, stream, offset, limit);
+    const parse = readable && stream === 'stdout' ? await lineParser(services, turn) : null;
+    return { runId: run.id, status, isOver: isEnd(status), ...(parse ? inWords(page, parse, limit) : page) };
+  },
+});
+
+async function lineParser({ files, engines }: Services, turn: TurnRef): Promise<Engine['parseLine']> {
+  const spec = await files.read(turn, 'engine.json');
+  return spec === null ? null : engines.create(JSON.parse(spec) as EngineSpec).parseLine;
+}
+
+/** Whole lines only: the next page begins where the last unfinished one does. */
+function inWords(page: OutputPage, parse: NonNullable<Engine['parseLine']>, limit: number): OutputPage {
+  const end = page.text.lastIndexOf('\n') + 1;
+  // A line longer than a page is no event of ours: passed over.
+  if (end === 0)
+    return {
+      ...page,
+      text: '',
+      nextOffset: Buffer.byteLength(page.text) >= limit - 4 ? page.nextOffset : page.offset,
+    };
+  const whole = page.text.slice(0, end);
+  const text = whole
+    .split('\n')
+    .flatMap(line => parse(line).map(words))
+    .filter(Boolean);
+  return {
+    ...page,
+    text: text.map(line => `${line}\n`).join(''),
+    nextOffset: page.offset + Buffer.byteLength(whole),
+  };
+}
+
+function words(event: EngineEvent): string {
+  if (event.type === 'text') return event.text;
+  if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
+  if (event.type === 'end' && !event.ok) return `✗ ${event.error ?? 'failed'}`;
+  return '';
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { Run, Squad, Turn } from '../schema/run.ts';
+import { findRun } from './find.ts';
+import { operation } from './operation.ts';
+import { RunResult, runResult } from './run-result.ts';
+
+/** Everything known of one run. */
+export const showRun = operation({
+  name: 'show_run',
+  tool: null,
+  input: z.strictObject({ run: z.string() }),
+  output: z.object({
+    run: Run,
+    turns: z.array(Turn),
+    squad: Squad.nullable(),
+    result: RunResult,
+    files: z.object({
+      stdout: z.string(),
+      stderr: z.string(),
+      stdoutBytes: z.number(),
+      stderrBytes: z.number(),
+    }),
+  }),
+  async run({ services }, input) {
+    const { store, files } = services;
+    const run = await findRun(services, input.run);
+    const turn = { runId: run.id, number: 1 };
+    const [turns, squad, result, stdoutBytes, stderrBytes] = await Promise.all([
+      store.turns(run.id),
+      store.squad(run.squadId),
+      runResult(services, run),
+      files.size(turn, 'stdout'),
+      files.size(turn, 'stderr'),
+    ]);
+    return {
+      run,
+      turns,
+      squad,
+      result,
+      files: {
+        stdout: files.outputPath(turn, 'stdout'),
+        stderr: files.outputPath(turn, 'stderr'),
+        stdoutBytes,
+        stderrBytes,
+      },
+    };
+  },
+});

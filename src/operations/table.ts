@@ -1,0 +1,46 @@
+import { nearest } from '../core/nearest.ts';
+import { SquadError } from '../schema/error.ts';
+import { cancelRun } from './cancel-run.ts';
+import { changeSetting } from './change-setting.ts';
+import { followEvents } from './follow-events.ts';
+import { getResult } from './get-result.ts';
+import { hubStatus, stopHub } from './hub.ts';
+import { inspectWorkspace } from './inspect-workspace.ts';
+import { listRoles } from './list-roles.ts';
+import { listRunning } from './list-running.ts';
+import { listRuns } from './list-runs.ts';
+import type { Operation } from './operation.ts';
+import { prune } from './prune.ts';
+import { readOutput } from './read-output.ts';
+import { showRun } from './show-run.ts';
+import { startSquadMembers } from './start-squad-members.ts';
+
+/** Everything anyone can ask of Squad, once each. Faces are derived from this table. */
+export const OPERATIONS: readonly Operation[] = [
+  listRoles,
+  startSquadMembers,
+  getResult,
+  listRunning,
+  cancelRun,
+  listRuns,
+  showRun,
+  readOutput,
+  followEvents,
+  inspectWorkspace,
+  changeSetting,
+  prune,
+  hubStatus,
+  stopHub,
+];
+
+export function operationNamed(name: string): Operation {
+  const found = OPERATIONS.find(operation => operation.name === name);
+  if (found) return found;
+  const near = nearest(
+    name,
+    OPERATIONS.map(operation => operation.name),
+  );
+  throw new SquadError('UNKNOWN_OPERATION', `There is no operation ${name}`, {
+    suggestions: near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : [],
+  });
+}

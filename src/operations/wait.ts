@@ -1,0 +1,39 @@
+import type { Run } from '../schema/run.ts';
+import { isEnd } from '../schema/run.ts';
+import type { Call } from './operation.ts';
+
+/** Clients drop a call that is silent for too long; every one measured stays with a sign of life this often. */
+const HEARTBEAT_MS = 15_000;
+
+/** Waits for runs to end, giving signs of life, until `ms` are over (null: for ever) or the caller goes away. */
+export async function waitForEnds(
+  { services, signal, progress }: Call,
+  runs: Run[],
+  ms: number | null,
+): Promise<void> {
+  const open = runs.filter(run => !isEnd(run.status));
+  if (open.length === 0 || ms === 0) return;
+  const timeUp = new AbortController();
+  const timer = ms === null ? null : setTimeout(() => timeUp.abort(), ms);
+  const beat = () => progress(sentence(runs));
+  const heart = setInterval(() => void beat(), HEARTBEAT_MS);
+  const either = AbortSignal.any([signal, timeUp.signal]);
+  try {
+    await beat();
+    await Promise.all(
+      open.map(async run => {
+        await services.runner.untilEnded(run.id, either);
+        if (!either.aborted && runs.length > 1) await beat();
+      }),
+    );
+  } finally {
+    if (timer) clearTimeout(timer);
+    clearInterval(heart);
+  }
+}
+
+function sentence(runs: Run[]): string {
+  const counts = new Map<string, number>();
+  for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ');
+}

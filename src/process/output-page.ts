@@ -1,0 +1,79 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { endOfCharacter, endOfWhole, LONGEST, startOfCharacter } from './utf8-cut.ts';
+
+/** Structurally the core's `OutputPage`. */
+export interface OutputPage {
+  text: string;
+  offset: number;
+  nextOffset: number;
+  size: number;
+}
+
+const NOTHING: OutputPage = { text: '', offset: 0, nextOffset: 0, size: 0 };
+
+/**
+ * At most `limit` bytes from `offset` (a negative one counts from the end), as whole characters; a single character may
+ * exceed a tiny limit, so that a page that is not at the end always moves on. While the writer lives, half a character
+ * at the end of the file does not count as written yet, `size` included.
+ */
+export async function readPage(
+  path: string,
+  offset: number,
+  limit: number,
+  isOver: () => boolean,
+): Promise<OutputPage> {
+  const file = await openIfThere(path);
+  if (!file) return NOTHING;
+  try {
+    const size = await writtenSize(file, isOver);
+    const wanted = offset < 0 ? Math.max(0, size + offset) : Math.min(offset, size);
+    const from = Math.max(0, wanted - LONGEST);
+    const until = Math.min(size, wanted + Math.max(1, limit) + LONGEST);
+    const bytes = await read(file, from, until - from);
+    const { start, end } = cut(bytes, wanted - from, Math.max(1, limit));
+    return { text: decode(bytes.subarray(start, end)), offset: from + start, nextOffset: from + end, size };
+  } finally {
+    await file.close();
+  }
+}
+
+function cut(bytes: Buffer, wanted: number, limit: number): { start: number; end: number } {
+  const inside = startOfCharacter(bytes, wanted);
+  const start = inside < wanted ? endOfCharacter(bytes, inside) : wanted;
+  if (start >= bytes.length) return { start, end: start };
+  const last = Math.min(start + limit, bytes.length);
+  const end = last === bytes.length ? last : startOfCharacter(bytes, last);
+  return { start, end: end > start ? end : endOfCharacter(bytes, start) };
+}
+
+async function writtenSize(file: FileHandle, isOver: () => boolean): Promise<number> {
+  const { size } = await file.stat();
+  const from = Math.max(0, size - LONGEST);
+  const tail = await read(file, from, size - from);
+  const whole = from + endOfWhole(tail);
+  if (whole === size || isOver()) return size;
+  return whole;
+}
+
+async function read(file: FileHandle, from: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(bytes, filled, length - filled, from + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** A mark for byte order inside the output is a character like any other. */
+const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+
+async function openIfThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}

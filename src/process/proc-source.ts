@@ -1,0 +1,124 @@
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { uptime } from 'node:os';
+import {
+  type ProcessInfo,
+  type ProcessSource,
+  RUN_VARIABLE,
+  type Tag,
+  TURN_VARIABLE,
+} from './process-info.ts';
+
+/** User space sees 100 ticks a second on every Linux port that Node runs on. */
+const TICK_MS = 10;
+/** A flag in `stat`. These have no environment and are never ours. */
+const KERNEL_THREAD = 0x200000;
+
+/** Linux. Reads are synchronous: the kernel answers from memory, and a list in one go is a truer picture than one in steps. */
+export function createProcSource(): ProcessSource {
+  const buffer = Buffer.allocUnsafe(4096);
+  let known = new Map<number, { startTime: string; name: string; tag: Tag | null }>();
+
+  return {
+    async list() {
+      const bootedAt = Date.now() - uptime() * 1000;
+      const found: ProcessInfo[] = [];
+      for (const entry of readdirSync('/proc')) {
+        const pid = Number(entry);
+        const info = Number.isInteger(pid) ? readStat(pid, buffer, bootedAt) : null;
+        if (info) found.push(info);
+      }
+      return found;
+    },
+
+    async tags(processes) {
+      const tags = new Map<number, Tag>();
+      const remembered: typeof known = new Map();
+      for (const { pid, startTime, name } of processes) {
+        const before = known.get(pid);
+        // A process gets another environment only with another program.
+        const isSame = before?.startTime === startTime && before.name === name;
+        const tag = isSame ? before.tag : readTag(pid);
+        if (tag !== undefined) remembered.set(pid, { startTime, name, tag });
+        if (tag) tags.set(pid, tag);
+      }
+      known = remembered;
+      return tags;
+    },
+
+    alive({ pid, startTime }) {
+      try {
+        return readStat(pid, buffer, 0)?.startTime === startTime;
+      } catch {
+        return true;
+      }
+    },
+
+    async command({ pid, name }) {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() || name;
+      } catch {
+        return name;
+      }
+    },
+  };
+}
+
+function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | null {
+  const length = readInto(`/proc/${pid}/stat`, buffer);
+  if (length === 0) return null;
+  const text = buffer.toString('latin1', 0, length);
+  // The name stands in brackets and may hold anything, brackets too.
+  const close = text.lastIndexOf(')');
+  const fields = text.slice(close + 2).split(' ', 20);
+  const [state, ppid, pgid, sid] = fields;
+  const ticks = fields[19];
+  if (!ticks || state === 'Z' || state === 'X' || Number(fields[6]) & KERNEL_THREAD) return null;
+  return {
+    pid,
+    ppid: Number(ppid),
+    pgid: Number(pgid),
+    sid: Number(sid),
+    startTime: ticks,
+    startedAt: bootedAt + Number(ticks) * TICK_MS,
+    name: text.slice(text.indexOf('(') + 1, close),
+  };
+}
+
+/** Undefined when it cannot be told yet: a process that is just changing its program shows an empty environment. */
+function readTag(pid: number): Tag | null | undefined {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`);
+    if (environment.length === 0) return undefined;
+    const runId = variable(environment, RUN_VARIABLE);
+    // Another user's process is not ours to judge, even where root may read it.
+    if (!runId || statSync(`/proc/${pid}`).uid !== process.getuid?.()) return null;
+    return { runId, turn: variable(environment, TURN_VARIABLE) };
+  } catch {
+    return null;
+  }
+}
+
+function variable(environment: Buffer, name: string): string | null {
+  const wanted = `${name}=`;
+  for (let at = environment.indexOf(wanted); at >= 0; at = environment.indexOf(wanted, at + 1)) {
+    if (at > 0 && environment[at - 1] !== 0) continue;
+    const end = environment.indexOf(0, at);
+    return environment.toString('utf8', at + wanted.length, end < 0 ? environment.length : end);
+  }
+  return null;
+}
+
+/** Bytes read; 0 when the process is gone or hidden. Anything else, such as no free descriptor, must not look like that. */
+function readInto(path: string, buffer: Buffer): number {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, 'r');
+    return readSync(fd, buffer, 0, buffer.length, 0);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES' || code === 'EPERM') return 0;
+    throw error;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}

@@ -1,0 +1,34 @@
+/** One process as the system lists it. A pid can be used again; a pid with its start time cannot. */
+export interface ProcessInfo {
+  pid: number;
+  ppid: number;
+  pgid: number;
+  /** Null where the system does not say. */
+  sid: number | null;
+  /** Opaque: only good for comparing with another start time of the same pid. */
+  startTime: string;
+  /** The same moment on the wall clock, as near as the system tells. */
+  startedAt: number;
+  /** The program's short name; the whole command line is read only for the few that are reported. */
+  name: string;
+}
+
+/** Which turn a process says it belongs to, from the environment it was started with. */
+export interface Tag {
+  runId: string;
+  /** Null when the process shows the run's mark but not the turn's. */
+  turn: string | null;
+}
+
+export const RUN_VARIABLE = 'SQUAD_RUN_ID';
+export const TURN_VARIABLE = 'SQUAD_TURN';
+
+/** Where the facts come from: `/proc` on Linux, `ps` elsewhere. A dead process that nobody reaped is not listed. */
+export interface ProcessSource {
+  list(): Promise<ProcessInfo[]>;
+  /** Tags, by pid, of those that have one. */
+  tags(processes: readonly ProcessInfo[]): Promise<Map<number, Tag>>;
+  /** Whether this very process, not just its number, is still there. */
+  alive(process: ProcessInfo): boolean;
+  command(process: ProcessInfo): Promise<string>;
+}

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import {
+  type ProcessInfo,
+  type ProcessSource,
+  RUN_VARIABLE,
+  type Tag,
+  TURN_VARIABLE,
+} from './process-info.ts';
+import { WRAPPER_PREFIX } from './wrapper.ts';
+
+const LISTED =
+  /^\s*(?<pid>\d+)\s+(?<ppid>\d+)\s+(?<pgid>\d+)\s+(?<state>\S+)\s+(?<started>\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(?<name>.*)$/;
+
+/** macOS and others without `/proc`: the `ps` of the system. Tags are best effort, because it hides the environment of protected programs. */
+export function createPsSource(platform: string = process.platform): ProcessSource {
+  return {
+    async list() {
+      const columns = ['pid', 'ppid', 'pgid', 'stat', 'lstart', 'comm'].flatMap(name => ['-o', `${name}=`]);
+      return (await ps(['-A', ...columns])).flatMap(line => parse(line) ?? []);
+    },
+
+    async tags(processes) {
+      const ours = new Set(processes.map(({ pid }) => pid));
+      const withEnvironment = platform === 'darwin' ? '-E' : 'e';
+      const tags = new Map<number, Tag>();
+      for (const line of await ps(['-A', withEnvironment, '-ww', '-o', 'pid=', '-o', 'command='])) {
+        const pid = Number.parseInt(line, 10);
+        // The wrapper is named in its command line, where its environment may be hidden.
+        const runId = variable(line, RUN_VARIABLE) ?? wrapped(line);
+        if (runId && ours.has(pid)) tags.set(pid, { runId, turn: variable(line, TURN_VARIABLE) });
+      }
+      return tags;
+    },
+
+    alive({ pid }) {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    },
+
+    async command({ pid, name }) {
+      return (await ps(['-ww', '-o', 'command=', '-p', String(pid)]))[0]?.trim() || name;
+    },
+  };
+}
+
+function parse(line: string): ProcessInfo | null {
+  const fields = LISTED.exec(line)?.groups;
+  if (!fields || fields.state?.startsWith('Z')) return null;
+  const startTime = fields.started ?? '';
+  return {
+    pid: Number(fields.pid),
+    ppid: Number(fields.ppid),
+    pgid: Number(fields.pgid),
+    sid: null,
+    startTime,
+    startedAt: Date.parse(startTime),
+    name: fields.name ?? '',
+  };
+}
+
+const variable = (line: string, name: string): string | null =>
+  new RegExp(`\\s${name}=(\\S+)`).exec(line)?.[1] ?? null;
+
+const wrapped = (line: string): string | null =>
+  new RegExp(`\\s${WRAPPER_PREFIX}(\\S+)\\s`).exec(line)?.[1] ?? null;
+
+/** Lines of output; none when `ps` is missing or finds nothing. */
+function ps(args: string[]): Promise<string[]> {
+  return new Promise(resolve => {
+    // Dates in English, whatever the user's language.
+    const options = { env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' }, maxBuffer: 256 * 1024 * 1024 };
+    execFile('ps', args, options, (_error, stdout) =>
+      resolve(stdout.split('\n').filter(line => line !== '')),
+    );
+  });
+}

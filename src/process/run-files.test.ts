@@ -1,0 +1,80 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { RunFiles } from '../core/ports.ts';
+import { newRunId } from '../schema/ids.ts';
+import { createRunFiles } from './run-files.ts';
+
+const runsDir = join(mkdtempSync(join(tmpdir(), 'squad-files-')), 'runs');
+const files: RunFiles = createRunFiles({ runsDir });
+afterAll(() => rmSync(join(runsDir, '..'), { recursive: true }));
+
+const newTurn = () => ({ runId: newRunId(), number: 1 });
+const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe('the files of a run', () => {
+  test('prompt, configs and environment are there for the user only', async () => {
+    const turn = newTurn();
+    const { promptFile } = await files.prepare(turn, 'do it: é\n');
+    const config = await files.write(turn, 'mcp.json', '{}');
+    await files.saveEnvironment(turn.runId, { KEY: 'secret' });
+    const folder = join(runsDir, turn.runId);
+    expect([promptFile, config]).toEqual([
+      join(folder, 'turn-1', 'prompt.md'),
+      join(folder, 'turn-1', 'mcp.json'),
+    ]);
+    expect([folder, join(folder, 'turn-1')].map(mode)).toEqual(['700', '700']);
+    expect([promptFile, config, join(folder, 'environment.json')].map(mode)).toEqual(['600', '600', '600']);
+    expect(await files.read(turn, 'prompt.md')).toBe('do it: é\n');
+    expect(await files.read(turn, 'other')).toBeNull();
+  });
+
+  test('the environment is read back until it is dropped', async () => {
+    const { runId } = newTurn();
+    await files.saveEnvironment(runId, { A: '1', B: 'two\nlines' });
+    expect(await files.environment(runId)).toEqual({ A: '1', B: 'two\nlines' });
+    await files.dropEnvironment(runId);
+    await files.dropEnvironment(runId);
+    expect(await files.environment(runId)).toEqual({});
+  });
+
+  test('the answer is the last one saved, with no other file beside it', async () => {
+    const { runId } = newTurn();
+    expect(await files.answer(runId)).toBeNull();
+    await files.saveAnswer(runId, 'first');
+    await files.saveAnswer(runId, 'second');
+    expect(await files.answer(runId)).toBe('second');
+    expect(readdirSync(join(runsDir, runId))).toEqual(['answer.txt']);
+  });
+
+  test('a page of a living turn waits for the rest of a character, one of an ended turn does not', async () => {
+    const turn = newTurn();
+    await files.prepare(turn, '');
+    writeFileSync(files.outputPath(turn, 'stdout'), Buffer.from('ok€').subarray(0, 3));
+    expect(await files.page(turn, 'stdout', 0, 100)).toMatchObject({ text: 'ok', size: 2 });
+    expect(await files.size(turn, 'stdout')).toBe(3);
+    writeFileSync(join(runsDir, turn.runId, 'turn-1', 'exit'), '0\n');
+    expect(await files.page(turn, 'stdout', 0, 100)).toMatchObject({ text: 'ok\ufffd', size: 3 });
+  });
+
+  test('output that was never written is empty', async () => {
+    const turn = newTurn();
+    expect(await files.size(turn, 'stderr')).toBe(0);
+    expect(await files.page(turn, 'stderr', 0, 100)).toMatchObject({ text: '', size: 0 });
+  });
+
+  test('remove takes everything and says how much it was', async () => {
+    const turn = newTurn();
+    await files.prepare(turn, '12345');
+    writeFileSync(files.outputPath(turn, 'stdout'), 'x'.repeat(1000));
+    await files.saveAnswer(turn.runId, 'abc');
+    expect(await files.remove(turn.runId)).toBe(1008);
+    expect(existsSync(join(runsDir, turn.runId))).toBe(false);
+    expect(await files.remove(turn.runId)).toBe(0);
+  });
+
+  test.each(['../x', 'a/b', '.hidden', '..'])('the name %s cannot lead out of the turn', async name => {
+    await expect(files.write(newTurn(), name, '')).rejects.toThrow('Not a file name');
+  });
+});

@@ -1,0 +1,100 @@
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createLineFollower, type Following } from './line-follower.ts';
+import { type OutputPage, readPage } from './output-page.ts';
+import { runFolder, type TurnKey, turnFolder } from './turn-folder.ts';
+import { isOver } from './turn-record.ts';
+
+type OutputStream = 'stdout' | 'stderr';
+
+/** Structurally the core's `RunFiles`. */
+export interface RunFiles {
+  prepare(turn: TurnKey, prompt: string): Promise<{ promptFile: string }>;
+  write(turn: TurnKey, name: string, content: string): Promise<string>;
+  read(turn: TurnKey, name: string): Promise<string | null>;
+  saveEnvironment(runId: string, env: Record<string, string>): Promise<void>;
+  environment(runId: string): Promise<Record<string, string>>;
+  dropEnvironment(runId: string): Promise<void>;
+  outputPath(turn: TurnKey, stream: OutputStream): string;
+  size(turn: TurnKey, stream: OutputStream): Promise<number>;
+  page(turn: TurnKey, stream: OutputStream, offset: number, limit: number): Promise<OutputPage>;
+  follow(turn: TurnKey, stream: OutputStream, onLine: (line: string) => void): Following;
+  saveAnswer(runId: string, answer: string): Promise<void>;
+  answer(runId: string): Promise<string | null>;
+  remove(runId: string): Promise<number>;
+}
+
+/** Folders of runs: `<run>/{environment.json,answer.txt}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`. For the user's eyes only. */
+export function createRunFiles({ runsDir }: { runsDir: string }): RunFiles {
+  const followLines = createLineFollower();
+  const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
+  const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
+  const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
+
+  function turnFile(turn: TurnKey, name: string): string {
+    if (name.includes('/') || name.startsWith('.'))
+      throw new Error(`Not a file name: ${JSON.stringify(name)}`);
+    return join(turnFolder(runsDir, turn), name);
+  }
+
+  return {
+    prepare: async (turn, prompt) => ({ promptFile: await save(turnFile(turn, 'prompt.md'), prompt) }),
+    write: async (turn, name, content) => save(turnFile(turn, name), content),
+    read: async (turn, name) => readIfThere(turnFile(turn, name)),
+
+    async saveEnvironment(runId, env) {
+      await save(environmentFile(runId), JSON.stringify(env));
+    },
+    async environment(runId) {
+      return JSON.parse((await readIfThere(environmentFile(runId))) ?? '{}');
+    },
+    async dropEnvironment(runId) {
+      await rm(environmentFile(runId), { force: true });
+    },
+
+    outputPath,
+    async size(turn, stream) {
+      return stat(outputPath(turn, stream)).then(({ size }) => size, none(0));
+    },
+    page: (turn, stream, offset, limit) =>
+      readPage(outputPath(turn, stream), offset, limit, () => isOver(turnFolder(runsDir, turn))),
+    follow: (turn, stream, onLine) => followLines(outputPath(turn, stream), onLine),
+
+    async saveAnswer(runId, answer) {
+      await save(answerFile(runId), answer);
+    },
+    answer: runId => readIfThere(answerFile(runId)),
+
+    async remove(runId) {
+      const folder = runFolder(runsDir, runId);
+      const bytes = await sizeOfAll(folder);
+      await rm(folder, { recursive: true, force: true });
+      return bytes;
+    },
+  };
+}
+
+/** Whoever reads it finds the old file or the new one, never half of one. */
+async function save(path: string, content: string): Promise<string> {
+  await mkdir(join(path, '..'), { recursive: true, mode: 0o700 });
+  await writeFile(`${path}.new`, content, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  return path;
+}
+
+const readIfThere = (path: string): Promise<string | null> => readFile(path, 'utf8').catch(none(null));
+
+async function sizeOfAll(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(none([]));
+  const files = entries.filter(entry => entry.isFile());
+  const sizes = files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+/** For what does not exist; every other failure stays one. */
+const none =
+  <T>(value: T) =>
+  (error: NodeJS.ErrnoException): T => {
+    if (error.code === 'ENOENT') return value;
+    throw error;
+  };

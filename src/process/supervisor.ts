@@ -1,0 +1,131 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { finishTurn, type LiveTurn, type TurnEnd, unseen, watchTurn } from './live-turn.ts';
+import type { ProcessInfo } from './process-info.ts';
+import { createProcessTable, type ProcessTable } from './process-table.ts';
+import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
+import { createTicker } from './ticker.ts';
+import { type TurnKey, turnFolder } from './turn-folder.ts';
+import { hasExitRecord, readExitRecord, readWrapperPid } from './turn-record.ts';
+
+/** Structurally the core's `FoundTurn`. */
+type FoundTurn =
+  | { state: 'live'; turn: LiveTurn }
+  | { state: 'ended'; end: TurnEnd }
+  | { state: 'never_started' }
+  | { state: 'gone'; endedAt: number };
+
+interface TurnOptions {
+  keepLeftovers: boolean;
+}
+
+/** Structurally the core's `Executor`, for processes of this machine. */
+export interface Supervisor {
+  start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
+  find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn>;
+}
+
+export interface SupervisorOptions {
+  runsDir: string;
+  table?: ProcessTable;
+}
+
+const WATCH_MS = 100;
+/** A wrapper that has just been started writes its pid, one that has written its record ends, well within this. */
+const PATIENCE_MS = 2000;
+const POLL_MS = 10;
+
+export function createSupervisor({ runsDir, table = createProcessTable() }: SupervisorOptions): Supervisor {
+  const everyTick = createTicker(WATCH_MS);
+
+  async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
+    const folder = turnFolder(runsDir, turn);
+    const child = await spawnWrapper(turn, folder);
+    const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
+    const wrapperEnd = Promise.withResolvers<number | null>();
+    let live = watchTurn({ table, turn, folder, pid: child.pid, ...options, wrapperEnd: wrapperEnd.promise });
+    let stopBy = Number.POSITIVE_INFINITY;
+
+    async function end(code: number | null): Promise<TurnEnd> {
+      if (readWrapperPid(folder) !== child.pid) return endOfOther();
+      wrapperEnd.resolve(code);
+      return live.ended;
+    }
+
+    /** The folder was taken already, so ours did nothing: the turn is what the other wrapper makes of it. */
+    async function endOfOther(): Promise<TurnEnd> {
+      const found = await find(turn, options);
+      if (found.state === 'ended') return found.end;
+      if (found.state === 'live') {
+        live = found.turn;
+        if (stopBy < Number.POSITIVE_INFINITY) live.stop(Math.max(0, stopBy - Date.now()));
+        return live.ended;
+      }
+      const hasRun = typeof readWrapperPid(folder) === 'number';
+      return { ...unseen(), spawnError: hasRun ? null : `the start could not be recorded in ${folder}` };
+    }
+
+    return {
+      pid: child.pid,
+      ended: exit.then(end).catch(unseen),
+      stop(graceMs) {
+        stopBy = Math.min(stopBy, Date.now() + graceMs);
+        live.stop(graceMs);
+      },
+    };
+  }
+
+  async function find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn> {
+    const folder = turnFolder(runsDir, turn);
+    if (!existsSync(folder)) return { state: 'never_started' };
+    const pid = await settledPid(turn, folder);
+    if (pid === null) return { state: 'never_started' };
+
+    const wrapper = await wrapperOf(turn, pid);
+    if (wrapper && hasExitRecord(folder)) await gone(wrapper, PATIENCE_MS);
+    else if (wrapper) {
+      const wrapperEnd = endOf(wrapper, folder);
+      return { state: 'live', turn: watchTurn({ table, turn, folder, pid, ...options, wrapperEnd }) };
+    }
+    const end = await finishTurn({ table, turn, folder, pid, ...options });
+    return readExitRecord(folder) ? { state: 'ended', end } : { state: 'gone', endedAt: end.endedAt };
+  }
+
+  /** Null only when no wrapper ever took the folder, and none that might is alive. 0 when one took it and died before it could say who it is. */
+  async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
+    const until = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const pid = readWrapperPid(folder);
+      if (typeof pid === 'number') return pid;
+      const isStarting = (await table.snapshot()).tagged(turn).length > 0;
+      if (!isStarting || Date.now() > until) {
+        const last = readWrapperPid(folder);
+        return last === 'empty' ? 0 : last;
+      }
+      await delay(POLL_MS);
+    }
+  }
+
+  async function wrapperOf(turn: TurnKey, pid: number): Promise<ProcessInfo | null> {
+    const snapshot = await table.snapshot();
+    return snapshot.tagged(turn).find(each => each.pid === pid) ?? null;
+  }
+
+  /** For a wrapper that is not our child. */
+  function endOf(wrapper: ProcessInfo, folder: string): Promise<null> {
+    return new Promise(resolve => {
+      const stop = everyTick(() => {
+        if (!hasExitRecord(folder) && table.alive(wrapper)) return;
+        stop();
+        gone(wrapper, PATIENCE_MS).then(() => resolve(null));
+      });
+    });
+  }
+
+  async function gone(wrapper: ProcessInfo, limitMs: number): Promise<void> {
+    const until = Date.now() + limitMs;
+    while (table.alive(wrapper) && Date.now() < until) await delay(POLL_MS);
+  }
+
+  return { start, find };
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { StateMode } from './run.ts';
+
+/** `.squad/squad.json` in a workspace. */
+export const WorkspaceFile = z.strictObject({
+  $schema: z.string().optional(),
+  stateMode: StateMode.optional(),
+  engine: z.string().optional(),
+  runTemplate: z.string().optional(),
+  createChatTemplate: z.string().optional(),
+  agentsDir: z.string().optional(),
+  processTimeoutMs: z.number().int().positive().optional(),
+});
+export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
+
+/** `$XDG_CONFIG_HOME/squad/config.json`: the same, and what only the user may grant. */
+export const UserFile = WorkspaceFile.extend({
+  allowedRoots: z.array(z.string()).optional(),
+});
+export type UserFile = z.infer<typeof UserFile>;
+
+export type ConfigOrigin = 'environment' | 'workspace' | 'user' | 'default';
+
+/** A value and the one place it came from, for `squad config show` and for error messages. */
+export interface Setting<T> {
+  value: T;
+  origin: ConfigOrigin;
+  /** The variable or the file. */
+  source: string;
+}
+
+export interface Config {
+  stateMode: Setting<StateMode>;
+  engine: Setting<string | null>;
+  runTemplate: Setting<string | null>;
+  createChatTemplate: Setting<string | null>;
+  agentsDir: Setting<string | null>;
+  processTimeoutMs: Setting<number>;
+  allowedRoots: Setting<string[]>;
+}
+
+/** The hub's own settings, in the database: one fuse for the user, whatever client asks. */
+export const HubSettings = z.object({
+  'limits.concurrency': z.coerce.number().int().min(1).max(10_000).default(8),
+  'limits.spawns_per_minute': z.coerce.number().int().min(1).max(100_000).default(30),
+  'limits.depth': z.coerce.number().int().min(0).max(10).default(2),
+  'output.max_bytes': z.coerce
+    .number()
+    .int()
+    .min(1024)
+    .default(2 * 1024 ** 3),
+  'stop.grace_ms': z.coerce.number().int().min(0).max(600_000).default(5_000),
+  'prune.days': z.coerce.number().int().min(0).default(30),
+});
+export type HubSettings = z.infer<typeof HubSettings>;
+export type HubSettingKey = keyof HubSettings;

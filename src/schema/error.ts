@@ -1,0 +1,113 @@
+/**
+ * Every error Squad can give, in one table: code → exit code of the CLI, kind for tools and routes.
+ * usage: the caller asked for something that cannot be; state: not now; external: the machine or a program refused;
+ * database: the store; internal: a bug of ours.
+ */
+const ERRORS = {
+  INVALID_INPUT: { kind: 'usage', exit: 2 },
+  INVALID_TEXT: { kind: 'usage', exit: 2 },
+  TASK_EMPTY: { kind: 'usage', exit: 2 },
+  ROLE_UNKNOWN: { kind: 'usage', exit: 2 },
+  ROLE_INVALID: { kind: 'usage', exit: 2 },
+  ROLES_MISSING: { kind: 'usage', exit: 2 },
+  CWD_MISSING: { kind: 'usage', exit: 2 },
+  CWD_NOT_A_FOLDER: { kind: 'usage', exit: 2 },
+  CWD_OUTSIDE_WORKSPACE: { kind: 'usage', exit: 2 },
+  WORKSPACE_UNSET: { kind: 'usage', exit: 2 },
+  WORKSPACE_REFUSED: { kind: 'usage', exit: 2 },
+  CONFIG_INVALID: { kind: 'usage', exit: 2 },
+  NOT_TRUSTED: { kind: 'usage', exit: 2 },
+  TEMPLATE_MISSING: { kind: 'usage', exit: 2 },
+  TEMPLATE_INVALID: { kind: 'usage', exit: 2 },
+  ARGUMENT_TOO_LONG: { kind: 'usage', exit: 2 },
+  ARGUMENT_LOOKS_LIKE_FLAG: { kind: 'usage', exit: 2 },
+  ENGINE_NOT_SET: { kind: 'usage', exit: 2 },
+  ENGINE_UNKNOWN: { kind: 'usage', exit: 2 },
+  ENGINE_NOT_FOUND: { kind: 'external', exit: 2 },
+  ENGINE_NOT_EXECUTABLE: { kind: 'external', exit: 2 },
+  SCRIPT_INVALID: { kind: 'usage', exit: 2 },
+  RUN_UNKNOWN: { kind: 'usage', exit: 2 },
+  SQUAD_UNKNOWN: { kind: 'usage', exit: 2 },
+  CHAT_BUSY: { kind: 'state', exit: 2 },
+  CHAT_UNKNOWN: { kind: 'usage', exit: 2 },
+  CHAT_FAILED: { kind: 'external', exit: 1 },
+  DEPTH_LIMIT: { kind: 'state', exit: 4 },
+  SPAWN_RATE_LIMIT: { kind: 'state', exit: 4 },
+  SPAWN_FAILED: { kind: 'external', exit: 1 },
+  ENGINE_FAILED: { kind: 'external', exit: 1 },
+  OUTPUT_LIMIT: { kind: 'external', exit: 1 },
+  LOST: { kind: 'external', exit: 1 },
+  PERMISSION_DENIED: { kind: 'external', exit: 1 },
+  DISK_FULL: { kind: 'external', exit: 1 },
+  HOME_UNUSABLE: { kind: 'external', exit: 1 },
+  HUB_UNREACHABLE: { kind: 'external', exit: 1 },
+  HUB_RESTARTED: { kind: 'state', exit: 1 },
+  HUB_STOPPING: { kind: 'state', exit: 1 },
+  MESSAGE_TOO_LARGE: { kind: 'usage', exit: 2 },
+  DATABASE_LOCKED: { kind: 'database', exit: 1 },
+  DATABASE_CORRUPT: { kind: 'database', exit: 1 },
+  DATABASE_TOO_NEW: { kind: 'database', exit: 1 },
+  DATABASE_FAILED: { kind: 'database', exit: 1 },
+  UNKNOWN_OPERATION: { kind: 'usage', exit: 2 },
+  INTERNAL: { kind: 'internal', exit: 1 },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+export type ErrorKind = (typeof ERRORS)[ErrorCode]['kind'];
+
+export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
+export const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && code in ERRORS;
+export const exitCodeOf = (code: ErrorCode): number => ERRORS[code].exit;
+export const kindOf = (code: ErrorCode): ErrorKind => ERRORS[code].kind;
+
+export interface ErrorShape {
+  code: ErrorCode;
+  message: string;
+  suggestions?: string[];
+}
+
+/** What happened, to what, and (in `suggestions`) what to do next. A failing agent is not one of these: it is a run's end. */
+export class SquadError extends Error {
+  readonly code: ErrorCode;
+  readonly suggestions: string[];
+
+  constructor(code: ErrorCode, message: string, options: { suggestions?: string[]; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'SquadError';
+    this.code = code;
+    this.suggestions = options.suggestions ?? [];
+  }
+
+  toShape(): ErrorShape {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.suggestions.length > 0 && { suggestions: this.suggestions }),
+    };
+  }
+
+  static from(shape: ErrorShape): SquadError {
+    return new SquadError(shape.code, shape.message, { suggestions: shape.suggestions });
+  }
+}
+
+/** Anything thrown, as something we can show: a bug keeps its message but never its stack. */
+export function asSquadError(thrown: unknown): SquadError {
+  if (thrown instanceof SquadError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const system = (thrown as { code?: unknown } | null)?.code;
+  if (system === 'ENOSPC' || system === 'EDQUOT')
+    return new SquadError('DISK_FULL', `The disk is full: ${message}`, {
+      cause: thrown,
+      suggestions: ['Free some space (`squad prune` removes old runs), then try again. Nothing was lost.'],
+    });
+  if (system === 'EACCES' || system === 'EPERM' || system === 'EROFS')
+    return new SquadError('PERMISSION_DENIED', `Not allowed: ${message}`, {
+      cause: thrown,
+      suggestions: ['Check the owner and mode of the path named in the message.'],
+    });
+  return new SquadError('INTERNAL', `A bug in Squad: ${message}`, {
+    cause: thrown,
+    suggestions: ['The details are in the hub log (`squad hub log`). Please report it.'],
+  });
+}

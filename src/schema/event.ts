@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { RunId, SquadId } from './ids.ts';
+import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
+
+/** Everything that can happen, once each. The page, the terminal and the log read this stream and nothing else. */
+export const EventBody = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('hub.started'), version: z.string(), pid: z.number() }),
+  z.object({ type: z.literal('hub.stopped'), reason: z.string() }),
+  z.object({
+    type: z.literal('hub.recovered'),
+    watched: z.number(),
+    ended: z.number(),
+    requeued: z.number(),
+    lost: z.number(),
+  }),
+  z.object({ type: z.literal('squad.created'), members: z.number() }),
+  z.object({ type: z.literal('run.queued'), roleId: z.string(), engine: z.string() }),
+  z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number() }),
+  z.object({ type: z.literal('run.activity'), kind: z.enum(['text', 'tool', 'note']), text: z.string() }),
+  z.object({ type: z.literal('run.stopping'), reason: StopReason }),
+  z.object({
+    type: z.literal('run.ended'),
+    status: RunStatus,
+    exitCode: z.number().nullable(),
+    error: RunError.nullable(),
+    usage: Usage.nullable(),
+    leftovers: z.array(Leftover),
+    durationMs: z.number().nullable(),
+  }),
+  z.object({
+    type: z.literal('tool.called'),
+    tool: z.string(),
+    client: z.string().nullable(),
+    ok: z.boolean(),
+    code: z.string().nullable(),
+    durationMs: z.number(),
+  }),
+  z.object({ type: z.literal('setting.changed'), key: z.string(), value: z.string().nullable() }),
+  z.object({ type: z.literal('runs.pruned'), runs: z.number(), bytes: z.number() }),
+]);
+export type EventBody = z.infer<typeof EventBody>;
+
+export const EventSubject = z.object({ runId: RunId.nullable(), squadId: SquadId.nullable() });
+
+export interface NewEvent {
+  at: number;
+  runId: RunId | null;
+  squadId: SquadId | null;
+  body: EventBody;
+}
+
+/** `seq` is one rising sequence for the whole hub: "everything after 1234" means one thing. */
+export interface Event extends NewEvent {
+  seq: number;
+}

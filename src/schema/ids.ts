@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+
+const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Ten letters of base 32: 50 random bits, short enough to read out, no i/l/o/u to confuse. */
+function letters(): string {
+  return Array.from(randomBytes(10), byte => LETTERS[byte & 31]).join('');
+}
+
+export const RunId = z
+  .string()
+  .regex(/^run_[0-9a-z]{10}$/)
+  .brand<'RunId'>();
+export type RunId = z.infer<typeof RunId>;
+
+export const SquadId = z
+  .string()
+  .regex(/^squad_[0-9a-z]{10}$/)
+  .brand<'SquadId'>();
+export type SquadId = z.infer<typeof SquadId>;
+
+export const newRunId = (): RunId => `run_${letters()}` as RunId;
+export const newSquadId = (): SquadId => `squad_${letters()}` as SquadId;
+/** A chat's id belongs to its engine; this is for engines that let us choose it. */
+export const newChatId = (): string => `chat_${letters()}`;

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+const names = z.union([z.array(z.string()), z.string().transform(text => text.split(/[\s,]+/).filter(Boolean))]);
+
+/** Minutes and hours are easier to read in a role than milliseconds: `90s`, `15m`, `2h`; a bare number is seconds. */
+const duration = z.union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)]).transform(value => {
+  if (typeof value === 'number') return value * 1000;
+  const [, amount, unit] = /^([\d.]+)(ms|s|m|h)?$/.exec(value) ?? [];
+  return Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit ?? 's']!;
+});
+
+/** The whole list of keys a role file may carry. */
+export const RoleMeta = z.object({
+  name: z.string().optional(),
+  description: z.string().optional(),
+  type: z.enum(['planning', 'coding', 'review']).optional(),
+  engine: z.string().optional(),
+  model: z.string().optional(),
+  effort: z.string().optional(),
+  tools: names.optional(),
+  permission: z.enum(['read', 'edit', 'full']).optional(),
+  timeout: duration.optional(),
+  stall: duration.optional(),
+  budget: z.number().positive().optional(),
+  output_schema: z.string().optional(),
+  context: z.union([z.boolean(), names]).optional(),
+  isolation: z.enum(['none', 'worktree']).optional(),
+  env: names.optional(),
+  spawn: z.union([z.boolean(), names]).optional(),
+  mcp: names.optional(),
+  leftovers: z.enum(['kill', 'keep']).optional(),
+});
+export type RoleMeta = z.infer<typeof RoleMeta>;
+
+export interface Role {
+  id: string;
+  name: string;
+  description: string;
+  /** The prompt: the file without its frontmatter. */
+  body: string;
+  meta: RoleMeta;
+  file: string;
+  /** Why the role cannot be run; its listing goes on under its id. */
+  fault: string | null;
+  /** Keys Squad does not know: other tools' role files carry some, but a misspelt limit must not go unseen. */
+  warnings: string[];
+  /** Keys that grant something and have no effect, because nobody has trusted the file they came in. */
+  ungranted: (keyof RoleMeta)[];
+}
+
+/** Keys with which a file that came with a repository could reach beyond its prompt. */
+export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = ['engine', 'tools', 'permission', 'env', 'spawn', 'mcp', 'leftovers'];

@@ -1,0 +1,76 @@
+import type { Transaction } from 'kysely';
+import type { Change } from '../core/ports.ts';
+import type { Backend } from './backend.ts';
+import { chatToRow, eventToRow, runToRow, squadToRow, turnToRow } from './rows.ts';
+import type { ChatRow, NewEventRow, RunRow, SquadRow, Tables, TurnRow } from './tables.ts';
+
+type Trx = Transaction<Tables>;
+
+interface Rows {
+  squads: SquadRow[];
+  runs: RunRow[];
+  turns: TurnRow[];
+  chats: ChatRow[];
+  events: NewEventRow[];
+}
+
+/** Taken when the change is given: it is written a moment later, and must be written as it was. */
+export const toRows = (change: Change): Rows => ({
+  squads: change.squads?.map(squadToRow) ?? [],
+  runs: change.runs?.map(runToRow) ?? [],
+  turns: change.turns?.map(turnToRow) ?? [],
+  chats: change.chats?.map(chatToRow) ?? [],
+  events: change.events.map(eventToRow),
+});
+
+/**
+ * Squads before runs before turns, because each names the one before. One row a statement: its text is then always
+ * the same and stays prepared. Returns the numbers of the events.
+ */
+export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<number[]> {
+  for (const row of rows.squads) await putSquad(trx, row);
+  for (const row of rows.runs) await putRun(trx, row);
+  for (const row of rows.turns) await putTurn(trx, row);
+  for (const row of rows.chats) await putChat(trx, row);
+  return rows.events.length > 0 ? backend.append(trx, rows.events) : [];
+}
+
+export async function putSetting(trx: Trx, key: string, value: string | null): Promise<void> {
+  if (value === null) {
+    await trx.deleteFrom('settings').where('key', '=', key).execute();
+    return;
+  }
+  await trx
+    .insertInto('settings')
+    .values({ key, value })
+    .onConflict(conflict => conflict.column('key').doUpdateSet({ value }))
+    .execute();
+}
+
+const putSquad = (trx: Trx, { id, ...rest }: SquadRow) =>
+  trx
+    .insertInto('squads')
+    .values({ id, ...rest })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .execute();
+
+const putRun = (trx: Trx, { id, ...rest }: RunRow) =>
+  trx
+    .insertInto('runs')
+    .values({ id, ...rest })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .execute();
+
+const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
+  trx
+    .insertInto('turns')
+    .values({ run_id, number, ...rest })
+    .onConflict(conflict => conflict.columns(['run_id', 'number']).doUpdateSet(rest))
+    .execute();
+
+const putChat = (trx: Trx, { id, ...rest }: ChatRow) =>
+  trx
+    .insertInto('chats')
+    .values({ id, ...rest })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .execute();

@@ -1,0 +1,132 @@
+import { dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Change, Store } from '../core/ports.ts';
+import type { Event } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Run, Squad, Turn } from '../schema/run.ts';
+import { activity, aRun, aSquad, aTurn, started } from './fixtures/sample-rows.ts';
+import { tempFile } from './fixtures/temp-file.ts';
+import { openStore } from './open.ts';
+
+/** What the store must be equal to: plain maps, changed at the moment a change is given. */
+class Model {
+  readonly squads = new Map<string, Squad>();
+  readonly runs = new Map<string, Run>();
+  readonly turns = new Map<string, Turn>();
+  readonly settings = new Map<string, string>();
+  events: Event[] = [];
+  seq = 0;
+
+  /** False when a run has no squad or a turn no run: then nothing of the change counts. */
+  commit({ squads = [], runs = [], turns = [], events }: Change): boolean {
+    const known = (id: string) => this.squads.has(id) || squads.some(squad => squad.id === id);
+    const has = (id: string) => this.runs.has(id) || runs.some(run => run.id === id);
+    if (!runs.every(run => known(run.squadId)) || !turns.every(turn => has(turn.runId))) return false;
+    for (const squad of squads) this.squads.set(squad.id, squad);
+    for (const run of runs) this.runs.set(run.id, run);
+    for (const turn of turns) this.turns.set(`${turn.runId} ${turn.number}`, turn);
+    for (const event of events) this.events.push({ ...event, seq: ++this.seq });
+    return true;
+  }
+
+  forget(ids: RunId[]): void {
+    const squads = ids.map(id => this.runs.get(id)?.squadId);
+    for (const id of ids) this.runs.delete(id);
+    for (const [key, turn] of this.turns) if (ids.includes(turn.runId)) this.turns.delete(key);
+    this.events = this.events.filter(event => !event.runId || !ids.includes(event.runId));
+    for (const id of squads) {
+      if (!id || [...this.runs.values()].some(run => run.squadId === id)) continue;
+      this.squads.delete(id);
+      this.events = this.events.filter(event => event.squadId !== id);
+    }
+  }
+}
+
+const SQUADS = ['squad_aaaaaaaaaa', 'squad_bbbbbbbbbb'] as SquadId[];
+const RUNS = ['run_aaaaaaaaaa', 'run_bbbbbbbbbb', 'run_cccccccccc'] as RunId[];
+
+const squads = fc
+  .record({ id: fc.constantFrom(...SQUADS), client: fc.option(fc.string({ unit: 'grapheme' })) })
+  .map(aSquad);
+const runs = fc
+  .record({
+    id: fc.constantFrom(...RUNS),
+    squadId: fc.constantFrom(...SQUADS),
+    task: fc.string({ unit: 'grapheme' }),
+    createdAt: fc.integer({ min: 0, max: 5 }),
+    status: fc.constantFrom('queued' as const, 'running' as const, 'completed' as const),
+  })
+  .map(some => aRun(aSquad(), some));
+const turns = fc.tuple(runs, fc.integer({ min: 1, max: 2 })).map(([run, number]) => aTurn(run, { number }));
+const events = fc
+  .tuple(runs, fc.boolean())
+  .map(([run, news]) => (news ? activity(run, run.task) : started(run)));
+const few = <T>(some: fc.Arbitrary<T>) => fc.array(some, { maxLength: 2 });
+
+const steps = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ squads: few(squads), runs: few(runs), turns: few(turns), events: few(events) }),
+  },
+  { weight: 2, arbitrary: few(events).map(some => ({ events: some })) },
+  { weight: 1, arbitrary: fc.record({ setting: fc.constantFrom('a', 'b'), value: fc.option(fc.string()) }) },
+  { weight: 1, arbitrary: fc.record({ forget: fc.subarray(RUNS) }) },
+  { weight: 3, arbitrary: fc.constantFrom('tick' as const, 'compare' as const, 'reopen' as const) },
+);
+
+test('any mixture of changes, settled or not, leaves what a plain model holds', async () => {
+  const folder = dirname(tempFile());
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { maxLength: 40 }), async sequence => {
+      const file = join(folder, `${round++}.db`);
+      const model = new Model();
+      let store = await openStore({ file, version: '1.2.3' });
+      let pending: Promise<void>[] = [];
+      const settle = async () => {
+        await Promise.all(pending);
+        pending = [];
+      };
+      try {
+        for (const step of sequence) {
+          if (step === 'tick') await new Promise(resolve => setImmediate(resolve));
+          else if (step === 'compare') await settle().then(() => compare(store, model));
+          else if (step === 'reopen') {
+            // Closing comes while changes are queued: they must still be written.
+            await store.close();
+            await settle();
+            store = await openStore({ file, version: '1.2.3' });
+          } else if ('setting' in step) {
+            pending.push(store.setSetting(step.setting, step.value));
+            if (step.value === null) model.settings.delete(step.setting);
+            else model.settings.set(step.setting, step.value);
+          } else if ('forget' in step) {
+            pending.push(store.forget(step.forget));
+            model.forget(step.forget);
+          } else if (model.commit(step)) pending.push(store.commit(step));
+          else pending.push(expect(store.commit(step)).rejects.toMatchObject({ code: 'DATABASE_FAILED' }));
+        }
+        await settle();
+        await compare(store, model);
+      } finally {
+        await store.close();
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+async function compare(store: Store, model: Model): Promise<void> {
+  const all = [...model.runs.values()];
+  const byAge = (a: Run, b: Run) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1);
+  expect(await store.runs({ limit: 100 })).toEqual(all.toSorted(byAge));
+  expect(new Set(await store.liveRuns())).toEqual(new Set(all.filter(run => run.status !== 'completed')));
+  expect(await store.events({ limit: 1000 })).toEqual(model.events);
+  expect(await store.settings()).toEqual(Object.fromEntries(model.settings));
+  for (const id of SQUADS) expect(await store.squad(id)).toEqual(model.squads.get(id) ?? null);
+  for (const id of RUNS) {
+    const turns = [...model.turns.values()].filter(turn => turn.runId === id);
+    expect(await store.turns(id)).toEqual(turns.toSorted((a, b) => a.number - b.number));
+  }
+}

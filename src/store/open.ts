@@ -1,0 +1,41 @@
+import { resolve } from 'node:path';
+import type { Store } from '../core/ports.ts';
+import { migrate } from './migrations.ts';
+import { patiently } from './patiently.ts';
+import { sqliteFailure } from './sqlite/failure.ts';
+import { openSqlite } from './sqlite/open-sqlite.ts';
+import { storeOn } from './store.ts';
+
+const BUSY_RETRY_MS = 10_000;
+
+export interface StoreOptions {
+  file: string;
+  /** Of this Squad, recorded with each migration it applies. */
+  version: string;
+  /** How long a locked database or a full disk is waited out before it is an error. */
+  busyRetryMs?: number;
+}
+
+export async function openStore({
+  file,
+  version,
+  busyRetryMs = BUSY_RETRY_MS,
+}: StoreOptions): Promise<Store> {
+  const path = resolve(file);
+  const open = async () => {
+    const backend = openSqlite(path);
+    try {
+      await migrate(backend, path, version);
+      return backend;
+    } catch (thrown) {
+      await backend.close();
+      throw thrown;
+    }
+  };
+  const backend = await patiently(open, {
+    failureOf: thrown => sqliteFailure(thrown, path),
+    waitOut: ['locked'],
+    windowMs: busyRetryMs,
+  });
+  return storeOn(backend, busyRetryMs);
+}

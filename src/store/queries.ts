@@ -1,0 +1,69 @@
+import type { Kysely } from 'kysely';
+import type { EventFilter, RunFilter } from '../core/ports.ts';
+import type { Event } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn } from '../schema/run.ts';
+import { rowToChat, rowToEvent, rowToRun, rowToSquad, rowToTurn } from './rows.ts';
+import type { Tables } from './tables.ts';
+
+type Db = Kysely<Tables>;
+
+const LIVE = RunStatus.options.filter(status => !isEnd(status));
+
+export async function squad(db: Db, id: SquadId): Promise<Squad | null> {
+  const row = await db.selectFrom('squads').selectAll().where('id', '=', id).executeTakeFirst();
+  return row ? rowToSquad(row) : null;
+}
+
+export async function run(db: Db, id: RunId): Promise<Run | null> {
+  const row = await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst();
+  return row ? rowToRun(row) : null;
+}
+
+export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
+  if (filter.status?.length === 0) return [];
+  let query = db.selectFrom('runs').selectAll().limit(filter.limit);
+  if (filter.workspace !== undefined) query = query.where('workspace', '=', filter.workspace);
+  if (filter.status) query = query.where('status', 'in', filter.status);
+  if (filter.before !== undefined) query = query.where('created_at', '<', filter.before);
+  query =
+    filter.squadId === undefined
+      ? query.orderBy('created_at', 'desc').orderBy('id')
+      : query.where('squad_id', '=', filter.squadId).orderBy('position');
+  return (await query.execute()).map(rowToRun);
+}
+
+export async function liveRuns(db: Db): Promise<Run[]> {
+  const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE);
+  return (await query.orderBy('created_at').orderBy('id').execute()).map(rowToRun);
+}
+
+export async function endedBefore(db: Db, before: number, limit: number): Promise<Run[]> {
+  const query = db.selectFrom('runs').selectAll().where('ended_at', '<', before);
+  return (await query.orderBy('ended_at').orderBy('id').limit(limit).execute()).map(rowToRun);
+}
+
+export async function turns(db: Db, runId: RunId): Promise<Turn[]> {
+  const query = db.selectFrom('turns').selectAll().where('run_id', '=', runId);
+  return (await query.orderBy('number').execute()).map(rowToTurn);
+}
+
+export async function chat(db: Db, id: string): Promise<Chat | null> {
+  const row = await db.selectFrom('chats').selectAll().where('id', '=', id).executeTakeFirst();
+  return row ? rowToChat(row) : null;
+}
+
+export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
+  if (filter.types?.length === 0) return [];
+  let query = db.selectFrom('events').selectAll().limit(filter.limit);
+  if (filter.after !== undefined) query = query.where('seq', '>', filter.after);
+  if (filter.runId !== undefined) query = query.where('run_id', '=', filter.runId);
+  if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
+  if (filter.types) query = query.where('type', 'in', filter.types);
+  return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
+}
+
+export async function settings(db: Db): Promise<Record<string, string>> {
+  const rows = await db.selectFrom('settings').selectAll().execute();
+  return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
+}

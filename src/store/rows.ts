@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
+import { type Chat, Leftover, type Run, RunError, Squad, type Turn, Usage } from '../schema/run.ts';
+import type { ChatRow, EventRow, NewEventRow, RunRow, SquadRow, TurnRow } from './tables.ts';
+
+export const squadToRow = (squad: Squad): SquadRow => ({
+  id: squad.id,
+  workspace: squad.workspace,
+  client: squad.client,
+  metadata: toJson(squad.metadata),
+  created_at: squad.createdAt,
+});
+
+export const rowToSquad = (row: SquadRow): Squad => ({
+  id: row.id,
+  workspace: row.workspace,
+  client: row.client,
+  metadata: fromJson(Squad.shape.metadata, row.metadata, `metadata of ${row.id}`),
+  createdAt: row.created_at,
+});
+
+export const runToRow = (run: Run): RunRow => ({
+  id: run.id,
+  squad_id: run.squadId,
+  position: run.position,
+  role_id: run.roleId,
+  task: run.task,
+  cwd: run.cwd,
+  directory: run.directory,
+  workspace: run.workspace,
+  engine: run.engine,
+  model: run.model,
+  state_mode: run.stateMode,
+  chat_id: run.chatId,
+  chat_is_new: run.chatIsNew ? 1 : 0,
+  parent_id: run.parentId,
+  depth: run.depth,
+  client: run.client,
+  timeout_ms: run.timeoutMs,
+  keep_leftovers: run.keepLeftovers ? 1 : 0,
+  status: run.status,
+  error: toJson(run.error),
+  usage: toJson(run.usage),
+  created_at: run.createdAt,
+  started_at: run.startedAt,
+  ended_at: run.endedAt,
+});
+
+export const rowToRun = (row: RunRow): Run => ({
+  id: row.id,
+  squadId: row.squad_id,
+  position: row.position,
+  roleId: row.role_id,
+  task: row.task,
+  cwd: row.cwd,
+  directory: row.directory,
+  workspace: row.workspace,
+  engine: row.engine,
+  model: row.model,
+  stateMode: row.state_mode,
+  chatId: row.chat_id,
+  chatIsNew: row.chat_is_new === 1,
+  parentId: row.parent_id,
+  depth: row.depth,
+  client: row.client,
+  timeoutMs: row.timeout_ms,
+  keepLeftovers: row.keep_leftovers === 1,
+  status: row.status,
+  error: fromJson(RunError.nullable(), row.error, `error of ${row.id}`),
+  usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
+  createdAt: row.created_at,
+  startedAt: row.started_at,
+  endedAt: row.ended_at,
+});
+
+export const turnToRow = (turn: Turn): TurnRow => ({
+  run_id: turn.runId,
+  number: turn.number,
+  pid: turn.pid,
+  started_at: turn.startedAt,
+  deadline_at: turn.deadlineAt,
+  stop: turn.stop,
+  ended_at: turn.endedAt,
+  exit_code: turn.exitCode,
+  leftovers: JSON.stringify(turn.leftovers),
+});
+
+export const rowToTurn = (row: TurnRow): Turn => ({
+  runId: row.run_id,
+  number: row.number,
+  pid: row.pid,
+  startedAt: row.started_at,
+  deadlineAt: row.deadline_at,
+  stop: row.stop,
+  endedAt: row.ended_at,
+  exitCode: row.exit_code,
+  leftovers: fromJson(Leftovers, row.leftovers, `leftovers of turn ${row.number} of ${row.run_id}`),
+});
+
+export const chatToRow = (chat: Chat): ChatRow => ({
+  id: chat.id,
+  engine: chat.engine,
+  run_id: chat.runId,
+  created_at: chat.createdAt,
+});
+
+export const rowToChat = (row: ChatRow): Chat => ({
+  id: row.id,
+  engine: row.engine,
+  runId: row.run_id,
+  createdAt: row.created_at,
+});
+
+export function eventToRow(event: NewEvent): NewEventRow {
+  const { type, ...rest } = event.body;
+  return { at: event.at, run_id: event.runId, squad_id: event.squadId, type, data: JSON.stringify(rest) };
+}
+
+export const rowToEvent = (row: EventRow): Event => ({
+  seq: row.seq,
+  at: row.at,
+  runId: row.run_id,
+  squadId: row.squad_id,
+  body: fromJson(EventBody, row.data, `event ${row.seq}`, { type: row.type }),
+});
+
+/** A row whose JSON is not what its schema says: somebody else wrote it, or the file is damaged. */
+export class UnreadableRow extends Error {}
+
+const Leftovers = z.array(Leftover);
+
+const toJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
+
+function fromJson<T>(schema: z.ZodType<T>, text: string | null, what: string, extra?: object): T {
+  // Nothing stored for a nullable column is the common case: no schema is needed to know what it means.
+  if (text === null) return null as T;
+  try {
+    const value: unknown = JSON.parse(text);
+    return schema.parse(extra ? { ...(value as object), ...extra } : value);
+  } catch (cause) {
+    throw new UnreadableRow(`the ${what} cannot be read`, { cause });
+  }
+}

@@ -1,0 +1,81 @@
+import type { Kysely, Transaction } from 'kysely';
+import type { Change, Store } from '../core/ports.ts';
+import type { Backend } from './backend.ts';
+import { putRows, putSetting, toRows } from './changes.ts';
+import { forgetRuns } from './forget.ts';
+import { idsLike, recentIds } from './ids.ts';
+import { patiently } from './patiently.ts';
+import * as queries from './queries.ts';
+import type { Tables } from './tables.ts';
+import { closed, Writer } from './writer.ts';
+
+/** The port, on any backend whose tables are in place. */
+export function storeOn(backend: Backend, retryMs: number): Store {
+  const writer = new Writer(backend, retryMs);
+  const reading = new Set<Promise<unknown>>();
+  let closing: Promise<void> | undefined;
+
+  function read<T>(query: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    if (closing) return Promise.reject(closed());
+    const result = patiently(() => query(backend.db), {
+      failureOf: thrown => backend.failureOf(thrown),
+      waitOut: ['locked'],
+      windowMs: retryMs,
+    }).finally(() => reading.delete(result));
+    reading.add(result);
+    return result;
+  }
+
+  function write(apply: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
+    return writer.add({ apply: trx => apply(trx).then(() => []), events: [], mayWait: false });
+  }
+
+  function commit(change: Change): Promise<void> {
+    try {
+      const rows = toRows(change);
+      const apply = (trx: Transaction<Tables>) => putRows(trx, backend, rows);
+      return writer.add({ apply, events: change.events, mayWait: isOnlyActivity(change) });
+    } catch (thrown) {
+      return Promise.reject(backend.failureOf(thrown).error);
+    }
+  }
+
+  async function close(): Promise<void> {
+    await writer.close();
+    await Promise.allSettled(reading);
+    await backend.close();
+  }
+
+  return {
+    commit,
+    setSetting: (key, value) => write(trx => putSetting(trx, key, value)),
+    forget: runIds => write(trx => forgetRuns(trx, runIds)),
+    onEvents: listener => writer.onEvents(listener),
+    flush: () => writer.flush(),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+
+    squad: id => read(db => queries.squad(db, id)),
+    run: id => read(db => queries.run(db, id)),
+    runs: filter => read(db => queries.runs(db, filter)),
+    liveRuns: () => read(queries.liveRuns),
+    turns: runId => read(db => queries.turns(db, runId)),
+    chat: id => read(db => queries.chat(db, id)),
+    events: filter => read(db => queries.events(db, filter)),
+    settings: () => read(queries.settings),
+    endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),
+    idsLike: (prefix, limit) => read(db => idsLike(db, prefix, limit)),
+    recentIds: limit => read(db => recentIds(db, limit)),
+  };
+}
+
+/** News of what an agent is doing, and nothing anybody waits for. */
+const isOnlyActivity = ({ squads, runs, turns, chats, events }: Change): boolean =>
+  events.length > 0 &&
+  !squads?.length &&
+  !runs?.length &&
+  !turns?.length &&
+  !chats?.length &&
+  events.every(event => event.body.type === 'run.activity');

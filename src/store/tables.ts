@@ -1,0 +1,97 @@
+import type { Generated } from 'kysely';
+import type { EventBody } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
+
+/** A column that holds JSON: checked with its schema whenever it is read. */
+type Json = string;
+/** Both databases understand 0 and 1; only one of them has a boolean. */
+type Flag = 0 | 1;
+
+export interface SquadRow {
+  id: SquadId;
+  workspace: string;
+  client: string | null;
+  metadata: Json | null;
+  created_at: number;
+}
+
+export interface RunRow {
+  id: RunId;
+  squad_id: SquadId;
+  position: number;
+  role_id: string;
+  task: string;
+  cwd: string;
+  directory: string;
+  workspace: string;
+  engine: string;
+  model: string | null;
+  state_mode: StateMode;
+  chat_id: string | null;
+  chat_is_new: Flag;
+  parent_id: RunId | null;
+  depth: number;
+  client: string | null;
+  timeout_ms: number;
+  keep_leftovers: Flag;
+  status: RunStatus;
+  error: Json | null;
+  usage: Json | null;
+  created_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+}
+
+export interface TurnRow {
+  run_id: RunId;
+  number: number;
+  pid: number | null;
+  started_at: number;
+  deadline_at: number;
+  stop: StopReason | null;
+  ended_at: number | null;
+  exit_code: number | null;
+  leftovers: Json;
+}
+
+export interface ChatRow {
+  id: string;
+  engine: string;
+  run_id: RunId | null;
+  created_at: number;
+}
+
+export interface EventRow {
+  seq: number;
+  at: number;
+  run_id: RunId | null;
+  squad_id: SquadId | null;
+  type: EventBody['type'];
+  /** The body without its type. */
+  data: Json;
+}
+
+export type NewEventRow = Omit<EventRow, 'seq'>;
+
+interface SettingRow {
+  key: string;
+  value: string;
+}
+
+interface MigrationRow {
+  name: string;
+  applied_at: number;
+  /** The version of Squad that applied it. */
+  version: string;
+}
+
+export interface Tables {
+  squads: SquadRow;
+  runs: RunRow;
+  turns: TurnRow;
+  chats: ChatRow;
+  events: NewEventRow & { seq: Generated<number> };
+  settings: SettingRow;
+  migrations: MigrationRow;
+}

@@ -1,0 +1,162 @@
+import type { Transaction } from 'kysely';
+import { SquadError } from '../schema/error.ts';
+import type { Event, NewEvent } from '../schema/event.ts';
+import type { Backend } from './backend.ts';
+import { patiently } from './patiently.ts';
+import type { Tables } from './tables.ts';
+
+/** How long a write that may wait lets others join its transaction. */
+const SHARE_MS = 30;
+/** A transaction holds up the event loop, so it has an upper size. */
+const MOST_AT_ONCE = 500;
+
+export interface Write {
+  /** Runs inside the shared transaction, and again in another one if that was rolled back. Returns the numbers of its events. */
+  apply(trx: Transaction<Tables>): Promise<number[]>;
+  events: NewEvent[];
+  mayWait: boolean;
+}
+
+interface Queued extends Write {
+  resolve(): void;
+  reject(error: SquadError): void;
+  numbers: number[];
+  refusal: SquadError | null;
+}
+
+/**
+ * One queue, one transaction at a time. The rule when writing fails:
+ * - One change is at fault (a constraint, a value that cannot be stored): only that change is rejected, the rest of
+ *   its transaction is written without it.
+ * - The database is locked or the disk is full: everything stays queued, in order, and is tried again with pauses
+ *   until it works or the retry window is over.
+ * - The window is over, or the failure will not pass: everything queued at that moment is rejected, in order. So no
+ *   change is ever lost without its caller knowing, and none is written after an earlier one that waited with it was
+ *   not. What comes later starts with an empty queue and a window of its own.
+ * - The file is damaged: that too, and nothing more is written to it.
+ */
+export class Writer {
+  readonly #backend: Backend;
+  readonly #windowMs: number;
+  readonly #queue: Queued[] = [];
+  readonly #listeners = new Set<(events: Event[]) => void>();
+  #state: 'idle' | 'sharing' | 'due' | 'writing' = 'idle';
+  #sharing: NodeJS.Timeout | undefined;
+  #refuseAll: SquadError | null = null;
+
+  constructor(backend: Backend, windowMs: number) {
+    this.#backend = backend;
+    this.#windowMs = windowMs;
+  }
+
+  add(write: Write): Promise<void> {
+    if (this.#refuseAll) return Promise.reject(this.#refuseAll);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ ...write, resolve, reject, numbers: [], refusal: null });
+      this.#schedule();
+    });
+  }
+
+  onEvents(listener: (events: Event[]) => void): () => void {
+    // Wrapped, so that one function registered twice is two listeners with two ways to stop.
+    const entry = (events: Event[]) => listener(events);
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  async flush(): Promise<void> {
+    if (this.#queue.length > 0) await this.add({ apply: async () => [], events: [], mayWait: false });
+  }
+
+  async close(): Promise<void> {
+    const flushed = this.flush();
+    this.#refuseAll ??= closed();
+    // Whoever queued a change that fails now is told by that change.
+    await flushed.catch(() => {});
+  }
+
+  #schedule(): void {
+    if (this.#state === 'writing' || this.#state === 'due' || this.#queue.length === 0) return;
+    const patient = this.#queue.length < MOST_AT_ONCE && this.#queue.every(write => write.mayWait);
+    if (patient && this.#state === 'sharing') return;
+    clearTimeout(this.#sharing);
+    this.#state = patient ? 'sharing' : 'due';
+    if (patient) this.#sharing = setTimeout(() => void this.#writeSome(), SHARE_MS);
+    else setImmediate(() => void this.#writeSome());
+  }
+
+  async #writeSome(): Promise<void> {
+    this.#state = 'writing';
+    const batch = this.#queue.slice(0, MOST_AT_ONCE);
+    try {
+      await patiently(() => this.#writeTogether(batch), {
+        failureOf: thrown => this.#backend.failureOf(thrown),
+        waitOut: ['locked', 'full'],
+        windowMs: this.#windowMs,
+      });
+      this.#queue.splice(0, batch.length);
+      for (const write of batch) this.#settle(write);
+    } catch (thrown) {
+      this.#rejectAll(this.#backend.failureOf(thrown).error);
+    }
+    this.#state = 'idle';
+    this.#schedule();
+  }
+
+  async #writeTogether(batch: Queued[]): Promise<void> {
+    for (;;) {
+      const atFault = await this.#tryTogether(batch.filter(write => !write.refusal));
+      if (!atFault) return;
+    }
+  }
+
+  /** Returns the write that was refused, if one was; then nothing of this attempt is stored. */
+  async #tryTogether(batch: Queued[]): Promise<Queued | null> {
+    let applying: Queued | undefined;
+    try {
+      await this.#backend.db.transaction().execute(async trx => {
+        for (const write of batch) {
+          applying = write;
+          write.numbers = await write.apply(trx);
+        }
+        applying = undefined;
+      });
+      return null;
+    } catch (thrown) {
+      const failure = this.#backend.failureOf(thrown);
+      if (failure.kind !== 'refused' || !applying) throw thrown;
+      applying.refusal = failure.error;
+      return applying;
+    }
+  }
+
+  #settle(write: Queued): void {
+    if (write.refusal) {
+      write.reject(write.refusal);
+      return;
+    }
+    if (write.events.length > 0)
+      this.#tell(write.events.map((event, at) => ({ ...event, seq: write.numbers[at]! })));
+    write.resolve();
+  }
+
+  #tell(events: Event[]): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(events);
+      } catch (thrown) {
+        process.emitWarning(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      }
+    }
+  }
+
+  #rejectAll(error: SquadError): void {
+    if (error.code === 'DATABASE_CORRUPT') this.#refuseAll ??= error;
+    for (const write of this.#queue.splice(0)) write.reject(write.refusal ?? error);
+  }
+}
+
+export const closed = (): SquadError =>
+  new SquadError('DATABASE_FAILED', 'The database is closed: the hub is stopping.', {
+    suggestions: ['Try again: a new hub is started on first use.'],
+  });

@@ -1,0 +1,114 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  type ClientCapabilities,
+  type Implementation,
+  type JSONRPCRequest,
+  type Result,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { Call, ChangeNotices, Era, Face, Peer } from './face.ts';
+import { capabilitiesOf } from './face-capabilities.ts';
+import { serveCompletion, servePrompts } from './face-prompts.ts';
+import { serveResources } from './face-resources.ts';
+import { serveTools } from './face-tools.ts';
+import { progressReporter } from './progress.ts';
+import { asProtocolError, invalidParams } from './protocol-errors.ts';
+
+/** The SDK leaves these two untyped. */
+interface Envelope {
+  [CLIENT_INFO_META_KEY]?: Implementation;
+  [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
+}
+
+type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
+
+/** One SDK server that offers what a face offers, in the era it was asked for in. */
+export class FaceServer extends Server {
+  readonly face: Face;
+  readonly era: Era;
+  /** What a legacy client asked to hear about; modern clients ask the serving entry itself. */
+  readonly watched = new Set<string>();
+  /** Aborts calls without silencing their answers: the client can still read, it only says nothing more. */
+  readonly #ended: AbortSignal | undefined;
+
+  constructor(face: Face, era: Era, ended?: AbortSignal) {
+    super(face.info, {
+      capabilities: capabilitiesOf(face),
+      ...(face.instructions && { instructions: face.instructions }),
+      ...(face.requestState && { requestState: face.requestState }),
+    });
+    this.face = face;
+    this.era = era;
+    this.#ended = ended;
+    serveTools(this);
+    if (face.resources) serveResources(this, face.resources);
+    if (face.prompts) servePrompts(this, face.prompts);
+    if (face.complete) serveCompletion(this, face.complete);
+  }
+
+  peer(ctx: ServerContext): Peer {
+    const envelope: Envelope = ctx.mcpReq.envelope ?? {};
+    const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
+    return {
+      era: this.era,
+      client: info ? { name: info.name, version: info.version } : null,
+      capabilities: envelope[CLIENT_CAPABILITIES_META_KEY] ?? this.getClientCapabilities() ?? {},
+    };
+  }
+
+  /** Runs one call of the face; what it throws leaves as an error we chose, never as a bare message with a wrong code. */
+  async call<T>(ctx: ServerContext, run: (call: Call) => Promise<T>): Promise<T> {
+    const signal = this.#ended ? AbortSignal.any([ctx.mcpReq.signal, this.#ended]) : ctx.mcpReq.signal;
+    const token = ctx.mcpReq._meta?.progressToken;
+    const reporter = progressReporter(token, ctx.mcpReq.notify, signal);
+    try {
+      return await run({
+        ...this.peer(ctx),
+        signal,
+        wantsProgress: token !== undefined,
+        progress: reporter.report,
+        raw: ctx,
+      });
+    } catch (thrown) {
+      throw asProtocolError(thrown);
+    } finally {
+      await reporter.finish();
+    }
+  }
+
+  async ask<T>(ctx: ServerContext, run: (peer: Peer) => Promise<T>): Promise<T> {
+    try {
+      return await run(this.peer(ctx));
+    } catch (thrown) {
+      throw asProtocolError(thrown);
+    }
+  }
+
+  notices(): ChangeNotices {
+    const send = (notice: Promise<void>) => void notice.catch(() => {});
+    return {
+      toolsChanged: () => this.face.tools.mayChange && send(this.sendToolListChanged()),
+      promptsChanged: () => this.face.prompts?.mayChange && send(this.sendPromptListChanged()),
+      resourcesChanged: () => this.face.resources?.mayChange && send(this.sendResourceListChanged()),
+      resourceUpdated: uri => {
+        if (!this.face.resources?.watchable) return;
+        if (this.era === 'modern' || this.watched.has(uri)) send(this.sendResourceUpdated({ uri }));
+      },
+    };
+  }
+
+  /** The SDK answers params it cannot read with "internal error"; our own handlers only ever throw protocol errors. */
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    const wrapped = super._wrapHandler(method, handler);
+    return async (request, ctx) => {
+      try {
+        return await wrapped(request, ctx);
+      } catch (thrown) {
+        if (!(thrown instanceof Error) || 'code' in thrown) throw thrown;
+        throw invalidParams(`Invalid params for ${method}: ${thrown.message}`);
+      }
+    };
+  }
+}

@@ -1,0 +1,97 @@
+import type {
+  CallToolResult,
+  ClientCapabilities,
+  CompleteRequestParams,
+  GetPromptResult,
+  InputRequiredResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  ServerContext,
+  ServerOptions,
+  ToolAnnotations,
+} from '@modelcontextprotocol/server';
+
+/** `legacy` opens with `initialize` (2024-11-05 to 2025-11-25); `modern` carries its identity in every request (2026-07-28). */
+export type Era = 'legacy' | 'modern';
+
+/** Who is asking, in its own words: good for choosing a wait, never for permissions. */
+export interface Peer {
+  era: Era;
+  client: { name: string; version: string } | null;
+  capabilities: ClientCapabilities;
+}
+
+export interface Call extends Peer {
+  /** Aborts when the client cancels, goes away or ends its input. */
+  signal: AbortSignal;
+  /** Whether the client asked for progress; without it `progress` says nothing. */
+  wantsProgress: boolean;
+  /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
+  progress(message: string, value?: number, total?: number): Promise<void>;
+  /** The SDK's own context, for what this interface does not cover. */
+  raw: ServerContext;
+}
+
+export interface ToolDef {
+  name: string;
+  title?: string;
+  description: string;
+  inputSchema: JsonObjectSchema;
+  outputSchema?: JsonObjectSchema;
+  annotations?: ToolAnnotations;
+}
+
+export interface JsonObjectSchema {
+  type: 'object';
+  [keyword: string]: unknown;
+}
+
+/** `structured` is shown twice, as structured content and as one text block that is its exact JSON. */
+export type ToolResult =
+  | { structured: Record<string, unknown>; isError?: boolean }
+  | { raw: CallToolResult | InputRequiredResult };
+
+/**
+ * What one connection (or, over HTTP in the modern era, one request) offers. Cheap to build and free of side effects:
+ * it may be built once more only to answer a probe. Null from `call`, `read` or `get` means there is no such thing.
+ */
+export interface Face {
+  info: { name: string; title?: string; version: string };
+  instructions?: string;
+  tools: {
+    list(peer: Peer): Promise<ToolDef[]>;
+    call(name: string, args: Record<string, unknown>, call: Call): Promise<ToolResult | null>;
+    mayChange?: boolean;
+  };
+  resources?: {
+    list(peer: Peer): Promise<Resource[]>;
+    templates?(peer: Peer): Promise<ResourceTemplateType[]>;
+    read(uri: string, call: Call): Promise<ReadResourceResult | InputRequiredResult | null>;
+    mayChange?: boolean;
+    /** Clients may ask to hear of updates to one resource. */
+    watchable?: boolean;
+  };
+  prompts?: {
+    list(peer: Peer): Promise<Prompt[]>;
+    get(
+      name: string,
+      args: Record<string, string>,
+      call: Call,
+    ): Promise<GetPromptResult | InputRequiredResult | null>;
+    mayChange?: boolean;
+  };
+  complete?(params: CompleteRequestParams, peer: Peer): Promise<{ values: string[]; total?: number }>;
+  logging?: boolean;
+  /** Checks state that travelled through the client between two rounds of one call. */
+  requestState?: ServerOptions['requestState'];
+}
+
+/** Tells clients that asked to know; nobody else hears of it. */
+export interface ChangeNotices {
+  toolsChanged(): void;
+  promptsChanged(): void;
+  resourcesChanged(): void;
+  resourceUpdated(uri: string): void;
+}

@@ -1,0 +1,67 @@
+/** A line, or what is known of one that was too long to keep. */
+export type Line = { bytes: Buffer } | { tooLong: { head: Buffer; tail: Buffer } };
+
+const KEPT_EDGE = 512;
+const NEWLINE = 10;
+
+/** Cuts a byte stream into lines and never holds more than `maxBytes` of one, however long it grows. */
+export class LineSplitter {
+  readonly #maxBytes: number;
+  readonly #emit: (line: Line) => void;
+  #parts: Buffer[] = [];
+  #size = 0;
+  #skipped: { head: Buffer; tail: Buffer } | null = null;
+
+  constructor(maxBytes: number, emit: (line: Line) => void) {
+    this.#maxBytes = maxBytes;
+    this.#emit = emit;
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0;
+    for (let to = chunk.indexOf(NEWLINE); to !== -1; to = chunk.indexOf(NEWLINE, from)) {
+      this.#add(chunk.subarray(from, to));
+      this.#finish();
+      from = to + 1;
+    }
+    if (from < chunk.length) this.#add(chunk.subarray(from));
+  }
+
+  /** What came after the last newline counts as a line. */
+  end(): void {
+    if (this.#size > 0 || this.#skipped) this.#finish();
+  }
+
+  #add(part: Buffer): void {
+    if (this.#skipped) {
+      this.#skipped.tail = lastBytes(this.#skipped.tail, part);
+      return;
+    }
+    this.#parts.push(part);
+    this.#size += part.length;
+    if (this.#size <= this.#maxBytes) return;
+    const kept = Buffer.concat(this.#parts);
+    this.#skipped = {
+      head: Buffer.from(kept.subarray(0, KEPT_EDGE)),
+      tail: Buffer.from(kept.subarray(-KEPT_EDGE)),
+    };
+    this.#forget();
+  }
+
+  #finish(): void {
+    const line = this.#skipped ? { tooLong: this.#skipped } : { bytes: Buffer.concat(this.#parts) };
+    this.#skipped = null;
+    this.#forget();
+    this.#emit(line);
+  }
+
+  #forget(): void {
+    this.#parts = [];
+    this.#size = 0;
+  }
+}
+
+/** A copy, so that the chunk it came from can be freed. */
+function lastBytes(tail: Buffer, part: Buffer): Buffer {
+  return Buffer.from(Buffer.concat([tail, part.subarray(-KEPT_EDGE)]).subarray(-KEPT_EDGE));
+}

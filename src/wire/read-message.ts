@@ -1,0 +1,75 @@
+import { isUtf8 } from 'node:buffer';
+import { type JSONRPCMessage, parseJSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
+import type { Line } from './line-splitter.ts';
+
+/** What a line cannot be, in the words JSON-RPC has for it. */
+export interface Refusal {
+  jsonrpc: '2.0';
+  id: RequestId | null;
+  error: { code: number; message: string; data?: { code: string; limitBytes: number } };
+}
+
+export type Reading = { message: JSONRPCMessage } | { refusal: Refusal } | null;
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/** One line of the wire as a message, as the refusal to send back, or as nothing (a blank line). */
+export function readMessage(line: Line, maxBytes: number): Reading {
+  if ('tooLong' in line) {
+    return { refusal: tooLarge(outermostId(line.tooLong.head, line.tooLong.tail), maxBytes) };
+  }
+  if (!isUtf8(line.bytes)) return refused(PARSE_ERROR, 'Parse error: the line is not UTF-8 text');
+  const text = line.bytes.toString();
+  if (text.trim() === '') return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return refused(PARSE_ERROR, 'Parse error: the line is not JSON');
+  }
+  if (Array.isArray(value)) return refused(INVALID_REQUEST, 'Invalid request: batches are not supported');
+  try {
+    return { message: parseJSONRPCMessage(value) };
+  } catch {
+    return refused(INVALID_REQUEST, 'Invalid request: not a JSON-RPC 2.0 message', idOf(value));
+  }
+}
+
+function refused(code: number, message: string, id: RequestId | null = null): Reading {
+  return { refusal: { jsonrpc: '2.0', id, error: { code, message } } };
+}
+
+function tooLarge(id: RequestId | null, limitBytes: number): Refusal {
+  const message = `Invalid request: the message is over the limit of ${limitBytes} bytes`;
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: INVALID_REQUEST, message, data: { code: 'MESSAGE_TOO_LARGE', limitBytes } },
+  };
+}
+
+function idOf(value: unknown): RequestId | null {
+  const id = (value as { id?: unknown } | null)?.id;
+  return typeof id === 'string' || Number.isInteger(id) ? (id as RequestId) : null;
+}
+
+const ID = String.raw`"id"\s*:\s*(-?\d{1,15}|"(?:[^"\\]|\\.){0,200}")`;
+const PLAIN_FIELD = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;
+const ID_AT_HEAD = new RegExp(String.raw`^\s*\{\s*(?:${PLAIN_FIELD}\s*,\s*)*${ID}\s*,`);
+const ID_AT_TAIL = new RegExp(String.raw`[,{]\s*${ID}\s*(?:,\s*${PLAIN_FIELD}\s*)*\}\s*$`);
+
+/**
+ * The id of a message of which only the edges were kept. Ids inside `params` must not be taken for it, or another
+ * request would be answered: only plain fields may stand between it and the message's own braces.
+ */
+function outermostId(head: Buffer, tail: Buffer): RequestId | null {
+  const found =
+    ID_AT_HEAD.exec(head.toString('latin1'))?.[1] ?? ID_AT_TAIL.exec(tail.toString('latin1'))?.[1];
+  if (found === undefined) return null;
+  try {
+    return JSON.parse(Buffer.from(found, 'latin1').toString()) as RequestId;
+  } catch {
+    return null;
+  }
+}

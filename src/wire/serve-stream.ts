@@ -1,0 +1,67 @@
+import type { Readable, Writable } from 'node:stream';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { ChangeNotices, Era, Face } from './face.ts';
+import { FaceServer } from './face-server.ts';
+import { StreamTransport } from './stream-transport.ts';
+
+export interface StreamOptions {
+  input: Readable;
+  output: Writable;
+  build(info: { era: Era }): Face;
+  maxLineBytes?: number;
+  /** After the client ends its input, calls are told to stop and have this long to answer; then the connection closes. */
+  drainMs?: number;
+  /** Called with the number of requests not yet answered, whenever it changes. */
+  onInFlight?(count: number): void;
+  onError?(error: Error): void;
+}
+
+export interface StreamConnection {
+  closed: Promise<void>;
+  /** Ends the connection now: calls under way are aborted and get no answer. Wait for `inFlight() === 0` to be kind. */
+  close(): Promise<void>;
+  inFlight(): number;
+  notices: ChangeNotices;
+}
+
+const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
+const DEFAULT_DRAIN_MS = 1000;
+
+/** Serves one client over a pair of streams, in whichever era it opens with. */
+export function serveStream(options: StreamOptions): StreamConnection {
+  const ended = new AbortController();
+  let current: FaceServer | null = null;
+  let lastCount = 0;
+
+  const transport = new StreamTransport({
+    input: options.input,
+    output: options.output,
+    maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES,
+    drainMs: options.drainMs ?? DEFAULT_DRAIN_MS,
+    onInputEnd: () => ended.abort(new Error('The client ended its input')),
+    onInFlight: count => {
+      if (count !== lastCount) options.onInFlight?.(count);
+      lastCount = count;
+    },
+  });
+  const build = ({ era }: { era: Era }) => {
+    current = new FaceServer(options.build({ era }), era, ended.signal);
+    return current;
+  };
+  const handle = serveStdio(build, { transport, onerror: options.onError });
+
+  return {
+    closed: transport.closed,
+    close: async () => {
+      await handle.close();
+      await transport.closed;
+    },
+    inFlight: () => transport.inFlight,
+    notices: {
+      toolsChanged: () => current?.notices().toolsChanged(),
+      promptsChanged: () => current?.notices().promptsChanged(),
+      resourcesChanged: () => current?.notices().resourcesChanged(),
+      resourceUpdated: uri => current?.notices().resourceUpdated(uri),
+    },
+  };
+}

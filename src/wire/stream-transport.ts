@@ -1,0 +1,127 @@
+import type { Readable, Writable } from 'node:stream';
+import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server';
+import { LineSplitter } from './line-splitter.ts';
+import { LineWriter } from './line-writer.ts';
+import { type Reading, readMessage } from './read-message.ts';
+
+export interface StreamTransportOptions {
+  input: Readable;
+  output: Writable;
+  maxLineBytes: number;
+  /** How long answers may still be given after the client ended its input. */
+  drainMs: number;
+  /** The client said its last word: calls should come to an end. */
+  onInputEnd(): void;
+  onInFlight(count: number): void;
+}
+
+/** A client that asks without reading is made to wait before its answers fill our memory. */
+const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+
+/** Newline-delimited JSON over a pair of streams. It owns both: when the connection is over, they are closed. */
+export class StreamTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport['onmessage'];
+  /** Settles when the connection is over and its last answer was handed over. */
+  readonly closed: Promise<void>;
+  readonly #options: StreamTransportOptions;
+  readonly #writer: LineWriter;
+  readonly #unanswered = new Set<RequestId>();
+  #state: 'open' | 'draining' | 'closed' = 'open';
+  #settleClosed: () => void = () => {};
+
+  constructor(options: StreamTransportOptions) {
+    this.#options = options;
+    this.#writer = new LineWriter(options.output);
+    this.closed = new Promise(resolve => {
+      this.#settleClosed = resolve;
+    });
+  }
+
+  get inFlight(): number {
+    return this.#unanswered.size;
+  }
+
+  async start(): Promise<void> {
+    const { input, output, maxLineBytes } = this.#options;
+    const lines = new LineSplitter(maxLineBytes, line => this.#take(readMessage(line, maxLineBytes)));
+    // Errors stay handled for good: a late EPIPE after closing must not become an uncaught exception.
+    input.on('error', error => this.#fail(error));
+    output.on('error', error => this.#fail(error));
+    output.on('close', () => void this.close());
+    output.on('drain', () => input.resume());
+    input.on('data', (chunk: Buffer) => lines.push(chunk));
+    input.on('end', () => {
+      lines.end();
+      this.#drain();
+    });
+    input.on('close', () => this.#drain());
+    if (input.readableEnded || input.destroyed) setImmediate(() => this.#drain());
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    try {
+      await this.#write(message);
+    } finally {
+      if (!('method' in message) && message.id !== undefined) this.#answered(message.id);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    this.#unanswered.clear();
+    this.#options.onInFlight(0);
+    this.onclose?.();
+    await this.#writer.end();
+    this.#options.input.destroy();
+    this.#settleClosed();
+  }
+
+  #take(reading: Reading): void {
+    if (reading === null || this.#state === 'closed') return;
+    if ('refusal' in reading) {
+      void this.#write(reading.refusal).catch(() => {});
+      return;
+    }
+    const { message } = reading;
+    // A subscription stays unanswered for as long as it lasts; nobody waits for it.
+    if ('method' in message && 'id' in message && message.method !== 'subscriptions/listen') {
+      this.#unanswered.add(message.id);
+      this.#options.onInFlight(this.inFlight);
+    }
+    this.onmessage?.(message);
+    if ('method' in message && message.method === 'notifications/cancelled') {
+      const id = message.params?.requestId;
+      if (typeof id === 'string' || typeof id === 'number') this.#answered(id);
+    }
+  }
+
+  #write(message: unknown): Promise<void> {
+    const written = this.#writer.write(message);
+    if (this.#writer.unreadBytes > MOST_UNREAD_BYTES) this.#options.input.pause();
+    return written;
+  }
+
+  #answered(id: RequestId): void {
+    if (!this.#unanswered.delete(id)) return;
+    this.#options.onInFlight(this.inFlight);
+    if (this.#state === 'draining' && this.inFlight === 0) void this.close();
+  }
+
+  /** The client may have closed only its own half, and still be reading. */
+  #drain(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'draining';
+    this.#options.onInputEnd();
+    if (this.inFlight === 0 || !this.#writer.canWrite) void this.close();
+    else setTimeout(() => void this.close(), this.#options.drainMs).unref();
+  }
+
+  #fail(error: Error): void {
+    if (this.#state === 'closed') return;
+    this.onerror?.(error);
+    void this.close();
+  }
+}

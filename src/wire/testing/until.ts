@@ -1,0 +1,8 @@
+/** Waits for a condition by asking again and again, and gives up loudly. */
+export async function until(condition: () => boolean, what: string, limitMs = 10_000): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`Gave up waiting: ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 5));
+  }
+}

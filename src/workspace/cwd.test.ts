@@ -1,0 +1,121 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { resolveCwd, workspaceRoot } from './cwd.ts';
+
+let root: string;
+let workspace: string;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'squad-cwd-')));
+  workspace = join(root, 'ws');
+  await mkdir(join(workspace, 'client'), { recursive: true });
+  await mkdir(join(root, 'ws-other', 'deep'), { recursive: true });
+  await mkdir(join(root, 'home'));
+  await writeFile(join(workspace, 'file'), '');
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+describe('workspaceRoot', () => {
+  const chosen = (given: { flag?: string; variable?: string; cwd?: string }) =>
+    workspaceRoot({
+      flag: given.flag,
+      env: { SQUAD_WORKSPACE: given.variable },
+      cwd: given.cwd ?? join(root, 'ws-other'),
+      userHome: join(root, 'home'),
+    });
+
+  it('takes the flag, then the variable, then the current folder', async () => {
+    const variable = join(workspace, 'client');
+    expect(await chosen({ flag: workspace, variable })).toEqual({ root: workspace, source: '--workspace' });
+    expect(await chosen({ variable })).toEqual({ root: variable, source: 'SQUAD_WORKSPACE' });
+    expect(await chosen({ variable: '' })).toEqual({
+      root: join(root, 'ws-other'),
+      source: 'the current folder',
+    });
+  });
+
+  it('takes a relative path from the current folder and resolves links', async () => {
+    await symlink('ws', join(root, 'link'));
+    expect((await chosen({ flag: '../link/client' })).root).toBe(join(workspace, 'client'));
+  });
+
+  it.each([
+    ['the whole file system', () => ({ cwd: '/' }), 'is the whole file system'],
+    ['the whole file system by another name', () => ({ flag: '/tmp/..' }), 'is the whole file system'],
+    ['the home folder', () => ({ variable: join(root, 'home') }), 'is your home folder'],
+    ['a link to the home folder', () => ({ flag: join(root, 'to-home') }), 'is your home folder'],
+    ['a missing folder', () => ({ flag: join(root, 'gone') }), 'does not exist'],
+    ['a file', () => ({ flag: join(workspace, 'file') }), 'is not a folder'],
+  ])('refuses %s and says how to set another', async (_, given, why) => {
+    await symlink('home', join(root, 'to-home'));
+    await expect(chosen(given())).rejects.toMatchObject({
+      code: 'WORKSPACE_REFUSED',
+      message: expect.stringContaining(why),
+      suggestions: [expect.stringMatching(/--workspace DIR.*SQUAD_WORKSPACE/)],
+    });
+  });
+
+  it('takes a project inside the home folder', async () => {
+    await mkdir(join(root, 'home', 'project'));
+    expect((await chosen({ flag: join(root, 'home', 'project') })).root).toBe(join(root, 'home', 'project'));
+  });
+});
+
+describe('resolveCwd', () => {
+  const resolved = (cwd?: string, allowedRoots: string[] = []) =>
+    resolveCwd({ workspace, cwd, allowedRoots });
+
+  it('is the workspace when none is given', async () => {
+    expect(await resolved()).toEqual({ directory: workspace });
+    expect(await resolved('')).toEqual({ directory: workspace });
+    expect(await resolved('.')).toEqual({ directory: workspace });
+  });
+
+  it('starts from the workspace', async () => {
+    expect(await resolved('client')).toEqual({ directory: join(workspace, 'client') });
+    expect(await resolved('client/../client/')).toEqual({ directory: join(workspace, 'client') });
+    expect(await resolved(join(workspace, 'client'))).toEqual({ directory: join(workspace, 'client') });
+  });
+
+  it('follows links that stay inside, from either side', async () => {
+    await symlink('client', join(workspace, 'alias'));
+    await symlink('ws', join(root, 'way-in'));
+    expect(await resolved('alias')).toEqual({ directory: join(workspace, 'client') });
+    expect(await resolved(join(root, 'way-in', 'client'))).toEqual({ directory: join(workspace, 'client') });
+  });
+
+  it('takes folders whose names begin with dots', async () => {
+    await mkdir(join(workspace, '..data'));
+    expect(await resolved('..data')).toEqual({ directory: join(workspace, '..data') });
+  });
+
+  it.each(['..', '../ws-other', '/', '/etc', '../gone', '/no/such/place', 'out', 'out/deep'])(
+    'refuses %s, outside the workspace',
+    async cwd => {
+      await symlink('../ws-other', join(workspace, 'out'));
+      await expect(resolved(cwd)).rejects.toMatchObject({ code: 'CWD_OUTSIDE_WORKSPACE' });
+    },
+  );
+
+  it('allows what the user allows, also by a link', async () => {
+    await symlink('ws-other', join(root, 'allowed'));
+    const other = join(root, 'ws-other');
+    expect(await resolved('../ws-other/deep', [other])).toEqual({ directory: join(other, 'deep') });
+    expect(await resolved('../ws-other', [join(root, 'allowed')])).toEqual({ directory: other });
+    await expect(resolved('../home', [other, join(root, 'gone')])).rejects.toMatchObject({
+      code: 'CWD_OUTSIDE_WORKSPACE',
+    });
+  });
+
+  it.each([
+    ['gone', 'CWD_MISSING'],
+    ['client/gone/deeper', 'CWD_MISSING'],
+    ['broken', 'CWD_MISSING'],
+    ['file', 'CWD_NOT_A_FOLDER'],
+    ['a\0b', 'INVALID_TEXT'],
+  ])('refuses %j as %s', async (cwd, code) => {
+    await symlink('nowhere', join(workspace, 'broken'));
+    await expect(resolved(cwd)).rejects.toMatchObject({ code });
+  });
+});

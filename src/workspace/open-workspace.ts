@@ -1,0 +1,103 @@
+import { homedir } from 'node:os';
+import { resolveConfig } from '../core/config.ts';
+import { trustableFiles } from '../core/config-sources.ts';
+import type { Caller, EngineSpec, IgnoredSetting, Workspaces } from '../core/ports.ts';
+import type { Config } from '../schema/config.ts';
+import { SquadError } from '../schema/error.ts';
+import type { Role } from '../schema/role.ts';
+import { readConfigFiles } from './config-files.ts';
+import { resolveCwd, workspaceRoot } from './cwd.ts';
+import { readRole, readRoles, type Trust } from './roles.ts';
+import { rolesFolder } from './roles-folder.ts';
+import { isTrusted } from './trust.ts';
+
+export interface WorkspacesOptions {
+  home: string;
+  shippedRoles: string;
+  environment: Workspaces['environment'];
+}
+
+/** Reads a workspace's files at every call: what a person just edited is what counts. */
+export function createWorkspaces({ home, shippedRoles, environment }: WorkspacesOptions): Workspaces {
+  return {
+    environment,
+    async open(caller) {
+      const env = { HOME: homedir(), ...caller.env };
+      const { root } = await workspaceRoot({
+        flag: caller.workspace ?? undefined,
+        env,
+        cwd: caller.cwd ?? noFolder(caller, env),
+        userHome: env.HOME,
+      });
+      const sources = await readConfigFiles({ workspace: root, home, env });
+      const { config, ignored } = resolveConfig(sources);
+      const folder = await rolesFolder({
+        workspace: root,
+        agentsDirSetting: config.agentsDir,
+        shippedDir: shippedRoles,
+      });
+      // The shipped roles and a folder the user named are the user's own; what lies in the workspace came with it.
+      const isOwn =
+        folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
+      const mayGrant: Trust = async (file, text) => isOwn || isTrusted(home, file, text);
+      return {
+        root,
+        config,
+        ignored,
+        rolesFolder: { folder: folder.directory, reason: folder.why },
+        roles: () => readRoles(folder, mayGrant),
+        role: id => readRole(folder, id, mayGrant),
+        engineFor: role => engineFor(role, config, ignored),
+        directory: async cwd =>
+          (await resolveCwd({ workspace: root, cwd, allowedRoots: config.allowedRoots.value })).directory,
+        untrusted: async () => [
+          ...trustableFiles(sources)
+            .filter(({ trusted }) => !trusted)
+            .map(({ file }) => file),
+          ...(await readRoles(folder, mayGrant))
+            .filter(role => role.ungranted.length > 0)
+            .map(role => role.file),
+        ],
+      };
+    },
+  };
+}
+
+/** A name with a template is the template's variable; a name alone is one of our own engines. */
+function engineFor(role: Role | null, config: Config, ignored: IgnoredSetting[]): EngineSpec {
+  const name = role?.meta.engine ?? config.engine.value;
+  if (name === 'scripted') return { kind: 'scripted' };
+  const { runTemplate, createChatTemplate } = config;
+  if (runTemplate.value !== null)
+    return {
+      kind: 'template',
+      runTemplate: runTemplate.value,
+      createChatTemplate: createChatTemplate.value,
+      engineCommand: name ?? '',
+    };
+  const waiting = ignored.filter(({ key }) => key === 'engine' || key === 'runTemplate');
+  const suggestions = [
+    ...waiting.map(
+      ({ file, key }) =>
+        `${key} is set in ${file}, which came with the repository: read it, then run \`squad trust\`.`,
+    ),
+    "Set RUN_TEMPLATE to the command that runs an agent, for example RUN_TEMPLATE='claude -p' (the prompt then comes on standard input).",
+    'For a dry run without any model: ENGINE_COMMAND=scripted.',
+  ];
+  if (name === null)
+    throw new SquadError('ENGINE_NOT_SET', 'No engine is set, so there is nothing to run an agent with', {
+      suggestions,
+    });
+  throw new SquadError(
+    'ENGINE_UNKNOWN',
+    `There is no built-in engine "${name}", and no run template to use it in`,
+    { suggestions },
+  );
+}
+
+function noFolder(caller: Caller, env: Record<string, string>): string {
+  if (caller.workspace !== null || env.SQUAD_WORKSPACE) return '/';
+  throw new SquadError('WORKSPACE_UNSET', 'This request does not say which workspace it is about', {
+    suggestions: ['Send the header "Squad-Workspace: /absolute/path", or set SQUAD_WORKSPACE.'],
+  });
+}

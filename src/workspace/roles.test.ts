@@ -1,0 +1,185 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readRole, readRoles } from './roles.ts';
+import type { RolesFolder } from './roles-folder.ts';
+
+const anyone = async () => true;
+let root: string;
+let folder: RolesFolder;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'squad-roles-')));
+  folder = { directory: join(root, 'agents'), from: 'workspace', why: '', charters: false };
+  await mkdir(folder.directory);
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+async function put(path: string, content: string | Buffer): Promise<string> {
+  const file = join(folder.directory, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, content);
+  return file;
+}
+const listed = async () => (await readRoles(folder, anyone)).map(({ id }) => id);
+const faultOf = async (id: string) => (await readRoles(folder, anyone)).find(role => role.id === id)?.fault;
+
+describe('readRoles', () => {
+  it('gives one role for each Markdown file, by id', async () => {
+    await put('b.md', '---\nname: Bee\ndescription: "  Buzzes  "\n---\nYou are B.\n');
+    const file = await put('a.md', 'You are A.\n');
+    await put('README.md', '# Roles');
+    await put('notes.txt', 'x');
+    await put('.hidden.md', 'x');
+    await put('.md', 'x');
+    await mkdir(join(folder.directory, 'folder.md'));
+    const roles = await readRoles(folder, anyone);
+    expect(roles.map(({ id }) => id)).toEqual(['README', 'a', 'b']);
+    expect(roles[1]).toEqual({
+      ...{ id: 'a', name: 'a', description: '', body: 'You are A.', meta: {} },
+      ...{ file, fault: null, warnings: [] },
+    });
+    expect(roles[2]).toMatchObject({ name: 'Bee', description: 'Buzzes', body: 'You are B.' });
+  });
+
+  it('leaves out a byte order mark', async () => {
+    await put('a.md', '\ufeff---\nname: A\n---\nBody');
+    expect(await readRoles(folder, anyone)).toMatchObject([{ name: 'A', body: 'Body', fault: null }]);
+  });
+
+  it('lists a broken role under its id, with the fault', async () => {
+    await put('a.md', '---\nname: A\ndescription: x\ntype: boss\n---\nBody');
+    await put('b.md', 'fine');
+    expect(await readRoles(folder, anyone)).toMatchObject([
+      { id: 'a', name: 'a', description: '', fault: 'line 4: "type" must be planning, coding or review' },
+      { id: 'b', fault: null },
+    ]);
+  });
+
+  it('reads a file of one megabyte and no larger', async () => {
+    await put('big.md', 'x'.repeat(1024 * 1024));
+    await put('bigger.md', 'x'.repeat(1024 * 1024 + 1));
+    expect(await faultOf('big')).toBeNull();
+    expect(await faultOf('bigger')).toContain('is 1048577 bytes');
+  });
+
+  it.each([
+    ['text that is not UTF-8', Buffer.from([0x61, 0xff]), 'is not UTF-8 text'],
+    ['a NUL', 'a\0b', 'holds a NUL character'],
+  ])('finds fault with %s', async (_, content, fault) => {
+    await put('a.md', content);
+    expect(await faultOf('a')).toBe(fault);
+  });
+
+  it('follows links inside the folder and none that lead out', async () => {
+    await put('real.md', 'inside');
+    await writeFile(join(root, 'secret.md'), 'outside');
+    await symlink('real.md', join(folder.directory, 'alias.md'));
+    await symlink('../secret.md', join(folder.directory, 'out.md'));
+    await symlink('/etc/passwd', join(folder.directory, 'passwd.md'));
+    await symlink('gone.md', join(folder.directory, 'broken.md'));
+    await symlink('loop.md', join(folder.directory, 'loop.md'));
+    const roles = Object.fromEntries((await readRoles(folder, anyone)).map(role => [role.id, role]));
+    expect(roles.alias).toMatchObject({ body: 'inside', fault: null });
+    expect(roles.out).toMatchObject({ body: '', fault: 'is a symbolic link out of the roles folder' });
+    expect(roles.passwd).toMatchObject({ body: '', fault: 'is a symbolic link out of the roles folder' });
+    expect(roles.broken?.fault).toBe('is a symbolic link that leads nowhere');
+    expect(roles.loop?.fault).toContain('ELOOP');
+  });
+
+  it('works in a folder that is itself a link', async () => {
+    await put('a.md', 'x');
+    await symlink('agents', join(root, 'linked'));
+    folder = { ...folder, directory: join(root, 'linked') };
+    expect(await faultOf('a')).toBeNull();
+  });
+
+  it('does not wait on a pipe', async () => {
+    execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', join(folder.directory, 'pipe.md')]);
+    expect(await faultOf('pipe')).toBe('is not a regular file');
+  });
+
+  it('warns about unknown keys and an empty body', async () => {
+    await put('a.md', '---\ncolour: red\n---\n');
+    expect(await readRoles(folder, anyone)).toMatchObject([
+      {
+        fault: null,
+        warnings: [
+          'line 2: the key "colour" is not known to Squad and has no effect',
+          'the role has no body',
+        ],
+      },
+    ]);
+  });
+
+  it('takes charters only where they are roles', async () => {
+    await put('keaton/charter.md', '# Keaton');
+    await put('keaton/history.md', 'x');
+    await put('empty/notes.md', 'x');
+    await put('twin.md', 'file');
+    await put('twin/charter.md', 'charter');
+    expect(await listed()).toEqual(['twin']);
+    folder = { ...folder, charters: true };
+    expect(await readRoles(folder, anyone)).toMatchObject([
+      { id: 'keaton', body: '# Keaton', warnings: [] },
+      { id: 'twin', body: 'file', warnings: [expect.stringContaining('charter.md has the same id')] },
+    ]);
+  });
+
+  it('does not follow a folder of a charter out of the roles folder', async () => {
+    await mkdir(join(root, 'elsewhere'));
+    await writeFile(join(root, 'elsewhere', 'charter.md'), 'outside');
+    await symlink('../elsewhere', join(folder.directory, 'spy'));
+    folder = { ...folder, charters: true };
+    expect(await faultOf('spy')).toBe('is a symbolic link out of the roles folder');
+  });
+});
+
+describe('readRole', () => {
+  beforeEach(async () => {
+    await put('frontend-developer.md', 'You build UIs.');
+    await put('coder.md', 'You code.');
+    await put('broken.md', '---\nname: [\n---\n');
+    await writeFile(join(root, 'secret.md'), 'outside');
+  });
+
+  it('gives the role of that id', async () => {
+    expect(await readRole(folder, 'coder', anyone)).toMatchObject({ id: 'coder', body: 'You code.' });
+  });
+
+  it.each([
+    ['frontend-develper', 'Did you mean frontend-developer?'],
+    ['Coder', 'Did you mean coder?'],
+    ['coder.md', 'Did you mean coder?'],
+    ['zzz', 'The roles are: broken, coder, frontend-developer.'],
+  ])('suggests for %j', async (id, suggestion) => {
+    await expect(readRole(folder, id, anyone)).rejects.toMatchObject({
+      code: 'ROLE_UNKNOWN',
+      suggestions: expect.arrayContaining([suggestion]),
+    });
+  });
+
+  it.each([
+    '',
+    '.',
+    '..',
+    '../secret',
+    './coder',
+    'a/../coder',
+    '/etc/passwd',
+    '..\\secret',
+    'coder\0',
+    '.hidden',
+  ])('knows no role %j', async id => {
+    await put('.hidden.md', 'x');
+    await expect(readRole(folder, id, anyone)).rejects.toMatchObject({ code: 'ROLE_UNKNOWN' });
+  });
+
+  it('names file and reason of a role that cannot be run', async () => {
+    await expect(readRole(folder, 'broken', anyone)).rejects.toMatchObject({
+      code: 'ROLE_INVALID',
+      message: expect.stringMatching(/role "broken" cannot be run: .*broken\.md: line \d+: /),
+    });
+  });
+});

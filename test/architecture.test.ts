@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/** A folder may import from those named, and from itself: the same table as in ARCHITECTURE.md. */
+const MAY_IMPORT: Record<string, string[]> = {
+  schema: [],
+  core: ['schema'],
+  process: [],
+  engines: ['schema', 'core', 'process'],
+  workspace: ['schema', 'core', 'process'],
+  store: ['schema', 'core'],
+  wire: ['schema'],
+  operations: ['schema', 'core'],
+  mcp: ['schema', 'core', 'operations', 'wire'],
+  http: ['schema', 'operations', 'wire'],
+  control: ['schema', 'core', 'operations'],
+  link: [],
+  hub: ['schema', 'link'],
+  relay: ['link'],
+  cli: ['schema', 'operations', 'control', 'link', 'workspace'],
+};
+
+/** Packages that only one folder may know. */
+const ONLY_IN: [RegExp, string][] = [
+  [/^@modelcontextprotocol\//, 'wire'],
+  [/^(kysely|better-sqlite3)/, 'store'],
+  [/^eta$/, 'engines'],
+  [/^commander$/, 'cli'],
+];
+
+const root = resolve(import.meta.dirname, '..');
+const src = join(root, 'src');
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'));
+
+interface Import {
+  file: string;
+  specifier: string;
+}
+
+const imports: Import[] = files.flatMap(file =>
+  [...readFileSync(join(src, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(
+    ([, specifier]) => ({ file, specifier: specifier! }),
+  ),
+);
+const folderOf = (file: string) => (file.includes('/') ? file.split('/')[0]! : '');
+const isTest = (file: string) => /\.test\.ts$|\/(testing|fixtures)\//.test(file);
+
+describe('the import directions hold', () => {
+  test('there are imports to look at', () => {
+    expect(imports.length).toBeGreaterThan(100);
+  });
+
+  test('every folder is in the table', () => {
+    const folders = new Set(files.map(folderOf).filter(folder => folder !== '' && folder !== 'bin'));
+    expect([...folders].sort()).toEqual(Object.keys(MAY_IMPORT).sort());
+  });
+
+  test('no folder imports one it may not', () => {
+    const wrong = imports.flatMap(({ file, specifier }) => {
+      if (!specifier.startsWith('.') || isTest(file)) return [];
+      const from = folderOf(file);
+      const to = folderOf(relative(src, resolve(src, dirname(file), specifier)));
+      if (from === '' || from === 'bin' || from === to || MAY_IMPORT[from]?.includes(to)) return [];
+      return [`${file} → ${specifier}`];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('a package known to one folder is imported nowhere else', () => {
+    const wrong = imports.flatMap(({ file, specifier }) => {
+      const rule = ONLY_IN.find(([pattern]) => pattern.test(specifier));
+      return rule && folderOf(file) !== rule[1] && !isTest(file) ? [`${file} → ${specifier}`] : [];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('only the one spawner, the hub and the command line start processes', () => {
+    const mayStart =
+      /^(process\/|link\/start-hub|app\.ts|cli\/commands\/(doctor|demo)|engines\/scripted\/agent)/;
+    const wrong = imports.filter(
+      ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the table in ARCHITECTURE.md is this one', () => {
+    const rows = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(
+      /^\| `src\/([a-z]+)\/` \|[^|]*\| ([^|]*) \|$/gm,
+    );
+    const written = Object.fromEntries(
+      [...rows].map(([, folder, list]) => [
+        folder,
+        list!
+          .split(',')
+          .map(name => name.trim())
+          .filter(name => name !== '–'),
+      ]),
+    );
+    expect(written).toEqual(MAY_IMPORT);
+  });
+});

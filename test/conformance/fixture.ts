@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createRequestStateCodec } from '@modelcontextprotocol/server';
+import type { ChangeNotices, Face, ToolDef } from '../../src/wire/face.ts';
+import { guardLoopback } from '../../src/wire/guard-loopback.ts';
+import { createHttpHandler } from '../../src/wire/serve-http.ts';
+import { askingTools } from './asking-tools.ts';
+import { legacyAskingTools } from './legacy-asking-tools.ts';
+import { plainTools } from './plain-tools.ts';
+import { prompts } from './prompts.ts';
+import { resources } from './resources.ts';
+
+/** Serves what the official runner looks for, with our own HTTP wire, on a loopback port. */
+export async function serveFixture(): Promise<{ url: string; close(): Promise<void> }> {
+  const guard = guardLoopback();
+  const face = fixtureFace(() => handler.notices);
+  const handler = createHttpHandler({ build: () => face });
+  const server = createServer((request, response) => {
+    if (guard(request, response)) void handler.handle(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    close: async () => {
+      await handler.close();
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+function fixtureFace(notices: () => ChangeNotices): Face {
+  const state = createRequestStateCodec({ key: randomBytes(32) });
+  const tools = { ...plainTools(notices), ...askingTools(state), ...legacyAskingTools };
+  return {
+    info: { name: 'squad-conformance-fixture', version: '1.0.0' },
+    logging: true,
+    requestState: { verify: state.verify },
+    complete: async ({ argument }) => ({
+      values: ['paris', 'park', 'party'].filter(value => value.startsWith(argument.value)),
+    }),
+    tools: {
+      mayChange: true,
+      list: async () =>
+        Object.keys(tools).map(name => ({
+          name,
+          description: `Fixture ${name}.`,
+          inputSchema: inputOf(name),
+        })),
+      call: async (name, args, call) => (await tools[name]?.(args, call)) ?? null,
+    },
+    resources,
+    prompts,
+  };
+}
+
+function inputOf(tool: string): ToolDef['inputSchema'] {
+  const field = { test_sampling: 'prompt', test_elicitation: 'message' }[tool];
+  if (field === undefined) return { type: 'object', properties: {} };
+  return { type: 'object', properties: { [field]: { type: 'string' } }, required: [field] };
+}

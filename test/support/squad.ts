@@ -1,0 +1,160 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+
+export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
+
+export interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A Squad of its own: home, user home and workspace in one temporary folder, nothing of this machine's environment. */
+export class TestSquad {
+  readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-test-')));
+  readonly home = join(this.root, 'state');
+  readonly workspace = join(this.root, 'work');
+  readonly env: Record<string, string>;
+  private readonly clients: Client[] = [];
+
+  constructor(env: Record<string, string> = {}) {
+    mkdirSync(this.workspace);
+    mkdirSync(join(this.root, 'user'));
+    this.env = {
+      HOME: join(this.root, 'user'),
+      PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+      LANG: 'C.UTF-8',
+      SQUAD_HOME: this.home,
+      SQUAD_HUB_LINGER_MS: '20000',
+      ...env,
+    };
+  }
+
+  write(path: string, content: string): string {
+    const file = join(this.workspace, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+    return file;
+  }
+
+  /** Runs `squad …` to its end. */
+  async run(
+    args: string[],
+    options: { env?: Record<string, string>; input?: string; cwd?: string } = {},
+  ): Promise<Ran> {
+    const child = this.start(args, options);
+    child.stdin!.end(options.input ?? '');
+    return ended(child);
+  }
+
+  /** Runs `squad … --json` and reads its answer. */
+  async json<T = Record<string, never>>(
+    args: string[],
+    options: { env?: Record<string, string> } = {},
+  ): Promise<T> {
+    const { stdout, stderr } = await this.run([...args, '--json'], options);
+    try {
+      return JSON.parse(stdout) as T;
+    } catch {
+      throw new Error(`squad ${args.join(' ')} printed no JSON: ${stdout}${stderr}`);
+    }
+  }
+
+  start(
+    args: string[],
+    { env = {}, cwd }: { env?: Record<string, string>; cwd?: string } = {},
+  ): ChildProcess {
+    return spawn(process.execPath, [BIN, ...args], {
+      cwd: cwd ?? this.workspace,
+      env: { ...this.env, ...env },
+      stdio: 'pipe',
+    });
+  }
+
+  /** The official SDK's client on a real `squad mcp`. */
+  async client(
+    options: { env?: Record<string, string>; modern?: boolean; name?: string; args?: string[] } = {},
+  ): Promise<Client> {
+    const client = new Client(
+      { name: options.name ?? 'test', version: '1' },
+      { versionNegotiation: options.modern ? { mode: { pin: '2026-07-28' } } : { mode: 'legacy' } },
+    );
+    await client.connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [BIN, 'mcp', ...(options.args ?? [])],
+        cwd: this.workspace,
+        env: { ...this.env, ...options.env },
+        stderr: 'pipe',
+      }),
+    );
+    this.clients.push(client);
+    return client;
+  }
+
+  async hubPid(): Promise<number> {
+    const { pid } = await this.json<{ pid: number }>(['hub', 'start']);
+    return pid;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.clients) await client.close();
+    await this.run(['cancel', '--all']);
+    await this.run(['hub', 'stop']);
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** A tool's answer: its structured content, checked to be what its one text block says. */
+export async function callTool<T = Record<string, unknown>>(
+  client: Client,
+  name: string,
+  args: Record<string, unknown> = {},
+): Promise<T & { isError?: boolean }> {
+  const result = await client.callTool({ name, arguments: args }, { timeout: 120_000 });
+  const [block, ...more] = result.content as { type: string; text: string }[];
+  if (more.length > 0 || block?.type !== 'text' || block.text !== JSON.stringify(result.structuredContent))
+    throw new Error('The text block is not the exact JSON of the structured content');
+  return { ...(result.structuredContent as T), ...(result.isError && { isError: true }) };
+}
+
+export function ended(child: ChildProcess): Promise<Ran> {
+  let [stdout, stderr] = ['', ''];
+  child.stdout!.setEncoding('utf8').on('data', chunk => {
+    stdout += chunk;
+  });
+  child.stderr!.setEncoding('utf8').on('data', chunk => {
+    stderr += chunk;
+  });
+  return new Promise(settle => child.once('close', code => settle({ code, stdout, stderr })));
+}
+
+/** Looks until something is so; fails loudly when it does not become so in time. */
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  patienceMs = 20_000,
+): Promise<NonNullable<T>> {
+  for (
+    const end = Date.now() + patienceMs;
+    Date.now() < end;
+    await new Promise(wake => setTimeout(wake, 15))
+  ) {
+    const seen = await look();
+    if (seen) return seen;
+  }
+  throw new Error(`It did not become so in time: ${what}`);
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
