@@ -12,6 +12,7 @@ import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { type Connection, HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
+import { lockUnlessServed } from './hub/take-lock.ts';
 import { ownToken } from './hub/token.ts';
 import { parseEnvironmentFile } from './link/environment-file.ts';
 import { ownFolder, socketPath } from './link/home.ts';
@@ -37,6 +38,7 @@ export interface HubOptions {
 }
 
 const LINGER_MS = 60_000;
+const STOP_MS = 10_000;
 const DEFAULT_PORT = 3001;
 
 export interface RunningHub {
@@ -46,7 +48,8 @@ export interface RunningHub {
 /** Null when another hub already has this home. */
 export async function startHub({ home, env, version, programs }: HubOptions): Promise<RunningHub | null> {
   ownFolder(home);
-  const lock = takeLock(join(home, 'hub.lock'));
+  const socket = socketPath(home);
+  const lock = await lockUnlessServed(() => takeLock(join(home, 'hub.lock')), socket);
   if (!lock) return null;
   const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
   const clock = { now: () => Date.now() };
@@ -58,7 +61,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const store = await openStore({ file: database, version });
   const settings = new SettingsInForce(store);
   await settings.load();
-  const files = createRunFiles({ runsDir });
+  const files = createRunFiles<RunId>({ runsDir });
   const executor = createSupervisor({ runsDir });
   const engines = createEngines({ node: process.execPath, programs, home });
   const runner = new Runner({ clock, store, files, executor, engines, settings: () => settings.all(), warn });
@@ -70,11 +73,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   });
 
   let calls = 0;
+  let httpOpen = 0;
   let successor: string | null = null;
   let url: string | null = null;
   let closeHttp = async () => {};
   const tokenFile = join(home, 'token');
-  const socket = socketPath(home);
 
   const services: Services = {
     clock,
@@ -100,6 +103,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
         successor,
       }),
       stop: reason => void setImmediate(() => stop(reason)),
+      reportBug: (operation, thrown) => log.write('error', `A bug in ${operation}`, thrown),
     },
   };
 
@@ -107,7 +111,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     socketPath: socket,
     version,
     views: { mcp: serveMcp, control: serveTerminal },
-    onClients: count => lifetime.onClients(count),
+    onClients: reviewClients,
     onNewer: hello => {
       if (successor !== null) return;
       successor = hello.version;
@@ -132,8 +136,9 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
 
   const stop = once(async (reason: string) => {
     log.write('info', `Hub ${process.pid} stops: ${reason}`);
-    await server.close();
-    await closeHttp();
+    // A hub that does not end would keep the next one out.
+    setTimeout(() => process.exit(1), STOP_MS).unref();
+    await Promise.all([server.close(successor === null ? 'stop' : 'handover'), closeHttp()]);
     runner.close();
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
@@ -166,7 +171,12 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
 
   function countCalls(change: number): void {
     calls += change;
-    if (change < 0) lifetime.review();
+    lifetime.review();
+  }
+
+  /** Who holds an HTTP answer open is there just as who holds the socket open. */
+  function reviewClients(): void {
+    lifetime.onClients(server.clients + httpOpen);
   }
 
   async function callerOf({ hello }: Connection): Promise<Caller> {
@@ -186,28 +196,36 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   async function serveMcp(connection: Connection): Promise<void> {
     await recovered;
     const caller = await callerOf(connection);
-    let mine = 0;
+    if (connection.isOver) return;
+    const { socket } = connection;
+    const onInFlight = (count: number) => {
+      const change = count - connection.calls;
+      connection.calls = count;
+      countCalls(change);
+    };
     const stream = serveStream({
-      input: connection.socket,
-      output: connection.socket,
+      input: socket,
+      output: socket,
       build: () => mcpFace({ services, version, transport: 'stream', caller }),
-      onInFlight: count => {
-        countCalls(count - mine);
-        mine = count;
-      },
+      onInFlight,
       onError: error => log.write('debug', 'MCP', error),
     });
-    connection.socket.resume();
+    socket.resume();
     await stream.closed;
-    countCalls(-mine);
+    onInFlight(0);
   }
 
   async function serveTerminal(connection: Connection): Promise<void> {
     await recovered;
+    const caller = await callerOf(connection);
+    if (connection.isOver) return;
     await serveControl(connection.socket, {
       services,
-      caller: await callerOf(connection),
-      onInFlight: countCalls,
+      caller,
+      onInFlight: change => {
+        connection.calls += change;
+        countCalls(change);
+      },
     });
   }
 
@@ -236,6 +254,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       port: Number(env.MCP_SERVER_PORT) || stored || DEFAULT_PORT,
       token: ownToken(tokenFile),
       mcp,
+      onOpen: count => {
+        httpOpen = count;
+        reviewClients();
+      },
+      onError: thrown => log.write('error', 'A bug in HTTP', thrown),
     });
     closeHttp = http.close;
     url = `http://127.0.0.1:${http.port}/mcp`;

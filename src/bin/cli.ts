@@ -1,4 +1,12 @@
+import { EXIT } from '../cli/exit-codes.ts';
 import { main } from '../cli/main.ts';
+
+// `squad log RUN | head`: whoever read this is gone, and there is nobody left to tell.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(EXIT.interrupted);
+  });
 
 void main(process.argv).then(code => {
   process.exitCode = code;

@@ -12,20 +12,25 @@ export interface FollowOptions {
 export async function follow(client: HubClient, { squadId, runId, onEvent }: FollowOptions): Promise<void> {
   let after = 0;
   let current = client;
-  for (;;) {
-    try {
-      await new Promise<void>((resolve, reject) => {
-        const onItem = (item: unknown) => {
-          const event = item as Event;
-          after = event.seq;
-          if (onEvent(event)) resolve();
-        };
-        current.call('follow_events', { after, squadId, runId }, { onItem }).catch(reject);
-      });
-      return;
-    } catch (thrown) {
-      if (!(thrown instanceof HubGone)) throw thrown;
-      current = await HubClient.start();
+  try {
+    for (;;) {
+      try {
+        await new Promise<void>((resolve, reject) => {
+          const onItem = (item: unknown) => {
+            const event = item as Event;
+            after = event.seq;
+            if (onEvent(event)) resolve();
+          };
+          current.call('follow_events', { after, squadId, runId }, { onItem }).catch(reject);
+        });
+        return;
+      } catch (thrown) {
+        if (!(thrown instanceof HubGone)) throw thrown;
+        current = await HubClient.start();
+      }
     }
+  } finally {
+    // The caller's own is the caller's to close; one opened here would keep the program alive.
+    if (current !== client) current.close();
   }
 }

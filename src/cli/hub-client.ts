@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
-import type { Hello, HelloReply } from '../link/hello.ts';
+import type { Bye, Hello, HelloReply } from '../link/hello.ts';
 import { homeFolder, socketPath } from '../link/home.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
 import { connect, connectOrStart } from '../link/start-hub.ts';
-import { isErrorCode, SquadError } from '../schema/error.ts';
+import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';
 
 export interface CallOptions {
   waitMs?: number;
@@ -14,6 +15,7 @@ export interface CallOptions {
 }
 
 interface Open extends CallOptions {
+  request: ControlRequest;
   resolve(result: unknown): void;
   reject(error: Error): void;
 }
@@ -25,77 +27,117 @@ export class HubGone extends SquadError {
   }
 }
 
+const MOST_CLOSED_DOORS = 5;
+
 /** The terminal's end of the hub's socket. */
 export class HubClient {
-  private readonly socket: Socket;
+  private readonly hello: Hello;
   private readonly open = new Map<number, Open>();
+  private socket: Socket | null = null;
   private lastId = 0;
+  /** What the last hub said at the end, if anything. */
+  private bye: Bye | null = null;
+  private isClosed = false;
 
-  private constructor(socket: Socket) {
-    this.socket = socket;
+  private constructor(hello: Partial<Hello>) {
+    this.hello = { ...helloFor('control'), ...hello };
   }
 
   /** Connects, starting the hub if it is not there. */
   static async start(hello: Partial<Hello> = {}): Promise<HubClient> {
-    const home = homeFolder(process.env);
-    const socket = await connectOrStart({ home, env: process.env, program: hubProgram }).catch(thrown => {
-      throw asHubError(thrown);
-    });
-    return HubClient.greet(socket, hello);
+    const client = new HubClient(hello);
+    await client.connect();
+    return client;
   }
 
   /** Connects to a hub that is there, or null. */
   static async find(hello: Partial<Hello> = {}): Promise<HubClient | null> {
+    const client = new HubClient(hello);
     const socket = await connect(socketPath(homeFolder(process.env)));
-    return socket && HubClient.greet(socket, hello);
-  }
-
-  private static greet(socket: Socket, hello: Partial<Hello>): Promise<HubClient> {
-    const client = new HubClient(socket);
-    return new Promise((resolve, reject) => {
-      let greeted = false;
-      const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
-      lines.on('line', line => {
-        if (greeted) return client.hear(JSON.parse(line) as ControlReply);
-        greeted = true;
-        const reply = JSON.parse(line) as HelloReply;
-        if (reply.ok) resolve(client);
-        else reject(asHubError(Object.assign(new Error(reply.error.message), reply.error)));
-      });
-      socket.on('error', () => {}); // 'close' follows
-      socket.on('close', () => {
-        reject(new HubGone());
-        client.drop();
-      });
-      socket.write(`${JSON.stringify({ ...helloFor('control'), ...hello })}\n`);
-    });
+    return socket && (await client.greet(socket)) ? client : null;
   }
 
   call<T>(operation: string, input: unknown = {}, options: CallOptions = {}): Promise<T> {
     const request: ControlRequest = { id: ++this.lastId, operation, input, waitMs: options.waitMs };
     return new Promise<T>((resolve, reject) => {
-      if (this.socket.destroyed) return reject(new HubGone());
-      this.open.set(request.id, { ...options, resolve: resolve as Open['resolve'], reject });
-      this.socket.write(`${JSON.stringify(request)}\n`);
+      this.open.set(request.id, { ...options, request, resolve: resolve as Open['resolve'], reject });
+      if (this.socket?.destroyed) void this.parted();
+      else this.socket?.write(controlLine(request));
     });
   }
 
   close(): void {
-    this.socket.destroy();
+    this.isClosed = true;
+    this.socket?.destroy();
+  }
+
+  /** A hub that closes instead of greeting is on its way out: the next one is asked. */
+  private async connect(): Promise<void> {
+    const options = { home: homeFolder(process.env), env: process.env, program: hubProgram };
+    for (let tries = 0; tries < MOST_CLOSED_DOORS; tries++) {
+      const socket = await connectOrStart(options).catch(thrown => {
+        throw asHubError(thrown);
+      });
+      if (await this.greet(socket)) return;
+    }
+    throw new HubGone();
+  }
+
+  /** False when the connection is over before it began. */
+  private greet(socket: Socket): Promise<boolean> {
+    let isGreeted = false;
+    return new Promise((resolve, reject) => {
+      const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
+      lines.on('line', line => {
+        const words = JSON.parse(line) as HelloReply | Bye | ControlReply;
+        if ('bye' in words) this.bye = words;
+        else if (!('squad' in words)) this.hear(words);
+        else if (!words.ok) reject(asHubError(Object.assign(new Error(words.error.message), words.error)));
+        else {
+          isGreeted = true;
+          this.socket = socket;
+          this.bye = null;
+          resolve(true);
+        }
+      });
+      socket.on('error', () => {}); // 'close' follows
+      socket.on('close', () => {
+        resolve(false);
+        if (isGreeted) void this.parted();
+      });
+      socket.write(`${JSON.stringify(this.hello)}\n`);
+    });
+  }
+
+  /** What a hub that parted idle did not take is asked of the next one. */
+  private async parted(): Promise<void> {
+    if (!this.bye?.idle || this.isClosed) return this.drop(new HubGone());
+    if (this.open.size === 0) return;
+    this.socket = null;
+    try {
+      await this.connect();
+      for (const { request } of this.open.values()) this.socket!.write(controlLine(request));
+    } catch (thrown) {
+      this.drop(asSquadError(thrown));
+    }
   }
 
   private hear(reply: ControlReply): void {
     const open = this.open.get(reply.id);
     if (!open) return;
-    if ('item' in reply) return open.onItem?.(reply.item);
-    if ('progress' in reply) return open.onProgress?.(reply.progress);
+    if ('item' in reply) open.onItem?.(reply.item);
+    else if ('progress' in reply) open.onProgress?.(reply.progress);
+    else this.finish(open, reply);
+  }
+
+  private finish(open: Open, reply: Extract<ControlReply, { result: unknown } | { error: unknown }>): void {
     this.open.delete(reply.id);
     if ('error' in reply) open.reject(SquadError.from(reply.error));
     else open.resolve(reply.result);
   }
 
-  private drop(): void {
-    for (const { reject } of this.open.values()) reject(new HubGone());
+  private drop(error: SquadError): void {
+    for (const { reject } of this.open.values()) reject(error);
     this.open.clear();
   }
 }

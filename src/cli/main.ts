@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { version } from '../link/program.ts';
-import { asSquadError, exitCodeOf, type SquadError } from '../schema/error.ts';
+import { asSquadError, exitCodeOf, SquadError } from '../schema/error.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { setConfig, showConfig } from './commands/config.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -138,8 +138,12 @@ export async function main(argv: string[]): Promise<number> {
     await program.parseAsync(argv);
     return code;
   } catch (thrown) {
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.done : EXIT.usage;
-    return report(asSquadError(thrown), argv.includes('--json'));
+    const json = argv.includes('--json');
+    if (!(thrown instanceof CommanderError)) return report(asSquadError(thrown), json);
+    if (thrown.exitCode === 0) return EXIT.done;
+    // To a person it has spoken already.
+    if (json) report(new SquadError('INVALID_INPUT', thrown.message.replace(/^error: /, '')), json);
+    return EXIT.usage;
   }
 }
 
@@ -153,7 +157,8 @@ function report(error: SquadError, json: boolean): number {
       [
         `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`,
         ...error.suggestions.map(line => `  ${line}`),
-      ].join('\n') + '\n',
+        '',
+      ].join('\n'),
     );
   return exitCodeOf(error.code);
 }

@@ -5,6 +5,7 @@ import { dispatch } from '../operations/dispatch.ts';
 import type { Call, Services } from '../operations/operation.ts';
 import { operationNamed } from '../operations/table.ts';
 import { asSquadError, type ErrorShape } from '../schema/error.ts';
+import { controlLine } from './control-line.ts';
 
 /** What the terminal says on the hub's socket: one JSON line each. */
 export interface ControlRequest {
@@ -38,7 +39,7 @@ export async function serveControl(
   const gone = new AbortController();
   const send = (reply: ControlReply) => {
     if (socket.writableLength > MOST_UNSENT) socket.destroy();
-    else if (socket.writable) socket.write(`${JSON.stringify(reply)}\n`);
+    else if (socket.writable) socket.write(controlLine(reply));
   };
   socket.once('close', () => gone.abort());
   const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });

@@ -23,10 +23,20 @@ export interface Cut {
  * Cuts texts so that together they take at most `budget` characters of JSON. Short ones are left whole and what they
  * do not use goes to the long ones.
  */
-export function fit(samples: Sample[], budget: number): Cut[] {
+export function fitTexts(samples: Sample[], budget: number): Cut[] {
   const wants = samples.map(sample => (sample.tail ? Number.POSITIVE_INFINITY : jsonLength(sample.head)));
   const shares = share(wants, Math.max(0, budget));
   return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
+}
+
+/** As many items from the start of a list as take at most `budget` characters of JSON. */
+export function firstThatFit<T>(items: T[], budget: number): T[] {
+  let used = 0;
+  const end = items.findIndex(item => {
+    used += JSON.stringify(item).length + 1;
+    return used > budget;
+  });
+  return end < 0 ? items : items.slice(0, end);
 }
 
 function share(wants: number[], budget: number): number[] {
@@ -53,19 +63,16 @@ function cut(sample: Sample, budget: number): Cut {
 
 /** The longest beginning of `text` that takes at most `budget` characters of JSON, never half a character. */
 export function longestStart(text: string, budget: number): string {
-  return text.slice(
-    0,
-    bound(
-      text,
-      searchLength(text.length, n => jsonLength(text.slice(0, n)) <= budget),
-    ),
-  );
+  const start = (length: number) => text.slice(0, isLowSurrogate(text, length) ? length - 1 : length);
+  return start(searchLength(text.length, length => jsonLength(start(length)) <= budget));
 }
 
 function longestEnd(text: string, budget: number): string {
-  const length = searchLength(text.length, n => jsonLength(text.slice(text.length - n)) <= budget);
-  const from = text.length - length;
-  return text.slice(isLowSurrogate(text, from) ? from + 1 : from);
+  const end = (length: number) => {
+    const from = text.length - length;
+    return text.slice(isLowSurrogate(text, from) ? from + 1 : from);
+  };
+  return end(searchLength(text.length, length => jsonLength(end(length)) <= budget));
 }
 
 /** The largest n in 0…max that holds, for a test that holds up to some n and not beyond. */
@@ -79,8 +86,6 @@ function searchLength(max: number, holds: (n: number) => boolean): number {
   }
   return low;
 }
-
-const bound = (text: string, at: number): number => (isLowSurrogate(text, at) ? at - 1 : at);
 
 function isLowSurrogate(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);

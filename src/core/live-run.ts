@@ -23,6 +23,10 @@ export class LiveRun {
   turn: Turn | null = null;
   process: LiveTurn | null = null;
   stop: StopReason | null = null;
+  /** When that was asked for. */
+  stopAskedAt: number | null = null;
+  /** Its end has been judged and is being written: too late for any wish. */
+  isEnding = false;
   /** True while it counts against the limit of runs at once. */
   isActive = false;
   /** What its engine said, when its engine says things. */

@@ -37,11 +37,25 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
           'Its process is gone and left no exit record (killed from outside, or the machine went down). Its output so far is kept.',
       },
     };
-  if (end.exitCode === 137 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000)
+  // Only the wrapper's watchdog ends a turn this late. Most agents heed its TERM; a few need its KILL.
+  if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000)
     return { step: 'time_out', error: null };
   if (events) return judgeEvents(events.end, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
   return failed('ENGINE_FAILED', exitWords(end.exitCode));
+}
+
+/** A file's time is that of the kernel's last tick, so an exit can look a little earlier than it was. */
+const TICK_MS = 10;
+
+/** Why Squad is ending the turn. A wish that came when the agent had already ended by itself changed nothing. */
+export function stopInForce(
+  stop: StopReason | null,
+  askedAt: number | null,
+  end: TurnEnd,
+): StopReason | null {
+  const wasTooLate = askedAt !== null && end.exitCode !== null && end.endedAt + TICK_MS < askedAt;
+  return wasTooLate ? null : stop;
 }
 
 function judgeEvents(end: Extract<EngineEvent, { type: 'end' }> | null, exitCode: number): Outcome {
@@ -54,7 +68,13 @@ function judgeEvents(end: Extract<EngineEvent, { type: 'end' }> | null, exitCode
   return { step: 'complete', error: null };
 }
 
-const failed = (code: string, message: string): Outcome => ({ step: 'fail', error: { code, message } });
+/** An agent's own words, but not a novel: it goes into the database, into events and into every listing. */
+const LONGEST_MESSAGE = 2_000;
+
+function failed(code: string, text: string): Outcome {
+  const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE).toWellFormed()}…` : text;
+  return { step: 'fail', error: { code, message } };
+}
 
 function exitWords(code: number): string {
   return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;

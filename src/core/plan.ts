@@ -3,7 +3,7 @@ import { newRunId, newSquadId } from '../schema/ids.ts';
 import type { Run, Squad } from '../schema/run.ts';
 import type { Caller, Clock, Engine, EngineSpec, Engines, TurnInput, Workspace } from './ports.ts';
 import { buildPrompt } from './prompt.ts';
-import { checkTask } from './text.ts';
+import { checkTask, checkText } from './text.ts';
 
 export interface MemberRequest {
   roleId: string;
@@ -15,6 +15,9 @@ export interface MemberRequest {
 export interface SquadRequest {
   members: MemberRequest[];
   metadata?: Record<string, unknown>;
+  /** For this call instead of what the role or the configuration says. */
+  engine?: string;
+  timeoutMs?: number;
 }
 
 export interface PlannedRun {
@@ -52,7 +55,7 @@ export async function planSquad(request: SquadRequest, context: PlanContext): Pr
   };
   const runs = await Promise.all(
     request.members.map((member, position) =>
-      planRun(member, position, squad, context).catch(thrown => {
+      planRun(member, position, squad, request, context).catch(thrown => {
         throw inMember(thrown, member, position, request.members.length);
       }),
     ),
@@ -65,16 +68,20 @@ async function planRun(
   member: MemberRequest,
   position: number,
   squad: Squad,
+  request: SquadRequest,
   context: PlanContext,
 ): Promise<PlannedRun> {
   const { workspace, caller, env, engines } = context;
   checkTask(member.task);
+  checkText(member.chatId ?? '', 'The chatId');
   const [role, directory] = await Promise.all([
     workspace.role(member.roleId),
     workspace.directory(member.cwd),
   ]);
   const stateMode = workspace.config.stateMode.value;
-  const spec = workspace.engineFor(role);
+  const spec = workspace.engineFor(
+    request.engine === undefined ? role : { ...role, meta: { ...role.meta, engine: request.engine } },
+  );
   const engine = engines.create(spec);
   if (stateMode === 'stateful' && !member.chatId && !engine.newChat) throw noChats(engine.id);
   const continues = stateMode === 'stateful' && member.chatId !== undefined;
@@ -97,7 +104,7 @@ async function planRun(
     parentId: caller.parent?.id ?? null,
     depth: caller.parent ? caller.parent.depth + 1 : 0,
     client: caller.client,
-    timeoutMs: role.meta.timeout ?? workspace.config.processTimeoutMs.value,
+    timeoutMs: request.timeoutMs ?? role.meta.timeout ?? workspace.config.processTimeoutMs.value,
     keepLeftovers: role.meta.leftovers === 'keep',
     status: 'queued',
     error: null,
@@ -169,7 +176,8 @@ function noChats(engine: string): SquadError {
 function inMember(thrown: unknown, member: MemberRequest, position: number, of: number): SquadError {
   const error = asSquadError(thrown);
   if (of === 1) return error;
-  return new SquadError(error.code, `members[${position}] (${member.roleId}): ${error.message}`, {
+  const role = member.roleId.length > 80 ? `${member.roleId.slice(0, 80)}…` : member.roleId;
+  return new SquadError(error.code, `members[${position}] (${role}): ${error.message}`, {
     suggestions: [...error.suggestions, 'Nothing was started.'],
     cause: error,
   });

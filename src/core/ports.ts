@@ -110,12 +110,12 @@ export interface LiveTurn {
 
 /** What a turn left on disk, as the next hub finds it. */
 export type FoundTurn =
-  | { state: 'live'; turn: LiveTurn }
-  | { state: 'ended'; end: TurnEnd }
+  | { state: 'live'; turn: LiveTurn; startedAt: number }
+  | { state: 'ended'; end: TurnEnd; startedAt: number }
   /** Its wrapper never got as far as starting the agent: safe to start. */
   | { state: 'never_started' }
   /** It was started; no process and no exit record are left. */
-  | { state: 'gone'; endedAt: number };
+  | { state: 'gone'; end: TurnEnd; startedAt: number };
 
 export interface TurnOptions {
   keepLeftovers: boolean;
@@ -157,6 +157,8 @@ export interface RunFiles {
   follow(turn: TurnRef, stream: OutputStream, onLine: (line: string) => void): { stop(): Promise<void> };
   saveAnswer(runId: RunId, answer: string): Promise<void>;
   answer(runId: RunId): Promise<string | null>;
+  /** Every run that has a folder, and when the folder last changed. */
+  list(): Promise<{ runId: RunId; changedAt: number }[]>;
   /** Removes everything of the run; returns the bytes freed. */
   remove(runId: RunId): Promise<number>;
 }

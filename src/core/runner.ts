@@ -6,7 +6,7 @@ import { isEnd, type Run, type RunError, type StopReason } from '../schema/run.t
 import { openChat } from './chat.ts';
 import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
-import { HARD_LIMIT_GRACE_MS, judge } from './outcome.ts';
+import { HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 import { chatBusy, type PlannedRun, type PlannedSquad, turnInput } from './plan.ts';
 import type {
   Change,
@@ -34,6 +34,7 @@ export interface RunnerPorts {
 
 const OUTPUT_CHECK_MS = 1_000;
 const RETRY_MS = 1_000;
+const READ_TRIES = 5;
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
 export class Runner {
@@ -111,6 +112,10 @@ export class Runner {
   async stop(id: RunId, reason: StopReason): Promise<boolean> {
     const entry = this.live.get(id);
     if (!entry || isEnd(entry.run.status)) return false;
+    if (entry.isEnding) {
+      await entry.over;
+      return false;
+    }
     const waiting = this.queue.indexOf(entry);
     if (waiting >= 0) {
       this.queue.splice(waiting, 1);
@@ -119,6 +124,7 @@ export class Runner {
     }
     if (entry.stop === null) {
       entry.stop = reason;
+      entry.stopAskedAt = this.ports.clock.now();
       if (entry.turn) entry.turn.stop = reason;
       // On disk before the first signal: whoever reads the exit record later must know that it was us.
       const change = {
@@ -133,28 +139,28 @@ export class Runner {
     return true;
   }
 
-  /** Takes in a run found at start that never got going. */
+  /** Takes in a run found at start that never got going. It waits for `pump`. */
   requeue(run: Run, spec: EngineSpec, material: RunMaterial): void {
     const entry = new LiveRun(run, this.ports.engines.create(spec), material);
     this.live.set(run.id, entry);
-    this.enqueue(entry);
+    this.queue.push(entry);
   }
 
   /** Takes in a run found at start whose agent is at work. */
-  async adopt(entry: LiveRun, process: LiveTurn): Promise<void> {
+  async adopt(entry: LiveRun, process: LiveTurn, startedAt: number): Promise<void> {
     this.live.set(entry.run.id, entry);
     this.activate(entry);
     // The hub may have died between the start and its record.
-    if (entry.run.status === 'queued') await this.recordStart(entry, process.pid);
+    if (entry.run.status === 'queued') await this.recordStart(entry, process.pid, startedAt);
     const seen = await this.ports.files.size({ runId: entry.run.id, number: entry.turnNumber }, 'stdout');
     this.watch(entry, process, seen);
   }
 
   /** Takes in a run found at start whose turn ended while no hub was there. */
-  async settle(entry: LiveRun, end: TurnEnd): Promise<void> {
+  async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
     this.live.set(entry.run.id, entry);
     this.activate(entry);
-    if (entry.run.status === 'queued') await this.recordStart(entry, null);
+    if (entry.run.status === 'queued') await this.recordStart(entry, null, startedAt);
     entry.follow(this.ports.files, this.ports.clock, () => {}, Number.POSITIVE_INFINITY);
     await this.turnEnded(entry, end);
   }
@@ -162,6 +168,11 @@ export class Runner {
   /** Ends a found run that has nothing left to read a result from. */
   async lose(run: Run, error: RunError): Promise<void> {
     await this.commitEnd(run, 'lose', error, { events: [] }, null);
+  }
+
+  /** Ends a found run that was to be stopped before it got going. */
+  async cancelFound(run: Run): Promise<void> {
+    await this.commitEnd(run, 'cancel', null, { events: [] }, null);
   }
 
   /** Starts what may start. Also called when the limit was raised. */
@@ -199,11 +210,16 @@ export class Runner {
     const { run } = entry;
     const material = entry.material!;
     try {
-      if (run.chatIsNew && run.chatId === null) run.chatId = await openChat(entry, material, files, executor);
+      if (run.chatIsNew && run.chatId === null) {
+        run.chatId = await openChat(entry, material, files, executor);
+        // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
+        await this.commit({ runs: [{ ...run }], chats: chatOf(run, run.id), events: [] });
+      }
       const command = await entry.engine.command(
         turnInput(run, material.prompt, material.promptFile, material.env),
       );
       if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
+      const startedAt = this.ports.clock.now();
       const process = await executor.start(
         {
           runId: run.id,
@@ -214,7 +230,7 @@ export class Runner {
         },
         { keepLeftovers: run.keepLeftovers },
       );
-      await this.recordStart(entry, process.pid);
+      await this.recordStart(entry, process.pid, startedAt);
       this.watch(entry, process, 0);
     } catch (thrown) {
       const error = asSquadError(thrown);
@@ -223,10 +239,8 @@ export class Runner {
     }
   }
 
-  private async recordStart(entry: LiveRun, pid: number | null): Promise<void> {
-    const { clock } = this.ports;
+  private async recordStart(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
     const { run } = entry;
-    const startedAt = clock.now();
     run.status = nextStatus(run.status, 'start');
     run.startedAt = startedAt;
     entry.turn = {
@@ -267,7 +281,10 @@ export class Runner {
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
     if (this.closed) return;
-    await entry.drain();
+    await this.readToEnd(entry);
+    entry.isEnding = true;
+    entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end);
+    if (entry.turn) entry.turn.stop = entry.stop;
     const outcome = judge({
       end,
       stop: entry.stop,
@@ -280,6 +297,20 @@ export class Runner {
     await this.finish(entry, outcome.step, outcome.error, end);
   }
 
+  /** An output that cannot be read just now, for want of descriptors say, must not keep a run from ending. */
+  private async readToEnd(entry: LiveRun): Promise<void> {
+    const { files, clock, warn } = this.ports;
+    for (let tries = 0; tries < READ_TRIES; tries++) {
+      try {
+        return await entry.drain();
+      } catch (thrown) {
+        warn(`The output of ${entry.run.id} could not be read`, thrown);
+        await new Promise(wake => setTimeout(wake, RETRY_MS));
+        entry.follow(files, clock, () => {}, Number.POSITIVE_INFINITY);
+      }
+    }
+  }
+
   private async finish(
     entry: LiveRun,
     step: RunStep,
@@ -287,6 +318,7 @@ export class Runner {
     end: TurnEnd | null,
   ): Promise<void> {
     const { run, turn } = entry;
+    entry.isEnding = true;
     entry.release();
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
@@ -305,7 +337,9 @@ export class Runner {
     change: Change,
     end: TurnEnd | null,
   ): Promise<void> {
-    const { clock, files, warn } = this.ports;
+    const { clock } = this.ports;
+    // Before the end is on disk: after it nobody would come back for the secrets in there. A queued run may still need it.
+    if (run.startedAt !== null) await this.dropEnvironment(run.id);
     const ended: Run = {
       ...run,
       status: nextStatus(run.status, step),
@@ -328,9 +362,14 @@ export class Runner {
       events: [this.event(run, body)],
     });
     Object.assign(run, ended);
+    if (run.startedAt === null) await this.dropEnvironment(run.id);
+  }
+
+  private async dropEnvironment(id: RunId): Promise<void> {
+    const { files, warn } = this.ports;
     await files
-      .dropEnvironment(run.id)
-      .catch(thrown => warn(`The environment of ${run.id} is still on disk`, thrown));
+      .dropEnvironment(id)
+      .catch(thrown => warn(`The environment of ${id} is still on disk`, thrown));
   }
 
   private async writeFiles(

@@ -2,33 +2,38 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 export interface Refusal {
-  status: 401 | 403;
+  status: 401 | 403 | 404 | 500;
+  code: string;
   message: string;
 }
 
 /**
- * Who may talk to the port at all. Any page in the user's browser can send requests to loopback, so being local proves
- * nothing: the Host must be ours (a rebound name is not), a browser's Origin must be ours, and the token must be right.
+ * Any page in the user's browser can send requests to loopback, so being local proves nothing: the Host must be ours
+ * (a rebound name is not), and so must the Origin, which every browser sends along.
  */
-export function guard(request: IncomingMessage, port: number, token: string): Refusal | null {
+export function refuseForeign({ headers }: IncomingMessage, port: number): Refusal | null {
   const own = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
-  if (!own.includes(request.headers.host ?? ''))
-    return { status: 403, message: 'HOST_REFUSED: use http://127.0.0.1 and the port' };
-  const { origin } = request.headers;
+  if (!own.includes(headers.host ?? ''))
+    return { status: 403, code: 'HOST_REFUSED', message: `Use http://127.0.0.1:${port}` };
+  const { origin } = headers;
   if (origin !== undefined && !own.some(host => origin === `http://${host}`))
-    return { status: 403, message: 'ORIGIN_REFUSED: pages of other sites may not call Squad' };
-  const given = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (given === undefined || !same(given, token))
-    return {
-      status: 401,
-      message:
-        'TOKEN_WRONG: send "Authorization: Bearer …" with the token from the file `squad hub status` names',
-    };
+    return { status: 403, code: 'ORIGIN_REFUSED', message: 'Pages of other sites may not call Squad' };
   return null;
 }
 
+/** Being the user's own program shows in knowing what only the user can read. */
+export function refuseUnknown({ headers }: IncomingMessage, token: string): Refusal | null {
+  const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  if (given !== undefined && isSame(given, token)) return null;
+  return {
+    status: 401,
+    code: 'TOKEN_WRONG',
+    message: 'Send "Authorization: Bearer …" with the token from the file that `squad hub status` names',
+  };
+}
+
 /** Takes the same time however much of the token is right. */
-function same(a: string, b: string): boolean {
+function isSame(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }

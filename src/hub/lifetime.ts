@@ -23,24 +23,31 @@ export class Lifetime {
     this.review();
   }
 
-  /** Called whenever a call or a run ended. */
+  /** Called whenever a call began or ended, or a run ended. */
   review(): void {
-    const { isBusy, callsInFlight, end, lingerMs } = this.options;
-    if (this.makesWay && callsInFlight() === 0) return end('a newer version takes over');
-    const idle = this.clients === 0 && !isBusy();
-    if (!idle && this.timer) {
+    const { callsInFlight, end, lingerMs } = this.options;
+    if (this.makesWay && callsInFlight() === 0)
+      // Never in the middle of reading: the same chunk may hold the next call.
+      setImmediate(() => {
+        if (callsInFlight() === 0) end('a newer version takes over');
+      });
+    if (!this.isIdle && this.timer) {
       clearTimeout(this.timer);
       this.timer = null;
     }
-    if (idle && !this.timer)
+    if (this.isIdle && !this.timer)
       this.timer = setTimeout(() => {
         this.timer = null;
-        if (this.clients === 0 && !isBusy()) end('idle');
+        if (this.isIdle) end('idle');
       }, lingerMs);
   }
 
   makeWay(): void {
     this.makesWay = true;
     this.review();
+  }
+
+  private get isIdle(): boolean {
+    return this.clients === 0 && !this.options.isBusy() && this.options.callsInFlight() === 0;
   }
 }

@@ -1,7 +1,7 @@
 import { chmodSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import type { Hello, HelloReply, View } from '../link/hello.ts';
+import type { Bye, Hello, HelloReply, View } from '../link/hello.ts';
 import { isNewer } from '../link/hello.ts';
 import { ownFolder } from '../link/home.ts';
 import { readHello } from './read-hello.ts';
@@ -10,7 +10,14 @@ import { readHello } from './read-hello.ts';
 export interface Connection {
   hello: Hello;
   socket: Socket;
+  /** What was taken from it and is not answered yet; kept up to date by its view. */
+  calls: number;
+  /** The hub has parted from it: a view that has not begun to read must not. */
+  isOver: boolean;
 }
+
+/** A client that does not read its last lines is not waited for any longer than this. */
+const LAST_LINES_MS = 1_000;
 
 export interface HubServerOptions {
   socketPath: string;
@@ -27,7 +34,7 @@ export interface HubServerOptions {
 export class HubServer {
   private readonly options: HubServerOptions;
   private readonly server: Server;
-  private readonly sockets = new Set<Socket>();
+  private readonly sockets = new Map<Socket, Connection | null>();
 
   constructor(options: HubServerOptions) {
     this.options = options;
@@ -54,16 +61,19 @@ export class HubServer {
     chmodSync(socketPath, 0o600);
   }
 
-  /** No new connections; those there are are closed, and their clients start or find the next hub. */
-  async close(): Promise<void> {
+  /** No new connections; those there are hear a last word, and their clients start or find the next hub. */
+  async close(bye: Bye['bye']): Promise<void> {
     const closed = new Promise<void>(resolve => this.server.close(() => resolve()));
-    for (const socket of this.sockets) socket.end(() => socket.destroy());
+    for (const [socket, connection] of this.sockets) {
+      if (connection) part(connection, bye);
+      endSoon(socket);
+    }
     await closed;
   }
 
   private async greet(socket: Socket): Promise<void> {
     const { version, views, onNewer, warn } = this.options;
-    this.sockets.add(socket);
+    this.sockets.set(socket, null);
     this.options.onClients(this.sockets.size);
     socket.once('close', () => {
       this.sockets.delete(socket);
@@ -74,15 +84,35 @@ export class HubServer {
       const hello = await readHello(socket);
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
-      socket.write(line({ squad: 1, ok: true, version, pid: process.pid }));
+      if (!socket.writable) return;
+      const connection: Connection = { hello, socket, calls: 0, isOver: false };
+      this.sockets.set(socket, connection);
+      // A client that got no greeting knows that nothing it sent was taken: so the greeting is out before anything is.
+      await new Promise<unknown>(written =>
+        socket.write(line({ squad: 1, ok: true, version, pid: process.pid }), written),
+      );
       if (isNewer(hello.version, version)) onNewer(hello);
-      await views[hello.view]({ hello, socket });
+      if (!connection.isOver) await views[hello.view](connection);
     } catch (thrown) {
       warn('A connection failed', thrown);
     } finally {
-      socket.end(() => socket.destroy());
+      endSoon(socket);
     }
   }
 }
 
-const line = (reply: HelloReply): string => `${JSON.stringify(reply)}\n`;
+/** From here on nothing is taken from the client: what is still on its way is thrown away unread, and it is told so. */
+function part(connection: Connection, bye: Bye['bye']): void {
+  const { socket, calls } = connection;
+  connection.isOver = true;
+  socket.removeAllListeners('data');
+  socket.resume();
+  if (socket.writable) socket.write(line({ squad: 1, bye, idle: calls === 0 }));
+}
+
+function endSoon(socket: Socket): void {
+  socket.end(() => socket.destroy());
+  setTimeout(() => socket.destroy(), LAST_LINES_MS).unref();
+}
+
+const line = (words: HelloReply | Bye): string => `${JSON.stringify(words)}\n`;

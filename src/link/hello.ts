@@ -19,6 +19,15 @@ export type HelloReply =
   | { squad: 1; ok: true; version: string; pid: number }
   | { squad: 1; ok: false; error: { code: string; message: string; suggestions?: string[] } };
 
+/** The hub's last line to every client when it ends in order; one that was killed says nothing. */
+export interface Bye {
+  squad: 1;
+  /** `handover`: a newer hub comes by itself. `stop`: none comes until somebody needs one. */
+  bye: 'stop' | 'handover';
+  /** Nothing this client asked is unanswered, and nothing more was read: what it sent meanwhile may safely be sent again. */
+  idle: boolean;
+}
+
 /** True when `a` is a later version than `b`: numbers only, a pre-release counts as its release. */
 export function isNewer(a: string, b: string): boolean {
   const left = numbers(a);

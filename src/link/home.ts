@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
-import { homedir, tmpdir, userInfo } from 'node:os';
+import { chmodSync, lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 
 type Env = Record<string, string | undefined>;
@@ -14,18 +14,38 @@ export function homeFolder(env: Env): string {
 /** Bytes a socket address holds on macOS, less the closing NUL; Linux has a few more. */
 const LONGEST_SOCKET_PATH = 100;
 
+/** For a home too deep to hold a socket. Not the temporary folder: two clients of one user may have set theirs differently. */
+const SHORT_FOLDERS = '/tmp';
+
 export function socketPath(home: string): string {
   const plain = join(home, 'hub.sock');
   if (Buffer.byteLength(plain) <= LONGEST_SOCKET_PATH) return plain;
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);
-  return join(tmpdir(), `squad-${userInfo().uid}`, `${name}.sock`);
+  return join(SHORT_FOLDERS, `squad-${userInfo().uid}`, `${name}.sock`);
 }
 
 /** Makes a folder only its owner can enter, and refuses one that somebody else made first. */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const found = lstatSync(folder);
-  if (!found.isDirectory() || found.uid !== userInfo().uid)
-    throw Object.assign(new Error(`${folder} is not a folder of yours`), { code: 'HOME_UNUSABLE' });
+  const found = statOfOwn(folder);
+  if (!found)
+    throw Object.assign(new Error(`${folder} is not a folder of yours`), {
+      code: 'HOME_UNUSABLE',
+      suggestions: ['Set SQUAD_HOME to a folder that you own, or have this one removed.'],
+    });
   if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
+}
+
+/** Whether nobody else can have put anything into it: what is found there may be trusted with a client's environment. */
+export function isOwnFolder(folder: string): boolean {
+  const found = statOfOwn(folder);
+  return found !== null && (found.mode & 0o022) === 0;
+}
+
+/** A link is followed only if it is the user's own. */
+function statOfOwn(folder: string): Stats | null {
+  const { uid } = userInfo();
+  if (lstatSync(folder, { throwIfNoEntry: false })?.uid !== uid) return null;
+  const found = statSync(folder, { throwIfNoEntry: false });
+  return found?.isDirectory() && found.uid === uid ? found : null;
 }

@@ -17,10 +17,13 @@ export function helloFor(view: View, workspace?: string): Hello {
     view,
     pid: process.pid,
     cwd: process.cwd(),
-    env: Object.fromEntries(
-      Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-    ),
+    env: ownEnvironment(),
     hub: hubProgram,
     ...(workspace !== undefined && { workspace }),
   };
 }
+
+export const ownEnvironment = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createConnection, type Socket } from 'node:net';
-import { ownFolder, socketPath } from './home.ts';
+import { dirname } from 'node:path';
+import { isOwnFolder, ownFolder, socketPath } from './home.ts';
 
-/** A hub that found the lock taken ends with this: somebody else's hub is coming up, so keep knocking. */
+/** A hub that found another one serving ends with this: that one is to be asked. */
 export const LOCK_TAKEN_EXIT = 75;
 
 const KNOCK_EVERY_MS = 8;
+const MOST_LAUNCHES = 20;
 
 /** What the hub itself needs. Everything else travels with each client's hello, so one client's secrets never become another's. */
 const HUB_ENVIRONMENT = [
@@ -50,13 +52,24 @@ export async function connectOrStart(options: ConnectOptions): Promise<Socket> {
 }
 
 /** A connection to a hub that is already there, or null. */
-export function connect(path: string): Promise<Socket | null> {
+export async function connect(path: string): Promise<Socket | null> {
+  // The hello carries the client's whole environment: it is said only where nobody else can be listening.
+  if (!isOwnFolder(dirname(path))) return null;
   return new Promise(settle => {
     const socket = createConnection(path);
     socket.once('connect', () => settle(socket));
     // A refused connection is a socket file whose hub died: the next hub replaces it.
     socket.once('error', () => settle(null));
   });
+}
+
+/** A connection to a hub that is on its way, or null when it does not come. Starts none. */
+export async function knock(home: string, patienceMs: number): Promise<Socket | null> {
+  for (const until = Date.now() + patienceMs; Date.now() < until; await pause()) {
+    const socket = await connect(socketPath(home));
+    if (socket) return socket;
+  }
+  return null;
 }
 
 async function startAndConnect(
@@ -66,18 +79,17 @@ async function startAndConnect(
   ownFolder(home);
   const until = Date.now() + patienceMs;
   let hub = launch(home, env, program);
-  let restarts = 0;
+  let launches = 1;
   for (;;) {
-    await new Promise(wake => setTimeout(wake, KNOCK_EVERY_MS));
+    await pause();
     const socket = await connect(path);
     if (socket) {
       hub.release();
       return socket;
     }
     if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
-    // The hub we lost the lock to may itself have ended since: try again, a few times.
-    if (hub.exit === LOCK_TAKEN_EXIT && Date.now() + patienceMs / 2 > until && restarts++ < 3)
-      hub = launch(home, env, program);
+    // The hub that ours made room for has itself ended since.
+    if (hub.exit === LOCK_TAKEN_EXIT && launches++ < MOST_LAUNCHES) hub = launch(home, env, program);
     if (Date.now() > until) throw failure(null, hub.words());
   }
 }
@@ -111,11 +123,14 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     words += error.message;
     launched.exit = -1;
   });
-  child.on('exit', code => {
+  // Not 'exit': that one may come before the last words were read.
+  child.on('close', code => {
     launched.exit = code ?? -1;
   });
   return launched;
 }
+
+const pause = () => new Promise(wake => setTimeout(wake, KNOCK_EVERY_MS));
 
 const pick = (env: ConnectOptions['env']) =>
   Object.fromEntries(HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])));

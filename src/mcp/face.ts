@@ -1,5 +1,5 @@
 import type { Caller } from '../core/ports.ts';
-import { dispatch } from '../operations/dispatch.ts';
+import { dispatch, recordToolCall } from '../operations/dispatch.ts';
 import type { Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { asSquadError } from '../schema/error.ts';
@@ -25,11 +25,15 @@ export function mcpFace({ services, version, transport, caller }: McpFaceOptions
       list: async () => toolList(await stateMode(services, caller)),
       async call(name, args, call) {
         const operation = OPERATIONS.find(candidate => candidate.tool !== null && candidate.name === name);
-        if (!operation) return null;
+        const from = { ...caller, client: clientName(call) };
+        if (!operation) {
+          await recordToolCall({ services, caller: from }, name, 'UNKNOWN_OPERATION', services.clock.now());
+          return null;
+        }
         return answer(() =>
           dispatch(operation, args, {
             services,
-            caller: { ...caller, client: clientName(call) },
+            caller: from,
             signal: call.signal,
             waitMs: waitCeilingMs({
               clientName: call.client?.name ?? null,

@@ -1,12 +1,15 @@
 import { z } from 'zod';
+import { firstThatFit } from '../core/digest.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { findRun, findSquad } from './find.ts';
+import { RESULT_LIMIT } from './member-result.ts';
 import { operation } from './operation.ts';
 import { waitForEnds } from './wait.ts';
 
 /** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
 const SETTLE_MS = 15_000;
+const ROOM_FOR_REST = 100;
 
 export const cancelRun = operation({
   name: 'cancel_run',
@@ -22,6 +25,7 @@ export const cancelRun = operation({
   }),
   output: z.object({
     runs: z.array(z.object({ spawn_id: z.string(), status: z.string(), was_running: z.boolean() })),
+    note: z.string().optional(),
   }),
   async run(call, input) {
     const { runner } = call.services;
@@ -29,12 +33,15 @@ export const cancelRun = operation({
     const stopped = await Promise.all(runs.map(run => runner.stop(run.id, 'cancel')));
     const asked = runs.filter((_, i) => stopped[i]);
     await waitForEnds(call, asked, call.waitMs === null ? SETTLE_MS : Math.min(SETTLE_MS, call.waitMs));
+    const ended = runs.map((run, i) => ({
+      spawn_id: run.id,
+      status: run.status,
+      was_running: stopped[i] ?? false,
+    }));
+    const shown = firstThatFit(ended, RESULT_LIMIT - ROOM_FOR_REST);
     return {
-      runs: runs.map((run, i) => ({
-        spawn_id: run.id,
-        status: run.status,
-        was_running: stopped[i] ?? false,
-      })),
+      runs: shown,
+      ...(shown.length < ended.length && { note: `${ended.length - shown.length} more are not shown` }),
     };
   },
 });

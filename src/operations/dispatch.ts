@@ -4,47 +4,70 @@ import type { Call, Operation } from './operation.ts';
 
 /** The one way any face runs an operation: input checked, bugs kept apart from refusals, tool calls written down. */
 export async function dispatch(operation: Operation, input: unknown, call: Call): Promise<unknown> {
-  const { store, clock } = call.services;
-  const startedAt = clock.now();
+  const startedAt = call.services.clock.now();
   let code: string | null = null;
   try {
     return await operation.run(call, parse(operation.input, input));
   } catch (thrown) {
     const error = asSquadError(thrown);
+    if (error.code === 'INTERNAL') call.services.hub.reportBug(operation.name, thrown);
     code = error.code;
-    throw error;
+    throw shortened(error);
   } finally {
-    if (operation.tool)
-      await store
-        .commit({
-          events: [
-            {
-              at: clock.now(),
-              runId: call.caller.parent?.id ?? null,
-              squadId: null,
-              body: {
-                type: 'tool.called',
-                tool: operation.name,
-                client: call.caller.client,
-                ok: code === null,
-                code,
-                durationMs: clock.now() - startedAt,
-              },
-            },
-          ],
-        })
-        .catch(() => {}); // the store reports its own trouble; the answer must not hang on the log of it
+    if (operation.tool) await recordToolCall(call, operation.name, code, startedAt);
   }
+}
+
+/** Every call of a tool is an event, also one that was refused. */
+export async function recordToolCall(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  tool: string,
+  code: string | null,
+  startedAt: number,
+): Promise<void> {
+  const { store, clock } = services;
+  const at = clock.now();
+  const body = {
+    type: 'tool.called' as const,
+    tool: cut(tool, LONGEST_NAME),
+    client: caller.client,
+    ok: code === null,
+    code,
+    durationMs: at - startedAt,
+  };
+  // The store reports its own trouble; the answer must not hang on the log of it.
+  await store
+    .commit({ events: [{ at, runId: caller.parent?.id ?? null, squadId: null, body }] })
+    .catch(() => {});
+}
+
+const LONGEST_NAME = 100;
+const LONGEST_MESSAGE = 2_000;
+const MOST_PROBLEMS = 5;
+
+/** A message quotes what it was given, and that can be megabytes. */
+function shortened(error: SquadError): SquadError {
+  const { code, message, suggestions } = error;
+  if ([message, ...suggestions].every(text => text.length <= LONGEST_MESSAGE)) return error;
+  return new SquadError(code, cut(message, LONGEST_MESSAGE), {
+    suggestions: suggestions.map(text => cut(text, LONGEST_MESSAGE)),
+    cause: error,
+  });
 }
 
 function parse(schema: z.ZodType, input: unknown): unknown {
   const parsed = schema.safeParse(input ?? {});
   if (parsed.success) return parsed.data;
-  throw new SquadError(
-    'INVALID_INPUT',
-    z.prettifyError(parsed.error).replaceAll('\n  ', ' ').replaceAll('✖ ', ''),
-    {
-      suggestions: ['Compare with the input schema of the tool. Nothing was started.'],
-    },
-  );
+  const { issues } = parsed.error;
+  const problems = z
+    .prettifyError(new z.core.$ZodError(issues.slice(0, MOST_PROBLEMS)))
+    .replaceAll('\n  ', ' ')
+    .replaceAll('✖ ', '');
+  const more = issues.length > MOST_PROBLEMS ? `\nand ${issues.length - MOST_PROBLEMS} more` : '';
+  throw new SquadError('INVALID_INPUT', problems + more, {
+    suggestions: ['Compare with the input schema of the tool. Nothing was started.'],
+  });
 }
+
+const cut = (text: string, length: number) =>
+  text.length > length ? `${text.slice(0, length).toWellFormed()}…` : text;

@@ -2,7 +2,7 @@ import { nearest } from '../core/nearest.ts';
 import type { Store } from '../core/ports.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, SquadId } from '../schema/ids.ts';
-import type { Run, Squad } from '../schema/run.ts';
+import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
 /** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
@@ -29,8 +29,17 @@ export async function findSquad(
   const id = (SquadId.safeParse(given).success ? given : await expand(store, given, 'squad')) as SquadId;
   const squad = await store.squad(id);
   if (!squad) throw await unknown(store, given, 'squad');
-  const runs = await store.runs({ squadId: id, limit: 100_000 });
-  return { squad, runs: runs.map(run => runner.current(run.id) ?? run) };
+  const rows = await store.runs({ squadId: id, limit: 100_000 });
+  return { squad, runs: await Promise.all(rows.map(row => asItIsNow({ store, runner }, row))) };
+}
+
+/** A row may be older than what the runner knows; and a run that ended since the row was read is only in the store. */
+export async function asItIsNow(
+  { store, runner }: Pick<Services, 'store' | 'runner'>,
+  row: Run,
+): Promise<Run> {
+  if (isEnd(row.status)) return row;
+  return runner.current(row.id) ?? (await store.run(row.id)) ?? row;
 }
 
 async function expand(store: Store, given: string, kind: 'run' | 'squad'): Promise<string> {

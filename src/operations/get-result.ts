@@ -26,6 +26,7 @@ export const getResult = operation({
     ...RunResult.partial().shape,
     page: Page.optional(),
     squadId: z.string().optional(),
+    metadata: z.record(z.string(), z.unknown()).optional(),
     members: z.array(z.looseObject({})).optional(),
     nextOffset: z.number().optional(),
     note: z.string().optional(),
@@ -39,9 +40,10 @@ export const getResult = operation({
     const wanted = wait_seconds * 1000;
     const wait = call.waitMs === null ? wanted : Math.min(wanted, call.waitMs);
     if (squad_id !== undefined) {
+      if (stream !== undefined || offset < 0) throw notOfASquad();
       const { squad, runs } = await findSquad(services, squad_id);
       await waitForEnds(call, runs, wait);
-      return squadResult(services, squad.id, runs, offset);
+      return squadResult(services, squad, runs, offset);
     }
     const run = await findRun(services, spawn_id!);
     await waitForEnds(call, [run], wait);
@@ -53,3 +55,8 @@ export const getResult = operation({
     };
   },
 });
+
+const notOfASquad = () =>
+  new SquadError('INVALID_INPUT', 'stream and an offset from the end are of a run, not of a squad', {
+    suggestions: ['Give spawn_id (a memberId) with them; with squad_id, offset counts members.'],
+  });

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { firstThatFit } from '../core/digest.ts';
+import { RESULT_LIMIT } from './member-result.ts';
 import { operation } from './operation.ts';
 
 const SUMMARY = 80;
-const MOST = 60;
+const ROOM_FOR_REST = 100;
 
 export const listRunning = operation({
   name: 'list_running',
@@ -26,11 +28,12 @@ export const listRunning = operation({
       }),
     ),
     count: z.number(),
+    note: z.string().optional(),
   }),
   async run({ services }) {
     const now = services.clock.now();
     const live = services.runner.liveRuns();
-    const agents = live.slice(0, MOST).map(run => ({
+    const agents = live.map(run => ({
       spawn_id: run.id,
       squad_id: run.squadId,
       role_id: run.roleId,
@@ -40,7 +43,12 @@ export const listRunning = operation({
       elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
       task_summary: summary(run.task),
     }));
-    return { agents, count: live.length };
+    const shown = firstThatFit(agents, RESULT_LIMIT - ROOM_FOR_REST);
+    return {
+      agents: shown,
+      count: live.length,
+      ...(shown.length < live.length && { note: `${live.length - shown.length} more are not shown` }),
+    };
   },
 });
 

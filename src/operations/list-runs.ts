@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Run, RunStatus } from '../schema/run.ts';
+import { asItIsNow } from './find.ts';
 import { operation } from './operation.ts';
 
 /** Runs, newest first: what `squad ls` and the page show. */
@@ -15,6 +16,6 @@ export const listRuns = operation({
   output: z.object({ runs: z.array(Run) }),
   async run({ services }, filter) {
     const runs = await services.store.runs(filter);
-    return { runs: runs.map(run => services.runner.current(run.id) ?? run) };
+    return { runs: await Promise.all(runs.map(run => asItIsNow(services, run))) };
   },
 });

@@ -1,5 +1,6 @@
-import { EMPTY, fit, type Sample } from '../core/digest.ts';
+import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
 import type { RunFiles } from '../core/ports.ts';
+import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
@@ -7,6 +8,9 @@ import type { Services } from './operation.ts';
 export const RESULT_LIMIT = 12_000;
 /** Read at most this much of each end of an output: more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
+/** A member that said something is shown with at least this much of it; what does not fit then is for the next page. */
+const LEAST_TEXT = 300;
+const ROOM_FOR_OFFSET = 20;
 const LONGEST_ERROR = 500;
 
 export type MemberResult = {
@@ -25,6 +29,9 @@ export type MemberResult = {
 
 export interface SquadResult {
   squadId: string;
+  status: SquadStatus;
+  /** What the caller gave along, for whoever asks later. */
+  metadata?: Record<string, unknown>;
   members: MemberResult[];
   /** Members that did not fit: `get_result` with this offset goes on with them. */
   nextOffset?: number;
@@ -33,32 +40,38 @@ export interface SquadResult {
 
 /** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
 export async function squadResult(
-  services: Services,
-  squadId: string,
+  { files }: Pick<Services, 'files'>,
+  { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
   runs: Run[],
   offset = 0,
 ): Promise<SquadResult> {
+  const result: SquadResult = {
+    squadId: id,
+    status: squadStatus(runs.map(run => run.status)),
+    ...(metadata && { metadata }),
+    members: [],
+  };
   const waiting = runs.filter(run => !isEnd(run.status)).length;
-  const result: SquadResult = { squadId, members: [] };
   if (waiting > 0)
-    result.note = `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${squadId}","wait_seconds":40} to go on waiting.`;
-  const spare = 60;
-  let used = JSON.stringify(result).length + spare;
+    result.note = `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${id}","wait_seconds":40} to go on waiting.`;
+  let used = JSON.stringify(result).length + ROOM_FOR_OFFSET;
+  let promised = 0;
+  const samples: Sample[] = [];
   for (const run of runs.slice(offset)) {
-    const member = bare(run, services.files);
+    const member = bare(run, files);
+    const said = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
     const length = JSON.stringify(member).length + 1;
-    if (used + length > RESULT_LIMIT) {
+    const share = Math.min(LEAST_TEXT, jsonLength(said.map(({ head }) => head).join('')));
+    if (result.members.length > 0 && used + length + promised + share > RESULT_LIMIT) {
       result.nextOffset = offset + result.members.length;
       break;
     }
     used += length;
+    promised += share;
     result.members.push(member);
+    samples.push(...said);
   }
-  const shown = runs.slice(offset, offset + result.members.length);
-  const samples = await Promise.all(
-    shown.flatMap(run => [answerSample(services.files, run), outputSample(services.files, run, 'stderr')]),
-  );
-  const cuts = fit(samples, RESULT_LIMIT - used);
+  const cuts = fitTexts(samples, RESULT_LIMIT - used);
   result.members.forEach((member, i) => {
     const [out, err] = [cuts[i * 2]!, cuts[i * 2 + 1]!];
     member.rawStdout = out.text;
@@ -81,7 +94,7 @@ function bare(run: Run, files: RunFiles): MemberResult {
     rawStdout: '',
     rawStderr: '',
     ...(run.error && {
-      error: { code: run.error.code, message: run.error.message.slice(0, LONGEST_ERROR).toWellFormed() },
+      error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),
     truncated: true,
     outputFile: files.outputPath({ runId: run.id, number: 1 }, 'stdout'),

@@ -25,6 +25,8 @@ export interface HubControl {
   status(): HubStatus;
   /** Ends the hub once the reply is out; agents at work go on. */
   stop(reason: string): void;
+  /** Into the hub's log, whole: the caller is shown the message only. */
+  reportBug(operation: string, thrown: unknown): void;
 }
 
 export interface HubStatus {

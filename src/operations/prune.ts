@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { operation } from './operation.ts';
+import { RunId } from '../schema/ids.ts';
+import { operation, type Services } from './operation.ts';
 
 const DAY_MS = 86_400_000;
 const BATCH = 200;
@@ -33,6 +34,7 @@ export const prune = operation({
       runs += old.length;
       await progress(`${runs} runs removed`);
     }
+    bytes += await removeStrays(services, Math.min(before, clock.now() - DAY_MS));
     if (runs > 0)
       await store.commit({
         events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],
@@ -40,3 +42,12 @@ export const prune = operation({
     return { runs, bytes, days, dryRun };
   },
 });
+
+/** Folders without a row: a hub died between writing a run's files and its record. A day old, nobody is about to write it. */
+async function removeStrays({ files, store }: Services, before: number): Promise<number> {
+  let bytes = 0;
+  for (const { runId, changedAt } of await files.list())
+    if (changedAt < before && RunId.safeParse(runId).success && (await store.run(runId)) === null)
+      bytes += await files.remove(runId);
+  return bytes;
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fit, jsonLength, longestStart } from '../core/digest.ts';
+import { fitTexts, jsonLength, longestStart } from '../core/digest.ts';
 import type { OutputStream } from '../core/ports.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { answerSample, RESULT_LIMIT } from './member-result.ts';
@@ -7,6 +7,7 @@ import type { Services } from './operation.ts';
 
 const PAGE_BYTES = 10_000;
 const RESULT_TEXT = 9_500;
+const LONGEST_ERROR = 1_000;
 
 /** One run's result. What the engine does not report is null: never a 0 that looks measured. */
 export const RunResult = z.object({
@@ -33,7 +34,7 @@ export type RunResult = z.infer<typeof RunResult>;
 export async function runResult({ files, store, clock }: Services, run: Run): Promise<RunResult> {
   const turn = (await store.turns(run.id)).at(-1);
   const over = isEnd(run.status);
-  const [answer] = fit([await answerSample(files, run)], RESULT_TEXT);
+  const [answer] = fitTexts([await answerSample(files, run)], RESULT_TEXT);
   return {
     spawn_id: run.id,
     squad_id: run.squadId,
@@ -46,7 +47,9 @@ export async function runResult({ files, store, clock }: Services, run: Run): Pr
     model: run.model,
     tokens: run.usage && { input: run.usage.input, output: run.usage.output, cached: run.usage.cached },
     usage_source: run.usage ? 'reported' : 'none',
-    ...(run.error && { error: run.error }),
+    ...(run.error && {
+      error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
+    }),
     evidence: { exit_code: turn?.exitCode ?? null, leftovers_killed: turn?.leftovers.length ?? 0 },
     ...(over &&
       answer!.truncated && {
@@ -89,14 +92,12 @@ export async function outputPage(
 
 function answerPage(answer: string, offset: number) {
   const bytes = Buffer.from(answer);
-  const from = Math.min(Math.max(0, offset < 0 ? bytes.length + offset : offset), bytes.length);
-  const text = longestStart(
-    bytes
-      .subarray(from, from + PAGE_BYTES + 4)
-      .toString('utf8')
-      .replace(/�+$/, ''),
-    PAGE_BYTES,
-  );
+  const isInside = (at: number) => at < bytes.length && (bytes[at]! & 0xc0) === 0x80;
+  let from = Math.min(Math.max(0, offset < 0 ? bytes.length + offset : offset), bytes.length);
+  while (isInside(from)) from++;
+  let until = Math.min(from + PAGE_BYTES, bytes.length);
+  while (isInside(until)) until--;
+  const text = longestStart(bytes.toString('utf8', from, until), PAGE_BYTES);
   return {
     stream: 'result',
     offset: from,

@@ -13,6 +13,7 @@ import type { Operation } from './operation.ts';
 import { prune } from './prune.ts';
 import { readOutput } from './read-output.ts';
 import { showRun } from './show-run.ts';
+import { startSquad } from './start-squad.ts';
 import { startSquadMembers } from './start-squad-members.ts';
 
 /** Everything anyone can ask of Squad, once each. Faces are derived from this table. */
@@ -22,6 +23,7 @@ export const OPERATIONS: readonly Operation[] = [
   getResult,
   listRunning,
   cancelRun,
+  startSquad,
   listRuns,
   showRun,
   readOutput,

@@ -74,7 +74,8 @@ async function isEmptyBefore(tree: TurnTree, deadline: () => number): Promise<bo
 
 async function waitForEnd(table: ProcessTable, process: ProcessInfo, limitMs: number): Promise<void> {
   const until = Date.now() + limitMs;
-  while (table.alive(process) && Date.now() < until) await delay(FIRST_POLL_MS);
+  for (let pause = FIRST_POLL_MS; table.alive(process) && Date.now() < until; pause *= 1.5)
+    await delay(Math.min(pause, LAST_POLL_MS));
 }
 
 function signal(table: ProcessTable, target: ProcessInfo, name: 'SIGTERM' | 'SIGKILL'): void {

@@ -7,8 +7,8 @@ import { isOver } from './turn-record.ts';
 
 type OutputStream = 'stdout' | 'stderr';
 
-/** Structurally the core's `RunFiles`. */
-export interface RunFiles {
+/** Structurally the core's `RunFiles`; what a run is called is not this folder's business. */
+export interface RunFiles<RunName extends string = string> {
   prepare(turn: TurnKey, prompt: string): Promise<{ promptFile: string }>;
   write(turn: TurnKey, name: string, content: string): Promise<string>;
   read(turn: TurnKey, name: string): Promise<string | null>;
@@ -21,11 +21,12 @@ export interface RunFiles {
   follow(turn: TurnKey, stream: OutputStream, onLine: (line: string) => void): Following;
   saveAnswer(runId: string, answer: string): Promise<void>;
   answer(runId: string): Promise<string | null>;
+  list(): Promise<{ runId: RunName; changedAt: number }[]>;
   remove(runId: string): Promise<number>;
 }
 
 /** Folders of runs: `<run>/{environment.json,answer.txt}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`. For the user's eyes only. */
-export function createRunFiles({ runsDir }: { runsDir: string }): RunFiles {
+export function createRunFiles<RunName extends string>({ runsDir }: { runsDir: string }): RunFiles<RunName> {
   const followLines = createLineFollower();
   const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
   const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
@@ -65,6 +66,15 @@ export function createRunFiles({ runsDir }: { runsDir: string }): RunFiles {
     },
     answer: runId => readIfThere(answerFile(runId)),
 
+    async list() {
+      const names = await readdir(runsDir).catch(none([]));
+      return Promise.all(
+        names.map(async name => ({
+          runId: name as RunName,
+          changedAt: (await stat(join(runsDir, name))).mtimeMs,
+        })),
+      );
+    },
     async remove(runId) {
       const folder = runFolder(runsDir, runId);
       const bytes = await sizeOfAll(folder);

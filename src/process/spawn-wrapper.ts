@@ -30,7 +30,6 @@ export async function spawnWrapper(turn: TurnStart, folder: string): Promise<Chi
       cwd: turn.cwd,
       env: {
         ...turn.command.env,
-        PWD: turn.cwd,
         [RUN_VARIABLE]: turn.runId,
         [TURN_VARIABLE]: String(turn.number),
       },

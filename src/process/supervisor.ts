@@ -6,14 +6,14 @@ import { createProcessTable, type ProcessTable } from './process-table.ts';
 import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
 import { createTicker } from './ticker.ts';
 import { type TurnKey, turnFolder } from './turn-folder.ts';
-import { hasExitRecord, readExitRecord, readWrapperPid } from './turn-record.ts';
+import { hasExitRecord, readExitRecord, readWrapperPid, takenAt } from './turn-record.ts';
 
 /** Structurally the core's `FoundTurn`. */
 type FoundTurn =
-  | { state: 'live'; turn: LiveTurn }
-  | { state: 'ended'; end: TurnEnd }
+  | { state: 'live'; turn: LiveTurn; startedAt: number }
+  | { state: 'ended'; end: TurnEnd; startedAt: number }
   | { state: 'never_started' }
-  | { state: 'gone'; endedAt: number };
+  | { state: 'gone'; end: TurnEnd; startedAt: number };
 
 interface TurnOptions {
   keepLeftovers: boolean;
@@ -77,18 +77,19 @@ export function createSupervisor({ runsDir, table = createProcessTable() }: Supe
 
   async function find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn> {
     const folder = turnFolder(runsDir, turn);
-    if (!existsSync(folder)) return { state: 'never_started' };
-    const pid = await settledPid(turn, folder);
+    const pid = existsSync(folder) ? await settledPid(turn, folder) : await pidWithoutFolder(turn);
     if (pid === null) return { state: 'never_started' };
 
+    const startedAt = takenAt(folder) ?? Date.now();
     const wrapper = await wrapperOf(turn, pid);
     if (wrapper && hasExitRecord(folder)) await gone(wrapper, PATIENCE_MS);
     else if (wrapper) {
       const wrapperEnd = endOf(wrapper, folder);
-      return { state: 'live', turn: watchTurn({ table, turn, folder, pid, ...options, wrapperEnd }) };
+      const live = watchTurn({ table, turn, folder, pid, ...options, wrapperEnd });
+      return { state: 'live', turn: live, startedAt };
     }
     const end = await finishTurn({ table, turn, folder, pid, ...options });
-    return readExitRecord(folder) ? { state: 'ended', end } : { state: 'gone', endedAt: end.endedAt };
+    return { state: readExitRecord(folder) ? 'ended' : 'gone', end, startedAt };
   }
 
   /** Null only when no wrapper ever took the folder, and none that might is alive. 0 when one took it and died before it could say who it is. */
@@ -104,6 +105,11 @@ export function createSupervisor({ runsDir, table = createProcessTable() }: Supe
       }
       await delay(POLL_MS);
     }
+  }
+
+  /** Somebody removed the folder: then only marks tell whether the turn was started. 0 when it was. */
+  async function pidWithoutFolder(turn: TurnKey): Promise<0 | null> {
+    return (await table.snapshot()).tagged(turn).length > 0 ? 0 : null;
   }
 
   async function wrapperOf(turn: TurnKey, pid: number): Promise<ProcessInfo | null> {

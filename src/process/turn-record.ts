@@ -25,6 +25,12 @@ export function readWrapperPid(folder: string): number | 'empty' | null {
   return /^\d+\n$/.test(text) ? Number(text) : 'empty';
 }
 
+/** When a wrapper took the folder, which is when the turn started; null when none did. */
+export function takenAt(folder: string): number | null {
+  const time = statSync(join(folder, 'pid'), { throwIfNoEntry: false })?.mtimeMs;
+  return time === undefined ? null : Math.round(time);
+}
+
 /** Says on disk that this turn will never have an exit record. */
 export function markGone(folder: string): void {
   try {

@@ -6,6 +6,8 @@
  * separates commands, because the script is handed over as one line: `ps` lists it, and one process must stay one line.
  */
 const LINES = [
+  // A trap with a command leaves the default in children, unlike an ignored signal.
+  'trap : HUP INT QUIT TERM;',
   // Options can come in from the environment (SHELLOPTS); a stray `errexit` would lose the exit status.
   'set +eux;',
   // Names start with `squad_`, because a plain one could overwrite a variable that the agent is given.
@@ -16,8 +18,7 @@ const LINES = [
 
   // What the shell itself says about jobs ("Terminated") is not the agent's output: only the agent gets fd 3 as stderr.
   'exec 3>&2 2>/dev/null;',
-  // A trap with a command leaves the default in children, unlike an ignored signal.
-  'trap : HUP INT QUIT TERM; squad_end=; squad_sleep=;',
+  'squad_end=; squad_sleep=;',
 
   // The watchdog. USR1 from the wrapper tells it that the turn is over. The wrapper's own trap for USR1 is set later: inherited, it would swallow one that comes before the watchdog has its own.
   '(',

@@ -2,31 +2,43 @@ const NEWLINE = 10;
 /** The hub refuses longer lines itself; here they only must not pile up in memory. */
 const LONGEST_KEPT = 33 * 1024 * 1024;
 
-/** Cuts a byte stream into lines, newline included. A line too long to keep is passed on in pieces, unread. */
-export class Lines {
-  private pieces: Buffer[] = [];
-  private length = 0;
-  private readonly onLine: (line: Buffer) => void;
+export interface LineReader {
+  /** A whole line, newline included. */
+  line(bytes: Buffer): void;
+  /** A part of a line too long to keep; the last one ends it. */
+  piece(bytes: Buffer, isLast: boolean): void;
+}
 
-  constructor(onLine: (line: Buffer) => void) {
-    this.onLine = onLine;
+/** Cuts a byte stream into lines, at newlines and nothing else. */
+export class Lines {
+  private parts: Buffer[] = [];
+  private length = 0;
+  private isLong = false;
+  private readonly reader: LineReader;
+
+  constructor(reader: LineReader) {
+    this.reader = reader;
   }
 
   push(chunk: Buffer): void {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
-      const end = chunk.subarray(from, at + 1);
-      this.onLine(this.pieces.length > 0 ? Buffer.concat([...this.pieces, end]) : end);
-      this.pieces = [];
-      this.length = 0;
+      this.parts.push(chunk.subarray(from, at + 1));
       from = at + 1;
+      this.emit(true);
     }
     if (from === chunk.length) return;
-    this.pieces.push(chunk.subarray(from));
+    this.parts.push(chunk.subarray(from));
     this.length += chunk.length - from;
-    if (this.length <= LONGEST_KEPT) return;
-    for (const piece of this.pieces) this.onLine(piece);
-    this.pieces = [];
+    if (this.isLong || this.length > LONGEST_KEPT) this.emit(false);
+  }
+
+  private emit(isEnd: boolean): void {
+    const { parts, isLong } = this;
+    this.parts = [];
     this.length = 0;
+    this.isLong = !isEnd;
+    if (isEnd && !isLong) this.reader.line(parts.length === 1 ? parts[0]! : Buffer.concat(parts));
+    else for (const [i, part] of parts.entries()) this.reader.piece(part, isEnd && i === parts.length - 1);
   }
 }

@@ -1,89 +1,115 @@
 import type { Socket } from 'node:net';
-import type { Hello, HelloReply } from '../link/hello.ts';
-import { type ConnectOptions, connectOrStart } from '../link/start-hub.ts';
-import { Lines } from './lines.ts';
-import { Traffic } from './traffic.ts';
+import type { Hello } from '../link/hello.ts';
+import { type ConnectOptions, connectOrStart, knock } from '../link/start-hub.ts';
+import { ClientEnd } from './client-end.ts';
+import { converse, type Parting } from './hub-end.ts';
+import { Traffic, type Trouble } from './traffic.ts';
 
 export interface RelayOptions extends ConnectOptions {
   hello: Hello;
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;
+  /** No hub can be had just now, and why. The client is told too, if it waits for something. */
+  onTrouble(trouble: Trouble): void;
 }
 
-type Refusal = { code: string; message: string };
-
-/** After the client closes its end, replies already asked for get this long to come out: `printf … | squad mcp` works. */
-const LAST_REPLIES_MS = 2_000;
+/** After the client's last word, what it asked for gets this long to come out: `printf … | squad mcp` works. */
+const LAST_REPLIES_MS = 5_000;
+/** A newer hub that was promised and does not come: then one is started. */
+const HANDOVER_MS = 5_000;
+const MOST_CLOSED_DOORS = 5;
 
 /**
- * Copies lines between a client's stdio and the hub. When the hub goes away it starts another, replays the handshake and
- * answers what was in flight, so that a client keeps its server for as long as it likes. Settles when the client is gone.
+ * Copies lines between a client's stdio and the hub. When the hub goes away it finds or starts another, replays the
+ * handshake and answers what was in flight, so that a client keeps its server for as long as it likes. Settles when the
+ * client is gone, with the trouble there was at the end, if any.
  */
-export async function relay({ hello, input, output, ...connection }: RelayOptions): Promise<void> {
+export async function relay(options: RelayOptions): Promise<Trouble | null> {
+  const { hello, input, output, onTrouble, ...connection } = options;
   const traffic = new Traffic();
   /** Lines that came while no hub was there and that the replay does not bring: malformed ones, which want an answer too. */
-  const waiting: Buffer[] = [];
-  let socket: Socket | null = null;
-  let done = false;
-  let drained = () => {};
+  let waiting: Buffer[] = [];
+  let hub: Socket | null = null;
+  /** Who got the beginning of a line that passes in pieces; its rest makes no sense to anyone else. */
+  let pieceTaker: { hub: Socket | null } | null = null;
+  let trouble: Trouble | null = null;
+  let last: Parting | null = null;
+  let closedDoors = 0;
 
-  const fromClient = new Lines(line => {
-    const kept = traffic.fromClient(line);
-    if (socket) socket.write(line);
-    else if (!kept) waiting.push(line);
+  const client = new ClientEnd(input, output, {
+    line(line) {
+      const isKept = traffic.fromClient(line);
+      if (hub) hub.write(line);
+      else if (!isKept) waiting.push(line);
+    },
+    piece(bytes, isLast) {
+      pieceTaker ??= { hub };
+      if (hub && pieceTaker.hub === hub) hub.write(bytes);
+      if (isLast) pieceTaker = null;
+    },
   });
+  const gone = Promise.race([
+    client.broken,
+    client.untilEnded().then(() => {
+      hub?.end();
+      return new Promise<void>(settle => setTimeout(settle, LAST_REPLIES_MS));
+    }),
+  ]).then(() => null);
 
-  input.on('data', chunk => {
-    fromClient.push(chunk);
-    if (socket?.writableNeedDrain) {
-      input.pause();
-      socket.once('drain', () => input.resume());
+  for (;;) {
+    const isAsked = traffic.open > 0 || waiting.length > 0;
+    if (client.hasEnded && !isAsked) return trouble;
+    // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
+    if (!isAsked && (trouble || last?.bye?.bye === 'stop')) {
+      await client.untilHeard();
+      continue;
     }
-  });
-  const clientGone = new Promise<void>(settle => {
-    input.on('end', settle);
-    input.on('close', settle);
-    output.on('error', () => settle());
-  }).then(async () => {
-    if (traffic.open > 0)
-      await new Promise<void>(settle => {
-        drained = settle;
-        setTimeout(settle, LAST_REPLIES_MS);
-      });
-    done = true;
-    socket?.end();
-  });
+    const opened = await Promise.race([open(), gone]);
+    if (opened instanceof Error) {
+      refuse(opened as Error & Trouble);
+      continue;
+    }
+    if (!opened) return trouble;
+    last = await Promise.race([talk(opened), gone]);
+    hub = null;
+    client.goesTo(null);
+    // A hub closes when the client has ended: everything that could be answered was.
+    if (!last || (last.greeted && client.hasEnded)) return trouble;
+    settle(last);
+  }
 
-  let failuresInARow = 0;
-  while (!done) {
-    const opened = await Promise.race([connectOrStart(connection), clientGone.then(() => null)]);
-    if (!opened) break;
-    let greeted = false;
-    opened.write(`${JSON.stringify(hello)}\n`);
-    for (const line of [...traffic.replay(), ...waiting.splice(0)]) opened.write(line);
-    socket = opened;
-    const refusal = await new Promise<Refusal | null>(settle => {
-      const fromHub = new Lines(line => {
-        if (!greeted) {
-          greeted = true;
-          const reply = JSON.parse(line.toString()) as HelloReply;
-          if (!reply.ok) settle(reply.error);
-        } else if (traffic.fromHub(line)) {
-          output.write(line);
-          if (traffic.open === 0) drained();
-        }
-      });
-      opened.on('data', chunk => fromHub.push(chunk));
-      opened.on('error', () => {}); // 'close' follows and says all we need
-      opened.on('close', () => settle(null));
+  async function open(): Promise<Socket | Error> {
+    const successor = last?.bye?.bye === 'handover' ? await knock(connection.home, HANDOVER_MS) : null;
+    return successor ?? connectOrStart(connection).catch((thrown: Error) => thrown);
+  }
+
+  function talk(socket: Socket): Promise<Parting> {
+    const over = converse(socket, hello, (bytes, isWhole) => {
+      trouble = null;
+      if (!isWhole || traffic.fromHub(bytes)) client.write(bytes);
     });
-    socket = null;
-    if (refusal) throw Object.assign(new Error(refusal.message), { code: refusal.code });
-    if (done) break;
-    failuresInARow = greeted ? 0 : failuresInARow + 1;
-    if (failuresInARow > 5)
-      throw Object.assign(new Error('The hub closes every connection'), { code: 'HUB_UNREACHABLE' });
-    for (const answer of traffic.hubLost()) output.write(answer);
-    if (traffic.open === 0) drained();
+    for (const line of [...traffic.replay(), ...waiting]) socket.write(line);
+    waiting = [];
+    hub = socket;
+    client.goesTo(socket);
+    if (client.hasEnded) socket.end();
+    return over;
+  }
+
+  /** Nothing was taken by a hub that did not greet, or that parted idle: there the replay brings everything. */
+  function settle({ greeted, refusal, bye }: Parting): void {
+    closedDoors = greeted ? 0 : closedDoors + 1;
+    if (refusal) refuse(refusal);
+    else if (closedDoors > MOST_CLOSED_DOORS)
+      refuse({ code: 'HUB_UNREACHABLE', message: 'The hub closes every connection' });
+    else if (greeted && !bye?.idle) for (const answer of traffic.hubLost()) client.write(answer);
+  }
+
+  function refuse({ code = 'HUB_UNREACHABLE', message, suggestions }: Trouble): void {
+    trouble = { code, message, suggestions };
+    closedDoors = 0;
+    onTrouble(trouble);
+    for (const answer of traffic.refuse(trouble)) client.write(answer);
+    waiting = [];
   }
 }

@@ -1,9 +1,16 @@
 type Id = string | number;
 
 interface Message {
-  id?: Id;
-  method?: string;
-  params?: { requestId?: Id };
+  id?: unknown;
+  method?: unknown;
+  params?: { requestId?: unknown };
+}
+
+/** What could not be had, in the words of whoever could not give it. */
+export interface Trouble {
+  code: string;
+  message: string;
+  suggestions?: string[];
 }
 
 /** Requests that build up a session: a new hub must hear them again, and the client must not hear the answer twice. */
@@ -17,7 +24,7 @@ const SESSION = new Set([
 
 /** What passed between client and hub, as far as a new hub or a waiting client needs to know. */
 export class Traffic {
-  private readonly session: Buffer[] = [];
+  private session: Buffer[] = [];
   private readonly inFlight = new Map<Id, { method: string; line: Buffer }>();
   /** Ids whose next answer is to a replayed line. */
   private readonly answered = new Set<Id>();
@@ -29,23 +36,25 @@ export class Traffic {
     return count;
   }
 
-  /** True when the replay would bring this line to a new hub, or it means nothing to one. */
+  /** False for a line that neither the replay brings to a new hub nor a new hub can do without: it answers malformed ones. */
   fromClient(line: Buffer): boolean {
     const message = parse(line);
-    if (!message) return false;
-    if (!message.method) return true;
-    if (SESSION.has(message.method)) this.session.push(line);
-    if (message.id !== undefined && message.id !== null)
-      this.inFlight.set(message.id, { method: message.method, line });
-    if (message.method === 'notifications/cancelled' && message.params?.requestId !== undefined)
-      this.inFlight.delete(message.params.requestId);
+    if (!message) return line.toString().trim() === '';
+    const { id, method, params } = message;
+    if (typeof method !== 'string') return 'result' in message || 'error' in message;
+    if (method === 'initialize') this.session = [];
+    if (SESSION.has(method)) this.session.push(line);
+    if (method === 'notifications/cancelled') this.inFlight.delete(params?.requestId as Id);
+    if (id === undefined) return true;
+    if (!isId(id)) return false;
+    this.inFlight.set(id, { method, line });
     return true;
   }
 
   /** False for a line the client must not see. */
   fromHub(line: Buffer): boolean {
     const message = parse(line);
-    if (message?.id === undefined || message.method) return true;
+    if (!isId(message?.id) || message.method !== undefined) return true;
     if (this.answered.delete(message.id)) return false;
     this.inFlight.delete(message.id);
     return true;
@@ -53,16 +62,15 @@ export class Traffic {
 
   /** The lines that bring a new hub to where the old one was. Empty before anything was said. */
   replay(): Buffer[] {
-    const lines: Buffer[] = [];
+    const lines = new Set(this.session);
     this.answered.clear();
     for (const line of this.session) {
       const id = parse(line)?.id;
       // An initialize still in flight is answered for the first time by the new hub.
-      if (id !== undefined && !this.inFlight.has(id)) this.answered.add(id);
-      lines.push(line);
+      if (isId(id) && !this.inFlight.has(id)) this.answered.add(id);
     }
-    for (const [, { line }] of this.inFlight) if (!lines.includes(line)) lines.push(line);
-    return lines;
+    for (const { line } of this.inFlight.values()) lines.add(line);
+    return [...lines];
   }
 
   /**
@@ -70,27 +78,45 @@ export class Traffic {
    * answered here, with how to find what it started.
    */
   hubLost(): string[] {
+    return this.answer(method => method === 'tools/call', {
+      code: 'HUB_RESTARTED',
+      message: 'the hub restarted while this call was waiting',
+      suggestions: ['Runs go on: call list_running, then get_result with the id.'],
+    });
+  }
+
+  /** No hub can be had. Whoever waits is told why; a stream of notifications waits for the next one. */
+  refuse(trouble: Trouble): string[] {
+    return this.answer(method => method !== 'subscriptions/listen', trouble);
+  }
+
+  private answer(which: (method: string) => boolean, trouble: Trouble): string[] {
     const answers: string[] = [];
-    for (const [id, { method }] of this.inFlight) {
-      if (method !== 'tools/call') continue;
+    const { code, message, suggestions = [] } = trouble;
+    const error = {
+      code: -32000,
+      message: [`${code}: ${message}`, ...suggestions].map(text => text.replace(/\.?$/, '.')).join(' '),
+      data: { code, ...(suggestions.length > 0 && { suggestions }) },
+    };
+    for (const [id, { method, line }] of this.inFlight) {
+      if (!which(method)) continue;
       this.inFlight.delete(id);
-      answers.push(`${JSON.stringify({ jsonrpc: '2.0', id, error: RESTARTED })}\n`);
+      // A handshake that was refused is none.
+      this.session = this.session.filter(kept => kept !== line);
+      answers.push(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
     }
     return answers;
   }
 }
 
-const RESTARTED = {
-  code: -32000,
-  message:
-    'HUB_RESTARTED: the hub restarted while this call was waiting. Runs go on: call list_running, then get_result with the id.',
-  data: { code: 'HUB_RESTARTED' },
-};
+const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number';
 
+/** Null for what is no JSON object: the hub answers such a line, here it is only copied. */
 function parse(line: Buffer): Message | null {
   try {
-    return JSON.parse(line.toString());
+    const value = JSON.parse(line.toString());
+    return typeof value === 'object' && !Array.isArray(value) ? value : null;
   } catch {
-    return null; // the hub answers malformed lines; here they are only copied
+    return null;
   }
 }

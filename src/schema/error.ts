@@ -6,6 +6,7 @@
 const ERRORS = {
   INVALID_INPUT: { kind: 'usage', exit: 2 },
   INVALID_TEXT: { kind: 'usage', exit: 2 },
+  ANSWER_NEEDED: { kind: 'usage', exit: 3 },
   TASK_EMPTY: { kind: 'usage', exit: 2 },
   ROLE_UNKNOWN: { kind: 'usage', exit: 2 },
   ROLE_INVALID: { kind: 'usage', exit: 2 },
@@ -16,7 +17,6 @@ const ERRORS = {
   WORKSPACE_UNSET: { kind: 'usage', exit: 2 },
   WORKSPACE_REFUSED: { kind: 'usage', exit: 2 },
   CONFIG_INVALID: { kind: 'usage', exit: 2 },
-  NOT_TRUSTED: { kind: 'usage', exit: 2 },
   TEMPLATE_MISSING: { kind: 'usage', exit: 2 },
   TEMPLATE_INVALID: { kind: 'usage', exit: 2 },
   ARGUMENT_TOO_LONG: { kind: 'usage', exit: 2 },
@@ -42,7 +42,6 @@ const ERRORS = {
   HOME_UNUSABLE: { kind: 'external', exit: 1 },
   HUB_UNREACHABLE: { kind: 'external', exit: 1 },
   HUB_RESTARTED: { kind: 'state', exit: 1 },
-  HUB_STOPPING: { kind: 'state', exit: 1 },
   MESSAGE_TOO_LARGE: { kind: 'usage', exit: 2 },
   DATABASE_LOCKED: { kind: 'database', exit: 1 },
   DATABASE_CORRUPT: { kind: 'database', exit: 1 },
@@ -55,13 +54,12 @@ const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 export type ErrorKind = (typeof ERRORS)[ErrorCode]['kind'];
 
-export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
 export const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && code in ERRORS;
 export const exitCodeOf = (code: ErrorCode): number => ERRORS[code].exit;
-export const kindOf = (code: ErrorCode): ErrorKind => ERRORS[code].kind;
 
 export interface ErrorShape {
   code: ErrorCode;
+  kind: ErrorKind;
   message: string;
   suggestions?: string[];
 }
@@ -81,6 +79,7 @@ export class SquadError extends Error {
   toShape(): ErrorShape {
     return {
       code: this.code,
+      kind: ERRORS[this.code].kind,
       message: this.message,
       ...(this.suggestions.length > 0 && { suggestions: this.suggestions }),
     };
@@ -106,6 +105,11 @@ export function asSquadError(thrown: unknown): SquadError {
       cause: thrown,
       suggestions: ['Check the owner and mode of the path named in the message.'],
     });
+  // From folders that import nothing of ours.
+  if (isErrorCode(system)) {
+    const { suggestions } = thrown as { suggestions?: string[] };
+    return new SquadError(system, message, { suggestions, cause: thrown });
+  }
   return new SquadError('INTERNAL', `A bug in Squad: ${message}`, {
     cause: thrown,
     suggestions: ['The details are in the hub log (`squad hub log`). Please report it.'],

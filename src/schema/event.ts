@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RunId, SquadId } from './ids.ts';
+import type { RunId, SquadId } from './ids.ts';
 import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
 
 /** Everything that can happen, once each. The page, the terminal and the log read this stream and nothing else. */
@@ -39,8 +39,6 @@ export const EventBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('runs.pruned'), runs: z.number(), bytes: z.number() }),
 ]);
 export type EventBody = z.infer<typeof EventBody>;
-
-export const EventSubject = z.object({ runId: RunId.nullable(), squadId: SquadId.nullable() });
 
 export interface NewEvent {
   at: number;

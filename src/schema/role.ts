@@ -1,13 +1,18 @@
 import { z } from 'zod';
 
-const names = z.union([z.array(z.string()), z.string().transform(text => text.split(/[\s,]+/).filter(Boolean))]);
+const names = z.union([
+  z.array(z.string()),
+  z.string().transform(text => text.split(/[\s,]+/).filter(Boolean)),
+]);
 
 /** Minutes and hours are easier to read in a role than milliseconds: `90s`, `15m`, `2h`; a bare number is seconds. */
-const duration = z.union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)]).transform(value => {
-  if (typeof value === 'number') return value * 1000;
-  const [, amount, unit] = /^([\d.]+)(ms|s|m|h)?$/.exec(value) ?? [];
-  return Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit ?? 's']!;
-});
+const duration = z
+  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)])
+  .transform(value => {
+    if (typeof value === 'number') return value * 1000;
+    const [, amount, unit] = /^([\d.]+)(ms|s|m|h)?$/.exec(value) ?? [];
+    return Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit ?? 's']!;
+  });
 
 /** The whole list of keys a role file may carry. */
 export const RoleMeta = z.object({
@@ -49,4 +54,12 @@ export interface Role {
 }
 
 /** Keys with which a file that came with a repository could reach beyond its prompt. */
-export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = ['engine', 'tools', 'permission', 'env', 'spawn', 'mcp', 'leftovers'];
+export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
+  'engine',
+  'tools',
+  'permission',
+  'env',
+  'spawn',
+  'mcp',
+  'leftovers',
+];

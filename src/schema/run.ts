@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RunId, SquadId } from './ids.ts';
 
-export const END_STATUSES = [
+const END_STATUSES = [
   'completed',
   'error',
   'timeout',

@@ -107,7 +107,7 @@ function outside(cwd: string, directory: string, workspace: string): SquadError 
   return new SquadError('CWD_OUTSIDE_WORKSPACE', `The cwd "${cwd}" is outside the workspace: ${directory}.`, {
     suggestions: [
       `Give a folder in ${workspace}.`,
-      'Or add the folder to "allowedRoots" in your own config file (`squad config show` names it).',
+      'Or add the folder to "allowedRoots" in your own config file: $XDG_CONFIG_HOME/squad/config.json, or ~/.config/squad/config.json.',
     ],
   });
 }

@@ -7,7 +7,10 @@ const shipped = (path: string) => fileURLToPath(new URL(`../../${path}`, import.
 
 describe('the shipped roles', () => {
   it('are seven, sound, described, and typed where the review loop needs it', async () => {
-    const roles = await readRoles({ directory: shipped('roles'), from: 'shipped', why: '', charters: false }, async () => true);
+    const roles = await readRoles(
+      { directory: shipped('roles'), from: 'shipped', why: '', charters: false },
+      async () => true,
+    );
     expect(roles.map(({ id, meta, fault, warnings }) => [id, meta.type ?? null, fault, warnings])).toEqual([
       ['architect', null, null, []],
       ['backend-developer', null, null, []],
@@ -25,7 +28,10 @@ describe('the shipped roles', () => {
   });
 
   it('hold characters every terminal can show', async () => {
-    const roles = await readRoles({ directory: shipped('roles'), from: 'shipped', why: '', charters: false }, async () => true);
+    const roles = await readRoles(
+      { directory: shipped('roles'), from: 'shipped', why: '', charters: false },
+      async () => true,
+    );
     for (const role of roles) expect(await readFile(role.file, 'utf8')).toMatch(/^[\n\x20-\x7e]*$/);
   });
 });

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
+import { refuseForeign } from '../../src/http/guard.ts';
 import type { ChangeNotices, Face, ToolDef } from '../../src/wire/face.ts';
-import { guardLoopback } from '../../src/wire/guard-loopback.ts';
 import { createHttpHandler } from '../../src/wire/serve-http.ts';
 import { askingTools } from './asking-tools.ts';
 import { legacyAskingTools } from './legacy-asking-tools.ts';
@@ -13,11 +13,12 @@ import { resources } from './resources.ts';
 
 /** Serves what the official runner looks for, with our own HTTP wire, on a loopback port. */
 export async function serveFixture(): Promise<{ url: string; close(): Promise<void> }> {
-  const guard = guardLoopback();
   const face = fixtureFace(() => handler.notices);
   const handler = createHttpHandler({ build: () => face });
   const server = createServer((request, response) => {
-    if (guard(request, response)) void handler.handle(request, response);
+    // The runner has no token to show; the rest of the guard is ours.
+    if (refuseForeign(request, port)) response.writeHead(403).end();
+    else void handler.handle(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
@@ -39,6 +39,18 @@ export class TestSquad {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
     return file;
+  }
+
+  /** An executable of the workspace; returns its path. */
+  script(path: string, lines: string, interpreter = '/bin/sh'): string {
+    const file = this.write(path, `#!${interpreter}\n${lines}\n`);
+    chmodSync(file, 0o755);
+    return file;
+  }
+
+  /** Lets as many runs start as a test needs. */
+  async unlimited(): Promise<void> {
+    await this.json(['config', 'set', 'limits.spawns_per_minute', '100000']);
   }
 
   /** Runs `squad …` to its end. */

@@ -1,3 +1,4 @@
+import { userFilePath } from '../../workspace/config-files.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -10,9 +11,10 @@ import { formatTable } from '../output/table.ts';
 export async function showConfig(context: CliContext): Promise<number> {
   const inspected = await inspect(context);
   const { out, style } = context;
+  const userFile = userFilePath(process.env);
   if (context.json) {
     const { root, settings, limits, ignored, rolesFolder, engine } = inspected;
-    printJson(out, { root, settings, limits, ignored, rolesFolder, engine });
+    printJson(out, { root, userFile, settings, limits, ignored, rolesFolder, engine });
     return EXIT.done;
   }
   const rows = [...inspected.settings, ...inspected.limits].map(({ key, value, origin, source }) => [
@@ -28,6 +30,7 @@ export async function showConfig(context: CliContext): Promise<number> {
     `${style.bold('Roles')}     ${inspected.rolesFolder.folder} ${style.dim(`(${inspected.rolesFolder.reason})`)}`,
     `${style.bold('Engine')}    ${inspected.engine.id ?? style.yellow(oneLine(inspected.engine.problem ?? 'none'))}`,
     ...inspected.engine.suggestions.map(line => `          ${line}`),
+    `${style.bold('User file')} ${userFile ?? style.dim('none: HOME is not set')}`,
     '',
     ...formatTable(
       [

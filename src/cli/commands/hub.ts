@@ -8,6 +8,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 type Status = HubStatus & { runsActive: number; runsQueued: number };
 
@@ -50,8 +51,10 @@ export async function hubStop(context: CliContext): Promise<number> {
 
 /** The end of the hub's log. */
 export async function hubLog({ lines = '50' }: { lines?: string }, context: CliContext): Promise<number> {
+  const count = wholeNumber('--lines', lines, 0, 100_000);
   const file = join(homeFolder(process.env), 'hub.log');
-  const last = existsSync(file) ? (await tail(file)).split('\n').filter(Boolean).slice(-Number(lines)) : [];
+  const all = existsSync(file) ? (await tail(file)).split('\n').filter(Boolean) : [];
+  const last = all.slice(Math.max(0, all.length - count));
   if (context.json) printJson(context.out, { file, lines: last });
   else print(context, last.length > 0 ? last : [`Nothing in ${file} yet.`]);
   return EXIT.done;

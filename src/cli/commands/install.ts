@@ -49,9 +49,7 @@ export async function installCommand(
   const go =
     changed &&
     !options.dryRun &&
-    (options.yes ||
-      context.json ||
-      (await agreed('Write this?', '--yes writes it, --dry-run only shows it.', context)));
+    (options.yes || (await agreed('Write this?', '--yes writes it, --dry-run only shows it.', context)));
   if (changed && !go) {
     if (context.json) printJson(context.out, { client, file, diff, changed, applied: false });
     else print(context, ['Nothing was written.']);

@@ -49,7 +49,10 @@ export async function logCommand(
   }
 }
 
-/** Copies what both streams have beyond `at`; gives the status once the run is over and all of it is out. */
+/**
+ * Copies what both streams have beyond `at`; gives the status once the run is over and all of it is out. The first page
+ * decides: had the run ended before it was read, the pages after it hold all there is.
+ */
 async function copyNew(
   client: HubClient,
   id: string,
@@ -57,7 +60,7 @@ async function copyNew(
   raw: boolean,
   context: CliContext,
 ) {
-  let over: RunStatus | null = null;
+  let over: RunStatus | null | undefined;
   for (const stream of ['stdout', 'stderr'] as const) {
     for (;;) {
       const page = await client.call<Page>('read_output', {
@@ -69,11 +72,11 @@ async function copyNew(
       show(stream === 'stdout' ? context.out : context.err, page.text, raw);
       const moved = page.nextOffset > at[stream];
       at[stream] = page.nextOffset;
-      over = page.isOver ? page.status : null;
+      if (over === undefined) over = page.isOver ? page.status : null;
       if (!moved || page.nextOffset >= page.size) break;
     }
   }
-  return over;
+  return over ?? null;
 }
 
 /** A pipe gets the bytes; a screen gets nothing that could move its cursor or change its title. */

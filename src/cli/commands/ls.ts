@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { summary } from '../../operations/list-running.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
@@ -8,6 +10,7 @@ import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import { formatTable } from '../output/table.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 export interface LsOptions {
   all?: boolean;
@@ -20,9 +23,9 @@ export async function lsCommand({ all, running, limit }: LsOptions, context: Cli
   const client = await HubClient.start({ workspace: context.workspace });
   const { runs } = await client
     .call<{ runs: Run[] }>('list_runs', {
-      ...(!all && { workspace: context.workspace ?? process.cwd() }),
+      ...(!all && { workspace: rootOf(context.workspace) }),
       ...(running && { status: ['queued', 'running', 'waiting_review'] }),
-      limit: Number(limit ?? 20),
+      limit: wholeNumber('--limit', limit ?? '20', 1, 1000),
     })
     .finally(() => client.close());
   if (context.json) printJson(context.out, { runs });
@@ -65,3 +68,13 @@ function table(runs: Run[], { out, style }: CliContext): string[] {
 }
 
 const ago = (ms: number) => `${formatDuration(ms)} ago`;
+
+/** As the hub names it: absolute, links resolved. */
+function rootOf(given: string | undefined): string {
+  const folder = resolve(given || process.env.SQUAD_WORKSPACE || '.');
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder; // a workspace that was removed still has its runs
+  }
+}

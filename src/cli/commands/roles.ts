@@ -9,9 +9,10 @@ import { formatTable } from '../output/table.ts';
 export async function rolesCommand(context: CliContext): Promise<number> {
   const { roles, rolesFolder } = await inspect(context);
   const { out, style } = context;
+  const code = roles.some(role => role.fault) ? EXIT.failed : EXIT.done;
   if (context.json) {
     printJson(out, { folder: rolesFolder.folder, reason: rolesFolder.reason, roles });
-    return EXIT.done;
+    return code;
   }
   const rows = roles.map(role => [
     style.role(role.id, oneLine(role.id)),
@@ -33,5 +34,5 @@ export async function rolesCommand(context: CliContext): Promise<number> {
     '',
     style.dim(`${rolesFolder.folder} (${rolesFolder.reason})`),
   ]);
-  return roles.some(role => role.fault) ? EXIT.failed : EXIT.done;
+  return code;
 }

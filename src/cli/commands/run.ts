@@ -1,4 +1,4 @@
-import type { SquadResult } from '../../operations/member-result.ts';
+import { ownEnvironment } from '../../link/program.ts';
 import { SquadError } from '../../schema/error.ts';
 import { isEnd } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
@@ -27,29 +27,44 @@ export interface MemberInput {
   chatId?: string;
 }
 
+export interface SquadInput {
+  members: MemberInput[];
+  engine?: string;
+  timeoutMs?: number;
+}
+
 /** `squad run ROLE "task" [ROLE "task" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
-  const members = await membersFrom(words, options);
-  return startAndWatch(members, environmentFor(options), options.detach === true, context);
+  const { engine, timeout, chat, detach } = options;
+  const request: SquadInput = {
+    members: await membersFrom(words, options),
+    ...(engine !== undefined && { engine }),
+    ...(timeout !== undefined && { timeoutMs: milliseconds(timeout) }),
+  };
+  const env: Record<string, string> = chat === undefined ? {} : { STATE_MODE: 'stateful' };
+  return startAndWatch(request, env, detach === true, context);
 }
 
 /** Starts a squad and shows it until it is over. */
 export async function startAndWatch(
-  members: MemberInput[],
+  request: SquadInput,
   env: Record<string, string>,
   detach: boolean,
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start({ env: { ...stringEnv(), ...env }, workspace: context.workspace });
+  const client = await HubClient.start({
+    env: { ...ownEnvironment(), ...env },
+    workspace: context.workspace,
+  });
   try {
-    const started = await client.call<SquadResult>('start_squad_members', { members }, { waitMs: 0 });
-    if (detach) {
-      const ids = started.members.map(member => member.memberId);
-      if (context.json) printJson(context.out, { squadId: started.squadId, runIds: ids });
-      else print(context, ids);
-      return EXIT.done;
-    }
-    return await watch(client, started.squadId, members.length, context);
+    const { squadId, runIds } = await client.call<{ squadId: string; runIds: string[] }>(
+      'start_squad',
+      request,
+    );
+    if (!detach) return await watch(client, squadId, runIds.length, context);
+    if (context.json) printJson(context.out, { squadId, runIds });
+    else print(context, runIds);
+    return EXIT.done;
   } finally {
     client.close();
   }
@@ -145,23 +160,11 @@ async function readInput(): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function environmentFor({ engine, timeout, chat }: RunOptions): Record<string, string> {
-  const env: Record<string, string> = {};
-  if (engine !== undefined) env.ENGINE_COMMAND = engine;
-  if (timeout !== undefined) env.PROCESS_TIMEOUT_MS = String(milliseconds(timeout));
-  if (chat !== undefined) env.STATE_MODE = 'stateful';
-  return env;
-}
-
 function milliseconds(text: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
-  if (amount !== undefined) return Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit]!;
+  const ms = Math.round(Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit]!);
+  if (ms >= 1 && ms < 2 ** 31) return ms;
   throw new SquadError('INVALID_INPUT', `--timeout cannot be ${JSON.stringify(text)}`, {
-    suggestions: ['Write 90s, 15m or 2h.'],
+    suggestions: ['Write 90s, 15m or 2h, up to 24 days.'],
   });
 }
-
-export const stringEnv = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );

@@ -46,7 +46,9 @@ export function eventToLine(
   if (!run) return null;
 
   const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
-  const origin = style.dim(`${run.engine} · ${run.id}`);
+  const room = columns - width - CLOCK_WIDTH - WORD_WIDTH - 3 * GAP.length;
+  const whole = `${run.engine} · ${run.id}`;
+  const origin = style.dim(displayWidth(whole) <= room ? whole : run.id);
   switch (body.type) {
     case 'run.queued':
       return line(name, style.dim(padEnd('queued', WORD_WIDTH)), origin);

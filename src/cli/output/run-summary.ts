@@ -41,7 +41,7 @@ export function summaryLines(runs: RunView[], columns: number, style: Style): st
     columns,
     style,
   );
-  return ['', ...table, '', whole(runs, style), ...nextCommands(runs, style)];
+  return ['', ...table, '', whole(runs, style), ...nextCommands(runs, columns, style)];
 }
 
 function whole(runs: RunView[], style: Style): string {
@@ -63,7 +63,7 @@ function whole(runs: RunView[], style: Style): string {
 }
 
 /** At most three, the ones that help most first. */
-function nextCommands(runs: RunView[], style: Style): string[] {
+function nextCommands(runs: RunView[], columns: number, style: Style): string[] {
   const of = (wanted: (status: RunStatus) => boolean) => runs.filter(run => wanted(run.status));
   const commands: [string, string][] = [
     ...of(isFailure).map((run): [string, string] => [
@@ -81,7 +81,7 @@ function nextCommands(runs: RunView[], style: Style): string[] {
   ];
   const shown = commands.slice(0, 3);
   const width = Math.max(0, ...shown.map(([command]) => displayWidth(command)));
-  return shown.map(([command, what]) => `  ${padEnd(command, width)}  ${style.dim(what)}`);
+  return shown.map(([command, what]) => truncate(`  ${padEnd(command, width)}  ${style.dim(what)}`, columns));
 }
 
 const past = (status: RunStatus) =>

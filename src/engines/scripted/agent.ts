@@ -9,7 +9,7 @@ import { quantity, type Step, scriptIn } from './script.ts';
 
 type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
 
-export const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.now(), ...body })}\n`);
+const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.now(), ...body })}\n`);
 
 class Failed extends Error {}
 
@@ -27,7 +27,7 @@ export async function scriptedAgent(
     const steps = scriptIn(prompt) ?? unscripted(prompt, env);
     for (const step of steps) {
       if (step.verb === 'report') report = text(step);
-      else if (step.verb === 'exit') return Number(step.rest) || 0;
+      else if (step.verb === 'exit') return Number(step.rest);
       else await perform(step, said);
     }
     emit({ type: 'end', ok: true, answer: report || said.join('\n'), error: null });
@@ -69,7 +69,7 @@ async function perform(step: Step, said: string[]): Promise<void> {
     case 'flood':
       return flood(quantity(step.rest));
     case 'usage': {
-      const [input = null, output = null, cached = null, costUsd = null] = step.rest.split(/\s+/).map(Number);
+      const [input = null, output = null, cached = null, costUsd = null] = step.rest.split(' ').map(Number);
       return void emit({ type: 'usage', input, output, cached, costUsd });
     }
     case 'deafen':

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseEventLine } from './event-line.ts';
 
 /** Event lines, about `bytes` of them, as fast as the reader takes them. */
 export async function flood(bytes: number): Promise<void> {
@@ -21,7 +22,7 @@ export async function replay(file: string): Promise<void> {
     if (at !== null && last !== null && at > last) await sleep(Math.min(at - last, 60_000));
     last = at ?? last;
     await write(`${line}\n`);
-    ended ||= line.includes('"type":"end"');
+    ended ||= parseEventLine(line).some(event => event.type === 'end');
   }
   if (ended) process.exit(0);
 }

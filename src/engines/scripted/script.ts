@@ -31,11 +31,31 @@ export interface Step {
   body: string;
 }
 
+/** What the rest of the line must be, where not anything goes. Looked at before the agent starts. */
+const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
+  sleep: asQuantity,
+  flood: asQuantity,
+  usage: rest => (/^\d+ \d+( \d+( \d+(\.\d+)?)?)?$/.test(rest) ? null : 'needs INPUT OUTPUT [CACHED [COST]]'),
+  exit: rest => (/^\d{1,3}$/.test(rest) && Number(rest) <= 255 ? null : 'needs an exit code from 0 to 255'),
+  ...Object.fromEntries(
+    (['write', 'append', 'run', 'try', 'await', 'leave', 'replay'] as const).map(verb => [
+      verb,
+      (rest: string) => (rest === '' ? 'needs something after it' : null),
+    ]),
+  ),
+};
+
+const OPENING = /^```script[ \t]*$/gm;
 const FENCE = /^```script[ \t]*\r?\n([\s\S]*?)^```[ \t]*$/gm;
 
 /** The steps in a prompt's last ```script block (a task's comes after its role's), or null when it has none. */
 export function scriptIn(prompt: string): Step[] | null {
-  const block = [...prompt.matchAll(FENCE)].at(-1)?.[1];
+  const blocks = [...prompt.matchAll(FENCE)];
+  if ([...prompt.matchAll(OPENING)].length > blocks.length)
+    throw new SquadError('SCRIPT_INVALID', 'A ```script block is never closed', {
+      suggestions: ['End it with a line of three backticks.'],
+    });
+  const block = blocks.at(-1)?.[1];
   return block === undefined ? null : parseScript(block);
 }
 
@@ -50,7 +70,9 @@ function parseScript(text: string): Step[] {
       return;
     }
     const [, verb = '', rest = ''] = /^\s*(\S+)\s?(.*)$/.exec(line) ?? [];
-    if (!(verb in VERBS)) throw invalid(index, `there is no verb "${verb}"`);
+    if (!Object.hasOwn(VERBS, verb)) throw invalid(index, `there is no verb "${verb}"`);
+    const wrong = NEEDS[verb as Verb]?.(rest.trim());
+    if (wrong) throw invalid(index, `${verb} ${wrong}`);
     steps.push({ verb: verb as Verb, rest: rest.trim(), body: '' });
   });
   return steps;
@@ -81,4 +103,13 @@ export function quantity(text: string): number {
       suggestions: ['Write 200ms, 3s, 10MB.'],
     });
   return Number(amount) * factor;
+}
+
+function asQuantity(text: string): string | null {
+  try {
+    quantity(text);
+    return null;
+  } catch {
+    return 'needs a duration or a size: 200ms, 3s, 10MB';
+  }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine } from '../../core/ports.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -23,6 +24,7 @@ export function createScriptedEngine({ node, agentScript, chatsDir }: ScriptedEn
       scriptIn(input.prompt); // a script that cannot be read refuses the call
       const chat: Record<string, string> =
         input.chatId === null ? {} : { SQUAD_SCRIPTED_CHAT: chatFile(chatsDir, input.chatId) };
+      if (input.continues && !existsSync(chat.SQUAD_SCRIPTED_CHAT ?? '')) throw unknownChat(input.chatId);
       return {
         argv: [node, agentScript, ...(input.continues ? ['--continue'] : [])],
         stdin: input.promptFile,
@@ -34,11 +36,10 @@ export function createScriptedEngine({ node, agentScript, chatsDir }: ScriptedEn
 
 function chatFile(chatsDir: string, chatId: string): string {
   if (/^[\w-]{1,100}$/.test(chatId)) return join(chatsDir, `${chatId}.json`);
-  throw new SquadError(
-    'CHAT_UNKNOWN',
-    `The scripted engine has no chat ${JSON.stringify(chatId.slice(0, 100))}`,
-    {
-      suggestions: ['Leave chatId out to open a new chat.'],
-    },
-  );
+  throw unknownChat(chatId);
 }
+
+const unknownChat = (chatId: string | null) =>
+  new SquadError('CHAT_UNKNOWN', `The scripted engine has no chat ${JSON.stringify(chatId?.slice(0, 100))}`, {
+    suggestions: ['Leave chatId out to open a new chat.'],
+  });

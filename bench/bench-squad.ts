@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { McpClient } from './mcp-client.ts';
+import { copyPackage } from './package-copy.ts';
+
+const open = new Set<BenchSquad>();
+
+/** A Squad to measure: its own package, home and workspace in one temporary folder, nothing of this shell's environment. */
+export class BenchSquad {
+  readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-bench-')));
+  readonly program = copyPackage(join(this.root, 'package'));
+  readonly workspace = join(this.root, 'work');
+  home = join(this.root, 'home-1');
+  private readonly homes = new Set([this.home]);
+
+  constructor() {
+    for (const folder of ['work', 'user']) mkdirSync(join(this.root, folder));
+    open.add(this);
+  }
+
+  env(more: Record<string, string> = {}): Record<string, string> {
+    return {
+      HOME: join(this.root, 'user'),
+      PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+      LANG: 'C.UTF-8',
+      SQUAD_HOME: this.home,
+      ...more,
+    };
+  }
+
+  /** A home that no hub has ever used. */
+  freshHome(): void {
+    this.home = join(this.root, `home-${this.homes.size + 1}`);
+    this.homes.add(this.home);
+  }
+
+  /** A program for the template engine; returns the environment that makes every role run it. */
+  agent(lines: string[]): { script: string; env: Record<string, string> } {
+    const script = join(this.root, `agent-${Math.random().toString(36).slice(2)}.sh`);
+    writeFileSync(script, `${lines.join('\n')}\n`);
+    return { script, env: { RUN_TEMPLATE: `/bin/sh ${script}` } };
+  }
+
+  client(env: Record<string, string> = {}): McpClient {
+    return new McpClient(process.execPath, [join(this.program, 'bin', 'squad.cjs'), 'mcp'], {
+      cwd: this.workspace,
+      env: this.env(env),
+    });
+  }
+
+  /** Runs `squad … --json` to its end. */
+  async squad<T = unknown>(...args: string[]): Promise<T> {
+    const child = spawn(process.execPath, [join(this.program, 'bin', 'squad.cjs'), ...args, '--json'], {
+      cwd: this.workspace,
+      env: this.env(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', chunk => {
+      text += chunk;
+    });
+    await once(child, 'close');
+    return JSON.parse(text) as T;
+  }
+
+  async hubPid(): Promise<number> {
+    return (await this.squad<{ pid: number }>('hub', 'start')).pid;
+  }
+
+  stopHub(): Promise<unknown> {
+    return this.squad('hub', 'stop');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    open.delete(this);
+    for (const home of this.homes) {
+      this.home = home;
+      await this.squad('cancel', '--all').catch(() => {});
+      await this.stopHub().catch(() => {});
+    }
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** For an end that comes from outside: no agent, no hub and no gigabyte stays behind. */
+export async function closeAll(): Promise<void> {
+  for (const squad of open) await squad[Symbol.asyncDispose]();
+}

@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+
+/**
+ * A named pipe that agents write a line to as their first act. It is seen here without asking for it: no file times,
+ * which are coarse, and no polling.
+ */
+export class Fifo {
+  readonly path: string;
+  private readonly socket: Socket;
+  private bytes = 0;
+  private wake = () => {};
+
+  constructor(path: string) {
+    execFileSync('mkfifo', [path]);
+    this.path = path;
+    // Read and write, so that the pipe stays open between two writers.
+    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    this.socket = new Socket({ fd, readable: true, writable: false });
+    this.socket.on('data', chunk => {
+      this.bytes += chunk.length;
+      this.wake();
+    });
+  }
+
+  /** The moment at which `count` more bytes than at the last call have come. */
+  async take(count = 1): Promise<number> {
+    while (this.bytes < count)
+      await new Promise<void>(settle => {
+        this.wake = settle;
+      });
+    this.bytes -= count;
+    return performance.now();
+  }
+
+  get waiting(): number {
+    return this.bytes;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}
+
+/** Lets go everybody who waits to read from the pipe at `path`; those who come later wait for the next call. */
+export function release(path: string): void {
+  try {
+    closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error; // ENXIO: nobody waits
+  }
+}

@@ -1,0 +1,62 @@
+import { median, type Pair, p95, type Samples } from './measure.ts';
+
+/** One line of the table. Numbers are medians unless the name says otherwise. */
+export interface Row {
+  name: string;
+  unit: string;
+  value: number;
+  p95?: number;
+  /** The same thing without Squad, measured in the same run. */
+  floor?: number;
+  /** Value divided by floor. */
+  ratio?: number;
+  target?: string;
+  met?: boolean;
+  /** What the number means, where that is not plain. */
+  note?: string;
+  samples?: Samples;
+  floorSamples?: Samples;
+}
+
+export interface Figure {
+  name: string;
+  title: string;
+  measure(): Promise<Row[]>;
+}
+
+interface Told {
+  target?: string;
+  isMet?(row: Row): boolean;
+  note?: string;
+}
+
+export function single(name: string, unit: string, value: number, told: Told = {}): Row {
+  return judged({ name, unit, value }, told);
+}
+
+export function sampled(name: string, unit: string, samples: Samples, told: Told = {}): Row {
+  return judged({ name, unit, value: median(samples), p95: p95(samples), samples }, told);
+}
+
+export function paired(name: string, unit: string, { ours, floor }: Pair, told: Told = {}): Row {
+  const [value, floorValue] = [median(ours), median(floor)];
+  return judged(
+    {
+      name,
+      unit,
+      value,
+      p95: p95(ours),
+      floor: floorValue,
+      ratio: value / floorValue,
+      samples: ours,
+      floorSamples: floor,
+    },
+    told,
+  );
+}
+
+export const over = ({ value, floor = 0 }: Row): number => value - floor;
+
+function judged(row: Row, { target, isMet, note }: Told): Row {
+  return { ...row, ...(target && { target }), ...(isMet && { met: isMet(row) }), ...(note && { note }) };
+}

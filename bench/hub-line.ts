@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { socketPath } from '../src/link/home.ts';
+import type { BenchSquad } from './bench-squad.ts';
+
+/** Starts the hub itself, without a client in front of it. */
+export function spawnHub(squad: BenchSquad): void {
+  spawn(process.execPath, [join(squad.program, 'dist', 'hub.cjs')], {
+    cwd: '/',
+    env: squad.env(),
+    detached: true,
+    stdio: 'ignore',
+  }).unref();
+}
+
+/** One question to the hub on its socket, as the terminal asks it; null when nobody is there. */
+export function askHub<T>(squad: BenchSquad, operation: string): Promise<T | null> {
+  const hello = {
+    squad: 1,
+    version: '0.0.0',
+    view: 'control',
+    pid: process.pid,
+    cwd: squad.workspace,
+    env: squad.env(),
+    hub: { node: process.execPath, script: join(squad.program, 'dist', 'hub.cjs') },
+  };
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(socketPath(squad.home));
+    let text = '';
+    socket.on('connect', () =>
+      socket.write(`${JSON.stringify(hello)}\n${JSON.stringify({ id: 1, operation })}\n`),
+    );
+    socket.setEncoding('utf8').on('data', chunk => {
+      text += chunk;
+      const [, answer, rest] = text.split('\n');
+      if (rest === undefined) return;
+      const { result, error } = JSON.parse(answer!);
+      if (error) reject(new Error(error.message));
+      else resolve(result);
+      socket.destroy();
+    });
+    socket.on('error', () => resolve(null));
+    socket.on('close', () => resolve(null));
+  });
+}

@@ -1,0 +1,46 @@
+/** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
+import { closeAll } from './bench-squad.ts';
+import { agentStart } from './figures/agent-start.ts';
+import { bigOutput } from './figures/big-output.ts';
+import { coldStart } from './figures/cold-start.ts';
+import { eventRate } from './figures/event-rate.ts';
+import { manyAgents } from './figures/many-agents.ts';
+import { recovery } from './figures/recovery.ts';
+import { toolList } from './figures/tool-list.ts';
+import { loadNow, printTable, type Report, writeJson } from './report.ts';
+
+const FIGURES = [toolList, coldStart, agentStart, manyAgents, bigOutput, eventRate, recovery];
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter(name => !FIGURES.some(figure => figure.name === name));
+if (unknown.length > 0) {
+  console.error(
+    `There is no figure ${unknown.join(', ')}. There are ${FIGURES.map(({ name }) => name).join(', ')}.`,
+  );
+  process.exit(2);
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void closeAll().finally(() => process.exit(130)));
+
+let missed = 0;
+for (const figure of FIGURES) {
+  if (wanted.length > 0 && !wanted.includes(figure.name)) continue;
+  const before = loadNow();
+  const start = performance.now();
+  const rows = await figure.measure();
+  const report: Report = {
+    figure: figure.name,
+    rows,
+    seconds: (performance.now() - start) / 1000,
+    load: { before, after: loadNow() },
+  };
+  printTable(figure, report);
+  writeJson(report);
+  missed += rows.filter(({ met }) => met === false).length;
+}
+console.log(
+  missed === 0
+    ? '\nEvery target is met.'
+    : `\n${missed} ${missed === 1 ? 'target is' : 'targets are'} missed.`,
+);
+process.exit(missed === 0 ? 0 : 1);

@@ -1,0 +1,70 @@
+/** Numbers as they were measured, in the order they were. */
+export type Samples = number[];
+
+export interface Pair {
+  ours: Samples;
+  floor: Samples;
+}
+
+/** Fewer than this say nothing on a machine that does other things too. */
+export const PAIRS = 20;
+
+/**
+ * Measures ours and the floor in turns, so that what else the machine does falls on both alike; who goes first changes
+ * from pair to pair. The first pairs fill caches and are thrown away.
+ */
+export async function interleave(
+  ours: () => Promise<number>,
+  floor: () => Promise<number>,
+  { pairs = PAIRS, warmUps = 2 } = {},
+): Promise<Pair> {
+  const result: Pair = { ours: [], floor: [] };
+  for (let i = -warmUps; i < pairs; i++) {
+    const ofFloorFirst = i % 2 === 0 ? await floor() : null;
+    const ofOurs = await ours();
+    const ofFloor = ofFloorFirst ?? (await floor());
+    if (i < 0) continue;
+    result.ours.push(ofOurs);
+    result.floor.push(ofFloor);
+  }
+  return result;
+}
+
+export async function repeat(times: number, act: () => Promise<number>): Promise<Samples> {
+  const samples: Samples = [];
+  for (let i = 0; i < times; i++) samples.push(await act());
+  return samples;
+}
+
+export async function timed(act: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await act();
+  return performance.now() - start;
+}
+
+export const median = (samples: Samples): number => {
+  const sorted = samples.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return Number.isInteger(middle) ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
+};
+
+/** The nearest rank: a value that was really measured. */
+export const p95 = (samples: Samples): number =>
+  samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * 0.95) - 1]!;
+
+/** Looks until something is so. A benchmark that waits for ever measures nothing, so it fails instead. */
+export async function until<T>(
+  what: string,
+  look: () => T | null | false | undefined | Promise<T | null | false | undefined>,
+  { everyMs = 5, patienceMs = 120_000 } = {},
+): Promise<T> {
+  for (
+    const end = Date.now() + patienceMs;
+    Date.now() < end;
+    await new Promise(wake => setTimeout(wake, everyMs))
+  ) {
+    const seen = await look();
+    if (seen !== null && seen !== false && seen !== undefined) return seen;
+  }
+  throw new Error(`It did not become so in time: ${what}`);
+}

@@ -1,0 +1,83 @@
+import type { Change } from '../src/core/ports.ts';
+import { newRunId, newSquadId } from '../src/schema/ids.ts';
+import type { Run } from '../src/schema/run.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Everything one run of one member leaves in the database, as the runner writes it. */
+export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS): Change[] {
+  const squad = { id: newSquadId(), workspace, client: 'bench 1', metadata: null, createdAt };
+  const [startedAt, endedAt] = [createdAt + 20, createdAt + 60_000];
+  const run: Run = {
+    id: newRunId(),
+    squadId: squad.id,
+    position: 0,
+    roleId: 'coder',
+    task: 'Add a retry to the upload, with a test that shows it. '.repeat(8),
+    cwd: '.',
+    directory: workspace,
+    workspace,
+    engine: 'template',
+    model: null,
+    stateMode: 'stateless',
+    chatId: null,
+    chatIsNew: false,
+    parentId: null,
+    depth: 0,
+    client: 'bench 1',
+    timeoutMs: 1_800_000,
+    keepLeftovers: false,
+    status: 'queued',
+    error: null,
+    usage: null,
+    createdAt,
+    startedAt: null,
+    endedAt: null,
+  };
+  const turn = {
+    runId: run.id,
+    number: 1,
+    pid: 4242,
+    startedAt,
+    deadlineAt: startedAt + run.timeoutMs,
+    stop: null,
+    endedAt: null,
+    exitCode: null,
+    leftovers: [],
+  };
+  const of = { runId: run.id, squadId: squad.id };
+  return [
+    {
+      squads: [squad],
+      runs: [run],
+      events: [
+        { at: createdAt, runId: null, squadId: squad.id, body: { type: 'squad.created', members: 1 } },
+        { at: createdAt, ...of, body: { type: 'run.queued', roleId: run.roleId, engine: run.engine } },
+      ],
+    },
+    {
+      runs: [{ ...run, status: 'running', startedAt }],
+      turns: [turn],
+      events: [{ at: startedAt, ...of, body: { type: 'run.started', turn: 1, pid: turn.pid } }],
+    },
+    {
+      runs: [{ ...run, status: 'completed', startedAt, endedAt }],
+      turns: [{ ...turn, endedAt, exitCode: 0 }],
+      events: [
+        {
+          at: endedAt,
+          ...of,
+          body: {
+            type: 'run.ended',
+            status: 'completed',
+            exitCode: 0,
+            error: null,
+            usage: null,
+            leftovers: [],
+            durationMs: endedAt - startedAt,
+          },
+        },
+      ],
+    },
+  ];
+}

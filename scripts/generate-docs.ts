@@ -1,0 +1,114 @@
+/** Writes docs/reference from what the programs themselves say: the command line's help and the tool list. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { toolList } from '../src/mcp/tool-list.ts';
+
+const root = join(import.meta.dirname, '..');
+const NOTE = '<!-- Written by `npm run docs`; change the source instead. -->';
+
+/** Path below the project → content. The command line is the built one: `npm run build` comes first. */
+export function referenceDocuments(): Record<string, string> {
+  return { 'docs/reference/cli.md': cliReference(), 'docs/reference/tools.md': toolsReference() };
+}
+
+function cliReference(): string {
+  const sections = commandsFrom([]).map(words => section(`squad ${words.join(' ')}`.trim(), helpOf(words)));
+  return `${NOTE}\n\n# Command line\n\nThe same text as \`squad help COMMAND\`.\n\n${sections.join('\n')}`;
+}
+
+function section(title: string, help: string): string {
+  return `## ${title}\n\n\`\`\`text\n${help}\n\`\`\`\n`;
+}
+
+/** The command itself, then each one below it, in the order help lists them. */
+function commandsFrom(words: string[]): string[][] {
+  const list =
+    helpOf(words)
+      .split(/^Commands:\n/m)[1]
+      ?.split('\n\n')[0] ?? '';
+  const below = [...list.matchAll(/^ {2}([a-z-]+)/gm)]
+    .map(([, name]) => name!)
+    .filter(name => name !== 'help');
+  return [words, ...below.flatMap(name => commandsFrom([...words, name]))];
+}
+
+function helpOf(words: string[]): string {
+  const program = [join(root, 'bin', 'squad.cjs'), ...words, '--help'];
+  // The relay speaks to people on standard error, because its standard output belongs to the protocol.
+  const run = execFileSync('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, ...program], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, NO_COLOR: '1' },
+  });
+  return run.trim();
+}
+
+interface Schema {
+  type?: string | string[];
+  description?: string;
+  enum?: string[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+}
+
+function toolsReference(): string {
+  const stateful = new Map(toolList('stateful').map(tool => [tool.name, tool]));
+  const sections = toolList('stateless').map(tool => {
+    const both = stateful.get(tool.name)!;
+    return [
+      `## ${tool.name}`,
+      tool.description,
+      `Input\n\n${table(tool.inputSchema as Schema, both.inputSchema as Schema)}`,
+      `Output\n\n${table(tool.outputSchema as Schema, both.outputSchema as Schema)}`,
+    ].join('\n\n');
+  });
+  return `${NOTE}\n\n# MCP tools\n\n${INTRODUCTION}\n\n${sections.join('\n\n')}\n`;
+}
+
+const INTRODUCTION =
+  'What `tools/list` returns, as tables. Each result comes as structured content and as one text block with the same JSON. ' +
+  'A refusal is a result with `isError: true` and `{ error: { code, kind, message, suggestions? } }`. ' +
+  'Fields marked *stateful* exist only where `STATE_MODE` is `stateful`.';
+
+function table(schema: Schema, stateful: Schema): string {
+  const always = new Set(fields(schema).map(({ path }) => path));
+  const rows = fields(stateful).map(({ path, type, required, description }) => {
+    const words = [always.has(path) ? '' : '*stateful*', description].filter(Boolean).join('; ');
+    return `| \`${path}\` | ${type} | ${required ? 'yes' : ''} | ${words} |`;
+  });
+  if (rows.length === 0) return 'Nothing.';
+  return ['| Field | Type | Always | |', '| --- | --- | --- | --- |', ...rows].join('\n');
+}
+
+interface Field {
+  path: string;
+  type: string;
+  required: boolean;
+  description: string;
+}
+
+/** Nested fields by path: `members[].roleId`. */
+function fields({ properties = {}, required = [] }: Schema, prefix = ''): Field[] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const path = `${prefix}${name}`;
+    const field = { path, type: typeOf(schema), required: required.includes(name) };
+    const inner = schema.items ?? schema.anyOf?.find(({ properties: has }) => has) ?? schema;
+    const below = fields(inner, `${path}${schema.items ? '[]' : ''}.`);
+    return [{ ...field, description: schema.description ?? '' }, ...below];
+  });
+}
+
+function typeOf({ type, enum: values, anyOf, items }: Schema): string {
+  if (values) return values.map(value => `\`${value}\``).join(', ');
+  if (anyOf) return anyOf.map(typeOf).join(' or ');
+  return items ? `array of ${typeOf(items)}` : [type ?? 'any'].flat().join(' or ');
+}
+
+if (import.meta.main)
+  for (const [path, content] of Object.entries(referenceDocuments())) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+    console.log(`wrote ${path}`);
+  }

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { wrap } from './wrap.ts';
+
+test('breaks between words, keeps line breaks, and lets a long word stand alone', () => {
+  expect(wrap('one two three\n\nfour', 8)).toEqual(['one two', 'three', '', 'four']);
+  expect(wrap('a incomprehensibilities b', 8)).toEqual(['a', 'incomprehensibilities', 'b']);
+});
+
+test('wide characters count for what they take', () => {
+  expect(wrap('日本 語', 5)).toEqual(['日本', '語']);
+});
+
+test('does nothing where there is no edge', () => {
+  expect(wrap('one two three', Number.POSITIVE_INFINITY)).toEqual(['one two three']);
+});

@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { fitTexts, jsonLength, longestStart, type Sample } from './digest.ts';
+
+const whole = (text: string): Sample => ({ head: text, tail: '', bytes: Buffer.byteLength(text) });
+const text = fc.string({ unit: 'grapheme', maxLength: 400 });
+
+describe('texts that share a budget', () => {
+  test('never take more of it than there is, and are never half a character', () => {
+    fc.assert(
+      fc.property(
+        fc.array(text, { minLength: 1, maxLength: 6 }),
+        fc.integer({ min: 0, max: 1500 }),
+        (texts, budget) => {
+          const cuts = fitTexts(texts.map(whole), budget);
+          expect(cuts.reduce((sum, cut) => sum + jsonLength(cut.text), 0)).toBeLessThanOrEqual(budget);
+          for (const cut of cuts) expect(cut.text.isWellFormed()).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test('are left whole when they fit, and say so when they are not', () => {
+    fc.assert(
+      fc.property(
+        fc.array(text, { minLength: 1, maxLength: 6 }),
+        fc.integer({ min: 0, max: 1500 }),
+        (texts, budget) => {
+          fitTexts(texts.map(whole), budget).forEach((cut, i) => {
+            expect(cut.truncated).toBe(cut.text !== texts[i]);
+          });
+          const needed = texts.reduce((sum, one) => sum + jsonLength(one), 0);
+          if (needed <= budget)
+            expect(fitTexts(texts.map(whole), budget).some(cut => cut.truncated)).toBe(false);
+        },
+      ),
+    );
+  });
+
+  test('what a short one does not use goes to the long one', () => {
+    const [short, long] = fitTexts([whole('ok'), whole('x'.repeat(5000))], 1000);
+    expect(short).toEqual({ text: 'ok', truncated: false });
+    expect(jsonLength(long!.text)).toBeGreaterThan(950);
+  });
+
+  test('a cut one keeps its first and its last words and tells its size', () => {
+    const sample = {
+      head: `first ${'a'.repeat(3000)}`,
+      tail: `${'z'.repeat(3000)} last words`,
+      bytes: 9_000_000,
+    };
+    const [cut] = fitTexts([sample], 500);
+    expect(cut!.text).toMatch(/^first a+\n\[… left out, 9000000 bytes in all …\]\nz+ last words$/);
+  });
+
+  test('control characters count as much as they take in JSON', () => {
+    const [cut] = fitTexts([whole('\u0001'.repeat(1000))], 1200);
+    expect(jsonLength(cut!.text)).toBeLessThanOrEqual(1200);
+    expect(cut!.truncated).toBe(true);
+  });
+});
+
+test('the longest start of a text fits and the next character would not', () => {
+  fc.assert(
+    fc.property(text, fc.integer({ min: 0, max: 600 }), (given, budget) => {
+      const start = longestStart(given, budget);
+      expect(given.startsWith(start)).toBe(true);
+      expect(jsonLength(start)).toBeLessThanOrEqual(budget);
+      const next = [...given.slice(start.length)][0];
+      if (next !== undefined) expect(jsonLength(start + next)).toBeGreaterThan(budget);
+    }),
+  );
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { type Facts, HARD_LIMIT_GRACE_MS, judge } from './outcome.ts';
+import type { TurnEnd } from './ports.ts';
+
+const DEADLINE = 1_000_000;
+const exit = (exitCode: number | null, more: Partial<TurnEnd> = {}): TurnEnd => ({
+  exitCode,
+  spawnError: null,
+  leftovers: [],
+  endedAt: DEADLINE - 1,
+  ...more,
+});
+const facts = (end: TurnEnd, more: Partial<Facts> = {}): Facts => ({
+  end,
+  stop: null,
+  deadlineAt: DEADLINE,
+  events: null,
+  ...more,
+});
+const said = (ok: boolean, error: string | null = null) => ({
+  events: { end: { type: 'end' as const, ok, answer: '', error } },
+});
+
+describe('an engine whose output is opaque', () => {
+  test('completes with exit code 0 and fails with any other', () => {
+    expect(judge(facts(exit(0)))).toEqual({ step: 'complete', error: null });
+    expect(judge(facts(exit(3)))).toEqual({
+      step: 'fail',
+      error: { code: 'ENGINE_FAILED', message: 'exit code 3' },
+    });
+    expect(judge(facts(exit(139))).error?.message).toBe('killed by signal 11');
+  });
+});
+
+describe('an engine that reports its own end', () => {
+  test('completes only when that report says so', () => {
+    expect(judge(facts(exit(0), said(true))).step).toBe('complete');
+    expect(judge(facts(exit(0), said(false, 'quota'))).error).toEqual({
+      code: 'ENGINE_FAILED',
+      message: 'quota',
+    });
+  });
+
+  test('has failed when it ended without a report, whatever its exit code', () => {
+    const outcome = judge(facts(exit(0), { events: { end: null } }));
+    expect(outcome.step).toBe('fail');
+    expect(outcome.error?.message).toContain('ended without saying how');
+  });
+});
+
+describe('what Squad did outranks what the agent said', () => {
+  test.each([
+    ['cancel', 'cancel'],
+    ['timeout', 'time_out'],
+    ['output_limit', 'fail'],
+  ] as const)('stopped for %s: %s, even after a report of success', (stop, step) => {
+    expect(judge(facts(exit(0), { stop, ...said(true) })).step).toBe(step);
+  });
+
+  test('the wrapper ended it after the deadline while no hub was there: it timed out', () => {
+    const late = exit(137, { endedAt: DEADLINE + HARD_LIMIT_GRACE_MS });
+    expect(judge(facts(late)).step).toBe('time_out');
+    expect(judge(facts(exit(137))).step).toBe('fail');
+  });
+});
+
+describe('nobody saw an exit', () => {
+  test('a program that could not be started is a spawn failure in the words of the shell', () => {
+    expect(judge(facts(exit(127, { spawnError: 'x: not found' }))).error).toEqual({
+      code: 'SPAWN_FAILED',
+      message: 'The agent could not be started: x: not found',
+    });
+  });
+
+  test('a process gone without a trace is lost, not failed and not done', () => {
+    expect(judge(facts(exit(null)))).toMatchObject({ step: 'lose', error: { code: 'LOST' } });
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import { quantity, scriptIn } from './script.ts';
+
+const fenced = (script: string) => `Do this.\n\n\`\`\`script\n${script}\n\`\`\`\n\nThen stop.`;
+
+describe('a script in a prompt', () => {
+  test('is its fenced block, verbs with their words and bodies', () => {
+    expect(scriptIn(fenced('say hello there\n\n# a remark\nwrite a/b.txt\n| one\n|  two\n|'))).toEqual([
+      { verb: 'say', rest: 'hello there', body: '' },
+      { verb: 'write', rest: 'a/b.txt', body: 'one\n two\n\n' },
+    ]);
+  });
+
+  test('is not there without a block', () => {
+    expect(scriptIn('just words, ```js\nsay x\n```')).toBeNull();
+  });
+
+  test("a task's comes after its role's and is the one that counts", () => {
+    expect(scriptIn(fenced('say role') + fenced('say task'))).toMatchObject([{ rest: 'task' }]);
+  });
+
+  test('with an unknown verb is refused with its line and the verbs there are', () => {
+    expect(() => scriptIn(fenced('say a\ndance'))).toThrow(
+      expect.objectContaining({
+        code: 'SCRIPT_INVALID',
+        message: 'Line 2 of the script: there is no verb "dance"',
+      }),
+    );
+    expect(() => scriptIn(fenced('| lost'))).toThrow('needs a verb above it');
+  });
+});
+
+test.each([
+  ['200ms', 200],
+  ['1.5s', 1500],
+  ['2m', 120_000],
+  ['10MB', 10 * 1024 ** 2],
+  ['1gb', 1024 ** 3],
+  ['50', 50],
+])('%s is %d', (given, value) => {
+  expect(quantity(given)).toBe(value);
+});
+
+test('nonsense is no quantity', () => {
+  expect(() => quantity('soon')).toThrow(expect.objectContaining({ code: 'SCRIPT_INVALID' }));
+});

@@ -1,0 +1,68 @@
+import { request } from 'node:http';
+import { expect, test } from 'vitest';
+import { type HttpServer, serveHttp } from './serve.ts';
+
+const TOKEN = 'a-token-of-this-test';
+
+async function withServer(use: (server: HttpServer) => Promise<void>): Promise<void> {
+  const server = await serveHttp({
+    port: 0,
+    token: TOKEN,
+    mcp: {
+      handle: async (_request, response) => void response.end('reached'),
+      close: async () => {},
+    },
+  });
+  await use(server).finally(() => server.close());
+}
+
+function ask(port: number, path: string, headers: Record<string, string>) {
+  return new Promise<{ status: number; body: string }>((settle, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path, headers }, response => {
+      let body = '';
+      response.setEncoding('utf8').on('data', chunk => {
+        body += chunk;
+      });
+      response.on('end', () => settle({ status: response.statusCode ?? 0, body }));
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+const refusal = ({ body }: { body: string }) => JSON.parse(body).error as { code: string; message: string };
+
+test('a request with the token reaches MCP', async () => {
+  await withServer(async ({ port }) => {
+    const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
+    expect(answer).toEqual({ status: 200, body: 'reached' });
+  });
+});
+
+test('without the right token it is refused, and told in full how to send one', async () => {
+  await withServer(async ({ port }) => {
+    for (const headers of [{}, { authorization: 'Bearer wrong' }] as Record<string, string>[]) {
+      const answer = await ask(port, '/mcp', headers);
+      expect(answer.status).toBe(401);
+      expect(refusal(answer).code).toBe('TOKEN_WRONG');
+      expect(refusal(answer).message).toContain('"Authorization: Bearer …"');
+      expect(refusal(answer).message).toContain('squad hub status');
+    }
+  });
+});
+
+test('a foreign Host or Origin is refused even with the token', async () => {
+  await withServer(async ({ port }) => {
+    const authorization = `Bearer ${TOKEN}`;
+    const rebound = await ask(port, '/mcp', { authorization, host: `evil.example:${port}` });
+    expect([rebound.status, refusal(rebound).code]).toEqual([403, 'HOST_REFUSED']);
+    const page = await ask(port, '/mcp', { authorization, origin: 'https://evil.example' });
+    expect([page.status, refusal(page).code]).toEqual([403, 'ORIGIN_REFUSED']);
+  });
+});
+
+test('another path is not found', async () => {
+  await withServer(async ({ port }) => {
+    const answer = await ask(port, '/', { authorization: `Bearer ${TOKEN}` });
+    expect([answer.status, refusal(answer).code]).toEqual([404, 'NOT_FOUND']);
+  });
+});

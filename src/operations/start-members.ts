@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { jsonLength } from '../core/digest.ts';
+import { type PlannedSquad, planSquad, type SquadRequest } from '../core/plan.ts';
+import { SquadError } from '../schema/error.ts';
+import type { Call } from './operation.ts';
+
+const MOST_MEMBERS = 1000;
+/** These come back in results, which have a size to keep. In characters of JSON. */
+const LONGEST = { cwd: 4096, chatId: 1000, metadata: 4000 };
+
+const member = z.strictObject({
+  roleId: z.string(),
+  task: z.string(),
+  cwd: z.string().optional().describe('Folder to work in, relative to the workspace'),
+});
+const chatMember = member.extend({
+  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+});
+const request = <T extends z.ZodType>(members: T) =>
+  z.strictObject({
+    members: z.array(members).min(1).max(MOST_MEMBERS),
+    metadata: z.record(z.string(), z.unknown()).optional(),
+  });
+
+export const StatelessRequest = request(member);
+export const StatefulRequest = request(chatMember);
+
+/** Checks everything, writes it down and sets it going: when this settles, the runs are on disk and queued or at work. */
+export async function startMembers(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  asked: SquadRequest,
+): Promise<PlannedSquad> {
+  refuseLongValues(asked);
+  const [workspace, env] = await Promise.all([
+    services.workspaces.open(caller),
+    services.workspaces.environment(caller),
+  ]);
+  if (workspace.config.stateMode.value === 'stateless') refuseChats(asked);
+  const { engines, clock, runner } = services;
+  const plan = await planSquad(asked, { workspace, caller, env, engines, clock });
+  await runner.submit(plan, env);
+  return plan;
+}
+
+function refuseLongValues({ members, metadata }: SquadRequest): void {
+  const refuse = (what: string, length: number, limit: number): never => {
+    throw new SquadError('INVALID_INPUT', `${what} is ${length} characters of JSON; at most ${limit} fit`, {
+      suggestions: ['Put what is long into the task or into a file. Nothing was started.'],
+    });
+  };
+  members.forEach((given, at) => {
+    for (const key of ['cwd', 'chatId'] as const) {
+      const length = jsonLength(given[key] ?? '');
+      if (length > LONGEST[key]) refuse(`members[${at}].${key}`, length, LONGEST[key]);
+    }
+  });
+  const length = JSON.stringify(metadata ?? {}).length;
+  if (length > LONGEST.metadata) refuse('metadata', length, LONGEST.metadata);
+}
+
+function refuseChats({ members }: SquadRequest): void {
+  const at = members.findIndex(({ chatId }) => chatId !== undefined);
+  if (at < 0) return;
+  throw new SquadError('INVALID_INPUT', `members[${at}] has a chatId, but STATE_MODE is stateless`, {
+    suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
+  });
+}

@@ -1,0 +1,71 @@
+import type { Socket } from 'node:net';
+import { type LineReader, Lines } from './lines.ts';
+
+/** What may be read ahead while there is no hub to give it to. */
+const MOST_AHEAD = 1024 * 1024;
+
+/** The client's side of the relay: its lines as they come, no faster than they can be passed on. */
+export class ClientEnd {
+  /** It says nothing more, but may still read. */
+  hasEnded = false;
+  /** It does not even read any more. */
+  readonly broken: Promise<void>;
+  private readonly input: NodeJS.ReadableStream;
+  private readonly output: NodeJS.WritableStream;
+  private hub: Socket | null = null;
+  private ahead = 0;
+  private onHeard = () => {};
+  private onEnd = () => {};
+
+  constructor(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, reader: LineReader) {
+    this.input = input;
+    this.output = output;
+    const lines = new Lines(reader);
+    input.on('data', (chunk: Buffer) => {
+      lines.push(chunk);
+      if (!this.hub) this.ahead += chunk.length;
+      if (this.hub ? this.hub.writableNeedDrain : this.ahead > MOST_AHEAD) input.pause();
+      this.onHeard();
+    });
+    for (const event of ['end', 'close', 'error']) input.on(event, () => this.end());
+    this.broken = new Promise(settle => output.on('error', () => settle()));
+  }
+
+  /** Settles when the client says something, or will not any more. */
+  untilHeard(): Promise<void> {
+    return new Promise(settle => {
+      this.onHeard = settle;
+      if (this.hasEnded) settle();
+    });
+  }
+
+  /** Settles when the client has said its last word. */
+  untilEnded(): Promise<void> {
+    return new Promise(settle => {
+      this.onEnd = settle;
+      if (this.hasEnded) settle();
+    });
+  }
+
+  /** Whom its lines go to; with null they have to wait. */
+  goesTo(hub: Socket | null): void {
+    this.hub = hub;
+    this.ahead = 0;
+    this.input.resume();
+    hub?.on('drain', () => this.input.resume());
+  }
+
+  /** A client that does not read holds back the hub, not our memory. */
+  write(bytes: Buffer | string): void {
+    const { hub } = this;
+    if (this.output.write(bytes) || !hub) return;
+    hub.pause();
+    this.output.once('drain', () => hub.resume());
+  }
+
+  private end(): void {
+    this.hasEnded = true;
+    this.onHeard();
+    this.onEnd();
+  }
+}

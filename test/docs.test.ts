@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { referenceDocuments } from '../scripts/generate-docs.ts';
+import { HubSettings, UserFile } from '../src/schema/config.ts';
+import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
+import { RoleMeta } from '../src/schema/role.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const documents = [
+  ...readdirSync(root).filter(name => name.endsWith('.md')),
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md'))
+    .map(name => join('docs', name)),
+];
+
+test('the reference is what the programs say now (npm run docs writes it)', () => {
+  for (const [path, content] of Object.entries(referenceDocuments())) expect(read(path)).toBe(content);
+});
+
+describe('the troubleshooting guide', () => {
+  const rows = [...read('docs/guides/troubleshooting.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
+  const codes = [...read('src/schema/error.ts').matchAll(/^ {2}([A-Z_]+): \{ kind:/gm)].map(
+    ([, code]) => code!,
+  );
+
+  test('has every error code once, and no other', () => {
+    expect(codes.length).toBeGreaterThan(30);
+    expect(rows.map(([, code]) => code).sort()).toEqual([...codes].sort());
+  });
+
+  test('gives the exit code each one has', () => {
+    for (const [, code, exit] of rows)
+      expect([code, Number(exit)]).toEqual([code, isErrorCode(code) && exitCodeOf(code)]);
+  });
+});
+
+describe('what people look up', () => {
+  test('every setting is in the README', () => {
+    const readme = read('README.md');
+    for (const key of Object.keys(UserFile.shape).filter(name => name !== '$schema'))
+      expect(readme).toContain(`\`${key}\``);
+    for (const key of Object.keys(HubSettings.shape)) expect(readme).toContain(`\`${key}\``);
+  });
+
+  test('every key of a role file is in the roles guide', () => {
+    const guide = read('docs/guides/roles.md');
+    for (const key of Object.keys(RoleMeta.shape)) expect(guide).toContain(`| \`${key}\` |`);
+  });
+});
+
+test('every link between documents leads somewhere', () => {
+  const broken = documents.flatMap(document =>
+    [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .filter(([, target]) => !existsSync(join(root, dirname(document), target!)))
+      .map(([, target]) => `${document} → ${target}`),
+  );
+  expect(documents.length).toBeGreaterThan(15);
+  expect(broken).toEqual([]);
+});
+
+test('AGENTS.md stays short enough to be read', () => {
+  expect(read('AGENTS.md').split('\n').length).toBeLessThanOrEqual(150);
+});

@@ -1,0 +1,232 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isAlive, TestSquad, until } from '../support/squad.ts';
+import { type Refused, type Squad, startAndWait, strictCall } from '../support/tools.ts';
+
+const squad = new TestSquad();
+
+beforeAll(async () => {
+  squad.script('say.sh', 'printf "out of %s" "$1"; printf "err of %s" "$1" >&2; exit "$2"');
+  squad.write('sub/note.txt', 'here');
+  await squad.unlimited();
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+describe.each([
+  { era: 'legacy', modern: false },
+  { era: 'modern', modern: true },
+])('the tools in the $era era', ({ era, modern }) => {
+  const open = (env: Record<string, string>): Promise<Client> => squad.client({ modern, env });
+
+  test('list_roles gives id, name and description of each role and nothing else', async () => {
+    const { roles } = await strictCall<{ roles: { id: string }[] }>(await open({}), 'list_roles');
+    expect(roles.map(role => role.id)).toEqual([
+      'architect',
+      'backend-developer',
+      'coder',
+      'frontend-developer',
+      'planner',
+      'qa-engineer',
+      'reviewer',
+    ]);
+    expect(roles.find(role => role.id === 'qa-engineer')).toEqual({
+      id: 'qa-engineer',
+      name: 'QA Engineer',
+      description: expect.stringMatching(/^Finds out whether something really works/),
+    });
+    for (const role of roles) expect(Object.keys(role)).toEqual(['id', 'name', 'description']);
+  });
+
+  test('start_squad_members returns every member in input order with its status and both streams', async () => {
+    const client = await open({ RUN_TEMPLATE: './say.sh <%= roleId %> <%= task %>' });
+    const result = await startAndWait(client, {
+      members: [
+        { roleId: 'planner', task: '0' },
+        { roleId: 'architect', task: '7', cwd: '.' },
+        { roleId: 'coder', task: '0', cwd: './' },
+      ],
+    });
+    const base = { engine: 'template', memberId: expect.stringMatching(/^run_[0-9a-z]{10}$/) };
+    const streams = (role: string) => ({ rawStdout: `out of ${role}`, rawStderr: `err of ${role}` });
+    expect(result).toEqual({
+      squadId: expect.stringMatching(/^squad_[0-9a-z]{10}$/),
+      status: 'failed',
+      members: [
+        { ...base, roleId: 'planner', cwd: '.', status: 'completed', ...streams('planner') },
+        {
+          ...base,
+          roleId: 'architect',
+          cwd: '.',
+          status: 'error',
+          error: { code: 'ENGINE_FAILED', message: 'exit code 7' },
+          ...streams('architect'),
+        },
+        { ...base, roleId: 'coder', cwd: './', status: 'completed', ...streams('coder') },
+      ],
+    });
+  });
+
+  test('the agent works in the folder it was given, which comes back as it was given', async () => {
+    const client = await open({ RUN_TEMPLATE: 'cat note.txt' });
+    const { members } = await startAndWait(client, {
+      members: [{ roleId: 'coder', task: 'read it', cwd: './sub/../sub' }],
+    });
+    expect(members[0]).toMatchObject({ cwd: './sub/../sub', status: 'completed', rawStdout: 'here' });
+  });
+
+  test('metadata is given back by get_result and by squad show', async () => {
+    const metadata = { ticket: 'A-1', nested: { list: [1, 'ü', null] } };
+    const client = await open({ RUN_TEMPLATE: 'true' });
+    const started = await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }], metadata });
+    expect(await strictCall(client, 'get_result', { squad_id: started.squadId })).toMatchObject({ metadata });
+    const shown = await squad.json<{ squad: { metadata: unknown } }>(['show', started.members[0]!.memberId]);
+    expect(shown.squad.metadata).toEqual(metadata);
+  });
+
+  test('get_result of one run has every figure the engine reported', async () => {
+    const client = await open({ ENGINE_COMMAND: 'scripted' });
+    const task = 'Do\n```script\nusage 120 30 7 0.25\nreport All done.\n```';
+    const { squadId, members } = await startAndWait(client, { members: [{ roleId: 'coder', task }] });
+    expect(await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId })).toEqual({
+      spawn_id: members[0]!.memberId,
+      squad_id: squadId,
+      role_id: 'coder',
+      status: 'completed',
+      success: true,
+      result: 'All done.',
+      duration_seconds: expect.any(Number),
+      cost_usd: 0.25,
+      model: null,
+      tokens: { input: 120, output: 30, cached: 7 },
+      usage_source: 'reported',
+      evidence: { exit_code: 0, leftovers_killed: 0 },
+    });
+  });
+
+  test('get_result of a run that reports nothing says null, never zero', async () => {
+    const client = await open({ RUN_TEMPLATE: './say.sh a 3' });
+    const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }] });
+    expect(await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId })).toMatchObject({
+      status: 'error',
+      success: false,
+      result: 'out of a',
+      cost_usd: null,
+      tokens: null,
+      usage_source: 'none',
+      error: { code: 'ENGINE_FAILED', message: 'exit code 3' },
+      evidence: { exit_code: 3, leftovers_killed: 0 },
+    });
+  });
+
+  test('a call that has to answer early says so, and get_result and cancel_run go on with it', async () => {
+    const client = await open({ ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '300' });
+    const task = 'Wait\nfor it\n```script\nsay at work\nhang\n```';
+    const started = await strictCall<Squad>(client, 'start_squad_members', {
+      members: [{ roleId: 'coder', task }],
+    });
+    expect(started).toMatchObject({
+      status: 'running',
+      note: expect.stringContaining(`get_result {"squad_id":"${started.squadId}"`),
+      members: [{ status: expect.stringMatching(/^(running|queued)$/) }],
+    });
+    const [{ memberId }] = started.members as [{ memberId: string }];
+
+    const running = await until('the run is listed as running', async () => {
+      const list = await strictCall<{ agents: { spawn_id: string; status: string }[]; count: number }>(
+        client,
+        'list_running',
+      );
+      expect(list.count).toBe(list.agents.length);
+      return list.agents.find(agent => agent.spawn_id === memberId && agent.status === 'running');
+    });
+    expect(running).toEqual({
+      spawn_id: memberId,
+      squad_id: started.squadId,
+      role_id: 'coder',
+      status: 'running',
+      model: null,
+      started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      elapsed_seconds: expect.any(Number),
+      task_summary: 'Wait',
+    });
+    expect(await strictCall(client, 'get_result', { spawn_id: memberId })).toMatchObject({
+      status: 'running',
+      success: null,
+      result: null,
+    });
+
+    const { turns } = await squad.json<{ turns: { pid: number }[] }>(['show', memberId]);
+    expect(await strictCall(client, 'cancel_run', { spawn_id: memberId })).toEqual({
+      runs: [{ spawn_id: memberId, status: 'cancelled', was_running: true }],
+    });
+    await until('the agent is gone', () => !isAlive(turns[0]!.pid));
+    expect(await strictCall(client, 'cancel_run', { squad_id: started.squadId })).toEqual({
+      runs: [{ spawn_id: memberId, status: 'cancelled', was_running: false }],
+    });
+    expect(await strictCall<Squad>(client, 'get_result', { squad_id: started.squadId })).toMatchObject({
+      status: 'failed',
+      members: [{ status: 'cancelled' }],
+    });
+  });
+
+  test('get_result waits as long as it is asked to', async () => {
+    const client = await open({ ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '30000' });
+    const other = await open({ MCP_TOOL_TIMEOUT: '100' });
+    const starting = strictCall<Squad>(client, 'start_squad_members', {
+      members: [{ roleId: 'coder', task: `x\n\`\`\`script\nawait go-${era}\nsay went\n\`\`\``, cwd: 'sub' }],
+    });
+    const id = await until('the run is listed', async () => {
+      const { agents } = await strictCall<{ agents: { spawn_id: string; status: string }[] }>(
+        other,
+        'list_running',
+      );
+      return agents.find(({ status }) => status === 'running')?.spawn_id;
+    });
+    const waiting = strictCall(client, 'get_result', { spawn_id: id, wait_seconds: 25 });
+    squad.write(`sub/go-${era}`, '');
+    expect(await waiting).toMatchObject({ status: 'completed', result: 'went' });
+    expect(await starting).toMatchObject({ status: 'completed' });
+    await squad.run(['cancel', '--all']);
+  });
+
+  test('a refusal is a result with a code, a message and a next step, not a broken call', async () => {
+    const refused = await strictCall<Refused>(await open({}), 'get_result', { spawn_id: 'run_0000000000' });
+    expect(refused).toEqual({
+      isError: true,
+      error: {
+        code: 'RUN_UNKNOWN',
+        kind: 'usage',
+        message: 'There is no run run_0000000000',
+        suggestions: [expect.any(String)],
+      },
+    });
+  });
+
+  test.each([
+    ['neither id', {}],
+    ['both ids', { spawn_id: 'run_0000000000', squad_id: 'squad_0000000000' }],
+  ])('get_result and cancel_run refuse %s', async (_, ids) => {
+    const client = await open({});
+    for (const tool of ['get_result', 'cancel_run'])
+      expect(await strictCall<Refused>(client, tool, ids)).toMatchObject({
+        isError: true,
+        error: { code: 'INVALID_INPUT' },
+      });
+  });
+});
+
+test('a run started by one client is listed, read and cancelled by another', async () => {
+  const first = await squad.client({
+    name: 'first',
+    env: { ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '100' },
+  });
+  const second = await squad.client({ name: 'second', modern: true });
+  const { members } = await strictCall<Squad>(first, 'start_squad_members', {
+    members: [{ roleId: 'coder', task: 'x\n```script\nhang\n```' }],
+  });
+  const id = members[0]!.memberId;
+  const { agents } = await strictCall<{ agents: { spawn_id: string }[] }>(second, 'list_running');
+  expect(agents.map(agent => agent.spawn_id)).toContain(id);
+  await strictCall(second, 'cancel_run', { spawn_id: id });
+  expect(await strictCall(first, 'get_result', { spawn_id: id })).toMatchObject({ status: 'cancelled' });
+});

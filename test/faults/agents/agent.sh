@@ -1,0 +1,36 @@
+#!/bin/sh
+# An agent that leaves proof of what it did, apart from its output:
+#   agent.sh SIDE_FOLDER CHAT "TAG KIND COUNT PAUSE EXIT_CODE"
+# Its side file is only ever appended to, so an agent that ran twice shows.
+side=$1 chat=$2
+set -- $3
+tag=$1 kind=$2 count=$3 pause=$4 code=$5
+
+note() { printf '%s\n' "$*" >>"$side/$tag"; }
+
+[ "$kind" != deaf ] || trap '' TERM
+note "start $(date +%s%3N) $SQUAD_RUN_ID $chat"
+
+case $kind in
+flood)
+  awk -v count="$count" 'BEGIN { for (i = 1; i <= count; i++) print i, "Grüße ✓ 日本語 😀 flood flood flood flood flood flood" }'
+  note "line $count"
+  ;;
+*)
+  if [ "$kind" = session ]; then
+    setsid sh -c 'echo child >"$1"; exec sleep 600' child "$side/$tag.child" &
+    while [ ! -s "$side/$tag.child" ]; do sleep 0.02; done
+  fi
+  i=0
+  while [ "$i" -lt "$count" ]; do
+    i=$((i + 1))
+    printf '%s Grüße ✓ 日本語 😀\n' "$i"
+    printf '%s Fehler ✗\n' "$i" >&2
+    note "line $i"
+    [ "$pause" = 0 ] || sleep "$pause"
+  done
+  ;;
+esac
+
+note end
+exit "$code"

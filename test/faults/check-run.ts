@@ -1,0 +1,117 @@
+import type { Event } from '../../src/schema/event.ts';
+import { checkOutput } from './check-output.ts';
+import type { RunFacts } from './facts.ts';
+
+/** A file's time is the kernel's last tick, so an exit can seem a little earlier than it was. */
+const TICK_MS = 20;
+const SIGNALLED = [137, 143];
+
+type Ended = Extract<Event['body'], { type: 'run.ended' }>;
+
+/** What is not true or not whole about one run. Empty when all is well. */
+export function checkRun(facts: RunFacts): string[] {
+  return [
+    ...checkEnd(facts),
+    ...checkOnce(facts),
+    ...checkEvents(facts),
+    ...checkTimes(facts),
+    ...checkChat(facts),
+    ...checkOutput(facts),
+    ...(facts.hasEnvironment ? ['its environment is still on disk'] : []),
+    ...(facts.squad === null ? ['its squad is gone'] : []),
+  ];
+}
+
+export const hasStarted = ({ side }: RunFacts): boolean => side.some(line => /^start\b/.test(line));
+export const hasEnded = ({ side }: RunFacts): boolean => side.includes('end');
+
+function checkEnd(facts: RunFacts): string[] {
+  const { member, run, turns, cancelAnswer } = facts;
+  const exitCode = turns.at(-1)?.exitCode ?? null;
+  const seen = `status ${run.status}, exit code ${exitCode}, ${hasStarted(facts) ? 'started' : 'not started'}, ${hasEnded(facts) ? 'ended by itself' : 'did not end by itself'}${run.error ? `, ${run.error.code}: ${run.error.message}` : ''}`;
+  const wish = wishOf(facts);
+  const bySelf = hasEnded(facts) && exitCode === member.exitCode;
+  const bySignal = exitCode !== null && SIGNALLED.includes(exitCode);
+  const isTrue = {
+    completed: () => bySelf && exitCode === 0 && run.error === null,
+    error: () => bySelf && exitCode !== 0 && run.error?.code === 'ENGINE_FAILED',
+    cancelled: () => member.isCancelled && (!hasStarted(facts) || (wish === 'cancel' && (bySignal || bySelf))),
+    timeout: () => member.timeoutMs !== null && wish === 'timeout' && (bySignal || bySelf) && isPastLimit(facts),
+  }[run.status as string];
+  const problems = isTrue?.() ? [] : [`its end is not true: ${seen}`];
+  if (wish === 'cancel' && run.status !== 'cancelled')
+    problems.push(`a cancel was on disk before its end, and was forgotten: ${seen}`);
+  if (cancelAnswer === 'cancelled' && run.status !== 'cancelled')
+    problems.push(`a caller was told that it is cancelled: ${seen}`);
+  return problems;
+}
+
+/** Why Squad was ending it. A wish that came after the agent's own end is none. */
+function wishOf({ events, turns }: RunFacts): string | null {
+  const stopping = events.find(({ body }) => body.type === 'run.stopping');
+  if (stopping?.body.type !== 'run.stopping') return null;
+  const endedAt = turns.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY;
+  return endedAt + TICK_MS < stopping.at ? null : stopping.body.reason;
+}
+
+function isPastLimit({ turns }: RunFacts): boolean {
+  const turn = turns.at(-1);
+  return turn?.endedAt != null && turn.endedAt + TICK_MS >= turn.deadlineAt;
+}
+
+function checkOnce({ side, turns, chatSide, chatPrompts, run }: RunFacts): string[] {
+  const starts = side.filter(line => /^start\b/.test(line));
+  const problems: string[] = [];
+  if (starts.length > 1) problems.push(`it ran ${starts.length} times: ${starts.join('; ')}`);
+  if (side.filter(line => line === 'end').length > 1) problems.push('it ended by itself more than once');
+  if (turns.length > 1) problems.push(`it has ${turns.length} turns`);
+  if (chatSide.length > 1) problems.push(`its chat was opened ${chatSide.length} times`);
+  if (chatPrompts && chatPrompts.length !== 1) problems.push(`its chat has ${chatPrompts.length} prompts`);
+  const runIds = starts.flatMap(line => line.split(' ')[2] ?? []);
+  if (runIds.some(id => id !== run.id)) problems.push(`its agent was told another id: ${runIds.join()}`);
+  return problems;
+}
+
+function checkEvents(facts: RunFacts): string[] {
+  const { run, events, turns } = facts;
+  const of = (type: string) => events.filter(({ body }) => body.type === type);
+  const problems: string[] = [];
+  const expect = (type: string, count: number) => {
+    const found = of(type).length;
+    if (found !== count) problems.push(`${found} ${type} events instead of ${count}`);
+  };
+  expect('run.queued', 1);
+  expect('run.ended', 1);
+  expect('run.started', turns.length);
+  if (hasStarted(facts) && turns.length === 0) problems.push('its agent ran, but no turn is on record');
+  if (of('run.stopping').length > 1) problems.push('more than one run.stopping event');
+  const ended = of('run.ended')[0]?.body as Ended | undefined;
+  if (ended && (ended.status !== run.status || ended.exitCode !== (turns.at(-1)?.exitCode ?? null)))
+    problems.push(`its last event says ${ended.status}, exit code ${ended.exitCode}; its row says ${run.status}`);
+  if (events.at(-1)?.body.type !== 'run.ended') problems.push(`after its end came ${events.at(-1)?.body.type}`);
+  if (facts.member.leavesChild && hasEnded(facts) && ended?.leftovers.length === 0)
+    problems.push('the process it left behind is not reported');
+  return problems;
+}
+
+function checkTimes({ run, turns }: RunFacts): string[] {
+  const { createdAt, startedAt, endedAt } = run;
+  const turn = turns.at(-1);
+  const moments = [createdAt, startedAt, turn?.startedAt, turn?.endedAt, endedAt].filter(
+    moment => moment !== null && moment !== undefined,
+  );
+  const inOrder = moments.every((moment, i) => i === 0 || moments[i - 1]! <= moment + TICK_MS);
+  return inOrder && endedAt !== null ? [] : [`its times make no sense: ${moments.join(', ')}`];
+}
+
+function checkChat(facts: RunFacts): string[] {
+  const { member, run, side, chatPrompts } = facts;
+  if (!member.isStateful) return run.chatId === null ? [] : ['it has a chat that nobody asked for'];
+  if (!hasStarted(facts)) return [];
+  if (member.engine === 'scripted')
+    return chatPrompts?.[0]?.includes(member.tag) ? [] : [`its chat ${run.chatId} does not know its prompt`];
+  const told = side.find(line => line.startsWith('start '))?.split(' ')[3];
+  return told === `chat-${member.tag}` && run.chatId === told
+    ? []
+    : [`its chat is chat-${member.tag}, its agent was told ${told}, the run says ${run.chatId}`];
+}

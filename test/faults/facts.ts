@@ -1,0 +1,48 @@
+import type { RunResult } from '../../src/operations/run-result.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Run, Squad, Turn } from '../../src/schema/run.ts';
+import type { Member, SquadPlan } from './members.ts';
+
+/** One run: what the hub says of it, and what can be seen without asking the hub. */
+export interface RunFacts {
+  member: Member;
+  run: Run;
+  turns: Turn[];
+  squad: Squad | null;
+  result: RunResult;
+  /** In the order of the log. */
+  events: Event[];
+  stdout: Buffer;
+  stderr: Buffer;
+  /** The lines the agent wrote to its own file. */
+  side: string[];
+  /** The lines its create-chat command wrote. */
+  chatSide: string[];
+  /** What the scripted engine remembers of the chat: one prompt a turn. */
+  chatPrompts: string[] | null;
+  /** The environment, with whatever secrets it holds, is still in the run's folder. */
+  hasEnvironment: boolean;
+  /** The status a caller was told when it asked for the cancel; null when no answer came. */
+  cancelAnswer: string | null;
+}
+
+export interface SquadFacts {
+  plan: SquadPlan;
+  /** The ids the caller was given; null when the call got no such answer. */
+  promised: string[] | null;
+  runs: RunFacts[];
+}
+
+export interface RoundFacts {
+  squads: SquadFacts[];
+  /** Every event since the round began, in the order of the log. */
+  events: Event[];
+  /** What a follower was shown before the hub was killed. */
+  seenBefore: Event[];
+  /** Side files of agents that belong to no known run. */
+  strangers: string[];
+  /** What still carries the mark of a run of this round. */
+  processes: string[];
+  hubs: number;
+  concurrency: number;
+}

@@ -1,0 +1,102 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { RunResult } from '../../src/operations/run-result.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Run, Squad, Turn } from '../../src/schema/run.ts';
+import type { FaultHome } from './fault-home.ts';
+import type { RoundFacts, RunFacts } from './facts.ts';
+import type { HubLink } from './hub-link.ts';
+import type { Member } from './members.ts';
+import { processesOfRuns } from './processes.ts';
+import { type Answer, CONCURRENCY, runsOf, tagOf } from './round.ts';
+import type { RoundPlan } from './round-plan.ts';
+
+interface Gathering {
+  home: FaultHome;
+  plan: RoundPlan;
+  link: HubLink;
+  /** The last event before the round. */
+  after: number;
+  seenBefore: Event[];
+  answers: Answer[];
+  cancelled: Map<string, string>;
+}
+
+interface Shown {
+  run: Run;
+  turns: Turn[];
+  squad: Squad | null;
+  result: RunResult;
+  files: { stdout: string; stderr: string };
+}
+
+/** Asks the hub about every run it knows, and looks at what lies on disk and runs on the machine. */
+export async function gather(round: Gathering): Promise<RoundFacts> {
+  const { home, plan, link, after, seenBefore, answers } = round;
+  const runs = await runsOf(link, plan);
+  // First of all: whatever still runs now was left behind when its run had ended.
+  const processes = processesOfRuns(new Set(runs.map(({ id }) => id)));
+  const events: Event[] = [];
+  await link.call(
+    'follow_events',
+    { after, live: false },
+    { onItem: event => void events.push(event as Event) },
+  );
+  const known = new Set(runs.map(({ task }) => tagOf(task)));
+  const ran = readdirSync(home.side).filter(name => /^r\d+m\d+$/.test(name));
+  return {
+    squads: await Promise.all(
+      plan.squads.map(async (squad, i) => ({
+        plan: squad,
+        promised: answers[i]!.promised,
+        runs: await Promise.all(
+          runs
+            .filter(({ task }) => squad.members.some(({ tag }) => tag === tagOf(task)))
+            .sort((a, b) => a.position - b.position)
+            .map(run => runFacts(run, memberOf(plan, run), events, round)),
+        ),
+      })),
+    ),
+    events,
+    seenBefore,
+    strangers: ran.filter(tag => tag.startsWith(`r${plan.round}m`) && !known.has(tag)),
+    processes: processes.map(({ pid, command }) => `${pid} ${command.slice(0, 120)}`),
+    hubs: home.hubPids().length,
+    concurrency: CONCURRENCY,
+  };
+}
+
+const memberOf = (plan: RoundPlan, { task }: Run): Member =>
+  plan.squads.flatMap(({ members }) => members).find(({ tag }) => tag === tagOf(task))!;
+
+async function runFacts(
+  { id }: Run,
+  member: Member,
+  events: Event[],
+  { home, link, cancelled }: Gathering,
+): Promise<RunFacts> {
+  const { run, turns, squad, result, files } = await link.call<Shown>('show_run', { run: id });
+  return {
+    member,
+    run,
+    turns,
+    squad,
+    result,
+    events: events.filter(({ runId }) => runId === id),
+    stdout: bytes(files.stdout),
+    stderr: bytes(files.stderr),
+    side: lines(join(home.side, member.tag)),
+    chatSide: lines(join(home.side, `${member.tag}.chat`)),
+    chatPrompts: member.engine === 'scripted' ? promptsOf(home, run) : null,
+    hasEnvironment: existsSync(join(dirname(dirname(files.stdout)), 'environment.json')),
+    cancelAnswer: cancelled.get(member.tag) ?? null,
+  };
+}
+
+const bytes = (file: string): Buffer => (existsSync(file) ? readFileSync(file) : Buffer.alloc(0));
+const lines = (file: string): string[] => bytes(file).toString().split('\n').filter(Boolean);
+
+function promptsOf({ home }: FaultHome, { chatId }: Run): string[] | null {
+  const file = join(home, 'chats', `${chatId}.json`);
+  return chatId !== null && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
+}

@@ -1,0 +1,70 @@
+import { planMembers, type SquadPlan } from './members.ts';
+import { createRandom, type Random, roundSeed } from './random.ts';
+
+export const PHASES = ['submit', 'start', 'work', 'end'] as const;
+export type Phase = (typeof PHASES)[number];
+
+/** Everything a round leaves to chance, decided before it begins. */
+export interface RoundPlan {
+  seed: number;
+  round: number;
+  squads: SquadPlan[];
+  /** The first squad is asked for by an MCP client that waits, or on the hub's socket. */
+  face: 'mcp' | 'socket';
+  secondSquadAfterMs: number;
+  phase: Phase;
+  /** From the first request to `kill -9`. */
+  killAfterMs: number;
+  /** The cancel is sent this long before. */
+  cancelBeforeMs: number;
+  /** Cancels that nobody answered are asked for again after the restart. */
+  cancelsAgain: boolean;
+  /** Each is one more `kill -9`, this long after the next hub was started. */
+  killAgainAfterMs: number[];
+  /** The command that happens to bring the next hub up. */
+  starter: string[];
+}
+
+const STARTERS = [
+  ['hub', 'start'],
+  ['ls', '--all'],
+  ['config', 'show'],
+  ['roles', '--json'],
+];
+
+export function planRound(seed: number, round: number, side: string): RoundPlan {
+  const random = createRandom(roundSeed(seed, round));
+  const phase = phaseOf(random.between(1, 100));
+  return {
+    seed,
+    round,
+    squads: planMembers(random.between(0, 2 ** 31), round, side),
+    face: random.pick(['mcp', 'socket']),
+    secondSquadAfterMs: random.between(0, 40),
+    phase,
+    killAfterMs: momentIn(phase, random),
+    cancelBeforeMs: random.between(0, 40),
+    cancelsAgain: random.chance(0.5),
+    killAgainAfterMs: Array.from({ length: random.pick([0, 0, 0, 1, 1, 2]) }, () => random.between(0, 600)),
+    starter: random.pick(STARTERS),
+  };
+}
+
+function phaseOf(percent: number): Phase {
+  if (percent <= 20) return 'submit';
+  if (percent <= 50) return 'start';
+  return percent <= 85 ? 'work' : 'end';
+}
+
+function momentIn(phase: Phase, random: Random): number {
+  switch (phase) {
+    case 'submit':
+      return random.between(0, 70);
+    case 'start':
+      return random.between(70, 500);
+    case 'work':
+      return random.between(500, 2200);
+    case 'end':
+      return random.between(2200, 4000);
+  }
+}
