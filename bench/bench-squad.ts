@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { McpClient } from './mcp-client.ts';
 import { copyPackage } from './package-copy.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const open = new Set<BenchSquad>();
 
 /** A Squad to measure: its own package, home and workspace in one temporary folder, nothing of this shell's environment. */
 export class BenchSquad {
-  readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-bench-')));
+  readonly root = temporaryFolder();
   readonly program = copyPackage(join(this.root, 'package'));
   readonly workspace = join(this.root, 'work');
   home = join(this.root, 'home-1');

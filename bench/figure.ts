@@ -1,4 +1,4 @@
-import { median, type Pair, p95, type Samples } from './measure.ts';
+import { median, overOf, type Pair, p95, ratioOf, type Samples } from './measure.ts';
 
 /** One line of the table. Numbers are medians unless the name says otherwise. */
 export interface Row {
@@ -8,8 +8,9 @@ export interface Row {
   p95?: number;
   /** The same thing without Squad, measured in the same run. */
   floor?: number;
-  /** Value divided by floor. */
+  /** To the floor, and over it: medians of the pairs. */
   ratio?: number;
+  over?: number;
   target?: string;
   met?: boolean;
   /** What the number means, where that is not plain. */
@@ -38,24 +39,23 @@ export function sampled(name: string, unit: string, samples: Samples, told: Told
   return judged({ name, unit, value: median(samples), p95: p95(samples), samples }, told);
 }
 
-export function paired(name: string, unit: string, { ours, floor }: Pair, told: Told = {}): Row {
-  const [value, floorValue] = [median(ours), median(floor)];
+export function paired(name: string, unit: string, pair: Pair, told: Told = {}): Row {
+  const { ours, floor } = pair;
   return judged(
     {
       name,
       unit,
-      value,
+      value: median(ours),
       p95: p95(ours),
-      floor: floorValue,
-      ratio: value / floorValue,
+      floor: median(floor),
+      ratio: ratioOf(pair),
+      over: overOf(pair),
       samples: ours,
       floorSamples: floor,
     },
     told,
   );
 }
-
-export const over = ({ value, floor = 0 }: Row): number => value - floor;
 
 function judged(row: Row, { target, isMet, note }: Told): Row {
   return { ...row, ...(target && { target }), ...(isMet && { met: isMet(row) }), ...(note && { note }) };

@@ -48,6 +48,13 @@ export const median = (samples: Samples): number => {
   return Number.isInteger(middle) ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
 };
 
+/** Pair by pair, because what else the machine does changes from one pair to the next. */
+const ofPairs = ({ ours, floor }: Pair, compare: (ours: number, floor: number) => number): number =>
+  median(ours.map((value, i) => compare(value, floor[i]!)));
+
+export const ratioOf = (pair: Pair): number => ofPairs(pair, (ours, floor) => ours / floor);
+export const overOf = (pair: Pair): number => ofPairs(pair, (ours, floor) => ours - floor);
+
 /** The nearest rank: a value that was really measured. */
 export const p95 = (samples: Samples): number =>
   samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * 0.95) - 1]!;

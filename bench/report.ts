@@ -2,8 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Figure, Row } from './figure.ts';
-
-const RESULTS = join(import.meta.dirname, 'results');
+import { RESULTS } from './temporary-folder.ts';
 
 export interface Report {
   figure: string;
@@ -30,7 +29,8 @@ export function writeJson(report: Report): void {
   );
 }
 
-const HEAD = ['', 'median', 'p95', 'floor', 'ratio', 'target', ''];
+const HEAD = ['', 'median', 'p95', 'floor', 'ratio', 'over', 'target', ''];
+const FIRST_WORDS = HEAD.indexOf('target');
 
 export function printTable({ title }: Figure, { rows, seconds, load }: Report): void {
   const cells = [HEAD, ...rows.map(cellsOf)];
@@ -40,7 +40,7 @@ export function printTable({ title }: Figure, { rows, seconds, load }: Report): 
   );
   for (const row of cells)
     console.log(
-      `  ${row.map((cell, i) => (i === 0 || i > 4 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')}`.trimEnd(),
+      `  ${row.map((cell, i) => (i === 0 || i >= FIRST_WORDS ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')}`.trimEnd(),
     );
   for (const { name, note } of rows) if (note) console.log(`  · ${name}: ${note}`);
 }
@@ -53,6 +53,7 @@ function cellsOf(row: Row): string[] {
     shown(row.p95),
     shown(row.floor),
     row.ratio === undefined ? '' : `${row.ratio.toFixed(2)} ×`,
+    row.unit === 'ms' ? shown(row.over) : '',
     row.target ?? '',
     row.met === undefined ? '' : row.met ? 'met' : 'MISSED',
   ];

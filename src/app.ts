@@ -8,6 +8,7 @@ import type { Caller } from './core/ports.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';
+import type { HttpServer } from './http/serve.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { type Connection, HubServer } from './hub/server.ts';
@@ -95,7 +96,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
         socket,
         database,
         startedAt,
-        clients: server.clients,
+        clients: server.clients + httpOpen,
         callsInFlight: calls,
         memoryBytes: process.memoryUsage.rss(),
         url,
@@ -130,8 +131,12 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     end: reason => void stop(reason),
   });
   const onEnd: (() => void)[] = [];
+  const stopped = new AbortController();
   store.onEvents(events => {
-    if (events.some(({ body }) => body.type === 'run.ended')) lifetime.review();
+    // The runner lets go of a run only after its end was written down.
+    for (const { body, runId } of events)
+      if (body.type === 'run.ended' && runId !== null)
+        void runner.untilEnded(runId, stopped.signal).then(() => lifetime.review());
   });
 
   const stop = once(async (reason: string) => {
@@ -140,6 +145,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     setTimeout(() => process.exit(1), STOP_MS).unref();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), closeHttp()]);
     runner.close();
+    stopped.abort();
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
     lock.release();
@@ -162,7 +168,8 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
-  void openPort().catch(thrown => warn('HTTP is off', thrown));
+  const opening = openPort().catch(thrown => warn('HTTP is off', thrown));
+  closeHttp = async () => (await opening)?.close();
   return { stop };
 
   function record(body: EventBody): Promise<void> {
@@ -229,7 +236,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     });
   }
 
-  async function openPort(): Promise<void> {
+  async function openPort(): Promise<HttpServer> {
     const [{ createHttpHandler }, { serveHttp }] = await Promise.all([
       import('./wire/serve-http.ts'),
       import('./http/serve.ts'),
@@ -260,10 +267,10 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       },
       onError: thrown => log.write('error', 'A bug in HTTP', thrown),
     });
-    closeHttp = http.close;
     url = `http://127.0.0.1:${http.port}/mcp`;
     // The next hub takes the same port, so that clients' configurations stay true.
     if (http.port !== stored) await store.setSetting('http.port', String(http.port));
+    return http;
   }
 }
 

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { referenceDocuments } from '../scripts/generate-docs.ts';
+import { INSTRUCTIONS } from '../src/mcp/instructions.ts';
+import { toolList } from '../src/mcp/tool-list.ts';
 import { HubSettings, UserFile } from '../src/schema/config.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
 import { RoleMeta } from '../src/schema/role.ts';
@@ -48,6 +50,15 @@ describe('what people look up', () => {
     const guide = read('docs/guides/roles.md');
     for (const key of Object.keys(RoleMeta.shape)) expect(guide).toContain(`| \`${key}\` |`);
   });
+});
+
+test('the instructions a client gets fit into 2 KB and name every tool', () => {
+  expect(Buffer.byteLength(INSTRUCTIONS)).toBeLessThanOrEqual(2048);
+  for (const { name } of toolList('stateless')) expect(INSTRUCTIONS).toContain(name);
+});
+
+test('the guide for clients says how to deny a client its own sub-agents', () => {
+  expect(read('docs/guides/clients.md')).toContain('"deny": ["Agent"]');
 });
 
 test('every link between documents leads somewhere', () => {

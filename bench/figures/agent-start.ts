@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
 import { Fifo } from '../fifo.ts';
-import { type Figure, over, paired } from '../figure.ts';
-import { interleave } from '../measure.ts';
+import { type Figure, paired, sampled } from '../figure.ts';
+import { interleave, repeat, timed } from '../measure.ts';
 
 const MOST_OVER_SPAWN_MS = 8;
 const PAIRS = 60;
+const FILES = 100;
 
 /** From the client's tools/call to the first thing the agent does, and the same for the program started by hand. */
 export const agentStart: Figure = {
@@ -46,12 +49,20 @@ export const agentStart: Figure = {
     );
     await client.close();
     fifo.close();
+    const made = await repeat(FILES, () => timed(async () => makeFile(squad.root)));
     return [
       paired('one agent, against child_process.spawn', 'ms', pair, {
         target: `≤ floor + ${MOST_OVER_SPAWN_MS} ms`,
-        isMet: row => over(row) <= MOST_OVER_SPAWN_MS,
+        isMet: ({ over }) => over! <= MOST_OVER_SPAWN_MS,
         note: 'by way of squad mcp and the hub, with everything on disk that a crash must not lose',
+      }),
+      sampled('for comparison: one new file in that place', 'ms', made, {
+        note: 'Squad makes eight before the agent begins; a file system that has just removed thousands is slow at it',
       }),
     ];
   },
 };
+
+function makeFile(folder: string): void {
+  closeSync(openSync(join(folder, randomUUID()), 'wx'));
+}

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
-import { type Figure, over, paired, sampled } from '../figure.ts';
+import { type Figure, paired, sampled } from '../figure.ts';
 import { McpClient } from '../mcp-client.ts';
 import { interleave, repeat, timed } from '../measure.ts';
 
@@ -41,7 +41,7 @@ export const coldStart: Figure = {
     return [
       paired('hub warm, against a server without SDK', 'ms', warm, {
         target: `≤ floor + ${MOST_OVER_FLOOR_MS} ms`,
-        isMet: row => over(row) <= MOST_OVER_FLOOR_MS,
+        isMet: ({ over }) => over! <= MOST_OVER_FLOOR_MS,
       }),
       paired('hub cold, against node -e 0', 'ms', cold, {
         target: `≤ ${MOST_TIMES_NODE} ×, p95 < ${MOST_COLD_P95_MS} ms`,

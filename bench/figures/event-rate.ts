@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import type { Store } from '../../src/core/ports.ts';
@@ -8,6 +7,7 @@ import { openStore } from '../../src/store/open.ts';
 import { type Figure, paired } from '../figure.ts';
 import { interleave, timed } from '../measure.ts';
 import { finishedRun } from '../sample-runs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const WRITERS = 50;
 const EVENTS = 10_000;
@@ -19,7 +19,7 @@ export const eventRate: Figure = {
   name: 'event-rate',
   title: `Events written a second, ${WRITERS} writers each waiting for its own`,
   async measure() {
-    const folder = mkdtempSync(join(tmpdir(), 'squad-bench-'));
+    const folder = temporaryFolder();
     const store = await openStore({ file: join(folder, 'squad.db'), version: 'bench' });
     const bare = bareDatabase(join(folder, 'bare.db'));
     const floor = async () => rate(EVENTS, await timed(async () => bare.write(EVENTS)));

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
+import { isRunning } from '../../src/link/is-running.ts';
 import { openStore } from '../../src/store/open.ts';
 import { BenchSquad } from '../bench-squad.ts';
 import { Fifo } from '../fifo.ts';
@@ -85,7 +86,7 @@ async function startAgents(squad: BenchSquad, fifo: Fifo): Promise<void> {
 async function restart(squad: BenchSquad): Promise<{ answeredMs: number; startedAt: number }> {
   const { pid } = (await askHub<{ pid: number }>(squad, 'hub_status'))!;
   process.kill(pid, 'SIGKILL');
-  await until('the hub is gone', () => !isAlive(pid), { everyMs: 1 });
+  await until('the hub is gone', () => !isRunning(pid), { everyMs: 1 });
   const startedAt = Date.now();
   const start = performance.now();
   spawnHub(squad);
@@ -104,13 +105,4 @@ function lastRecovery(squad: BenchSquad, after: number): Promise<{ at: number; w
       handle.close();
     }
   });
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -100,7 +100,7 @@ export class HubClient {
           resolve(true);
         }
       });
-      socket.on('error', () => {}); // 'close' follows
+      for (const end of [socket, lines]) end.on('error', () => {}); // 'close' follows
       socket.on('close', () => {
         resolve(false);
         if (isGreeted) void this.parted();

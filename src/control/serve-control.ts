@@ -44,6 +44,7 @@ export async function serveControl(
   socket.once('close', () => gone.abort());
   const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
   lines.on('line', line => void answer(line));
+  lines.on('error', () => {}); // 'close' follows
   await new Promise<void>(settle => {
     lines.once('close', settle);
     socket.once('close', () => settle());

@@ -1,6 +1,6 @@
-import type { Run } from '../schema/run.ts';
+import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { LiveRun } from './live-run.ts';
-import type { EngineSpec, Engines, Executor, RunFiles, Store } from './ports.ts';
+import type { EngineSpec, Engines, Executor, FoundTurn, RunFiles, Store } from './ports.ts';
 import type { Runner } from './runner.ts';
 
 export interface Recovered {
@@ -17,59 +17,108 @@ export interface RecoveryPorts {
   engines: Engines;
 }
 
-/** Squares the database with what is really there, run by run, and leaves none of them unaccounted for. */
+/**
+ * Squares the database with what is really there, run by run, and leaves none of them unaccounted for. What waits to
+ * be started is handed over last and in its old order, so that it neither overtakes nor goes beyond the limit.
+ */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
   const runs = await ports.store.liveRuns();
-  const found = await Promise.all(runs.map(run => recoverRun(run, runner, ports)));
-  for (const outcome of found) counts[outcome]++;
+  const waiting: (() => Promise<void>)[] = [];
+  await Promise.all(
+    runs.map(async (run, i) => {
+      const { outcome, requeue } = await recoverRun(run, runner, ports);
+      counts[outcome]++;
+      if (requeue) waiting[i] = requeue;
+    }),
+  );
+  for (const requeue of waiting.filter(Boolean)) await requeue();
   return counts;
 }
 
-async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promise<keyof Recovered> {
-  const { store, files, executor, engines } = ports;
+interface Outcome {
+  outcome: keyof Recovered;
+  requeue?(): Promise<void>;
+}
+
+async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promise<Outcome> {
+  const { store, executor, engines } = ports;
   const first = { runId: run.id, number: 1 };
-  const [spec, prompt, turns] = await Promise.all([
-    files.read(first, 'engine.json'),
-    files.read(first, 'prompt.md'),
+  const [material, turns, wish, found] = await Promise.all([
+    readMaterial(run, ports),
     store.turns(run.id),
+    wishFor(run, store),
+    executor.find(first, { keepLeftovers: run.keepLeftovers }),
   ]);
-  if (spec === null || prompt === null) {
-    await runner.lose(run, {
-      code: 'LOST',
-      message: 'Its folder is gone, and with it what it was to do and what it wrote.',
-    });
-    return 'lost';
+  if ('missing' in material) {
+    await end(found);
+    await runner.lose(run, material.missing);
+    return { outcome: 'lost' };
   }
-  const engineSpec = JSON.parse(spec) as EngineSpec;
-  const found = await executor.find(first, { keepLeftovers: run.keepLeftovers });
-
   if (found.state === 'never_started' && run.status === 'queued') {
-    // A create-chat command may have been at work: it is ended here and asked again.
-    await executor.find({ runId: run.id, number: 0 }, { keepLeftovers: false }).then(chat => {
-      if (chat.state === 'live') chat.turn.stop(0);
-    });
-    const { promptFile } = await files.prepare(first, prompt);
-    runner.requeue(run, engineSpec, { prompt, promptFile, env: await files.environment(run.id) });
-    return 'requeued';
+    if (wish === null) return { outcome: 'requeued', requeue: () => requeue(run, material, runner, ports) };
+    // It was to be stopped while its create-chat command was at work.
+    await end(await executor.find({ ...first, number: 0 }, { keepLeftovers: false }));
+    await runner.cancelFound(run);
+    return { outcome: 'ended' };
   }
 
-  const entry = new LiveRun(run, engines.create(engineSpec), null);
+  const entry = new LiveRun(run, engines.create(material.spec), null);
   entry.turn = turns.at(-1) ?? null;
-  entry.stop = entry.turn?.stop ?? null;
+  entry.stop = wish?.reason ?? null;
+  entry.stopAskedAt = wish?.at ?? null;
   if (found.state === 'live') {
-    await runner.adopt(entry, found.turn);
-    return 'watched';
+    await runner.adopt(entry, found.turn, found.startedAt);
+    return { outcome: 'watched' };
   }
-  const end =
-    found.state === 'ended'
-      ? found.end
-      : {
-          exitCode: null,
-          spawnError: null,
-          leftovers: [],
-          endedAt: found.state === 'gone' ? found.endedAt : run.createdAt,
-        };
-  await runner.settle(entry, end);
-  return found.state === 'ended' ? 'ended' : 'lost';
+  const seen =
+    found.state === 'never_started'
+      ? { end: { exitCode: null, spawnError: null, leftovers: [], endedAt: run.startedAt ?? run.createdAt } }
+      : found;
+  await runner.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
+  return { outcome: found.state === 'ended' ? 'ended' : 'lost' };
+}
+
+interface Material {
+  prompt: string;
+  spec: EngineSpec;
+}
+
+async function readMaterial(
+  { id }: Run,
+  { files }: RecoveryPorts,
+): Promise<Material | { missing: RunError }> {
+  const turn = { runId: id, number: 1 };
+  const [spec, prompt] = await Promise.all([files.read(turn, 'engine.json'), files.read(turn, 'prompt.md')]);
+  const lost = (message: string) => ({ missing: { code: 'LOST', message } });
+  if (spec === null || prompt === null)
+    return lost('Its folder is gone, and with it what it was to do and what it wrote.');
+  try {
+    return { spec: JSON.parse(spec), prompt };
+  } catch {
+    return lost('What is in its folder cannot be read any more (engine.json). Its output so far is kept.');
+  }
+}
+
+/** The first one counts, as it did for the hub that took it down. */
+async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
+  const [event] = await store.events({ runId: run.id, types: ['run.stopping'], limit: 1 });
+  return event?.body.type === 'run.stopping' ? { reason: event.body.reason, at: event.at } : null;
+}
+
+/** A create-chat command that is or was at work is not started again: its folder is taken, and its answer is waited for. */
+async function requeue(
+  run: Run,
+  { spec, prompt }: Material,
+  runner: Runner,
+  { files }: RecoveryPorts,
+): Promise<void> {
+  const { promptFile } = await files.prepare({ runId: run.id, number: 1 }, prompt);
+  runner.requeue(run, spec, { prompt, promptFile, env: await files.environment(run.id) });
+}
+
+async function end(found: FoundTurn): Promise<void> {
+  if (found.state !== 'live') return;
+  found.turn.stop(0);
+  await found.turn.ended;
 }

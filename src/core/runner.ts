@@ -117,11 +117,7 @@ export class Runner {
       return false;
     }
     const waiting = this.queue.indexOf(entry);
-    if (waiting >= 0) {
-      this.queue.splice(waiting, 1);
-      await this.finish(entry, 'cancel', null, null);
-      return true;
-    }
+    if (waiting >= 0) this.queue.splice(waiting, 1);
     if (entry.stop === null) {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.now();
@@ -135,7 +131,8 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
-    entry.process?.stop(this.ports.settings()['stop.grace_ms']);
+    if (waiting >= 0) await this.finish(entry, 'cancel', null, null);
+    else entry.process?.stop(this.ports.settings()['stop.grace_ms']);
     return true;
   }
 
@@ -338,8 +335,10 @@ export class Runner {
     end: TurnEnd | null,
   ): Promise<void> {
     const { clock } = this.ports;
-    // Before the end is on disk: after it nobody would come back for the secrets in there. A queued run may still need it.
-    if (run.startedAt !== null) await this.dropEnvironment(run.id);
+    // The secrets in there go before the end is on disk: after it nobody would come back for them. Only a run that could
+    // not be started may be started again, by the next hub, if this one dies now.
+    const mayStartAgain = run.startedAt === null && step === 'fail';
+    if (!mayStartAgain) await this.dropEnvironment(run.id);
     const ended: Run = {
       ...run,
       status: nextStatus(run.status, step),
@@ -362,7 +361,7 @@ export class Runner {
       events: [this.event(run, body)],
     });
     Object.assign(run, ended);
-    if (run.startedAt === null) await this.dropEnvironment(run.id);
+    if (mayStartAgain) await this.dropEnvironment(run.id);
   }
 
   private async dropEnvironment(id: RunId): Promise<void> {

@@ -91,7 +91,11 @@ export class HubServer {
       await new Promise<unknown>(written =>
         socket.write(line({ squad: 1, ok: true, version, pid: process.pid }), written),
       );
-      if (isNewer(hello.version, version)) onNewer(hello);
+      if (isNewer(hello.version, version)) {
+        onNewer(hello);
+        // If this hub can go at once, it does so before it takes the first question: the newer one answers it.
+        await new Promise(settle => setImmediate(settle));
+      }
       if (!connection.isOver) await views[hello.view](connection);
     } catch (thrown) {
       warn('A connection failed', thrown);

@@ -26,15 +26,21 @@ export function socketPath(home: string): string {
 
 /** Makes a folder only its owner can enter, and refuses one that somebody else made first. */
 export function ownFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unusable(`${folder} cannot be made: ${(error as Error).message}`, error);
+  }
   const found = statOfOwn(folder);
-  if (!found)
-    throw Object.assign(new Error(`${folder} is not a folder of yours`), {
-      code: 'HOME_UNUSABLE',
-      suggestions: ['Set SQUAD_HOME to a folder that you own, or have this one removed.'],
-    });
+  if (!found) throw unusable(`${folder} is not a folder of yours`);
   if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
 }
+
+const unusable = (message: string, cause?: unknown) =>
+  Object.assign(new Error(message, { cause }), {
+    code: 'HOME_UNUSABLE',
+    suggestions: ['Set SQUAD_HOME to a folder that you own, or put this one right.'],
+  });
 
 /** Whether nobody else can have put anything into it: what is found there may be trusted with a client's environment. */
 export function isOwnFolder(folder: string): boolean {

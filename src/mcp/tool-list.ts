@@ -28,7 +28,7 @@ function definition(operation: Operation, mode: StateMode): ToolDef {
   };
 }
 
-/** Every client pays for each byte of this in its context: no dialect marker, no limits of JavaScript's integers. */
+/** Every client pays for each byte of this in its context: nothing is said that goes without saying. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObjectSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -38,6 +38,10 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObjectSchema
       // Fields may be added to a result without breaking a client that validates it.
       if (io === 'output') delete node.additionalProperties;
       if (node.propertyNames) delete node.propertyNames;
+      if (node.additionalProperties && Object.keys(node.additionalProperties).length === 0)
+        delete node.additionalProperties;
+      if (io === 'output' && Object.keys(node.properties ?? { some: true }).length === 0)
+        delete node.properties;
     },
   });
   return { ...rest, type: 'object' };

@@ -11,7 +11,7 @@ export const changeSetting = operation({
   input: z.strictObject({ key: z.string(), value: z.string().nullable() }),
   output: z.object({ key: z.string(), value: z.unknown() }),
   async run({ services }, { key, value }) {
-    const { settings, runner } = services;
+    const { settings, runner, store, clock } = services;
     const known = Object.keys(HubSettings.shape);
     if (!known.includes(key)) {
       const near = nearest(key, known);
@@ -24,6 +24,8 @@ export const changeSetting = operation({
     const name = key as HubSettingKey;
     if (value !== null) check(name, value);
     await settings.set(name, value);
+    const body = { type: 'setting.changed' as const, key, value };
+    await store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] });
     runner.pump();
     return { key, value: settings.all()[name] };
   },

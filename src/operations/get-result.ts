@@ -3,7 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import { findRun, findSquad } from './find.ts';
 import { squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
-import { outputPage, Page, RunResult, runResult } from './run-result.ts';
+import { Evidence, outputPage, Page, RunResult, runResult, Tokens } from './run-result.ts';
 import { waitForEnds } from './wait.ts';
 
 export const getResult = operation({
@@ -22,9 +22,12 @@ export const getResult = operation({
     stream: z.enum(['result', 'stdout', 'stderr']).optional(),
     offset: z.number().int().optional(),
   }),
+  // A run's result, a page of it or a squad's: whichever was asked for, so nothing is always there.
   output: z.object({
     ...RunResult.partial().shape,
-    page: Page.optional(),
+    tokens: Tokens.partial().nullable().optional(),
+    evidence: Evidence.partial().optional(),
+    page: Page.partial().optional(),
     squadId: z.string().optional(),
     metadata: z.record(z.string(), z.unknown()).optional(),
     members: z.array(z.looseObject({})).optional(),

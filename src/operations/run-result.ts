@@ -9,6 +9,13 @@ const PAGE_BYTES = 10_000;
 const RESULT_TEXT = 9_500;
 const LONGEST_ERROR = 1_000;
 
+export const Tokens = z.object({
+  input: z.number().nullable(),
+  output: z.number().nullable(),
+  cached: z.number().nullable(),
+});
+export const Evidence = z.object({ exit_code: z.number().nullable(), leftovers_killed: z.number() });
+
 /** One run's result. What the engine does not report is null: never a 0 that looks measured. */
 export const RunResult = z.object({
   spawn_id: z.string(),
@@ -20,18 +27,18 @@ export const RunResult = z.object({
   duration_seconds: z.number().nullable(),
   cost_usd: z.number().nullable(),
   model: z.string().nullable(),
-  tokens: z
-    .object({ input: z.number().nullable(), output: z.number().nullable(), cached: z.number().nullable() })
-    .nullable(),
+  tokens: Tokens.nullable(),
   usage_source: z.enum(['reported', 'none']),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
-  evidence: z.object({ exit_code: z.number().nullable(), leftovers_killed: z.number() }),
+  evidence: Evidence,
   truncated: z.boolean().optional(),
   output_file: z.string().optional(),
 });
 export type RunResult = z.infer<typeof RunResult>;
 
-export async function runResult({ files, store, clock }: Services, run: Run): Promise<RunResult> {
+export async function runResult({ files, store, clock }: Services, live: Run): Promise<RunResult> {
+  // As it is now: it changes while its turns are read, and an end must not be told without its facts.
+  const run = { ...live };
   const turn = (await store.turns(run.id)).at(-1);
   const over = isEnd(run.status);
   const [answer] = fitTexts([await answerSample(files, run)], RESULT_TEXT);

@@ -23,7 +23,8 @@ export const showRun = operation({
   }),
   async run({ services }, input) {
     const { store, files } = services;
-    const run = await findRun(services, input.run);
+    // As it is now: a live one changes while its turns are read, and an end must not be shown without its facts.
+    const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: 1 };
     const [turns, squad, result, stdoutBytes, stderrBytes] = await Promise.all([
       store.turns(run.id),

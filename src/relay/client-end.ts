@@ -12,6 +12,7 @@ export class ClientEnd {
   readonly broken: Promise<void>;
   private readonly input: NodeJS.ReadableStream;
   private readonly output: NodeJS.WritableStream;
+  private readonly lines: Lines;
   private hub: Socket | null = null;
   private ahead = 0;
   private onHeard = () => {};
@@ -20,14 +21,10 @@ export class ClientEnd {
   constructor(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, reader: LineReader) {
     this.input = input;
     this.output = output;
-    const lines = new Lines(reader);
-    input.on('data', (chunk: Buffer) => {
-      lines.push(chunk);
-      if (!this.hub) this.ahead += chunk.length;
-      if (this.hub ? this.hub.writableNeedDrain : this.ahead > MOST_AHEAD) input.pause();
-      this.onHeard();
-    });
-    for (const event of ['end', 'close', 'error']) input.on(event, () => this.end());
+    this.lines = new Lines(reader);
+    // A moment later: a hub that died before the client spoke must have been missed before its words are passed on.
+    input.on('data', (chunk: Buffer) => setImmediate(() => this.take(chunk)));
+    for (const event of ['end', 'close', 'error']) input.on(event, () => setImmediate(() => this.end()));
     this.broken = new Promise(settle => output.on('error', () => settle()));
   }
 
@@ -61,6 +58,13 @@ export class ClientEnd {
     if (this.output.write(bytes) || !hub) return;
     hub.pause();
     this.output.once('drain', () => hub.resume());
+  }
+
+  private take(chunk: Buffer): void {
+    this.lines.push(chunk);
+    if (!this.hub) this.ahead += chunk.length;
+    if (this.hub ? this.hub.writableNeedDrain : this.ahead > MOST_AHEAD) this.input.pause();
+    this.onHeard();
   }
 
   private end(): void {

@@ -30,8 +30,14 @@ export function converse(
   });
   socket.write(`${JSON.stringify(hello)}\n`);
   socket.on('data', chunk => lines.push(chunk));
-  socket.on('error', () => {}); // 'close' follows and says all we need
-  return new Promise(settle => socket.once('close', () => settle(parting)));
+  return new Promise(settle => {
+    // At the first sign, so that not a line more is given to it.
+    const over = () => {
+      socket.destroy();
+      settle(parting);
+    };
+    socket.on('end', over).on('error', over).on('close', over);
+  });
 }
 
 function greeting(bytes: Buffer): Partial<Parting> {

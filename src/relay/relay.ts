@@ -71,8 +71,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     }
     if (!opened) return trouble;
     last = await Promise.race([talk(opened), gone]);
-    hub = null;
-    client.goesTo(null);
+    goTo(null);
     // A hub closes when the client has ended: everything that could be answered was.
     if (!last || (last.greeted && client.hasEnded)) return trouble;
     settle(last);
@@ -90,10 +89,14 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     });
     for (const line of [...traffic.replay(), ...waiting]) socket.write(line);
     waiting = [];
-    hub = socket;
-    client.goesTo(socket);
+    goTo(socket);
     if (client.hasEnded) socket.end();
     return over;
+  }
+
+  function goTo(next: Socket | null): void {
+    hub = next;
+    client.goesTo(next);
   }
 
   /** Nothing was taken by a hub that did not greet, or that parted idle: there the replay brings everything. */

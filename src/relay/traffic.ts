@@ -3,7 +3,7 @@ type Id = string | number;
 interface Message {
   id?: unknown;
   method?: unknown;
-  params?: { requestId?: unknown };
+  params?: { requestId?: unknown; _meta?: Record<string, unknown> };
 }
 
 /** What could not be had, in the words of whoever could not give it. */
@@ -22,17 +22,22 @@ const SESSION = new Set([
   'resources/unsubscribe',
 ]);
 
+/** Says that a stream of notifications has begun; what began is not answered until it ends. */
+const LISTEN = 'subscriptions/listen';
+const LISTENING = 'notifications/subscriptions/acknowledged';
+const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
+
 /** What passed between client and hub, as far as a new hub or a waiting client needs to know. */
 export class Traffic {
   private session: Buffer[] = [];
-  private readonly inFlight = new Map<Id, { method: string; line: Buffer }>();
+  private readonly inFlight = new Map<Id, { method: string; line: Buffer; isListening?: true }>();
   /** Ids whose next answer is to a replayed line. */
   private readonly answered = new Set<Id>();
 
   /** How many requests the client still waits for. A stream of notifications is no such request. */
   get open(): number {
     let count = 0;
-    for (const { method } of this.inFlight.values()) if (method !== 'subscriptions/listen') count++;
+    for (const { method } of this.inFlight.values()) if (method !== LISTEN) count++;
     return count;
   }
 
@@ -54,6 +59,7 @@ export class Traffic {
   /** False for a line the client must not see. */
   fromHub(line: Buffer): boolean {
     const message = parse(line);
+    if (message?.method === LISTENING) return this.isNewStream(message.params?._meta?.[SUBSCRIPTION] as Id);
     if (!isId(message?.id) || message.method !== undefined) return true;
     if (this.answered.delete(message.id)) return false;
     this.inFlight.delete(message.id);
@@ -87,7 +93,15 @@ export class Traffic {
 
   /** No hub can be had. Whoever waits is told why; a stream of notifications waits for the next one. */
   refuse(trouble: Trouble): string[] {
-    return this.answer(method => method !== 'subscriptions/listen', trouble);
+    return this.answer(method => method !== LISTEN, trouble);
+  }
+
+  /** False when the client knows this stream from an earlier hub. */
+  private isNewStream(id: Id): boolean {
+    const stream = this.inFlight.get(id);
+    const isKnown = stream?.isListening === true;
+    if (stream) stream.isListening = true;
+    return !isKnown;
   }
 
   private answer(which: (method: string) => boolean, trouble: Trouble): string[] {

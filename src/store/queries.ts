@@ -35,7 +35,9 @@ export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
 
 export async function liveRuns(db: Db): Promise<Run[]> {
   const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE);
-  return (await query.orderBy('created_at').orderBy('id').execute()).map(rowToRun);
+  // Members of a squad have one moment in common; they wait, and start, in the order they were asked for.
+  const inOrder = query.orderBy('created_at').orderBy('squad_id').orderBy('position');
+  return (await inOrder.execute()).map(rowToRun);
 }
 
 export async function endedBefore(db: Db, before: number, limit: number): Promise<Run[]> {

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
 import { storedEvents } from '../support/stored.ts';
@@ -169,7 +170,7 @@ describe('what came with a repository and names a command', () => {
     expect((await start({ RUN_TEMPLATE: 'echo mine' })).members[0]!.rawStdout).toBe('mine\n');
     await squad.run(['trust', '--yes']);
     expect((await start()).members[0]!.rawStdout).toBe('shipped template\n');
-    squad.write('templates/run-agent.template', '');
+    rmSync(file);
   });
 
   test('is the same for what a role grants itself, while its body needs no trust', async () => {

@@ -30,8 +30,10 @@ function checkBytes(facts: RunFacts): string[] {
 
 /** The agent is a shell: when a program of its own is killed it says so, just before it is killed itself. */
 function withoutObituary(output: Buffer): Buffer {
-  const found = /(?:Killed|Terminated)\n$/.exec(output.subarray(-20).toString('latin1'));
-  return found ? output.subarray(0, output.length - found[0].length) : output;
+  const text = output.toString();
+  return /^(Killed|Terminated)$/m.test(text)
+    ? Buffer.from(text.replace(/^(Killed|Terminated)\n/gm, ''))
+    : output;
 }
 
 function difference(found: Buffer, whole: Buffer): string {

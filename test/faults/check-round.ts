@@ -27,7 +27,8 @@ function checkSquad({ plan, promised, runs }: SquadFacts, events: Event[]): stri
   const isWhole = tags === plan.members.map(({ tag }) => tag).join();
   if (runs.length > 0 && !isWhole) problems.push(`only these members are known, in this order: ${tags}`);
   if (promised && promised.join() !== ids.join()) problems.push(`promised ${promised}, known ${ids}`);
-  if (new Set(runs.map(({ run }) => run.squadId)).size > 1) problems.push('its members are in several squads');
+  if (new Set(runs.map(({ run }) => run.squadId)).size > 1)
+    problems.push('its members are in several squads');
   if (runs.some(({ run }, i) => run.position !== i)) problems.push('its members are out of place');
   if (runs.some(({ squad }) => squad?.metadata?.name !== plan.name)) problems.push('its metadata is lost');
   const created = events.filter(
@@ -55,7 +56,12 @@ function checkLimit(runs: RunFacts[], limit: number): string[] {
   const changes = runs.flatMap(facts => {
     const from = startOf(facts);
     const to = facts.turns.at(-1)?.endedAt;
-    return hasStarted(facts) && from !== null && to ? [{ at: from, by: 1 }, { at: to, by: -1 }] : [];
+    return hasStarted(facts) && from !== null && to
+      ? [
+          { at: from, by: 1 },
+          { at: to, by: -1 },
+        ]
+      : [];
   });
   changes.sort((a, b) => a.at - b.at || a.by - b.by);
   let [now, most] = [0, 0];

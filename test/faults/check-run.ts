@@ -29,29 +29,47 @@ function checkEnd(facts: RunFacts): string[] {
   const { member, run, turns, cancelAnswer } = facts;
   const exitCode = turns.at(-1)?.exitCode ?? null;
   const seen = `status ${run.status}, exit code ${exitCode}, ${hasStarted(facts) ? 'started' : 'not started'}, ${hasEnded(facts) ? 'ended by itself' : 'did not end by itself'}${run.error ? `, ${run.error.code}: ${run.error.message}` : ''}`;
-  const wish = wishOf(facts);
+  const wish = reasonOf(facts);
   const bySelf = hasEnded(facts) && exitCode === member.exitCode;
   const bySignal = exitCode !== null && SIGNALLED.includes(exitCode);
   const isTrue = {
     completed: () => bySelf && exitCode === 0 && run.error === null,
     error: () => bySelf && exitCode !== 0 && run.error?.code === 'ENGINE_FAILED',
-    cancelled: () => member.isCancelled && (!hasStarted(facts) || (wish === 'cancel' && (bySignal || bySelf))),
-    timeout: () => member.timeoutMs !== null && wish === 'timeout' && (bySignal || bySelf) && isPastLimit(facts),
+    cancelled: () =>
+      member.isCancelled && (!hasStarted(facts) || (wish === 'cancel' && (bySignal || bySelf))),
+    timeout: () =>
+      member.timeoutMs !== null && wish === 'timeout' && (bySignal || bySelf) && isPastLimit(facts),
   }[run.status as string];
   const problems = isTrue?.() ? [] : [`its end is not true: ${seen}`];
-  if (wish === 'cancel' && run.status !== 'cancelled')
+  if (wasCancelledInTime(facts) && run.status !== 'cancelled')
     problems.push(`a cancel was on disk before its end, and was forgotten: ${seen}`);
   if (cancelAnswer === 'cancelled' && run.status !== 'cancelled')
     problems.push(`a caller was told that it is cancelled: ${seen}`);
   return problems;
 }
 
-/** Why Squad was ending it. A wish that came after the agent's own end is none. */
-function wishOf({ events, turns }: RunFacts): string | null {
+interface Wish {
+  reason: string;
+  /** How long before the agent's end it was written down. */
+  msBefore: number;
+}
+
+function wishIn({ events, turns }: RunFacts): Wish | null {
   const stopping = events.find(({ body }) => body.type === 'run.stopping');
   if (stopping?.body.type !== 'run.stopping') return null;
   const endedAt = turns.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY;
-  return endedAt + TICK_MS < stopping.at ? null : stopping.body.reason;
+  return { reason: stopping.body.reason, msBefore: endedAt - stopping.at };
+}
+
+/** Why Squad was ending it. A wish that came after the agent's own end is none; around it, either may be said. */
+function reasonOf(facts: RunFacts): string | null {
+  const wish = wishIn(facts);
+  return wish && wish.msBefore >= -TICK_MS ? wish.reason : null;
+}
+
+function wasCancelledInTime(facts: RunFacts): boolean {
+  const wish = wishIn(facts);
+  return wish?.reason === 'cancel' && wish.msBefore >= 0;
 }
 
 function isPastLimit({ turns }: RunFacts): boolean {
@@ -87,9 +105,12 @@ function checkEvents(facts: RunFacts): string[] {
   if (of('run.stopping').length > 1) problems.push('more than one run.stopping event');
   const ended = of('run.ended')[0]?.body as Ended | undefined;
   if (ended && (ended.status !== run.status || ended.exitCode !== (turns.at(-1)?.exitCode ?? null)))
-    problems.push(`its last event says ${ended.status}, exit code ${ended.exitCode}; its row says ${run.status}`);
-  if (events.at(-1)?.body.type !== 'run.ended') problems.push(`after its end came ${events.at(-1)?.body.type}`);
-  if (facts.member.leavesChild && hasEnded(facts) && ended?.leftovers.length === 0)
+    problems.push(
+      `its last event says ${ended.status}, exit code ${ended.exitCode}; its row says ${run.status}`,
+    );
+  if (events.at(-1)?.body.type !== 'run.ended')
+    problems.push(`after its end came ${events.at(-1)?.body.type}`);
+  if (facts.member.leavesChild && hasEnded(facts) && !facts.wasOverlooked && ended?.leftovers.length === 0)
     problems.push('the process it left behind is not reported');
   return problems;
 }

@@ -22,6 +22,8 @@ export interface RunFacts {
   chatPrompts: string[] | null;
   /** The environment, with whatever secrets it holds, is still in the run's folder. */
   hasEnvironment: boolean;
+  /** A hub was killed between the agent's end and the record of it: what that hub knew is gone. */
+  wasOverlooked: boolean;
   /** The status a caller was told when it asked for the cancel; null when no answer came. */
   cancelAnswer: string | null;
 }

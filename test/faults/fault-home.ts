@@ -16,6 +16,11 @@ export interface Ran {
   stderr: string;
 }
 
+export interface Killed {
+  at: number;
+  hubs: number;
+}
+
 const COMMAND_MS = 40_000;
 
 /** A Squad of its own in one folder, with agents that leave proof of what they did beside their output. */
@@ -51,8 +56,14 @@ export class FaultHome {
   }
 
   /** Runs `squad …` to its end. */
-  async squad(...args: string[]): Promise<Ran> {
-    const child = spawn(process.execPath, [join(this.program, 'bin', 'squad.cjs'), ...args], {
+  squad(...args: string[]): Promise<Ran> {
+    return this.squadThrough([], ...args);
+  }
+
+  /** The same by way of another program, which is given the command as its last arguments. */
+  async squadThrough(by: string[], ...args: string[]): Promise<Ran> {
+    const [program, ...rest] = [...by, process.execPath, join(this.program, 'bin', 'squad.cjs'), ...args];
+    const child = spawn(program!, rest, {
       cwd: this.workspace,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -103,12 +114,13 @@ export class FaultHome {
     return hubsOf(this.home);
   }
 
-  /** Kills every hub of this home, also one that is just coming up. Returns how many there were. */
-  async killHub(): Promise<number> {
+  /** Kills every hub of this home: there are several while they are still settling which of them stays. */
+  async killHub(): Promise<Killed> {
     const pids = this.hubPids();
+    const at = Date.now();
     for (const pid of pids) kill(pid, 'SIGKILL');
     await until('the end of the killed hub', () => pids.every(pid => !isAlive(pid)));
-    return pids.length;
+    return { at, hubs: pids.length };
   }
 
   /** Ends everything and removes the folder. Returns what was left once the hub had gone. */

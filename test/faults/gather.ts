@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path';
 import type { RunResult } from '../../src/operations/run-result.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run, Squad, Turn } from '../../src/schema/run.ts';
-import type { FaultHome } from './fault-home.ts';
 import type { RoundFacts, RunFacts } from './facts.ts';
+import type { FaultHome } from './fault-home.ts';
 import type { HubLink } from './hub-link.ts';
 import type { Member } from './members.ts';
+import { until } from './patience.ts';
 import { processesOfRuns } from './processes.ts';
 import { type Answer, CONCURRENCY, runsOf, tagOf } from './round.ts';
 import type { RoundPlan } from './round-plan.ts';
@@ -20,6 +21,7 @@ interface Gathering {
   seenBefore: Event[];
   answers: Answer[];
   cancelled: Map<string, string>;
+  killedAt: number[];
 }
 
 interface Shown {
@@ -61,9 +63,15 @@ export async function gather(round: Gathering): Promise<RoundFacts> {
     seenBefore,
     strangers: ran.filter(tag => tag.startsWith(`r${plan.round}m`) && !known.has(tag)),
     processes: processes.map(({ pid, command }) => `${pid} ${command.slice(0, 120)}`),
-    hubs: home.hubPids().length,
+    hubs: await settledHubs(home),
     concurrency: CONCURRENCY,
   };
+}
+
+/** Two that were started at the same moment need a while to settle which of them stays. */
+async function settledHubs(home: FaultHome): Promise<number> {
+  await until('one hub', () => home.hubPids().length === 1, 5_000).catch(() => {});
+  return home.hubPids().length;
 }
 
 const memberOf = (plan: RoundPlan, { task }: Run): Member =>
@@ -73,22 +81,25 @@ async function runFacts(
   { id }: Run,
   member: Member,
   events: Event[],
-  { home, link, cancelled }: Gathering,
+  { home, link, cancelled, killedAt }: Gathering,
 ): Promise<RunFacts> {
   const { run, turns, squad, result, files } = await link.call<Shown>('show_run', { run: id });
+  const mine = events.filter(({ runId }) => runId === id);
+  const [agentEnd, recorded] = [turns.at(-1)?.endedAt ?? 0, mine.at(-1)?.at ?? 0];
   return {
     member,
     run,
     turns,
     squad,
     result,
-    events: events.filter(({ runId }) => runId === id),
+    events: mine,
     stdout: bytes(files.stdout),
     stderr: bytes(files.stderr),
     side: lines(join(home.side, member.tag)),
     chatSide: lines(join(home.side, `${member.tag}.chat`)),
     chatPrompts: member.engine === 'scripted' ? promptsOf(home, run) : null,
     hasEnvironment: existsSync(join(dirname(dirname(files.stdout)), 'environment.json')),
+    wasOverlooked: killedAt.some(at => agentEnd <= at && at <= recorded),
     cancelAnswer: cancelled.get(member.tag) ?? null,
   };
 }

@@ -68,7 +68,10 @@ export class HubLink {
   private hear(reply: ControlReply): void {
     const open = this.open.get(reply.id);
     if (!open || 'progress' in reply) return;
-    if ('item' in reply) return open.onItem?.(reply.item);
+    if ('item' in reply) {
+      open.onItem?.(reply.item);
+      return;
+    }
     this.open.delete(reply.id);
     if ('result' in reply) open.resolve(reply.result);
     else open.reject(Object.assign(new Error(reply.error.message), { code: reply.error.code }));

@@ -36,13 +36,22 @@ export const processesAbout = (folder: string): Seen[] =>
   );
 
 /** Hubs of this home, also one that has not come up yet. */
-export const hubsOf = (home: string): number[] =>
-  listProcesses()
-    .filter(
-      ({ command, environment }) =>
-        /\/hub\.cjs$/.test(command) && environment.includes(`SQUAD_HOME=${home}`),
-    )
-    .map(({ pid }) => pid);
+export function hubsOf(home: string): number[] {
+  const looks = listProcesses().filter(
+    ({ command, environment }) => /\/hub\.cjs$/.test(command) && environment.includes(`SQUAD_HOME=${home}`),
+  );
+  // A hub's child looks like the hub until it has become a wrapper, and wrappers are to be left alone.
+  const pids = looks.map(({ pid }) => pid);
+  return pids.filter(pid => !pids.includes(parentOf(pid)));
+}
+
+function parentOf(pid: number): number {
+  try {
+    return Number(/\) . (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
+  } catch {
+    return 0;
+  }
+}
 
 export function isAlive(pid: number): boolean {
   try {

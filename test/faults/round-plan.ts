@@ -59,11 +59,11 @@ function phaseOf(percent: number): Phase {
 function momentIn(phase: Phase, random: Random): number {
   switch (phase) {
     case 'submit':
-      return random.between(0, 70);
+      return random.between(0, 150);
     case 'start':
-      return random.between(70, 500);
+      return random.between(100, 600);
     case 'work':
-      return random.between(500, 2200);
+      return random.between(600, 2200);
     case 'end':
       return random.between(2200, 4000);
   }

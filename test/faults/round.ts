@@ -3,7 +3,7 @@ import type { SquadResult } from '../../src/operations/member-result.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { isEnd, type Run } from '../../src/schema/run.ts';
 import { checkRound } from './check-round.ts';
-import type { FaultHome } from './fault-home.ts';
+import type { FaultHome, Killed } from './fault-home.ts';
 import { gather } from './gather.ts';
 import type { HubLink } from './hub-link.ts';
 import type { McpLine } from './mcp-line.ts';
@@ -40,25 +40,27 @@ export async function playRound(home: FaultHome, plan: RoundPlan): Promise<Round
   const cancelled = new Map<string, string>();
   const cancelling = cancel(before.link, plan, cancelled);
   await delay(Math.min(plan.killAfterMs, plan.cancelBeforeMs));
-  let kills = await home.killHub();
+  const kills = [await home.killHub()];
   const seenBefore = [...before.seen];
-  for (const ms of plan.killAgainAfterMs) kills += await killNext(home, plan, ms);
+  for (const ms of plan.killAgainAfterMs) kills.push(await killNext(home, plan, ms));
 
   const link = await home.hub(false, ...plan.starter);
   const answers = await Promise.all(asked);
   await cancelling;
   if (plan.cancelsAgain) await cancel(link, plan, cancelled);
   await allEnded(link, plan);
-  const facts = await gather({ home, plan, link, after: before.after, seenBefore, answers, cancelled });
+  const killedAt = kills.map(({ at }) => at);
+  const seen = { seenBefore, after: before.after };
+  const facts = await gather({ home, plan, link, answers, cancelled, killedAt, ...seen });
   const problems = [...answers.flatMap(answer => answer.problem ?? []), ...checkRound(facts)];
-  const hubs = kills === 1 + plan.killAgainAfterMs.length ? [] : [`${kills} hubs were killed`];
+  if (kills.some(({ hubs }) => hubs === 0)) problems.push('no hub was there to be killed');
   await before.mcp?.close();
   link.close();
   return {
     plan,
-    problems: [...hubs, ...problems],
+    problems,
     ends: countEnds(facts.squads.flatMap(({ runs }) => runs)),
-    kills,
+    kills: kills.reduce((sum, { hubs }) => sum + hubs, 0),
     moment: momentOf(seenBefore),
     ms: Date.now() - startedAt,
   };
@@ -77,11 +79,13 @@ async function openRound(home: FaultHome, plan: RoundPlan): Promise<Opened> {
   const stateful = await home.hub(true);
   const mcp = plan.face === 'mcp' ? home.mcp() : null;
   await mcp?.initialize();
-  const { last: after } = await link.call<{ last: number }>('follow_events', { live: false }, { onItem() {} });
+  const { last: after } = await link.call<{ last: number }>(
+    'follow_events',
+    { live: false },
+    { onItem() {} },
+  );
   const seen: Event[] = [];
-  link
-    .call('follow_events', { after }, { onItem: event => void seen.push(event as Event) })
-    .catch(() => {}); // it ends with the hub
+  link.call('follow_events', { after }, { onItem: event => void seen.push(event as Event) }).catch(() => {}); // it ends with the hub
   return { link, stateful, mcp, seen, after };
 }
 
@@ -112,7 +116,10 @@ async function overMcp(mcp: McpLine, input: object): Promise<Answer> {
   const { result, error } = await mcp.tool('start_squad_members', input);
   if (error?.data?.code === 'HUB_RESTARTED') return { promised: null };
   if (error || result?.isError)
-    return { promised: null, problem: `the MCP client was told: ${error?.message ?? JSON.stringify(result)}` };
+    return {
+      promised: null,
+      problem: `the MCP client was told: ${error?.message ?? JSON.stringify(result)}`,
+    };
   const { members } = result!.structuredContent as unknown as SquadResult;
   return { promised: members.map(({ memberId }) => memberId) };
 }
@@ -136,7 +143,7 @@ async function cancel(link: HubLink, plan: RoundPlan, told: Map<string, string>)
 }
 
 /** Lets something start the next hub and kills that one too. */
-async function killNext(home: FaultHome, plan: RoundPlan, afterMs: number): Promise<number> {
+async function killNext(home: FaultHome, plan: RoundPlan, afterMs: number): Promise<Killed> {
   const starting = home.squad(...plan.starter).catch(() => null);
   await until('the next hub', () => home.hubPids().length > 0);
   await delay(afterMs);

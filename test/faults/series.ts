@@ -18,7 +18,12 @@ export interface SeriesOptions {
 const ROUNDS_A_HOME = 5;
 
 /** Plays the rounds one after the other on a build of the source as it is now. */
-export async function playSeries({ seed, rounds, first = 0, onRound }: SeriesOptions): Promise<RoundReport[]> {
+export async function playSeries({
+  seed,
+  rounds,
+  first = 0,
+  onRound,
+}: SeriesOptions): Promise<RoundReport[]> {
   const folder = mkdtempSync(join(tmpdir(), 'squad-package-'));
   const reports: RoundReport[] = [];
   try {

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { isRunning } from '../../src/link/is-running.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
 
@@ -11,6 +12,13 @@ export interface Ran {
   code: number | null;
   stdout: string;
   stderr: string;
+}
+
+export interface StartOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Another build than this one. */
+  bin?: string;
 }
 
 /** A Squad of its own: home, user home and workspace in one temporary folder, nothing of this machine's environment. */
@@ -54,20 +62,14 @@ export class TestSquad {
   }
 
   /** Runs `squad …` to its end. */
-  async run(
-    args: string[],
-    options: { env?: Record<string, string>; input?: string; cwd?: string } = {},
-  ): Promise<Ran> {
+  async run(args: string[], options: StartOptions & { input?: string } = {}): Promise<Ran> {
     const child = this.start(args, options);
     child.stdin!.end(options.input ?? '');
     return ended(child);
   }
 
   /** Runs `squad … --json` and reads its answer. */
-  async json<T = Record<string, never>>(
-    args: string[],
-    options: { env?: Record<string, string> } = {},
-  ): Promise<T> {
+  async json<T = Record<string, never>>(args: string[], options: StartOptions = {}): Promise<T> {
     const { stdout, stderr } = await this.run([...args, '--json'], options);
     try {
       return JSON.parse(stdout) as T;
@@ -76,11 +78,8 @@ export class TestSquad {
     }
   }
 
-  start(
-    args: string[],
-    { env = {}, cwd }: { env?: Record<string, string>; cwd?: string } = {},
-  ): ChildProcess {
-    return spawn(process.execPath, [BIN, ...args], {
+  start(args: string[], { env = {}, cwd, bin = BIN }: StartOptions = {}): ChildProcess {
+    return spawn(process.execPath, [bin, ...args], {
       cwd: cwd ?? this.workspace,
       env: { ...this.env, ...env },
       stdio: 'pipe',
@@ -89,7 +88,7 @@ export class TestSquad {
 
   /** The official SDK's client on a real `squad mcp`. */
   async client(
-    options: { env?: Record<string, string>; modern?: boolean; name?: string; args?: string[] } = {},
+    options: StartOptions & { modern?: boolean; name?: string; args?: string[] } = {},
   ): Promise<Client> {
     const client = new Client(
       { name: options.name ?? 'test', version: '1' },
@@ -98,8 +97,8 @@ export class TestSquad {
     await client.connect(
       new StdioClientTransport({
         command: process.execPath,
-        args: [BIN, 'mcp', ...(options.args ?? [])],
-        cwd: this.workspace,
+        args: [options.bin ?? BIN, 'mcp', ...(options.args ?? [])],
+        cwd: options.cwd ?? this.workspace,
         env: { ...this.env, ...options.env },
         stderr: 'pipe',
       }),
@@ -115,7 +114,7 @@ export class TestSquad {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.clients) await client.close();
-    await this.run(['cancel', '--all']);
+    if (existsSync(join(this.home, 'runs'))) await this.run(['cancel', '--all']);
     await this.run(['hub', 'stop']);
     rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -162,11 +161,5 @@ export async function until<T>(
   throw new Error(`It did not become so in time: ${what}`);
 }
 
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** A dead process that nobody has collected yet is not alive, though it still has its number. */
+export const isAlive = isRunning;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
+import { isRunning } from '../../link/is-running.ts';
 import type { HubStatus } from '../../operations/operation.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -90,10 +91,6 @@ async function tail(file: string): Promise<string> {
 
 /** Waits, within reason, until the process is no more: then a next command starts a fresh hub. */
 async function gone(pid: number): Promise<void> {
-  for (const until = Date.now() + 5_000; Date.now() < until; await new Promise(wake => setTimeout(wake, 10)))
-    try {
-      process.kill(pid, 0);
-    } catch {
-      return;
-    }
+  const until = Date.now() + 5_000;
+  while (isRunning(pid) && Date.now() < until) await new Promise(wake => setTimeout(wake, 10));
 }

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
+import { workspaceRoot } from '../../workspace/cwd.ts';
 import { trust } from '../../workspace/trust.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -14,7 +16,12 @@ const IGNORED = 'IAC.md\nCONTEXT.md\n';
 
 /** `squad init`: lays down the shipped roles and a config to edit. Never overwrites. */
 export async function initCommand(context: CliContext): Promise<number> {
-  const root = resolve(context.workspace ?? process.cwd());
+  const { root } = await workspaceRoot({
+    flag: context.workspace,
+    env: process.env,
+    cwd: process.cwd(),
+    userHome: homedir(),
+  });
   // agents/ comes first when roles are looked for: beside an existing one, ours would not be seen.
   const roles = existsSync(join(root, 'agents')) ? 'agents' : join('.squad', 'agents');
   const files: [string, string][] = [
@@ -27,9 +34,12 @@ export async function initCommand(context: CliContext): Promise<number> {
 
   const written: string[] = [];
   const kept: string[] = [];
-  for (const [name, content] of files) ((await lay(join(root, name), content)) ? written : kept).push(name);
-  if (written.includes(join('.squad', 'squad.json')))
-    await trust(homeFolder(process.env), join(root, '.squad', 'squad.json'), CONFIG);
+  const home = homeFolder(process.env);
+  for (const [name, content] of files) {
+    const isNew = await lay(join(root, name), content);
+    (isNew ? written : kept).push(name);
+    if (isNew) await trust(home, join(root, name), content);
+  }
 
   if (context.json) printJson(context.out, { root, written, kept });
   else

@@ -20,12 +20,13 @@ export interface LsOptions {
 
 /** `squad ls`: runs of this workspace, newest first. */
 export async function lsCommand({ all, running, limit }: LsOptions, context: CliContext): Promise<number> {
+  const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
   const client = await HubClient.start({ workspace: context.workspace });
   const { runs } = await client
     .call<{ runs: Run[] }>('list_runs', {
       ...(!all && { workspace: rootOf(context.workspace) }),
       ...(running && { status: ['queued', 'running', 'waiting_review'] }),
-      limit: wholeNumber('--limit', limit ?? '20', 1, 1000),
+      limit: most,
     })
     .finally(() => client.close());
   if (context.json) printJson(context.out, { runs });

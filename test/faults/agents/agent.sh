@@ -18,7 +18,7 @@ flood)
   ;;
 *)
   if [ "$kind" = session ]; then
-    setsid sh -c 'echo child >"$1"; exec sleep 600' child "$side/$tag.child" &
+    setsid sh -c 'trap "" TERM; echo child >"$1"; exec sleep 600' child "$side/$tag.child" &
     while [ ! -s "$side/$tag.child" ]; do sleep 0.02; done
   fi
   i=0

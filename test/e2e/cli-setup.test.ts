@@ -1,0 +1,234 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { TestSquad } from '../support/squad.ts';
+
+const SHIPPED = [
+  'architect',
+  'backend-developer',
+  'coder',
+  'frontend-developer',
+  'planner',
+  'qa-engineer',
+  'reviewer',
+];
+
+describe('squad init', () => {
+  test('lays down the roles and a config, which then count, and never overwrites', async () => {
+    await using squad = new TestSquad();
+    const first = await squad.json<{ root: string; written: string[]; kept: string[] }>(['init']);
+    expect(first).toEqual({
+      root: squad.workspace,
+      written: ['.squad/squad.json', '.squad/.gitignore', ...SHIPPED.map(role => `.squad/agents/${role}.md`)],
+      kept: [],
+    });
+    const role = join(squad.workspace, '.squad/agents/coder.md');
+    squad.write('.squad/agents/coder.md', '---\nname: My coder\n---\nMine.');
+    squad.write('.squad/squad.json', '{"stateMode":"stateful"}\n');
+    const again = await squad.run(['init']);
+    expect(again.code).toBe(0);
+    expect(again.stdout).toContain('kept  .squad/agents/coder.md');
+    expect(again.stdout).not.toContain('wrote');
+    expect(readFileSync(role, 'utf8')).toContain('Mine.');
+    const roles = await squad.json<{ folder: string; roles: { id: string; name: string }[] }>(['roles']);
+    expect(roles.folder).toBe(join(squad.workspace, '.squad/agents'));
+    expect(roles.roles.find(each => each.id === 'coder')!.name).toBe('My coder');
+  });
+
+  test('adds to an agents folder that is there, because that one is looked at first', async () => {
+    await using squad = new TestSquad();
+    squad.write('agents/mine.md', 'My own role.');
+    await squad.run(['init']);
+    const { roles } = await squad.json<{ roles: { id: string }[] }>(['roles']);
+    expect(roles.map(role => role.id)).toEqual([...SHIPPED, 'mine'].sort());
+    expect(existsSync(join(squad.workspace, '.squad/agents'))).toBe(false);
+  });
+
+  test('is refused in the home folder', async () => {
+    await using squad = new TestSquad();
+    const home = join(squad.root, 'user');
+    expect(await squad.run(['init'], { cwd: home })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is your home folder'),
+    });
+    expect(readdirSync(home)).toEqual([]);
+  });
+});
+
+describe('squad roles and squad doctor', () => {
+  test('are content with a sound workspace', async () => {
+    await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+    const roles = await squad.run(['roles']);
+    expect(roles.code).toBe(0);
+    for (const role of SHIPPED) expect(roles.stdout).toMatch(new RegExp(`^${role} `, 'm'));
+    const doctor = await squad.run(['doctor']);
+    expect(doctor.stderr).toBe('');
+    expect(doctor.stdout).not.toMatch(/^failed/m);
+    expect(doctor.code).toBe(0);
+    const { ok, checks } = await squad.json<{ ok: boolean; checks: { name: string }[] }>(['doctor']);
+    expect(ok).toBe(true);
+    expect(checks.map(check => check.name)).toEqual([
+      'node',
+      'home',
+      'hub',
+      'workspace',
+      'roles',
+      'engine',
+      'git',
+      'tmux',
+      'processes',
+    ]);
+  });
+
+  test('name a broken role with its file, its line and what to do, and end with 1', async () => {
+    await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+    const file = squad.write('agents/broken.md', '---\nname: x\ntype: boss\n---\nBody');
+    squad.write('agents/odd.md', '---\ncolour: red\n---\nBody');
+    const words = 'line 3: "type" must be planning, coding or review';
+    const roles = await squad.run(['roles']);
+    expect(roles).toMatchObject({ code: 1, stdout: expect.stringContaining(words) });
+    expect(roles.stdout).toContain('odd: line 2: the key "colour" is not known to Squad and has no effect');
+    expect((await squad.run(['roles', '--json'])).code).toBe(1);
+    const doctor = await squad.run(['doctor']);
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toMatch(/^failed {3}roles {6}2 in /m);
+    expect(doctor.stdout).toContain(`${file}: ${words}`);
+  });
+
+  test('say what is missing on a fresh machine and what came untrusted', async () => {
+    await using squad = new TestSquad();
+    squad.write('templates/run-agent.template', 'cat');
+    const doctor = await squad.run(['doctor']);
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toMatch(/^failed {3}engine {5}No engine is set/m);
+    expect(doctor.stdout).toContain('RUN_TEMPLATE');
+    expect(doctor.stdout).toMatch(/^warning {2}trust {6}runTemplate in .*run-agent\.template is ignored/m);
+  });
+});
+
+describe('squad install', () => {
+  test('shows the change, makes it only with a yes, and takes it back', async () => {
+    await using squad = new TestSquad({ MY_API_KEY: 'secret' });
+    const file = join(squad.root, 'user', '.cursor', 'mcp.json');
+    mkdirSync(join(squad.root, 'user', '.cursor'));
+    const mine = '{\n  // my servers\n  "mcpServers": { "other": { "command": "x" } }\n}\n';
+    squad.write('../user/.cursor/mcp.json', mine);
+
+    const dry = await squad.run(['install', 'cursor', '--dry-run']);
+    expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\+.*"squad": \{/m) });
+    expect(dry.stdout).toContain('Nothing was written.');
+    for (const args of [
+      ['install', 'cursor'],
+      ['install', 'cursor', '--json'],
+    ])
+      expect((await squad.run(args)).code).toBe(3);
+    expect(readFileSync(file, 'utf8')).toBe(mine);
+
+    const written = await squad.json<{ applied: boolean; environment: string[] }>([
+      'install',
+      'cursor',
+      '--yes',
+    ]);
+    expect(written.applied).toBe(true);
+    expect(written.environment).toContain('PATH');
+    const after = readFileSync(file, 'utf8');
+    expect(after).toContain('// my servers');
+    expect(after).toContain(join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs'));
+    expect(statSync(join(squad.home, 'env')).mode & 0o777).toBe(0o600);
+    expect((await squad.run(['install', 'cursor', '--yes'])).stdout).toContain('already has Squad');
+
+    expect(await squad.run(['install', 'cursor', '--undo'])).toMatchObject({ code: 0 });
+    expect(readFileSync(file, 'utf8')).toBe(mine);
+  });
+
+  test('gives a client a server that really starts', async () => {
+    await using squad = new TestSquad();
+    await squad.run(['install', 'cursor', '--yes']);
+    const config = JSON.parse(readFileSync(join(squad.root, 'user', '.cursor', 'mcp.json'), 'utf8'));
+    const { command, args, env } = config.mcpServers.squad;
+    expect(command).toMatch(/^\//);
+    const { Client } = await import('@modelcontextprotocol/client');
+    const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+    const client = new Client({ name: 'cursor', version: '1' });
+    // What a desktop hands down: next to nothing.
+    const home = join(squad.root, 'user');
+    await client.connect(
+      new StdioClientTransport({ command, args, cwd: squad.workspace, env: { HOME: home, ...env } }),
+    );
+    expect((await client.listTools()).tools.length).toBe(5);
+    await client.close();
+  });
+
+  test('knows its clients', async () => {
+    await using squad = new TestSquad();
+    expect(await squad.run(['install', 'emacs'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('claude-code, cursor, vscode, codex, gemini, copilot, opencode'),
+    });
+  });
+});
+
+describe('squad demo', () => {
+  test('does the main job on a throw-away repository and says that it is scripted', async () => {
+    // Whatever the user has set must not get in its way.
+    await using squad = new TestSquad({
+      RUN_TEMPLATE: 'no-such-program',
+      STATE_MODE: 'stateful',
+      SQUAD_AGENTS_DIR: 'nowhere',
+      GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z',
+    });
+    squad.write('../user/.gitconfig', '[commit]\n\tgpgsign = true\n[user]\n\tsigningkey = none\n');
+    const { code, stdout, stderr } = await squad.run(['demo'], { env: { TMPDIR: squad.root } });
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(stdout).toContain('these agents are scripted. No model is called');
+    expect(stdout).toMatch(/qa-engineer\n {4}One of two tests fails/);
+    expect(stdout).toContain('  src/slug.js\n  test/slug.test.js\n');
+    const folder = /^(\S*squad-demo-\w+)$/m.exec(stdout)![1]!;
+    expect(readFileSync(join(folder, 'src/slug.js'), 'utf8')).toContain('export function slug');
+  });
+
+  test('--json is its events and nothing else', async () => {
+    await using squad = new TestSquad();
+    const { code, stdout } = await squad.run(['demo', '--json'], { env: { TMPDIR: squad.root } });
+    expect(code).toBe(0);
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as Record<string, unknown>);
+    expect(events.filter(event => event.type === 'run.queued').map(event => event.engine)).toEqual(
+      Array(4).fill('scripted'),
+    );
+    expect(events.filter(event => event.type === 'run.ended')).toHaveLength(4);
+  });
+});
+
+describe('help', () => {
+  test('names every command and every exit code', async () => {
+    await using squad = new TestSquad();
+    const { code, stdout, stderr } = await squad.run(['help']);
+    expect([code, stderr]).toEqual([0, '']);
+    const commands = [...stdout.split('Commands:\n')[1]!.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
+    expect(commands).toEqual(
+      'run ls show log cancel roles init trust doctor prune install demo config hub mcp help'.split(' '),
+    );
+    expect(stdout).toMatch(
+      /Exit codes: 0 done · 1 a run did not complete.* · 2 wrong use · 3 needs an answer · 4 a limit · 130 interrupted/,
+    );
+    expect(await squad.run(['--help'])).toMatchObject({ code: 0, stdout });
+    expect((await squad.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    // Nobody asked for anything that needs a hub.
+    expect(existsSync(squad.home)).toBe(false);
+  });
+
+  test('comes with wrong use, which ends with 2', async () => {
+    await using squad = new TestSquad();
+    for (const args of [[], ['nosuch'], ['show'], ['ls', '--nosuch'], ['config'], ['hub', 'nosuch']]) {
+      const ran = await squad.run(args);
+      expect([args, ran.code, ran.stdout]).toEqual([args, 2, '']);
+      expect(ran.stderr).not.toBe('');
+    }
+    const { error } = await squad.json<{ error: { code: string; message: string } }>(['nosuch']);
+    expect(error).toMatchObject({ code: 'INVALID_INPUT', message: "unknown command 'nosuch'" });
+  });
+});

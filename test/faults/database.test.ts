@@ -1,0 +1,151 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { FaultHome } from './fault-home.ts';
+import { until } from './patience.ts';
+import { ask, endOf, eventsOf, hubLog, newHome, openHome, show, sideOf, started } from './scenario.ts';
+
+const PATIENCE_MS = 40_000;
+/** The store has waited long enough once, rejected the change, and the runner has taken it up again. */
+const isRefused = (home: FaultHome, why: string): boolean =>
+  hubLog(home).includes('Could not write a change of state; trying again') && hubLog(home).includes(why);
+
+/** Two agents at work and one that waits for a place; then something happens to the database, and they end. */
+async function threeRuns(home: FaultHome): Promise<[string, string, string]> {
+  await home.set('limits.concurrency', 2);
+  const ids = await ask(home, [
+    ['plain', 'well lines 20 0.05 0'],
+    ['plain', 'badly lines 20 0.05 3'],
+    ['plain', 'later lines 2 0 0'],
+  ]);
+  await Promise.all([started(home, 'well'), started(home, 'badly')]);
+  await until('both on record', async () => {
+    const types = (await eventsOf(home)).map(({ body }) => body.type);
+    return types.filter(type => type === 'run.started').length === 2;
+  });
+  return ids as [string, string, string];
+}
+
+const bothEnded = (home: FaultHome): Promise<boolean> =>
+  until('the end of both agents', () => ['well', 'badly'].every(tag => sideOf(home, tag).includes('end')));
+
+async function expectTruth(home: FaultHome, [well, badly, later]: [string, string, string]): Promise<void> {
+  expect(await endOf(home, well)).toMatchObject({ run: { status: 'completed' }, turns: [{ exitCode: 0 }] });
+  expect(await endOf(home, badly)).toMatchObject({ run: { status: 'error' }, turns: [{ exitCode: 3 }] });
+  expect(await endOf(home, later)).toMatchObject({ run: { status: 'completed' }, turns: [{ exitCode: 0 }] });
+  for (const id of [well, badly, later]) {
+    const types = (await eventsOf(home, id)).map(({ body }) => body.type);
+    expect(types).toEqual(['run.queued', 'run.started', 'run.ended']);
+  }
+  for (const tag of ['well', 'badly', 'later'])
+    expect(sideOf(home, tag).filter(line => line.startsWith('start'))).toHaveLength(1);
+}
+
+test(
+  'a disk that is full while agents end: once there is room again the truth is written',
+  async () => {
+    const home = newHome();
+    const small = join(home.root, 'small');
+    mkdirSync(small);
+    await startHubOnSmallDisk(home, small);
+    const ids = await threeRuns(home);
+    const filler = `/proc/${home.hubPids()[0]}/root${small}/filler`;
+    fillUp(filler);
+    await bothEnded(home);
+    await until('the full disk to be noticed', () => isRefused(home, 'No space is left'), PATIENCE_MS);
+    const link = await home.hub();
+    expect((await show(link, ids[0])).run.status).toBe('running');
+    link.close();
+    rmSync(filler);
+    await expectTruth(home, ids);
+  },
+  2 * PATIENCE_MS,
+);
+
+test(
+  'a database that another process keeps locked while agents end: nothing is lost',
+  async () => {
+    const home = await openHome();
+    const ids = await threeRuns(home);
+    const release = await holdDatabase(join(home.home, 'squad.db'));
+    await bothEnded(home);
+    await until('the lock to be noticed', () => isRefused(home, 'keeps the database'), PATIENCE_MS);
+    release();
+    await expectTruth(home, ids);
+  },
+  2 * PATIENCE_MS,
+);
+
+test.each([
+  ['its head', 0],
+  ['a page in it', 4096],
+])('a database damaged in %s: every client is told so, and nothing is deleted', async (_, at) => {
+  const home = await openHome();
+  const [id] = (await ask(home, [['plain', 'before lines 2 0 0']])) as [string];
+  await endOf(home, id);
+  await home.squad('hub', 'stop');
+  const database = join(home.home, 'squad.db');
+  damage(database, at);
+  cpSync(home.home, join(home.root, 'as-it-was'), { recursive: true });
+
+  const { code, stdout } = await home.squad('ls', '--json');
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({
+    error: {
+      code: 'DATABASE_CORRUPT',
+      message: expect.stringContaining(database),
+      suggestions: expect.arrayContaining([expect.stringContaining('Nothing was deleted')]),
+    },
+  });
+  const mcp = home.mcp();
+  onTestFinished(() => mcp.close());
+  await expect(mcp.initialize()).rejects.toThrow('DATABASE_CORRUPT');
+
+  expect(home.hubPids()).toEqual([]);
+  for (const name of ['squad.db', `runs/${id}/turn-1/stdout`, `runs/${id}/turn-1/prompt.md`])
+    expect(readFileSync(join(home.home, name))).toEqual(readFileSync(join(home.root, 'as-it-was', name)));
+});
+
+/** The hub sees the small disk in a namespace of its own; it is reached from here through /proc. */
+async function startHubOnSmallDisk(home: FaultHome, small: string): Promise<void> {
+  const mount =
+    'mount -t tmpfs -o size=1m tmpfs "$1" && export MCP_DATABASE_PATH="$1/squad.db" && shift && exec "$@"';
+  const by = ['unshare', '-rm', 'sh', '-c', mount, 'sh', small];
+  const { code, stderr } = await home.squadThrough(by, 'hub', 'start');
+  if (code !== 0)
+    throw new Error(
+      `A full disk needs a small one to fill, and none can be mounted here (unshare -rm): ${stderr}`,
+    );
+  expect(statSync(`/proc/${home.hubPids()[0]}/root${small}/squad.db`).size).toBeGreaterThan(0);
+}
+
+function fillUp(file: string): void {
+  const fd = openSync(file, 'w');
+  const block = Buffer.alloc(4096);
+  try {
+    for (let written = 0; written < 16 * 1024 * 1024; ) written += writeSync(fd, block);
+    throw new Error(`${file} could grow without end`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Locks it from another process; gives how to unlock it. */
+async function holdDatabase(file: string): Promise<() => void> {
+  const fixture = join(import.meta.dirname, '..', '..', 'src', 'store', 'fixtures', 'hold-database.ts');
+  const holder = spawn(process.execPath, [fixture, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void holder.kill('SIGKILL'));
+  const [said] = await once(holder.stdout, 'data');
+  expect(String(said)).toBe('held\n');
+  return () => void holder.stdin.write('release\n');
+}
+
+function damage(file: string, at: number): void {
+  const fd = openSync(file, 'r+');
+  writeSync(fd, Buffer.alloc(512, 0xa5), 0, 512, at);
+  closeSync(fd);
+}
