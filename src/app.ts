@@ -71,6 +71,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     shippedRoles: join(programs, '..', 'roles'),
     environment: async caller =>
       childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir() }),
+    onFault: (file, fault) => log.write('warning', `Role ${file} cannot be run: ${fault}`),
   });
 
   let calls = 0;

@@ -15,10 +15,26 @@ export interface WorkspacesOptions {
   home: string;
   shippedRoles: string;
   environment: Workspaces['environment'];
+  /** A role that cannot be used was read; told once for each fault, not at every listing. */
+  onFault(file: string, fault: string): void;
 }
 
 /** Reads a workspace's files at every call: what a person just edited is what counts. */
-export function createWorkspaces({ home, shippedRoles, environment }: WorkspacesOptions): Workspaces {
+export function createWorkspaces({
+  home,
+  shippedRoles,
+  environment,
+  onFault,
+}: WorkspacesOptions): Workspaces {
+  const told = new Set<string>();
+  const tellFaults = (roles: Role[]): Role[] => {
+    for (const { file, fault } of roles) {
+      if (fault === null || told.has(`${file}\0${fault}`)) continue;
+      told.add(`${file}\0${fault}`);
+      onFault(file, fault);
+    }
+    return roles;
+  };
   return {
     environment,
     async open(caller) {
@@ -45,7 +61,7 @@ export function createWorkspaces({ home, shippedRoles, environment }: Workspaces
         config,
         ignored,
         rolesFolder: { folder: folder.directory, reason: folder.why },
-        roles: () => readRoles(folder, mayGrant),
+        roles: async () => tellFaults(await readRoles(folder, mayGrant)),
         role: id => readRole(folder, id, mayGrant),
         engineFor: role => engineFor(role, config, ignored),
         directory: async cwd =>

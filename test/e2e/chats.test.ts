@@ -70,7 +70,7 @@ describe('in stateful mode', () => {
 
   test('a new chat is what the create-chat command printed last, and gets role and initial task', async () => {
     const { members } = await startAndWait(await open(), one('Begin.'));
-    const [{ chatId, status, rawStdout }] = members as [(typeof members)[0]];
+    const { chatId, status, rawStdout } = members[0]!;
     expect(status).toBe('completed');
     expect(chatId).toMatch(/^chat-\d+$/);
     expect(rawStdout).toMatch(

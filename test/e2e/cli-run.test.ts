@@ -186,7 +186,7 @@ describe('Ctrl-C', () => {
   const pidIn = (name: string) =>
     until(`${name} is there`, () => {
       const file = join(squad.workspace, name);
-      return existsSync(file) && Number(readFileSync(file, 'utf8'));
+      return existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
     });
 
   test('once asks the agents to stop, says so, waits for them and ends with 130', async () => {

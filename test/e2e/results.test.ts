@@ -51,7 +51,7 @@ describe('a long output', () => {
   test('of one member keeps its head and its tail, says what is missing, and names the file with all of it', async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat long.txt' } });
     const { members: ended } = await startAndWait(client, { members: members(1) });
-    const [{ rawStdout, truncated, outputFile }] = ended as [(typeof ended)[0]];
+    const { rawStdout, truncated, outputFile } = ended[0]!;
     expect(rawStdout).toMatch(/^FIRST WORDS\naé→😀/);
     expect(rawStdout).toMatch(/tab\nLAST WORDS$/);
     expect(rawStdout).toContain(`[… left out, ${Buffer.byteLength(LONG)} bytes in all …]`);

@@ -129,7 +129,7 @@ describe.each([
       note: expect.stringContaining(`get_result {"squad_id":"${started.squadId}"`),
       members: [{ status: expect.stringMatching(/^(running|queued)$/) }],
     });
-    const [{ memberId }] = started.members as [{ memberId: string }];
+    const { memberId } = started.members[0]!;
 
     const running = await until('the run is listed as running', async () => {
       const list = await strictCall<{ agents: { spawn_id: string; status: string }[]; count: number }>(

@@ -149,14 +149,14 @@ export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
   patienceMs = 20_000,
-): Promise<NonNullable<T>> {
+): Promise<Exclude<T, null | undefined | false>> {
   for (
     const end = Date.now() + patienceMs;
     Date.now() < end;
     await new Promise(wake => setTimeout(wake, 15))
   ) {
     const seen = await look();
-    if (seen) return seen;
+    if (seen) return seen as Exclude<T, null | undefined | false>;
   }
   throw new Error(`It did not become so in time: ${what}`);
 }

@@ -1,0 +1,95 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Caller } from '../core/ports.ts';
+import { createWorkspaces } from './open-workspace.ts';
+import { trust } from './trust.ts';
+
+let root: string;
+let faults: string[];
+
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'squad-workspace-')));
+  await put('work/agents/coder.md', '---\nname: Coder\n---\nYou code.');
+  faults = [];
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+async function put(path: string, content: string): Promise<string> {
+  const file = join(root, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, content);
+  return file;
+}
+
+const workspaces = () =>
+  createWorkspaces({
+    home: join(root, 'home'),
+    shippedRoles: join(root, 'shipped'),
+    environment: async () => ({}),
+    onFault: (file, fault) => faults.push(`${file}: ${fault}`),
+  });
+const caller = (env: Record<string, string> = {}, more: Partial<Caller> = {}): Caller => ({
+  client: null,
+  cwd: join(root, 'work'),
+  workspace: null,
+  env: { HOME: join(root, 'user'), ...env },
+  parent: null,
+  ...more,
+});
+const open = (env: Record<string, string> = {}) => workspaces().open(caller(env));
+
+describe('the engine of a role', () => {
+  test('is none when nothing is set, and says what to set', async () => {
+    const workspace = await open();
+    expect(() => workspace.engineFor(null)).toThrow(expect.objectContaining({ code: 'ENGINE_NOT_SET' }));
+  });
+
+  test('is one of our own when its name stands alone', async () => {
+    expect((await open({ ENGINE_COMMAND: 'scripted' })).engineFor(null)).toEqual({ kind: 'scripted' });
+    const unknown = await open({ ENGINE_COMMAND: 'nonesuch' });
+    expect(() => unknown.engineFor(null)).toThrow(expect.objectContaining({ code: 'ENGINE_UNKNOWN' }));
+  });
+
+  test('is the template when there is one, with the name as its variable', async () => {
+    const workspace = await open({ ENGINE_COMMAND: 'claude', RUN_TEMPLATE: '<%= engine %> -p' });
+    expect(workspace.engineFor(null)).toEqual({
+      kind: 'template',
+      runTemplate: '<%= engine %> -p',
+      createChatTemplate: null,
+      engineCommand: 'claude',
+    });
+  });
+
+  test("is not what a repository's role file says until the user has trusted that file", async () => {
+    const text = '---\nengine: ./evil.sh\n---\nYou code.';
+    const file = await put('work/agents/coder.md', text);
+    const env = { ENGINE_COMMAND: 'claude', RUN_TEMPLATE: '<%= engine %> -p' };
+    const before = await open(env);
+    const role = await before.role('coder');
+    expect(before.engineFor(role)).toMatchObject({ engineCommand: 'claude' });
+    expect(role.warnings).toEqual([expect.stringContaining('"engine" has no effect until you trust the file')]);
+    expect(await before.untrusted()).toEqual([file]);
+
+    await trust(join(root, 'home'), file, text);
+    const after = await open(env);
+    expect(after.engineFor(await after.role('coder'))).toMatchObject({ engineCommand: './evil.sh' });
+    expect(await after.untrusted()).toEqual([]);
+  });
+});
+
+test('a role that cannot be used is told once for each fault, however often roles are listed', async () => {
+  const file = await put('work/agents/bad.md', '---\nname: [\n---\n');
+  const all = workspaces();
+  for (let i = 0; i < 3; i++) await (await all.open(caller())).roles();
+  expect(faults).toEqual([expect.stringContaining(`${file}: line `)]);
+});
+
+test('a request without a folder has to name its workspace', async () => {
+  await expect(workspaces().open(caller({}, { cwd: null }))).rejects.toThrow(
+    expect.objectContaining({ code: 'WORKSPACE_UNSET' }),
+  );
+  const named = await workspaces().open(caller({}, { cwd: null, workspace: join(root, 'work') }));
+  expect(named.root).toBe(join(root, 'work'));
+});

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { TestSquad } from '../support/squad.ts';
+
+/** What every client pays for in its context, in tokens: bytes of names, descriptions and schemas, by four. */
+const MOST_TOKENS = 1200;
+const MOST_INSTRUCTION_BYTES = 2048;
+
+const squad = new TestSquad();
+afterAll(() => squad[Symbol.asyncDispose]());
+
+const pinned = (mode: string): unknown =>
+  JSON.parse(readFileSync(join(import.meta.dirname, `tools.${mode}.json`), 'utf8'));
+const bytes = (value: unknown) =>
+  Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value ?? ''));
+
+describe.each(['stateless', 'stateful'])('the %s tool list', mode => {
+  test.each([false, true])('is the pinned one (modern era: %s)', async modern => {
+    const client = await squad.client({ modern, env: { STATE_MODE: mode } });
+    expect((await client.listTools()).tools).toEqual(pinned(mode));
+  });
+
+  test('costs a client no more than it may', async () => {
+    const client = await squad.client({ env: { STATE_MODE: mode } });
+    const { tools } = await client.listTools();
+    const total = tools
+      .flatMap(tool => [tool.name, tool.description, tool.inputSchema, tool.outputSchema])
+      .reduce((sum: number, part) => sum + bytes(part), 0);
+    expect(total / 4).toBeLessThanOrEqual(MOST_TOKENS);
+    expect(total).toBeGreaterThan(2000);
+  });
+});
+
+test.each([false, true])('the instructions are short and name every tool (modern era: %s)', async modern => {
+  const client = await squad.client({ modern });
+  const instructions = client.getInstructions()!;
+  expect(bytes(instructions)).toBeLessThanOrEqual(MOST_INSTRUCTION_BYTES);
+  for (const { name } of (await client.listTools()).tools) expect(instructions).toContain(name);
+});
