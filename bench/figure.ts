@@ -36,7 +36,7 @@ export function single(name: string, unit: string, value: number, told: Told = {
 }
 
 export function sampled(name: string, unit: string, samples: Samples, told: Told = {}): Row {
-  return judged({ name, unit, value: median(samples), p95: p95(samples), samples }, told);
+  return judged({ name, unit, value: median(samples), p95: p95(samples, bestOf(unit)), samples }, told);
 }
 
 export function paired(name: string, unit: string, pair: Pair, told: Told = {}): Row {
@@ -46,7 +46,7 @@ export function paired(name: string, unit: string, pair: Pair, told: Told = {}):
       name,
       unit,
       value: median(ours),
-      p95: p95(ours),
+      p95: p95(ours, bestOf(unit)),
       floor: median(floor),
       ratio: ratioOf(pair),
       over: overOf(pair),
@@ -56,6 +56,9 @@ export function paired(name: string, unit: string, pair: Pair, told: Told = {}):
     told,
   );
 }
+
+/** More of a rate is better, less of anything else. */
+const bestOf = (unit: string) => (unit.endsWith('/s') ? 'high' : 'low');
 
 function judged(row: Row, { target, isMet, note }: Told): Row {
   return { ...row, ...(target && { target }), ...(isMet && { met: isMet(row) }), ...(note && { note }) };

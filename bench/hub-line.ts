@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { socketPath } from '../src/link/home.ts';
+import { hubArguments } from '../src/link/start-hub.ts';
 import type { BenchSquad } from './bench-squad.ts';
 
 /** Starts the hub itself, without a client in front of it. */
 export function spawnHub(squad: BenchSquad): void {
-  spawn(process.execPath, [join(squad.program, 'dist', 'hub.cjs')], {
+  spawn(process.execPath, hubArguments(join(squad.program, 'dist', 'hub.cjs')), {
     cwd: '/',
     env: squad.env(),
     detached: true,

@@ -17,6 +17,7 @@ import { lockUnlessServed } from './hub/take-lock.ts';
 import { ownToken } from './hub/token.ts';
 import { parseEnvironmentFile } from './link/environment-file.ts';
 import { ownFolder, socketPath } from './link/home.ts';
+import { hubArguments } from './link/start-hub.ts';
 import { mcpFace } from './mcp/face.ts';
 import type { HubStatus, Services } from './operations/operation.ts';
 import { childEnvironment } from './process/environment.ts';
@@ -119,7 +120,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       successor = hello.version;
       log.write('info', `Version ${hello.version} is here; making way when no call is in flight`);
       onEnd.push(() =>
-        spawn(hello.hub.node, [hello.hub.script], { detached: true, stdio: 'ignore', cwd: '/' }).unref(),
+        spawn(hello.hub.node, hubArguments(hello.hub.script), {
+          detached: true,
+          stdio: 'ignore',
+          cwd: '/',
+        }).unref(),
       );
       lifetime.makeWay();
     },

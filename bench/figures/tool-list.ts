@@ -6,7 +6,6 @@ const BYTES_A_TOKEN = 4;
 
 interface Tool {
   name: string;
-  title?: string;
   description?: string;
   inputSchema: unknown;
   outputSchema?: unknown;
@@ -36,11 +35,10 @@ export const toolList: Figure = {
   },
 };
 
-/** UTF-8 bytes of names, titles, descriptions and schemas, four to a token. */
+/** UTF-8 bytes of what a model reads of a tool, four to a token: its title is for people. */
 function tokensOf(tools: Tool[]): number {
-  const texts = tools.flatMap(({ name, title = '', description = '', inputSchema, outputSchema }) => [
+  const texts = tools.flatMap(({ name, description = '', inputSchema, outputSchema }) => [
     name,
-    title,
     description,
     JSON.stringify(inputSchema),
     outputSchema === undefined ? '' : JSON.stringify(outputSchema),

@@ -88,6 +88,7 @@ export class HubClient {
     let isGreeted = false;
     return new Promise((resolve, reject) => {
       const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
+      lines.on('error', () => {}); // it repeats the socket's
       lines.on('line', line => {
         const words = JSON.parse(line) as HelloReply | Bye | ControlReply;
         if ('bye' in words) this.bye = words;

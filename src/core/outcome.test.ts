@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Facts, HARD_LIMIT_GRACE_MS, judge } from './outcome.ts';
+import { type Facts, HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 import type { TurnEnd } from './ports.ts';
 
 const DEADLINE = 1_000_000;
@@ -58,9 +58,30 @@ describe('what Squad did outranks what the agent said', () => {
   });
 
   test('the wrapper ended it after the deadline while no hub was there: it timed out', () => {
-    const late = exit(137, { endedAt: DEADLINE + HARD_LIMIT_GRACE_MS });
-    expect(judge(facts(late)).step).toBe('time_out');
+    const endedAt = DEADLINE + HARD_LIMIT_GRACE_MS;
+    // It sends TERM first, and most agents end of that.
+    for (const code of [143, 137, 1]) expect(judge(facts(exit(code, { endedAt }))).step).toBe('time_out');
+    expect(judge(facts(exit(0, { endedAt }))).step).toBe('complete');
     expect(judge(facts(exit(137))).step).toBe('fail');
+  });
+});
+
+describe('a wish to stop', () => {
+  const end = exit(0, { endedAt: DEADLINE });
+
+  test('is in force when it came before the end, or when nobody saw the end', () => {
+    expect(stopInForce('cancel', DEADLINE - 1, end)).toBe('cancel');
+    expect(stopInForce('timeout', DEADLINE + 5_000, exit(null, { endedAt: DEADLINE }))).toBe('timeout');
+    expect(stopInForce(null, null, end)).toBeNull();
+  });
+
+  test('that came after the agent had ended by itself changed nothing', () => {
+    expect(stopInForce('timeout', DEADLINE + 50, end)).toBeNull();
+    expect(stopInForce('cancel', DEADLINE + 50, end)).toBeNull();
+  });
+
+  test('is in force when it came so close to the end that the clocks cannot tell', () => {
+    expect(stopInForce('cancel', DEADLINE + 3, exit(143, { endedAt: DEADLINE }))).toBe('cancel');
   });
 });
 

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
 
 const TOKEN = 'a-token-of-this-test';
@@ -65,4 +65,61 @@ test('another path is not found', async () => {
     const answer = await ask(port, '/', { authorization: `Bearer ${TOKEN}` });
     expect([answer.status, refusal(answer).code]).toEqual([404, 'NOT_FOUND']);
   });
+});
+
+test('an admitted request is counted until its answer has ended; a refused one is not', async () => {
+  const counts: number[] = [];
+  const held: { end(): void }[] = [];
+  const server = await serveHttp({
+    port: 0,
+    token: TOKEN,
+    onOpen: count => counts.push(count),
+    mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
+  });
+  await ask(server.port, '/mcp', {});
+  const answers = [1, 2].map(() => ask(server.port, '/mcp', { authorization: `Bearer ${TOKEN}` }));
+  await vi.waitUntil(() => held.length === 2);
+  for (const response of held) response.end();
+  await Promise.all(answers);
+  await vi.waitUntil(() => counts.length === 4);
+  expect(counts).toEqual([1, 2, 1, 0]);
+  await server.close();
+});
+
+test('a bug in the handler is an answer without its details, and is reported', async () => {
+  const errors: unknown[] = [];
+  const bug = new Error('secret detail');
+  const server = await serveHttp({
+    port: 0,
+    token: TOKEN,
+    onError: error => errors.push(error),
+    mcp: { handle: () => Promise.reject(bug), close: async () => {} },
+  });
+  const answer = await ask(server.port, '/mcp', { authorization: `Bearer ${TOKEN}` });
+  expect([answer.status, refusal(answer).code]).toEqual([500, 'INTERNAL']);
+  expect(answer.body).not.toContain('secret detail');
+  expect(errors).toEqual([bug]);
+  await server.close();
+});
+
+test('closing does not wait for an answer that never ends', async () => {
+  let isOpen = false;
+  const server = await serveHttp({
+    port: 0,
+    token: TOKEN,
+    onOpen: count => {
+      isOpen ||= count === 1;
+    },
+    mcp: { handle: async (_request, response) => void response.write('…'), close: async () => {} },
+  });
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const cut = new Promise(settle => {
+    const asked = request({ host: '127.0.0.1', port: server.port, path: '/mcp', headers }, response =>
+      response.on('error', settle),
+    );
+    asked.on('error', settle).end();
+  });
+  await vi.waitUntil(() => isOpen);
+  await server.close();
+  expect(await cut).toMatchObject({ code: 'ECONNRESET' });
 });

@@ -35,6 +35,12 @@ export interface HubProgram {
   script: string;
 }
 
+/**
+ * Starting an agent takes longer the more memory the hub holds, because a fork copies the tables of all of it. So young
+ * objects get little room: at 200 agents this is a sixth of the hub's memory, and no slower.
+ */
+export const hubArguments = (script: string): string[] => ['--max-semi-space-size=4', script];
+
 export interface ConnectOptions {
   home: string;
   env: Record<string, string | undefined>;
@@ -101,7 +107,7 @@ interface Launch {
 }
 
 function launch(home: string, env: ConnectOptions['env'], { node, script }: HubProgram): Launch {
-  const child: ChildProcess = spawn(node, [script], {
+  const child: ChildProcess = spawn(node, hubArguments(script), {
     detached: true,
     cwd: '/',
     stdio: ['ignore', 'ignore', 'pipe'],

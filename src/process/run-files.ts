@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLineFollower, type Following } from './line-follower.ts';
 import { type OutputPage, readPage } from './output-page.ts';
@@ -84,11 +85,14 @@ export function createRunFiles<RunName extends string>({ runsDir }: { runsDir: s
   };
 }
 
-/** Whoever reads it finds the old file or the new one, never half of one. */
+/**
+ * Whoever reads it finds the old file or the new one, never half of one. Synchronous, because it is on every agent's way
+ * to its start: the way to a thread and back costs more than the call, and the database writes to this disk like that too.
+ */
 async function save(path: string, content: string): Promise<string> {
-  await mkdir(join(path, '..'), { recursive: true, mode: 0o700 });
-  await writeFile(`${path}.new`, content, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+  writeFileSync(`${path}.new`, content, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
   return path;
 }
 

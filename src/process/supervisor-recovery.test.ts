@@ -109,6 +109,24 @@ describe('what a folder says', () => {
     expect(await nextHub().find(turn, options)).toEqual({ state: 'never_started' });
   });
 
+  test('a folder that was removed while its agent is at work: gone, and the agent is ended', async () => {
+    const turn = turns.turn('setsid sleep 61 & echo ready; sleep 60');
+    await startedByOneThatDied(turn);
+    rmSync(turns.folder(turn), { recursive: true });
+    const found = await nextHub().find(turn, options);
+    expect(found).toMatchObject({ state: 'gone', end: { exitCode: null } });
+    expect(await processesOf(turn.runId)).toEqual([]);
+  });
+
+  test('when it was started, whoever was there to see it', async () => {
+    const turn = turns.turn('exit 0');
+    const live = await nextHub().start(turn, options);
+    await live.ended;
+    const hourAgo = Date.now() - 3_600_000;
+    utimesSync(join(turns.folder(turn), 'pid'), hourAgo / 1000, hourAgo / 1000);
+    expect(await nextHub().find(turn, options)).toMatchObject({ state: 'ended', startedAt: hourAgo });
+  });
+
   test('a wrapper that has not written its pid yet is waited for', async () => {
     const turn = turns.turn('exit 0');
     const env = { ...process.env, SQUAD_RUN_ID: turn.runId, SQUAD_TURN: '1' };

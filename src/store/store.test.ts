@@ -168,13 +168,24 @@ describe('asking for runs', () => {
       old.id,
     ]);
     expect(await store.runs({ limit: 10, status: [] })).toEqual([]);
-    expect(runIds(await store.liveRuns())).toEqual([a, b, fresh.id]);
 
     // The order must be asked for, not be a gift of the index that happens to be used.
     const other = new BetterSqlite3(file);
     other.exec('drop index runs_of_squad');
     other.close();
     expect(runIds(await store.runs({ limit: 10, squadId: here.id }))).toEqual([a, old.id, fresh.id]);
+  });
+
+  test('live ones come oldest first, a squad’s in the order they were asked for', async () => {
+    const store = await openForTest(tempFile());
+    const [first, second] = [aSquad(), aSquad()];
+    const ids = Array.from({ length: 6 }, newRunId).sort().reverse();
+    const members = (squad: typeof first, of: RunId[], createdAt: number) =>
+      of.map((id, position) => aRun(squad, { id, position, createdAt }));
+    const runs = [...members(first, ids.slice(0, 3), 10), ...members(second, ids.slice(3), 20)];
+    const ended = aRun(first, { createdAt: 10, position: 3, status: 'lost' });
+    await store.commit({ squads: [first, second], runs: [ended, ...runs.toReversed()], events: [] });
+    expect(runIds(await store.liveRuns())).toEqual(ids);
   });
 
   test('ended runs come oldest end first, and live ones never', async () => {

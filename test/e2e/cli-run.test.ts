@@ -190,15 +190,14 @@ describe('Ctrl-C', () => {
     });
 
   test('once asks the agents to stop, says so, waits for them and ends with 130', async () => {
-    const child = squad.start(['run', 'coder', hang('one.pid'), 'planner', saying('quick')]);
+    const child = squad.start(['run', 'coder', hang('one.pid')]);
     const ran = ended(child);
     const pid = await pidIn('one.pid');
     child.kill('SIGINT');
     const { code, stdout } = await ran;
     expect(code).toBe(130);
     expect(stdout).toContain('Stopping the agents…');
-    expect(stdout).toMatch(/coder {4}cancelled/);
-    expect(stdout).toMatch(/planner {2}done/);
+    expect(stdout).toMatch(/coder {2}cancelled/);
     expect(isAlive(pid)).toBe(false);
   });
 
@@ -250,7 +249,7 @@ describe('on a terminal', () => {
   });
 
   test.each([100, 60])('nothing is wider than %d columns', async columns => {
-    const screen = Screen.open(squad, ['demo'], { columns, rows: 100 });
+    const screen = Screen.open(squad, ['demo'], { columns, rows: 100, env: { TMPDIR: squad.root } });
     try {
       const { code } = await screen.ended();
       expect(code).toBe(0);

@@ -69,7 +69,7 @@ describe('a long output', () => {
   });
 
   test('of a built-in engine is its final answer, paged likewise, also when it ends in the replacement character', async () => {
-    const answer = `${LINE.replace('\t', '').repeat(2000)}the end \ufffd\ufffd`;
+    const answer = `${LINE.replace('\t', '').repeat(1000)}${'→'.repeat(9000)} the end \ufffd\ufffd`;
     const body = answer
       .split('\n')
       .map(line => `| ${line}`)

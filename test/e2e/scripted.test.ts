@@ -85,6 +85,14 @@ describe('a script', () => {
       });
   });
 
+  test('that fails with a novel is quoted, not stored whole', async () => {
+    const member = await follow(`fail ${'because '.repeat(5000)}`);
+    expect(member.error!.message.length).toBeLessThanOrEqual(500);
+    const { run } = await squad.json<{ run: { error: { message: string } } }>(['show', member.memberId]);
+    expect(run.error.message).toMatch(/^because .*…$/);
+    expect(run.error.message.length).toBeLessThan(2500);
+  });
+
   test('hangs deaf until its time is up', async () => {
     const hasty = await squad.client({ env: { ENGINE_COMMAND: 'scripted', PROCESS_TIMEOUT_MS: '800' } });
     expect(await follow('deafen\nsay waiting\nhang', hasty)).toMatchObject({ status: 'timeout' });

@@ -9,7 +9,8 @@ import type { HubLink } from './hub-link.ts';
 import type { Member } from './members.ts';
 import { until } from './patience.ts';
 import { processesOfRuns } from './processes.ts';
-import { type Answer, CONCURRENCY, runsOf, tagOf } from './round.ts';
+import { type Answer, runsOf, tagOf } from './requests.ts';
+import { CONCURRENCY } from './round.ts';
 import type { RoundPlan } from './round-plan.ts';
 
 interface Gathering {

@@ -1,6 +1,5 @@
 import { createRandom, type Random } from './random.ts';
-
-export type Engine = 'template' | 'scripted';
+import { type Engine, type Recipe, type Shape, STATEFUL, STATELESS } from './recipes.ts';
 
 /** One agent to be started, and everything it would do if nobody came in between. */
 export interface Member {
@@ -66,43 +65,6 @@ export function planMembers(seed: number, round: number, side: string): SquadPla
     { name: `${prefix}-chats`, isStateful: true, members: make(true, STATEFUL) },
   ];
 }
-
-type Shape = 'quick' | 'fails' | 'slow' | 'long' | 'around' | 'flood' | 'session';
-
-interface Recipe {
-  kind: string;
-  engine: Engine;
-  shape: Shape;
-  deaf?: true;
-  cancelled?: true;
-  hasty?: true;
-}
-
-const STATELESS: Recipe[] = [
-  { kind: 'quick', engine: 'template', shape: 'quick' },
-  { kind: 'quick', engine: 'template', shape: 'quick' },
-  { kind: 'exit 3', engine: 'template', shape: 'fails' },
-  { kind: 'slow', engine: 'template', shape: 'slow' },
-  { kind: 'slow', engine: 'template', shape: 'slow' },
-  { kind: 'flood', engine: 'template', shape: 'flood' },
-  { kind: 'own session', engine: 'template', shape: 'session' },
-  { kind: 'cancelled', engine: 'template', shape: 'long', cancelled: true },
-  { kind: 'cancelled, deaf', engine: 'template', shape: 'long', cancelled: true, deaf: true },
-  { kind: 'timeout', engine: 'template', shape: 'around', hasty: true },
-  { kind: 'timeout, deaf', engine: 'template', shape: 'long', hasty: true, deaf: true },
-  { kind: 'quick', engine: 'scripted', shape: 'quick' },
-  { kind: 'exit 3', engine: 'scripted', shape: 'fails' },
-  { kind: 'timeout', engine: 'scripted', shape: 'around', hasty: true },
-];
-
-const STATEFUL: Recipe[] = [
-  { kind: 'slow', engine: 'scripted', shape: 'slow' },
-  { kind: 'flood', engine: 'scripted', shape: 'flood' },
-  { kind: 'own session', engine: 'scripted', shape: 'session' },
-  { kind: 'quick', engine: 'template', shape: 'quick' },
-  { kind: 'slow', engine: 'template', shape: 'slow' },
-  { kind: 'cancelled', engine: 'template', shape: 'long', cancelled: true },
-];
 
 interface Pace {
   lines: number;

@@ -59,10 +59,7 @@ function soundRun(member: Member, squadId: SquadId, name: string, position: numb
     run,
     turns: [turn],
     squad: { id: squadId, workspace: '/w', client: null, metadata: { name }, createdAt: ASKED_AT },
-    result: {
-      ...({ spawn_id: run.id, squad_id: squadId, role_id: run.roleId, status } as RunFacts['result']),
-      result: member.answer ?? member.stdout.map(line => `${line}\n`).join(''),
-    },
+    result: resultOf(member, run),
     events: [
       event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
       event(run, { type: 'run.started', turn: 1, pid: 4242 }),
@@ -113,6 +110,14 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
     endedAt: ENDED_AT,
   };
 }
+
+const resultOf = (member: Member, run: Run): RunFacts['result'] => ({
+  ...{ spawn_id: run.id, squad_id: run.squadId, role_id: run.roleId, status: run.status },
+  ...{ success: run.status === 'completed', duration_seconds: 1, cost_usd: null, model: null, tokens: null },
+  result: member.answer ?? member.stdout.map(line => `${line}\n`).join(''),
+  usage_source: 'none',
+  evidence: { exit_code: member.exitCode, leftovers_killed: 0 },
+});
 
 function outputOf(member: Member, bySelf: boolean): Buffer {
   if (member.engine === 'template') return Buffer.from(member.stdout.map(line => `${line}\n`).join(''));

@@ -1,0 +1,162 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Hello } from '../link/hello.ts';
+import { type Connection, HubServer } from './server.ts';
+
+let root: string;
+let path: string;
+let connections: Connection[];
+let taken: string[];
+let newer: string[];
+let clients: number[];
+let server: HubServer;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'squad-server-'));
+  path = join(root, 'hub.sock');
+  [connections, taken, newer, clients] = [[], [], [], []];
+  server = new HubServer({
+    socketPath: path,
+    version: '1.0.0',
+    views: { mcp: view, control: view },
+    onClients: count => void clients.push(count),
+    onNewer: hello => {
+      newer.push(hello.version);
+    },
+    warn: (_message, cause) => {
+      throw cause;
+    },
+  });
+  await server.listen();
+});
+afterEach(async () => {
+  await server.close('stop');
+  rmSync(root, { recursive: true });
+});
+
+function view(connection: Connection): Promise<void> {
+  connections.push(connection);
+  onLine(connection.socket, line => taken.push(line));
+  return new Promise(settle => connection.socket.once('close', () => settle()));
+}
+
+const hello = (words: Partial<Hello> = {}) =>
+  JSON.stringify({
+    squad: 1,
+    version: '1.0.0',
+    view: 'mcp',
+    pid: 1,
+    cwd: '/',
+    env: {},
+    hub: { node: 'n', script: 's' },
+    ...words,
+  });
+
+function client(text: string): {
+  socket: Socket;
+  lines: Record<string, unknown>[];
+  closed: Promise<unknown>;
+} {
+  const socket = createConnection(path);
+  const lines: Record<string, unknown>[] = [];
+  onLine(socket, line => lines.push(JSON.parse(line)));
+  const closed = new Promise(settle => socket.once('close', settle));
+  socket.write(text);
+  return { socket, lines, closed };
+}
+
+/** Either end may break off: that is what these tests are about. */
+function onLine(socket: Socket, act: (line: string) => void): void {
+  const lines = createInterface({ input: socket }).on('line', act);
+  for (const end of [socket, lines]) end.on('error', () => {});
+}
+
+const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 10_000, interval: 5 });
+
+test('the socket is for its owner only, and takes the place of one a dead hub left', async () => {
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  await server.close('stop');
+  writeFileSync(path, 'left over');
+  server = new HubServer({
+    socketPath: path,
+    version: '1.0.0',
+    views: { mcp: view, control: view },
+    onClients: () => {},
+    onNewer: () => {},
+    warn: () => {},
+  });
+  await server.listen();
+  const { socket, lines } = client(`${hello()}\n`);
+  await until(() => lines.length === 1);
+  socket.destroy();
+});
+
+test('what follows the hello is given to the view, even if it came in the same breath', async () => {
+  const { lines, socket } = client(`${hello({ workspace: '/w' })}\nfirst\nsec`);
+  await until(() => taken.length === 1);
+  socket.write('ond\n');
+  await until(() => taken.length === 2);
+  expect(taken).toEqual(['first', 'second']);
+  expect(lines).toEqual([{ squad: 1, ok: true, version: '1.0.0', pid: process.pid }]);
+  expect(connections[0]!.hello).toMatchObject({ workspace: '/w', view: 'mcp' });
+  socket.destroy();
+});
+
+test.each([
+  ['no JSON', 'GET / HTTP/1.1\n'],
+  ['no hello', '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'],
+  ['an unknown view', `${hello({ view: 'page' as 'mcp' })}\n`],
+  ['endless', 'x'.repeat(5 * 1024 * 1024)],
+])('a first line that is %s is refused with a word, and the connection closed', async (_what, text) => {
+  const { lines, closed } = client(text);
+  await closed;
+  expect(lines).toMatchObject([
+    { squad: 1, ok: false, error: { code: 'INVALID_INPUT', message: expect.stringContaining('squad mcp') } },
+  ]);
+  expect(connections).toEqual([]);
+});
+
+test('one that leaves without a word is no trouble', async () => {
+  const { socket, closed } = client('');
+  socket.end();
+  await closed;
+  await until(() => clients.at(-1) === 0);
+  expect(clients).toEqual([1, 0]);
+});
+
+test('only a later version is asked to make way for', async () => {
+  for (const version of ['0.9.0', '1.0.0', '1.0.1']) {
+    const { lines, socket } = client(`${hello({ version })}\n`);
+    await until(() => lines.length === 1);
+    socket.destroy();
+  }
+  await until(() => connections.length === 3);
+  expect(newer).toEqual(['1.0.1']);
+});
+
+test('at the end every client hears whether something of its is unanswered, and nothing more is taken from it', async () => {
+  const [idle, busy] = [client(`${hello()}\n`), client(`${hello({ pid: 2 })}\n`)];
+  await until(() => connections.length === 2);
+  connections.find(({ hello: { pid } }) => pid === 2)!.calls = 1;
+  idle.socket.write('too late\n');
+  const closing = server.close('handover');
+  await Promise.all([idle.closed, busy.closed, closing]);
+  expect(idle.lines[1]).toEqual({ squad: 1, bye: 'handover', idle: true });
+  expect(busy.lines[1]).toEqual({ squad: 1, bye: 'handover', idle: false });
+  expect(taken).toEqual([]);
+  expect(connections.every(({ isOver }) => isOver)).toBe(true);
+});
+
+test('a client that reads nothing does not keep the hub from ending', async () => {
+  const { socket } = client(`${hello()}\n`);
+  await until(() => connections.length === 1);
+  socket.pause();
+  connections[0]!.socket.write('x'.repeat(10 * 1024 * 1024));
+  await server.close('stop');
+  expect(connections[0]!.socket.destroyed).toBe(true);
+  socket.destroy();
+});

@@ -1,0 +1,185 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Hello } from '../link/hello.ts';
+import { relay } from './relay.ts';
+import { FakeHub } from './testing/fake-hub.ts';
+import type { Trouble } from './traffic.ts';
+
+interface Answer {
+  id: number;
+  result?: object;
+  error?: { data: { code: string } };
+}
+
+let root: string;
+let home: string;
+let client: ReturnType<typeof connect>;
+let hubs: FakeHub[];
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'squad-relay-'));
+  home = join(root, 'home');
+  hubs = [];
+});
+afterEach(async () => {
+  client.input.end();
+  await client.over;
+  for (const hub of hubs) await hub.end();
+  rmSync(root, { recursive: true });
+});
+
+/** By default starting a hub comes to nothing, as if another were just coming up. */
+function connect(script = 'process.exit(75)') {
+  const file = join(root, 'hub.cjs');
+  writeFileSync(file, script);
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const program = { node: process.execPath, script: file };
+  const hello: Hello = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {}, hub: program };
+  const troubles: Trouble[] = [];
+  const over = relay({
+    home,
+    env: {},
+    program,
+    hello,
+    input,
+    output,
+    onTrouble: trouble => troubles.push(trouble),
+  });
+  let text = '';
+  output.setEncoding('utf8').on('data', chunk => {
+    text += chunk;
+  });
+  return {
+    input,
+    over,
+    troubles,
+    say: (...messages: object[]) =>
+      input.write(messages.map(each => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join('')),
+    answers: (): Answer[] =>
+      text
+        .split('\n')
+        .filter(Boolean)
+        .map(line => JSON.parse(line)),
+  };
+}
+
+async function hubAt(...at: Parameters<typeof FakeHub.at>): Promise<FakeHub> {
+  const hub = await FakeHub.at(...at);
+  hubs.push(hub);
+  return hub;
+}
+
+const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 10_000, interval: 5 });
+const CALL = { id: 1, method: 'tools/call' };
+const LIST = { id: 2, method: 'tools/list' };
+
+test('a hub that closes without a greeting took nothing: the next one is given everything, calls included', async () => {
+  const closing = await hubAt(home, { greets: false });
+  client = connect();
+  client.say(CALL, LIST);
+  await until(() => closing.connections > 0);
+  await closing.end();
+  const hub = await hubAt(home);
+  await until(() => hub.asked.length === 2);
+  expect(hub.asked).toMatchObject([CALL, LIST]);
+  expect(client.answers()).toEqual([]);
+});
+
+test('what a hub had not taken when it parted is given to the next one', async () => {
+  const first = await hubAt(home);
+  client = connect();
+  client.say(CALL);
+  await until(() => first.asked.length === 1);
+  await first.end({ bye: 'handover', idle: true });
+  const second = await hubAt(home);
+  await until(() => second.asked.length === 1);
+  second.answer(1);
+  await until(() => client.answers().length === 1);
+  expect(client.answers()).toMatchObject([{ id: 1, result: {} }]);
+});
+
+test('what a hub was at work on when it stopped is answered with HUB_RESTARTED', async () => {
+  const first = await hubAt(home);
+  client = connect();
+  client.say(CALL, LIST);
+  await until(() => first.asked.length === 2);
+  await first.end({ bye: 'stop', idle: false });
+  const second = await hubAt(home);
+  await until(() => second.asked.length === 1);
+  expect(second.asked).toMatchObject([LIST]);
+  expect(client.answers()).toMatchObject([{ id: 1, error: { data: { code: 'HUB_RESTARTED' } } }]);
+});
+
+test('a hub that was stopped is looked for again only when there is something to ask', async () => {
+  const first = await hubAt(home);
+  client = connect('process.exit(1)');
+  await until(() => first.connections === 1);
+  await first.end({ bye: 'stop', idle: true });
+  client.say({ method: 'notifications/roots/list_changed' });
+  // By the time one that begins now has found that no hub can be started, the first would have too.
+  const later = connect('process.exit(1)');
+  await until(() => later.troubles.length === 1);
+  expect(client.troubles).toEqual([]);
+  later.input.end();
+  await later.over;
+
+  const second = await hubAt(home);
+  client.say(LIST);
+  await until(() => second.asked.length === 1);
+  expect(second.asked).toMatchObject([LIST]);
+});
+
+test('a hub that was killed is replaced at once, though nobody asks anything', async () => {
+  const first = await hubAt(home);
+  client = connect();
+  await until(() => first.connections === 1);
+  await first.end();
+  const second = await hubAt(home);
+  await until(() => second.connections === 1);
+});
+
+test('a hub that cannot start is an answer to whoever waits; the next question tries again', async () => {
+  client = connect(
+    'process.stderr.write(JSON.stringify({ code: "DISK_FULL", message: "No space", suggestions: ["Free some."] })); process.exit(1)',
+  );
+  await until(() => client.troubles.length === 1);
+  client.say(LIST);
+  await until(() => client.answers().length === 1);
+  expect(client.answers()).toMatchObject([
+    { id: 2, error: { data: { code: 'DISK_FULL', suggestions: ['Free some.'] } } },
+  ]);
+  expect(client.troubles).toHaveLength(2);
+
+  const hub = await hubAt(home);
+  client.say({ id: 3, method: 'tools/list' });
+  await until(() => hub.asked.length === 1);
+  hub.answer(3);
+  await until(() => client.answers().length === 2);
+});
+
+test('a hub that closes every door is given up, with an answer', async () => {
+  await hubAt(home, { greets: false });
+  client = connect();
+  client.say(LIST);
+  await until(() => client.answers().length === 1);
+  expect(client.answers()).toMatchObject([{ id: 2, error: { data: { code: 'HUB_UNREACHABLE' } } }]);
+});
+
+test('the rest of a line too long to keep is not taken for a line by the next hub', async () => {
+  const first = await hubAt(home);
+  client = connect();
+  await until(() => first.connections === 1);
+  const chunk = Buffer.alloc(1024 * 1024, 'x');
+  for (let i = 0; i < 35; i++)
+    if (!client.input.write(chunk)) await new Promise(settle => client.input.once('drain', settle));
+  await first.end();
+  const second = await hubAt(home);
+  await until(() => second.connections === 1);
+  client.input.write('"}\n');
+  client.say(LIST);
+  await until(() => second.asked.length > 0);
+  expect(second.asked).toMatchObject([LIST]);
+});

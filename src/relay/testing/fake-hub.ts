@@ -1,0 +1,75 @@
+import { rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { ownFolder, socketPath } from '../../link/home.ts';
+
+export interface Heard {
+  id?: number | string;
+  method?: string;
+  squad?: number;
+}
+
+/** A hub in the test's hands: it says what the test lets it say, and can be gone at any moment. */
+export class FakeHub {
+  /** Every line of every connection, in order, hellos included. */
+  readonly heard: Heard[] = [];
+  private readonly sockets: Socket[] = [];
+  private readonly server = createServer({ allowHalfOpen: true }, socket => this.take(socket));
+  private readonly path: string;
+  private readonly greets: boolean;
+
+  private constructor(home: string, greets: boolean) {
+    this.path = socketPath(home);
+    this.greets = greets;
+  }
+
+  static async at(home: string, { greets = true } = {}): Promise<FakeHub> {
+    ownFolder(home);
+    const hub = new FakeHub(home, greets);
+    rmSync(hub.path, { force: true });
+    await new Promise<void>(settle => hub.server.listen(hub.path, settle));
+    return hub;
+  }
+
+  get connections(): number {
+    return this.heard.filter(({ squad }) => squad === 1).length;
+  }
+
+  /** What was asked, without the hellos. */
+  get asked(): Heard[] {
+    return this.heard.filter(({ squad }) => squad === undefined);
+  }
+
+  send(words: object): void {
+    for (const socket of this.sockets) if (socket.writable) socket.write(`${JSON.stringify(words)}\n`);
+  }
+
+  answer(id: number | string): void {
+    this.send({ jsonrpc: '2.0', id, result: { from: 'hub' } });
+  }
+
+  /** With a last word it parts in order, without one it is as if killed. */
+  async end(bye?: { bye: 'stop' | 'handover'; idle: boolean }): Promise<void> {
+    if (!this.server.listening) return;
+    const closed = new Promise(settle => this.server.close(settle));
+    for (const socket of this.sockets)
+      if (bye) socket.end(`${JSON.stringify({ squad: 1, ...bye })}\n`, () => socket.destroy());
+      else socket.destroy();
+    await closed;
+  }
+
+  private take(socket: Socket): void {
+    this.sockets.push(socket);
+    socket.on('error', () => {});
+    const lines = createInterface({ input: socket });
+    lines.on('error', () => {});
+    lines.on('line', line => {
+      const words = JSON.parse(line) as Heard;
+      this.heard.push(words);
+      if (words.squad === undefined) return;
+      if (this.greets) socket.write(`${JSON.stringify({ squad: 1, ok: true, version: '1.0.0', pid: 1 })}\n`);
+      else socket.destroy();
+    });
+    socket.on('end', () => socket.end());
+  }
+}

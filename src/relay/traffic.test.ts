@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import { Traffic } from './traffic.ts';
+
+const line = (message: unknown) =>
+  Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', ...(message as object) })}\n`);
+const replayed = (traffic: Traffic) => traffic.replay().map(bytes => JSON.parse(bytes.toString()));
+
+const INITIALIZE = { id: 0, method: 'initialize' };
+const INITIALIZED = { method: 'notifications/initialized' };
+const LIST = { id: 1, method: 'tools/list' };
+const CALL = { id: 2, method: 'tools/call' };
+
+function after(...messages: object[]): Traffic {
+  const traffic = new Traffic();
+  for (const message of messages) traffic.fromClient(line(message));
+  return traffic;
+}
+
+test('the replay is the handshake and what is not answered, in the order it was said', () => {
+  const traffic = after(INITIALIZE, INITIALIZED, LIST, CALL);
+  traffic.fromHub(line({ id: 0, result: {} }));
+  traffic.fromHub(line({ id: 1, result: {} }));
+  expect(replayed(traffic)).toMatchObject([INITIALIZE, INITIALIZED, CALL]);
+});
+
+test('the answer to a replayed handshake is kept from the client, once; a first answer is not', () => {
+  const traffic = after(INITIALIZE);
+  traffic.replay();
+  expect(traffic.fromHub(line({ id: 0, result: {} }))).toBe(true);
+  traffic.replay();
+  expect(traffic.fromHub(line({ id: 0, result: {} }))).toBe(false);
+  traffic.fromClient(line({ id: 0, method: 'tools/list' }));
+  expect(traffic.fromHub(line({ id: 0, result: {} }))).toBe(true);
+});
+
+test('a handshake that is begun anew takes the place of the old one', () => {
+  const traffic = after(INITIALIZE, INITIALIZED, { id: 'again', method: 'initialize' });
+  traffic.fromHub(line({ id: 0, result: {} }));
+  expect(replayed(traffic)).toMatchObject([{ id: 'again' }]);
+});
+
+test('when the hub is lost tool calls are answered and not asked again; questions are', () => {
+  const traffic = after(LIST, CALL, { id: 'x', method: 'tools/call' });
+  const answers = traffic.hubLost().map(text => JSON.parse(text));
+  expect(answers).toMatchObject(
+    [2, 'x'].map(id => ({ jsonrpc: '2.0', id, error: { data: { code: 'HUB_RESTARTED' } } })),
+  );
+  expect(traffic.hubLost()).toEqual([]);
+  expect(replayed(traffic)).toMatchObject([LIST]);
+});
+
+test('what the client gave up is neither answered nor asked again', () => {
+  const traffic = after(CALL, LIST, { method: 'notifications/cancelled', params: { requestId: 2 } });
+  expect(traffic.hubLost()).toEqual([]);
+  expect(replayed(traffic)).toMatchObject([LIST]);
+});
+
+test('a refusal answers everything that waits with why and what to do, and a handshake that was refused is forgotten', () => {
+  const traffic = after(INITIALIZE, CALL);
+  const answers = traffic.refuse({ code: 'DISK_FULL', message: 'No space', suggestions: ['Free some.'] });
+  const error = { code: -32000, message: 'DISK_FULL: No space. Free some.', data: { code: 'DISK_FULL' } };
+  expect(answers.map(text => JSON.parse(text))).toMatchObject([
+    { id: 0, error },
+    { id: 2, error },
+  ]);
+  expect(traffic.open).toBe(0);
+  expect(replayed(traffic)).toEqual([]);
+});
+
+test('a stream of notifications is nobody waiting: it survives a refusal and begins for the client only once', () => {
+  const traffic = after({ id: 's', method: 'subscriptions/listen' });
+  const began = line({
+    method: 'notifications/subscriptions/acknowledged',
+    params: { _meta: { 'io.modelcontextprotocol/subscriptionId': 's' } },
+  });
+  expect(traffic.open).toBe(0);
+  expect(traffic.fromHub(began)).toBe(true);
+  expect(traffic.refuse({ code: 'X', message: 'y' })).toEqual([]);
+  expect(replayed(traffic)).toMatchObject([{ id: 's' }]);
+  expect(traffic.fromHub(began)).toBe(false);
+});
+
+test.each([
+  ['a request', LIST, true],
+  ['a notice', INITIALIZED, true],
+  ['an answer to a hub that is gone', { id: 5, result: {} }, true],
+  ['a request with an id that is none', { id: {}, method: 'ping' }, false],
+  ['an object that is no message', { hello: 1 }, false],
+])('%s needs to wait for a hub by itself: not %s', (_what, message, isKept) => {
+  expect(new Traffic().fromClient(line(message))).toBe(isKept);
+});
+
+test.each(['not json\n', '[]\n', 'null\n', '5\n'])(
+  'a malformed line waits for a hub to answer it: %j',
+  text => {
+    expect(new Traffic().fromClient(Buffer.from(text))).toBe(false);
+  },
+);
+
+test('an empty line does not', () => {
+  expect(new Traffic().fromClient(Buffer.from(' \r\n'))).toBe(true);
+});

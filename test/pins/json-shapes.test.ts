@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TestSquad } from '../support/squad.ts';
+
+/** Scripts read these: a field may be added, none may go or change its kind. */
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const TASK = 'x\n```script\nsay hi\nusage 1 2 3 0.5\nleave exec sleep 300\nsleep 100ms\n```';
+let id: string;
+
+beforeAll(async () => {
+  squad.write('templates/run-agent.template', 'cat');
+  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', TASK]);
+  id = runIds[0]!;
+  await squad.run(['log', '-f', id]);
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+/** A value with every leaf replaced by its kind, and every list by its first element. */
+function shapeOf(value: unknown): unknown {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])];
+  if (typeof value !== 'object') return typeof value;
+  return Object.fromEntries(Object.entries(value as object).map(([key, inner]) => [key, shapeOf(inner)]));
+}
+
+const shape = async (args: string[]) => shapeOf(await squad.json(args));
+
+const RUN = {
+  id: 'string',
+  squadId: 'string',
+  position: 'number',
+  roleId: 'string',
+  task: 'string',
+  cwd: 'string',
+  directory: 'string',
+  workspace: 'string',
+  engine: 'string',
+  model: 'null',
+  stateMode: 'string',
+  chatId: 'null',
+  chatIsNew: 'boolean',
+  parentId: 'null',
+  depth: 'number',
+  client: 'string',
+  timeoutMs: 'number',
+  keepLeftovers: 'boolean',
+  status: 'string',
+  error: 'null',
+  usage: { input: 'number', output: 'number', cached: 'number', costUsd: 'number' },
+  createdAt: 'number',
+  startedAt: 'number',
+  endedAt: 'number',
+};
+const SETTING = { key: 'string', value: 'string', origin: 'string', source: 'string' };
+const STATUS = {
+  running: 'boolean',
+  version: 'string',
+  pid: 'number',
+  home: 'string',
+  socket: 'string',
+  database: 'string',
+  startedAt: 'number',
+  clients: 'number',
+  callsInFlight: 'number',
+  memoryBytes: 'number',
+  url: 'string',
+  tokenFile: 'string',
+  successor: 'null',
+  runsActive: 'number',
+  runsQueued: 'number',
+};
+
+describe('--json of', () => {
+  test('ls', async () => expect(await shape(['ls'])).toEqual({ runs: [RUN] }));
+
+  test('show', async () =>
+    expect(await shape(['show', id])).toEqual({
+      run: RUN,
+      turns: [
+        {
+          runId: 'string',
+          number: 'number',
+          pid: 'number',
+          startedAt: 'number',
+          deadlineAt: 'number',
+          stop: 'null',
+          endedAt: 'number',
+          exitCode: 'number',
+          leftovers: [{ pid: 'number', command: 'string' }],
+        },
+      ],
+      squad: { id: 'string', workspace: 'string', client: 'string', metadata: 'null', createdAt: 'number' },
+      result: {
+        spawn_id: 'string',
+        squad_id: 'string',
+        role_id: 'string',
+        status: 'string',
+        success: 'boolean',
+        result: 'string',
+        duration_seconds: 'number',
+        cost_usd: 'number',
+        model: 'null',
+        tokens: { input: 'number', output: 'number', cached: 'number' },
+        usage_source: 'string',
+        evidence: { exit_code: 'number', leftovers_killed: 'number' },
+      },
+      files: { stdout: 'string', stderr: 'string', stdoutBytes: 'number', stderrBytes: 'number' },
+    }));
+
+  test('log', async () => {
+    const stream = { text: 'string', bytes: 'number' };
+    expect(await shape(['log', id])).toEqual({
+      runId: 'string',
+      status: 'string',
+      stdout: stream,
+      stderr: stream,
+    });
+  });
+
+  test('run, line by line', async () => {
+    const { stdout } = await squad.run(['run', '--json', 'coder', TASK]);
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as { type: string });
+    const shapes = Object.fromEntries(events.map(event => [event.type, shapeOf(event)]));
+    const of = (more: object, runId = 'string') => ({
+      v: 'number',
+      type: 'string',
+      seq: 'number',
+      at: 'number',
+      runId,
+      squadId: 'string',
+      ...more,
+    });
+    expect(shapes).toEqual({
+      'squad.created': of({ members: 'number' }, 'null'),
+      'run.queued': of({ roleId: 'string', engine: 'string' }),
+      'run.started': of({ turn: 'number', pid: 'number' }),
+      'run.activity': of({ kind: 'string', text: 'string' }),
+      'run.ended': of({
+        status: 'string',
+        exitCode: 'number',
+        error: 'null',
+        usage: RUN.usage,
+        leftovers: [{ pid: 'number', command: 'string' }],
+        durationMs: 'number',
+      }),
+    });
+  });
+
+  test('run --detach and cancel', async () => {
+    expect(await shape(['run', '-d', 'coder', 'x\n```script\nhang\n```'])).toEqual({
+      squadId: 'string',
+      runIds: ['string'],
+    });
+    expect(await shape(['cancel', '--all'])).toEqual({
+      runs: [{ spawn_id: 'string', status: 'string', was_running: 'boolean' }],
+    });
+  });
+
+  test('roles', async () =>
+    expect(await shape(['roles'])).toEqual({
+      folder: 'string',
+      reason: 'string',
+      roles: [
+        {
+          id: 'string',
+          name: 'string',
+          description: 'string',
+          file: 'string',
+          fault: 'null',
+          warnings: [],
+        },
+      ],
+    }));
+
+  test('config show, set and unset', async () => {
+    expect(await shape(['config', 'show'])).toEqual({
+      root: 'string',
+      userFile: 'string',
+      settings: [SETTING],
+      limits: [{ ...SETTING, value: 'number' }],
+      ignored: [{ file: 'string', key: 'string', reason: 'string' }],
+      rolesFolder: { folder: 'string', reason: 'string' },
+      engine: { id: 'string', problem: 'null', suggestions: [] },
+    });
+    for (const args of [
+      ['set', 'limits.depth', '3'],
+      ['unset', 'limits.depth'],
+    ])
+      expect(await shape(['config', ...args])).toEqual({ key: 'string', value: 'number' });
+  });
+
+  test('doctor', async () =>
+    expect(await shape(['doctor'])).toEqual({
+      ok: 'boolean',
+      checks: [{ name: 'string', state: 'string', detail: 'string', next: [] }],
+    }));
+
+  test('trust', async () => {
+    expect(await shape(['trust', '--yes'])).toEqual({ files: [{ file: 'string', trusted: 'boolean' }] });
+    expect(await shape(['trust'])).toEqual({ files: [] });
+  });
+
+  test('init', async () => {
+    squad.write('fresh/.keep', '');
+    expect(await shape(['init', '--workspace', 'fresh'])).toEqual({
+      root: 'string',
+      written: ['string'],
+      kept: [],
+    });
+  });
+
+  test('install', async () => {
+    const planned = {
+      client: 'string',
+      file: 'string',
+      diff: 'string',
+      changed: 'boolean',
+      applied: 'boolean',
+    };
+    expect(await shape(['install', 'gemini', '--dry-run'])).toEqual(planned);
+    expect(await shape(['install', 'gemini', '--yes'])).toEqual({ ...planned, environment: ['string'] });
+    expect(await shape(['install', 'gemini', '--undo'])).toMatchObject({ message: 'string' });
+  });
+
+  test('hub start, status, log and stop', async () => {
+    // The port is opened after the hub has begun to answer.
+    expect(await shape(['hub', 'start'])).toMatchObject({ ...STATUS, url: expect.any(String) });
+    expect(await shape(['hub', 'status'])).toEqual(STATUS);
+    expect(await shape(['hub', 'log'])).toEqual({ file: 'string', lines: ['string'] });
+    expect(await shape(['hub', 'stop'])).toEqual({ stopped: 'boolean', pid: 'number', runsGoOn: 'number' });
+    expect(await shape(['hub', 'stop'])).toEqual({ stopped: 'boolean' });
+    expect(await shape(['hub', 'status'])).toEqual({ running: 'boolean', home: 'string' });
+  });
+
+  test('prune', async () => {
+    const counts = { runs: 'number', bytes: 'number', days: 'number', dryRun: 'boolean' };
+    expect(await shape(['prune', '--dry-run'])).toEqual({ ...counts, bytes: 'null' });
+    expect(await shape(['prune'])).toEqual(counts);
+  });
+
+  test('any refusal', async () => {
+    expect(await shape(['show', 'run_0000000000'])).toEqual({
+      error: { code: 'string', kind: 'string', message: 'string', suggestions: ['string'] },
+    });
+  });
+});
+
+test('exit codes: done, failed, wrong use, an answer needed, a limit', async () => {
+  const code = async (args: string[]) => (await squad.run(args)).code;
+  squad.write('untrusted/templates/run-agent.template', 'cat');
+  expect(await code(['ls'])).toBe(0);
+  expect(await code(['run', 'coder', 'x\n```script\nfail\n```'])).toBe(1);
+  expect(await code(['hub', 'log'])).toBe(0);
+  expect(await code(['show', 'nothing'])).toBe(2);
+  expect(await code(['trust', '--workspace', 'untrusted'])).toBe(3);
+  await squad.run(['config', 'set', 'limits.spawns_per_minute', '1']);
+  expect(await code(['run', 'coder', 'x', 'coder', 'y'])).toBe(4);
+});
