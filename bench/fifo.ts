@@ -13,7 +13,7 @@ export class Fifo {
   private wake = () => {};
 
   constructor(path: string) {
-    execFileSync('mkfifo', [path]);
+    makeFifo(path);
     this.path = path;
     // Read and write, so that the pipe stays open between two writers.
     const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
@@ -41,6 +41,10 @@ export class Fifo {
   close(): void {
     this.socket.destroy();
   }
+}
+
+export function makeFifo(path: string): void {
+  execFileSync('mkfifo', [path]);
 }
 
 /** Lets go everybody who waits to read from the pipe at `path`; those who come later wait for the next call. */

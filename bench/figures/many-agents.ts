@@ -1,8 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
-import { Fifo, release } from '../fifo.ts';
+import { Fifo, makeFifo, release } from '../fifo.ts';
 import { type Figure, type Row, single } from '../figure.ts';
 import type { McpClient } from '../mcp-client.ts';
 import { until } from '../measure.ts';
@@ -30,7 +29,7 @@ export const manyAgents: Figure = {
 async function shellAgents(): Promise<Row[]> {
   await using squad = new BenchSquad();
   const gate = join(squad.root, 'gate');
-  execFileSync('mkfifo', [gate]);
+  makeFifo(gate);
   const fifo = new Fifo(join(squad.root, 'started'));
   const { env } = squad.agent([`echo >${fifo.path}`, `read -r _ <${gate}`, 'echo "done: $SQUAD_RUN_ID"']);
   const rows = await together('sh', squad, env, 'wait for the gate', fifo, () => release(gate));

@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { isRunning } from '../../src/link/is-running.ts';
 import { openStore } from '../../src/store/open.ts';
 import { BenchSquad } from '../bench-squad.ts';
-import { Fifo } from '../fifo.ts';
+import { Fifo, makeFifo } from '../fifo.ts';
 import { type Figure, paired, sampled, single } from '../figure.ts';
 import { askHub, spawnHub } from '../hub-line.ts';
 import { interleave, type Samples, until } from '../measure.ts';
@@ -64,7 +63,7 @@ async function fill(squad: BenchSquad): Promise<void> {
 
 async function startAgents(squad: BenchSquad, fifo: Fifo): Promise<void> {
   const gate = join(squad.root, 'gate');
-  execFileSync('mkfifo', [gate]);
+  makeFifo(gate);
   const { env } = squad.agent([`echo >${fifo.path}`, `read -r _ <${gate}`]);
   await squad.hubPid();
   for (const limit of ['limits.concurrency', 'limits.spawns_per_minute'])

@@ -14,11 +14,13 @@ let taken: string[];
 let newer: string[];
 let clients: number[];
 let server: HubServer;
+let makesWay: boolean;
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'squad-server-'));
   path = join(root, 'hub.sock');
   [connections, taken, newer, clients] = [[], [], [], []];
+  makesWay = false;
   server = new HubServer({
     socketPath: path,
     version: '1.0.0',
@@ -26,6 +28,7 @@ beforeEach(async () => {
     onClients: count => void clients.push(count),
     onNewer: hello => {
       newer.push(hello.version);
+      if (makesWay) setImmediate(() => void server.close('handover'));
     },
     warn: (_message, cause) => {
       throw cause;
@@ -138,6 +141,14 @@ test('only a later version is asked to make way for', async () => {
   expect(newer).toEqual(['1.0.1']);
 });
 
+test('a hub that makes way at once takes nothing from the newer client, which is told so', async () => {
+  makesWay = true;
+  const { lines, closed } = client(`${hello({ version: '2.0.0' })}\nfirst question\n`);
+  await closed;
+  expect(lines).toMatchObject([{ ok: true }, { bye: 'handover', idle: true }]);
+  expect([taken, connections]).toEqual([[], []]);
+});
+
 test('at the end every client hears whether something of its is unanswered, and nothing more is taken from it', async () => {
   const [idle, busy] = [client(`${hello()}\n`), client(`${hello({ pid: 2 })}\n`)];
   await until(() => connections.length === 2);
@@ -151,12 +162,15 @@ test('at the end every client hears whether something of its is unanswered, and 
   expect(connections.every(({ isOver }) => isOver)).toBe(true);
 });
 
-test('a client that reads nothing does not keep the hub from ending', async () => {
+test('a client that reads nothing does not keep the hub from ending, and nothing is taken from it meanwhile', async () => {
   const { socket } = client(`${hello()}\n`);
   await until(() => connections.length === 1);
   socket.pause();
   connections[0]!.socket.write('x'.repeat(10 * 1024 * 1024));
-  await server.close('stop');
+  const closing = server.close('stop');
+  socket.write('too late\n');
+  await closing;
   expect(connections[0]!.socket.destroyed).toBe(true);
+  expect(taken).toEqual([]);
   socket.destroy();
 });

@@ -77,6 +77,20 @@ test('the handshake is said again to the next hub and its answer is kept from th
   expect(client.messages).toHaveLength(3);
 });
 
+test('a call made after the hub had died is served, even if the relay was too busy to notice the death', async () => {
+  const client = await RawMcp.legacy(squad, { env: SCRIPTED });
+  const pid = await squad.hubPid();
+  client.child.kill('SIGSTOP');
+  await until('the relay stands still', () =>
+    /^\d+ \(.*\) T/.test(readFileSync(`/proc/${client.child.pid}/stat`, 'utf8')),
+  );
+  process.kill(pid, 'SIGKILL');
+  await until('the hub is dead', () => !isAlive(pid));
+  const call = client.call('list_running');
+  client.child.kill('SIGCONT');
+  expect(await client.told(call)).toEqual({ agents: [], count: 0 });
+});
+
 test('a question that the dead hub left open is asked of the next one; a call it may have taken is not', async () => {
   const client = await RawMcp.legacy(squad, { env: SCRIPTED });
   const pid = await squad.hubPid();

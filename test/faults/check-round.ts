@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Event } from '../../src/schema/event.ts';
-import { checkRun, hasStarted } from './check-run.ts';
+import { checkRun } from './check-run.ts';
 import type { RoundFacts, RunFacts, SquadFacts } from './facts.ts';
 
 /** Everything that does not hold after a round, in words. Looks at facts only, so it can be shown wrong ones. */
@@ -51,12 +51,11 @@ function checkLog({ events, seenBefore }: RoundFacts): string[] {
   return problems;
 }
 
-/** The limit holds across a restart: from each agent's own start to the end its wrapper recorded. */
+/** A run counts from its start until its end is written down, and the limit holds across a restart. */
 function checkLimit(runs: RunFacts[], limit: number): string[] {
-  const changes = runs.flatMap(facts => {
-    const from = startOf(facts);
-    const to = facts.turns.at(-1)?.endedAt;
-    return hasStarted(facts) && from !== null && to
+  const changes = runs.flatMap(({ turns, events }) => {
+    const [from, to] = [turns[0]?.startedAt, events.find(({ body }) => body.type === 'run.ended')?.at];
+    return from && to
       ? [
           { at: from, by: 1 },
           { at: to, by: -1 },
@@ -70,10 +69,4 @@ function checkLimit(runs: RunFacts[], limit: number): string[] {
     most = Math.max(most, now);
   }
   return most > limit ? [`${most} agents were at work at once; the limit is ${limit}`] : [];
-}
-
-function startOf({ member, side, stdout }: RunFacts): number | null {
-  if (member.engine === 'template') return Number(side[0]?.split(' ')[1]) || null;
-  const [first] = stdout.toString('utf8', 0, 200).split('\n');
-  return first ? Number(/"at":(\d+)/.exec(first)?.[1]) || null : null;
 }

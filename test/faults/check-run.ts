@@ -115,14 +115,20 @@ function checkEvents(facts: RunFacts): string[] {
   return problems;
 }
 
-function checkTimes({ run, turns }: RunFacts): string[] {
-  const { createdAt, startedAt, endedAt } = run;
-  const turn = turns.at(-1);
-  const moments = [createdAt, startedAt, turn?.startedAt, turn?.endedAt, endedAt].filter(
+function checkTimes(facts: RunFacts): string[] {
+  const { createdAt, startedAt, endedAt } = facts.run;
+  const turn = facts.turns.at(-1);
+  const moments = [createdAt, startedAt, turn?.startedAt, agentStart(facts), turn?.endedAt, endedAt].filter(
     moment => moment !== null && moment !== undefined,
   );
   const inOrder = moments.every((moment, i) => i === 0 || moments[i - 1]! <= moment + TICK_MS);
   return inOrder && endedAt !== null ? [] : [`its times make no sense: ${moments.join(', ')}`];
+}
+
+/** By the agent's own clock. */
+function agentStart({ member, side, stdout }: RunFacts): number | null {
+  if (member.engine === 'template') return Number(side[0]?.split(' ')[1]) || null;
+  return Number(/^{"at":(\d+)/.exec(stdout.toString('latin1', 0, 40))?.[1]) || null;
 }
 
 function checkChat(facts: RunFacts): string[] {

@@ -1,17 +1,22 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { FaultHome } from './fault-home.ts';
 import { until } from './patience.ts';
-import { ask, endOf, eventsOf, hubLog, newHome, openHome, show, sideOf, started } from './scenario.ts';
+import {
+  ask,
+  endOf,
+  eventsOf,
+  holdDatabase,
+  isRefused,
+  newHome,
+  openHome,
+  show,
+  sideOf,
+  started,
+} from './scenario.ts';
 
 const PATIENCE_MS = 40_000;
-/** The store has waited long enough once, rejected the change, and the runner has taken it up again. */
-const isRefused = (home: FaultHome, why: string): boolean =>
-  hubLog(home).includes('Could not write a change of state; trying again') && hubLog(home).includes(why);
-
 /** Two agents at work and one that waits for a place; then something happens to the database, and they end. */
 async function threeRuns(home: FaultHome): Promise<[string, string, string]> {
   await home.set('limits.concurrency', 2);
@@ -132,16 +137,6 @@ function fillUp(file: string): void {
   } finally {
     closeSync(fd);
   }
-}
-
-/** Locks it from another process; gives how to unlock it. */
-async function holdDatabase(file: string): Promise<() => void> {
-  const fixture = join(import.meta.dirname, '..', '..', 'src', 'store', 'fixtures', 'hold-database.ts');
-  const holder = spawn(process.execPath, [fixture, file], { stdio: ['pipe', 'pipe', 'inherit'] });
-  onTestFinished(() => void holder.kill('SIGKILL'));
-  const [said] = await once(holder.stdout, 'data');
-  expect(String(said)).toBe('held\n');
-  return () => void holder.stdin.write('release\n');
 }
 
 function damage(file: string, at: number): void {

@@ -82,6 +82,9 @@ function paceOf(shape: Shape, random: Random): Pace {
       return { lines: random.between(10, 24), pauseMs: 50 };
     case 'flood':
       return { lines: random.between(10_000, 40_000), pauseMs: 0 };
+    case 'session':
+      // With little time, its limit passes while what it left is being ended.
+      return { lines: random.between(4, 14), pauseMs: 50 };
     default:
       return { lines: random.between(2, 5), pauseMs: 0 };
   }

@@ -13,7 +13,6 @@ export interface Recipe {
 
 export const STATELESS: Recipe[] = [
   { kind: 'quick', engine: 'template', shape: 'quick' },
-  { kind: 'quick', engine: 'template', shape: 'quick' },
   { kind: 'exit 3', engine: 'template', shape: 'fails' },
   { kind: 'slow', engine: 'template', shape: 'slow' },
   { kind: 'slow', engine: 'template', shape: 'slow' },
@@ -22,6 +21,7 @@ export const STATELESS: Recipe[] = [
   { kind: 'cancelled', engine: 'template', shape: 'long', cancelled: true },
   { kind: 'cancelled, deaf', engine: 'template', shape: 'long', cancelled: true, deaf: true },
   { kind: 'timeout', engine: 'template', shape: 'around', hasty: true },
+  { kind: 'timeout, own session', engine: 'template', shape: 'session', hasty: true },
   { kind: 'timeout, deaf', engine: 'template', shape: 'long', hasty: true, deaf: true },
   { kind: 'quick', engine: 'scripted', shape: 'quick' },
   { kind: 'exit 3', engine: 'scripted', shape: 'fails' },

@@ -1,9 +1,22 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { until } from './patience.ts';
 import { isAlive, kill, processesOfRuns } from './processes.ts';
-import { ask, endOf, eventsOf, openHome, processesOf, show, sideOf, started, turnFile } from './scenario.ts';
+import {
+  ask,
+  endOf,
+  eventsOf,
+  holdDatabase,
+  isRefused,
+  openHome,
+  processesOf,
+  show,
+  sideOf,
+  started,
+  turnFile,
+} from './scenario.ts';
 
 const LONG = 'long lines 1200 0.05 0';
 const wrapperOf = (home: Parameters<typeof turnFile>[0], id: string): number =>
@@ -126,6 +139,21 @@ test('a chat that was being opened when the hub died is the one the run gets', a
   expect((await endOf(home, id)).run).toMatchObject({ status: 'completed', chatId: 'chat-talk' });
   expect(sideOf(home, 'talk.chat')).toEqual(['made chat-talk']);
   expect(sideOf(home, 'talk')[0]).toMatch(/^start \d+ run_\w+ chat-talk$/);
+});
+
+test('a chat’s id is on disk before the agent has it, so that no run forgets its chat', async () => {
+  const home = await openHome();
+  const [id] = (await ask(home, [['plain', 'await-talk lines 2 0 0']], true)) as [string];
+  await until('the create-chat command', () => sideOf(home, 'await-talk.chat').length > 0);
+  // While nothing can be written down the chat is opened, and the hub dies over it.
+  const release = await holdDatabase(join(home.home, 'squad.db'));
+  writeFileSync(join(home.side, 'await-talk.go'), '');
+  await until('the hub to be held up', () => isRefused(home, 'keeps the database'));
+  await home.killHub();
+  release();
+  expect((await endOf(home, id)).run).toMatchObject({ status: 'completed', chatId: 'chat-await-talk' });
+  expect(sideOf(home, 'await-talk.chat')).toHaveLength(1);
+  expect(sideOf(home, 'await-talk').filter(line => line.startsWith('start'))).toHaveLength(1);
 });
 
 test('a cancel that was written down while a chat was being opened holds after the hub died', async () => {

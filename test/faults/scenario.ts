@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -86,4 +88,18 @@ export const processesOf = (...ids: string[]): string[] =>
 export const turnFile = (home: FaultHome, id: string, name: string): string =>
   join(home.home, 'runs', id, 'turn-1', name);
 
-export const hubLog = (home: FaultHome): string => readFileSync(join(home.home, 'hub.log'), 'utf8');
+/** The store has waited long enough once, rejected the change for this reason, and the runner tries it again. */
+export function isRefused(home: FaultHome, why: string): boolean {
+  const log = readFileSync(join(home.home, 'hub.log'), 'utf8');
+  return log.includes('Could not write a change of state; trying again') && log.includes(why);
+}
+
+/** Locks it from another process; gives how to unlock it. */
+export async function holdDatabase(file: string): Promise<() => void> {
+  const fixture = join(PACKAGE, 'src', 'store', 'fixtures', 'hold-database.ts');
+  const holder = spawn(process.execPath, [fixture, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void holder.kill('SIGKILL'));
+  const [said] = await once(holder.stdout, 'data');
+  expect(String(said)).toBe('held\n');
+  return () => void holder.stdin.write('release\n');
+}
