@@ -42,6 +42,8 @@ export interface HubOptions {
 const LINGER_MS = 60_000;
 const STOP_MS = 10_000;
 const DEFAULT_PORT = 3001;
+/** The client that started this hub waits for an answer, and loading HTTP takes longer than giving it. */
+const PORT_AFTER_MS = 60;
 
 export interface RunningHub {
   stop(reason: string): Promise<void>;
@@ -79,7 +81,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   let httpOpen = 0;
   let successor: string | null = null;
   let url: string | null = null;
-  let closeHttp = async () => {};
+  let opening: Promise<HttpServer | null> | null = null;
   const tokenFile = join(home, 'token');
 
   const services: Services = {
@@ -149,7 +151,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     log.write('info', `Hub ${process.pid} stops: ${reason}`);
     // A hub that does not end would keep the next one out.
     setTimeout(() => process.exit(1), STOP_MS).unref();
-    await Promise.all([server.close(successor === null ? 'stop' : 'handover'), closeHttp()]);
+    await Promise.all([server.close(successor === null ? 'stop' : 'handover'), closePort()]);
     runner.close();
     stopped.abort();
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
@@ -174,8 +176,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
-  const opening = openPort().catch(thrown => warn('HTTP is off', thrown));
-  closeHttp = async () => (await opening)?.close();
+  setTimeout(openPort, PORT_AFTER_MS);
   return { stop };
 
   function record(body: EventBody): Promise<void> {
@@ -230,6 +231,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
 
   async function serveTerminal(connection: Connection): Promise<void> {
     await recovered;
+    await openPort(); // a terminal may ask for its address
     const caller = await callerOf(connection);
     if (connection.isOver) return;
     await serveControl(connection.socket, {
@@ -242,7 +244,21 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     });
   }
 
-  async function openPort(): Promise<HttpServer> {
+  async function openPort(): Promise<void> {
+    opening ??= bindPort().catch(thrown => {
+      warn('HTTP is off', thrown);
+      return null;
+    });
+    await opening;
+  }
+
+  /** One that is not open yet stays closed. */
+  async function closePort(): Promise<void> {
+    opening ??= Promise.resolve(null);
+    await (await opening)?.close();
+  }
+
+  async function bindPort(): Promise<HttpServer> {
     const [{ createHttpHandler }, { serveHttp }] = await Promise.all([
       import('./wire/serve-http.ts'),
       import('./http/serve.ts'),

@@ -11,16 +11,29 @@ if ('problem' in flags) {
 } else if (flags.help || process.stdin.isTTY) process.stderr.write(HELP);
 else {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(0));
-  void relay({
+  start(flags.workspace).then(
+    trouble => process.exit(trouble ? 1 : 0),
+    thrown => {
+      report(thrown);
+      process.exit(2);
+    },
+  );
+}
+
+async function start(workspace: string | undefined): Promise<Trouble | null> {
+  return relay({
     home: homeFolder(process.env),
     env: process.env,
     program: hubProgram,
-    hello: helloFor('mcp', flags.workspace),
+    hello: helloFor('mcp', workspace),
     input: process.stdin,
     output: process.stdout,
-    onTrouble: ({ code, message, suggestions = [] }: Trouble) =>
-      say([`${code}: ${message}`, ...suggestions].join('\n  ')),
-  }).then(trouble => process.exit(trouble ? 1 : 0));
+    onTrouble: report,
+  });
+}
+
+function report({ code, message, suggestions = [] }: Trouble): void {
+  say([`${code}: ${message}`, ...suggestions].join('\n  '));
 }
 
 function say(message: string): void {

@@ -54,7 +54,7 @@ export class Runner {
   /** Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. */
   async submit({ squad, runs }: PlannedSquad, env: Record<string, string>): Promise<void> {
     const { clock, store, files, settings } = this.ports;
-    for (const { run } of runs) this.refuseBusyChat(run);
+    for (const { run } of runs) this.refuseBusyChat(run.chatId);
     this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
     try {
       const entries = await Promise.all(runs.map(planned => this.writeFiles(planned, env)));
@@ -208,7 +208,10 @@ export class Runner {
     const material = entry.material!;
     try {
       if (run.chatIsNew && run.chatId === null) {
-        run.chatId = await openChat(entry, material, files, executor);
+        const chatId = await openChat(entry, material, files, executor);
+        // A create-chat command may print the id of a chat that is not new at all.
+        this.refuseBusyChat(chatId);
+        run.chatId = chatId;
         // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
         await this.commit({ runs: [{ ...run }], chats: chatOf(run, run.id), events: [] });
       }
@@ -385,10 +388,10 @@ export class Runner {
     return new LiveRun(run, engine, { prompt, promptFile, env });
   }
 
-  private refuseBusyChat(run: Run): void {
-    if (run.chatId === null) return;
+  private refuseBusyChat(chatId: string | null): void {
+    if (chatId === null) return;
     for (const other of this.live.values())
-      if (other.run.chatId === run.chatId) throw chatBusy(run.chatId, `run ${other.run.id}`);
+      if (other.run.chatId === chatId) throw chatBusy(chatId, `run ${other.run.id}`);
   }
 
   private async checkOutput(): Promise<void> {

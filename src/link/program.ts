@@ -16,7 +16,7 @@ export function helloFor(view: View, workspace?: string): Hello {
     version,
     view,
     pid: process.pid,
-    cwd: process.cwd(),
+    cwd: currentFolder(),
     env: ownEnvironment(),
     hub: hubProgram,
     ...(workspace !== undefined && { workspace }),
@@ -27,3 +27,15 @@ export const ownEnvironment = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+
+/** Node throws its own error when the folder it was started in has been removed since. */
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw Object.assign(new Error('The current folder does not exist any more', { cause: error }), {
+      code: 'CWD_MISSING',
+      suggestions: ['Start this from a folder that is there.'],
+    });
+  }
+}

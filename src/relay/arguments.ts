@@ -14,7 +14,7 @@ export function workspaceFlag(args: string[]): Flags {
     const [name, value] = args[i]!.split(/=(.*)/s, 2);
     if (name === '--help' || name === '-h') return { help: true };
     if (name !== '--workspace')
-      return { problem: `there is no option ${name}. Known: --workspace DIR, --help` };
+      return { problem: `${args[i]} means nothing here. Known: --workspace DIR, --help` };
     workspace = value ?? args[++i];
     if (!workspace) return { problem: '--workspace needs a folder' };
   }

@@ -135,6 +135,18 @@ describe('in stateful mode', () => {
     squad.write('release-kept', '');
   });
 
+  test('a create-chat command that prints an id in use is an error of its member, and the chat stays with its run', async () => {
+    squad.script('same.sh', 'echo held-too');
+    const env = { RUN_TEMPLATE: './waits.sh <%= chatId %>', MCP_TOOL_TIMEOUT: '200' };
+    const first = await startRunning(await open(env), 'held-too');
+    const second = await startAndWait(await open({ ...env, CREATE_CHAT_TEMPLATE: './same.sh' }), one('b'));
+    expect(second.members[0]).toMatchObject({
+      status: 'error',
+      error: { code: 'CHAT_BUSY', message: `Chat held-too is in use by run ${first.members[0]!.memberId}` },
+    });
+    squad.write('release-held-too', '');
+  });
+
   test.each([
     ['fails', './fails.sh', 'exit code 9: no account'],
     ['prints no id', './mute.sh', 'it printed no id'],

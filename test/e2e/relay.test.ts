@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -52,11 +52,38 @@ test('typed on a terminal it explains itself instead of waiting for a protocol n
 });
 
 test.each([
-  { args: ['--workspaces', 'x'], words: 'there is no option --workspaces. Known: --workspace DIR, --help' },
+  { args: ['--workspaces', 'x'], words: '--workspaces means nothing here. Known: --workspace DIR, --help' },
+  { args: ['serve'], words: 'serve means nothing here. Known: --workspace DIR, --help' },
+  { args: ['-x'], words: '-x means nothing here. Known: --workspace DIR, --help' },
   { args: ['--workspace'], words: '--workspace needs a folder' },
   { args: ['--workspace='], words: '--workspace needs a folder' },
 ])('wrong use ($args) is exit code 2 and a word on standard error', async ({ args, words }) => {
   expect(await squad.run(['mcp', ...args])).toEqual({ code: 2, stdout: '', stderr: `squad mcp: ${words}\n` });
+});
+
+test('started in a folder that is gone, it says so instead of falling over', () => {
+  const shell = (command: string) =>
+    spawnSync(
+      'sh',
+      ['-c', `mkdir gone && cd gone && rmdir ../gone && ${process.execPath} ${BIN} ${command}`],
+      {
+        cwd: squad.workspace,
+        env: squad.env,
+        encoding: 'utf8',
+        input: '',
+      },
+    );
+  const words = 'The current folder does not exist any more';
+  expect(shell('mcp')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining(`CWD_MISSING: ${words}`),
+  });
+  expect(shell('ls')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining(`${words} (CWD_MISSING)`),
+  });
 });
 
 test.each([

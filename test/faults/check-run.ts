@@ -110,7 +110,9 @@ function checkEvents(facts: RunFacts): string[] {
     );
   if (events.at(-1)?.body.type !== 'run.ended')
     problems.push(`after its end came ${events.at(-1)?.body.type}`);
-  if (facts.member.leavesChild && hasEnded(facts) && !facts.wasOverlooked && ended?.leftovers.length === 0)
+  // What goes down with an agent that is being stopped was not left behind.
+  const leaves = facts.member.leavesChild && hasEnded(facts) && reasonOf(facts) === null;
+  if (leaves && !facts.wasOverlooked && ended?.leftovers.length === 0)
     problems.push('the process it left behind is not reported');
   return problems;
 }

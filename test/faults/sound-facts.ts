@@ -64,10 +64,13 @@ function soundRun(member: Member, squadId: SquadId, name: string, position: numb
       event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
       event(run, { type: 'run.started', turn: 1, pid: 4242 }),
       ...(bySelf ? [] : [{ ...event(run, { type: 'run.stopping', reason }), at: ENDED_AT - 50 }]),
-      event(run, {
-        ...{ type: 'run.ended', status, exitCode, error: run.error, usage: null, durationMs: 1000 },
-        leftovers: turn.leftovers,
-      }),
+      {
+        ...event(run, {
+          ...{ type: 'run.ended', status, exitCode, error: run.error, usage: null, durationMs: 1000 },
+          leftovers: turn.leftovers,
+        }),
+        at: ENDED_AT + 5,
+      },
     ],
     stdout: outputOf(member, bySelf),
     stderr: Buffer.from(member.stderr.map(line => `${line}\n`).join('')),

@@ -153,7 +153,7 @@ test('the block has a line for each agent at work and one for the whole', () => 
   const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
   expect(statusLines(views.list(), now(), screen, plain)).toEqual([
     expect.stringMatching(/^ . developer {2}Edit src\/auth\/refresh\.ts {35}2m27s$/u),
-    expect.stringMatching(/^ . qa {9}starting {51}2m27s$/u),
+    expect.stringMatching(/^ . qa {9}at work {52}2m27s$/u),
     ' running 2 · queued 1 · done 1                      2m27s · 41k tokens · $0.61',
   ]);
 });

@@ -26,7 +26,7 @@ export function statusLines(
     const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
     const elapsed = formatElapsed(now - (run.startedAt ?? now));
     return spread(
-      ` ${style.role(run.roleId, spinner)} ${name}  ${run.activity || style.dim('starting')}`,
+      ` ${style.role(run.roleId, spinner)} ${name}  ${run.activity || style.dim('at work')}`,
       elapsed,
       columns,
     );

@@ -5,24 +5,33 @@ import { labelWidth, reasonOf } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 import { countByStatus, isFailure, paintStatus, statusWord } from './status-word.ts';
 import type { Style } from './style.ts';
-import { formatTable } from './table.ts';
+import { type Column, formatTable } from './table.ts';
 import { displayWidth, padEnd, truncate } from './width.ts';
 
 const UNKNOWN = '–';
+const FIGURES: Column[] = [
+  { title: 'tokens', align: 'right' },
+  { title: 'cost', align: 'right' },
+];
 
 /** The last words: what each run came to, the whole, and what to type next. */
 export function summaryLines(runs: RunView[], columns: number, style: Style): string[] {
   if (runs.length === 0) return [];
   const width = labelWidth(runs);
+  // Engines that report nothing leave the room to those columns that say something.
+  const hasFigures = runs.some(run => run.usage !== null);
   const rows = runs.map(run => {
     const tokens = tokensOf(run.usage);
     const cost = run.usage?.costUsd ?? null;
+    const figures = [
+      tokens === null ? UNKNOWN : formatTokens(tokens),
+      cost === null ? UNKNOWN : formatCost(cost),
+    ];
     return [
       style.role(run.roleId, truncate(run.label, width)),
       paintStatus(run.status, statusWord(run.status), style),
       run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
-      tokens === null ? UNKNOWN : formatTokens(tokens),
-      cost === null ? UNKNOWN : formatCost(cost),
+      ...(hasFigures ? figures : []),
       run.id,
       isFailure(run.status) ? reasonOf(run) : '',
     ];
@@ -32,8 +41,7 @@ export function summaryLines(runs: RunView[], columns: number, style: Style): st
       { title: 'role', shrinkTo: 8 },
       { title: 'result' },
       { title: 'time', align: 'right' },
-      { title: 'tokens', align: 'right' },
-      { title: 'cost', align: 'right' },
+      ...(hasFigures ? FIGURES : []),
       { title: 'run' },
       { title: '', shrinkTo: 0 },
     ],
