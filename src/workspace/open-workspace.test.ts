@@ -69,7 +69,9 @@ describe('the engine of a role', () => {
     const before = await open(env);
     const role = await before.role('coder');
     expect(before.engineFor(role)).toMatchObject({ engineCommand: 'claude' });
-    expect(role.warnings).toEqual([expect.stringContaining('"engine" has no effect until you trust the file')]);
+    expect(role.warnings).toEqual([
+      expect.stringContaining('"engine" has no effect until you trust the file'),
+    ]);
     expect(await before.untrusted()).toEqual([file]);
 
     await trust(join(root, 'home'), file, text);

@@ -66,9 +66,9 @@ describe('squad run', () => {
     expect(summary.replaceAll(/\d+\.\ds/g, '0.0s')).toBe(
       [
         '',
-        'role       result  time  tokens  cost  run',
-        'coder      done    0.0s       –     –  RUN',
-        'architect  done    0.0s       –     –  RUN',
+        'role       result  time  run',
+        'coder      done    0.0s  RUN',
+        'architect  done    0.0s  RUN',
         '',
         'done 2 · 0.0s',
         '  squad show RUN  what coder reported',

@@ -133,12 +133,16 @@ test('what was queued starts after the restart, in its old order and within the 
 
 test('a chat that was being opened when the hub died is the one the run gets', async () => {
   const home = await openHome();
-  const [id] = (await ask(home, [['plain', 'talk lines 2 0 0']], true)) as [string];
-  await until('the create-chat command', () => sideOf(home, 'talk.chat').length > 0);
+  const [id] = (await ask(home, [['plain', 'await-talk lines 2 0 0']], true)) as [string];
+  await until('the create-chat command', () => sideOf(home, 'await-talk.chat').length > 0);
   await home.killHub();
-  expect((await endOf(home, id)).run).toMatchObject({ status: 'completed', chatId: 'chat-talk' });
-  expect(sideOf(home, 'talk.chat')).toEqual(['made chat-talk']);
-  expect(sideOf(home, 'talk')[0]).toMatch(/^start \d+ run_\w+ chat-talk$/);
+  const link = await home.hub();
+  expect((await show(link, id)).run.status).toBe('queued');
+  link.close();
+  writeFileSync(join(home.side, 'await-talk.go'), '');
+  expect((await endOf(home, id)).run).toMatchObject({ status: 'completed', chatId: 'chat-await-talk' });
+  expect(sideOf(home, 'await-talk.chat')).toEqual(['made chat-await-talk']);
+  expect(sideOf(home, 'await-talk')[0]).toMatch(/^start \d+ run_\w+ chat-await-talk$/);
 });
 
 test('a chat’s id is on disk before the agent has it, so that no run forgets its chat', async () => {
@@ -165,14 +169,14 @@ test('a cancel that was written down while a chat was being opened holds after t
     };
     link.call('follow_events', {}, { onItem }).catch(() => {}); // it ends with the hub
   });
-  const [id] = (await ask(home, [['plain', 'talk lines 2 0 0']], true)) as [string];
-  await until('the create-chat command', () => sideOf(home, 'talk.chat').length > 0);
+  const [id] = (await ask(home, [['plain', 'await-talk lines 2 0 0']], true)) as [string];
+  await until('the create-chat command', () => sideOf(home, 'await-talk.chat').length > 0);
   const cancelling = link.call('cancel_run', { spawn_id: id }).catch(() => {});
   await stopping;
   await home.killHub();
   await cancelling;
   expect((await endOf(home, id)).run).toMatchObject({ status: 'cancelled', error: null });
-  expect(sideOf(home, 'talk')).toEqual([]);
+  expect(sideOf(home, 'await-talk')).toEqual([]);
   expect(processesOf(id)).toEqual([]);
   expect(existsSync(`${home.home}/runs/${id}/environment.json`)).toBe(false);
 });
