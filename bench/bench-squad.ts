@@ -6,8 +6,6 @@ import { McpClient } from './mcp-client.ts';
 import { copyPackage } from './package-copy.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-const open = new Set<BenchSquad>();
-
 /** A Squad to measure: its own package, home and workspace in one temporary folder, nothing of this shell's environment. */
 export class BenchSquad {
   readonly root = temporaryFolder();
@@ -15,10 +13,10 @@ export class BenchSquad {
   readonly workspace = join(this.root, 'work');
   home = join(this.root, 'home-1');
   private readonly homes = new Set([this.home]);
+  private readonly clients: McpClient[] = [];
 
   constructor() {
     for (const folder of ['work', 'user']) mkdirSync(join(this.root, folder));
-    open.add(this);
   }
 
   env(more: Record<string, string> = {}): Record<string, string> {
@@ -45,10 +43,12 @@ export class BenchSquad {
   }
 
   client(env: Record<string, string> = {}): McpClient {
-    return new McpClient(process.execPath, [join(this.program, 'bin', 'squad.cjs'), 'mcp'], {
+    const client = new McpClient(process.execPath, [join(this.program, 'bin', 'squad.cjs'), 'mcp'], {
       cwd: this.workspace,
       env: this.env(env),
     });
+    this.clients.push(client);
+    return client;
   }
 
   /** Runs `squad … --json` to its end. */
@@ -74,18 +74,26 @@ export class BenchSquad {
     return this.squad('hub', 'stop');
   }
 
+  /** A hub that stops leaves its agents at work, so it stops after them. */
+  private async endAgents(): Promise<void> {
+    await this.squad('cancel', '--all');
+    for (
+      const giveUpAt = Date.now() + 30_000;
+      Date.now() < giveUpAt;
+      await new Promise(wake => setTimeout(wake, 50))
+    ) {
+      const status = await this.squad<{ runsActive?: number; runsQueued?: number }>('hub', 'status');
+      if (!status.runsActive && !status.runsQueued) return;
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    open.delete(this);
+    for (const client of this.clients) await client.close();
     for (const home of this.homes) {
       this.home = home;
-      await this.squad('cancel', '--all').catch(() => {});
-      await this.stopHub().catch(() => {});
+      await this.endAgents();
+      await this.stopHub();
     }
     rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
   }
-}
-
-/** For an end that comes from outside: no agent, no hub and no gigabyte stays behind. */
-export async function closeAll(): Promise<void> {
-  for (const squad of open) await squad[Symbol.asyncDispose]();
 }

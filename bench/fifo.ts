@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { interruption } from './interruption.ts';
+
+const PATIENCE_MS = 180_000;
 
 /**
  * A named pipe that agents write a line to as their first act. It is seen here without asking for it: no file times,
@@ -10,7 +13,8 @@ export class Fifo {
   readonly path: string;
   private readonly socket: Socket;
   private bytes = 0;
-  private wake = () => {};
+  private settle = () => {};
+  private wanted = Number.POSITIVE_INFINITY;
 
   constructor(path: string) {
     makeFifo(path);
@@ -20,22 +24,21 @@ export class Fifo {
     this.socket = new Socket({ fd, readable: true, writable: false });
     this.socket.on('data', chunk => {
       this.bytes += chunk.length;
-      this.wake();
+      if (this.bytes >= this.wanted) this.settle();
     });
   }
 
   /** The moment at which `count` more bytes than at the last call have come. */
   async take(count = 1): Promise<number> {
-    while (this.bytes < count)
-      await new Promise<void>(settle => {
-        this.wake = settle;
+    this.wanted = count;
+    const giveUp = AbortSignal.any([interruption, AbortSignal.timeout(PATIENCE_MS)]);
+    if (this.bytes < count)
+      await new Promise<void>((settle, reject) => {
+        this.settle = settle;
+        giveUp.addEventListener('abort', () => reject(giveUp.reason), { once: true });
       });
     this.bytes -= count;
     return performance.now();
-  }
-
-  get waiting(): number {
-    return this.bytes;
   }
 
   close(): void {

@@ -1,5 +1,4 @@
 /** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
-import { closeAll } from './bench-squad.ts';
 import { agentStart } from './figures/agent-start.ts';
 import { bigOutput } from './figures/big-output.ts';
 import { coldStart } from './figures/cold-start.ts';
@@ -7,6 +6,7 @@ import { eventRate } from './figures/event-rate.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { recovery } from './figures/recovery.ts';
 import { toolList } from './figures/tool-list.ts';
+import { interruption, listenForInterruption } from './interruption.ts';
 import { loadNow, printTable, type Report, writeJson } from './report.ts';
 
 const FIGURES = [toolList, coldStart, agentStart, manyAgents, bigOutput, eventRate, recovery];
@@ -19,15 +19,17 @@ if (unknown.length > 0) {
   );
   process.exit(2);
 }
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void closeAll().finally(() => process.exit(130)));
+listenForInterruption();
 
 let missed = 0;
 for (const figure of FIGURES) {
   if (wanted.length > 0 && !wanted.includes(figure.name)) continue;
   const before = loadNow();
   const start = performance.now();
-  const rows = await figure.measure();
+  const rows = await figure.measure().catch(thrown => {
+    if (!interruption.aborted) throw thrown;
+    process.exit(130);
+  });
   const report: Report = {
     figure: figure.name,
     rows,

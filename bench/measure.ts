@@ -1,3 +1,5 @@
+import { interruption } from './interruption.ts';
+
 /** Numbers as they were measured, in the order they were. */
 export type Samples = number[];
 
@@ -20,6 +22,7 @@ export async function interleave(
 ): Promise<Pair> {
   const result: Pair = { ours: [], floor: [] };
   for (let i = -warmUps; i < pairs; i++) {
+    interruption.throwIfAborted();
     const ofFloorFirst = i % 2 === 0 ? await floor() : null;
     const ofOurs = await ours();
     const ofFloor = ofFloorFirst ?? (await floor());
@@ -32,7 +35,10 @@ export async function interleave(
 
 export async function repeat(times: number, act: () => Promise<number>): Promise<Samples> {
   const samples: Samples = [];
-  for (let i = 0; i < times; i++) samples.push(await act());
+  for (let i = 0; i < times; i++) {
+    interruption.throwIfAborted();
+    samples.push(await act());
+  }
   return samples;
 }
 
@@ -72,6 +78,7 @@ export async function until<T>(
     Date.now() < end;
     await new Promise(wake => setTimeout(wake, everyMs))
   ) {
+    interruption.throwIfAborted();
     const seen = await look();
     if (seen !== null && seen !== false && seen !== undefined) return seen;
   }

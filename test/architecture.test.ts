@@ -25,7 +25,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const ONLY_IN: [RegExp, string][] = [
   [/^@modelcontextprotocol\//, 'wire'],
   [/^(kysely|better-sqlite3)/, 'store'],
-  [/^eta$/, 'engines'],
+  [/^eta(\/|$)/, 'engines'],
   [/^commander$/, 'cli'],
 ];
 

@@ -29,8 +29,7 @@ export const agentStart: Figure = {
       async () => {
         const start = performance.now();
         const call = client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin' }] });
-        const started = await fifo.take();
-        await call;
+        const [started] = await Promise.all([fifo.take(), call]);
         return started - start;
       },
       async () => {
@@ -41,8 +40,7 @@ export const agentStart: Figure = {
           stdio: 'ignore',
         });
         const gone = once(child, 'exit');
-        const started = await fifo.take();
-        await gone;
+        const [started] = await Promise.all([fifo.take(), gone]);
         return started - start;
       },
       { pairs: PAIRS, warmUps: 5 },

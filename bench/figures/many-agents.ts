@@ -76,7 +76,8 @@ async function together(
   const call = client.tool('start_squad_members', { members }).finally(() => {
     isOver = true;
   });
-  const started = (await fifo.take(AGENTS)) - start;
+  const tooEarly = call.then(() => Promise.reject(new Error('The call came back before all had begun')));
+  const started = (await Promise.race([fifo.take(AGENTS), tooEarly])) - start;
   const opened = performance.now();
   await until('every agent ended', () => {
     openGate();

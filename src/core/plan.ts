@@ -1,7 +1,9 @@
+import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
+import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
-import type { Caller, Clock, Engine, EngineSpec, Engines, TurnInput, Workspace } from './ports.ts';
+import type { Caller, Clock, Engine, Engines, TurnInput, Workspace } from './ports.ts';
 import { buildPrompt } from './prompt.ts';
 import { checkTask, checkText } from './text.ts';
 
@@ -25,6 +27,7 @@ export interface PlannedRun {
   prompt: string;
   engine: Engine;
   spec: EngineSpec;
+  role: Role;
 }
 
 export interface PlannedSquad {
@@ -114,7 +117,7 @@ async function planRun(
     endedAt: null,
   };
   await rehearse(engine, turnInput(run, prompt, '/prompt.md', env));
-  return { run, prompt, engine, spec };
+  return { run, prompt, engine, spec, role };
 }
 
 /** Builds the commands once and throws them away: a broken template must refuse the call, not fail a member later. */

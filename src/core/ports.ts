@@ -3,6 +3,7 @@
  * nothing in `src/core` opens a file, starts a process or reads a clock.
  */
 import type { Config } from '../schema/config.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
@@ -201,11 +202,6 @@ export interface Engine {
   /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
   parseLine: ((line: string) => EngineEvent[]) | null;
 }
-
-/** What is needed to build the same engine again after a restart. Kept with the run, so that a later change of config cannot change it. */
-export type EngineSpec =
-  | { kind: 'template'; runTemplate: string; createChatTemplate: string | null; engineCommand: string }
-  | { kind: 'scripted' };
 
 export interface Engines {
   create(spec: EngineSpec): Engine;

@@ -1,7 +1,10 @@
+import { EngineSpec } from '../schema/engine-spec.ts';
+import { asSquadError } from '../schema/error.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { LiveRun } from './live-run.ts';
-import type { EngineSpec, Engines, Executor, FoundTurn, RunFiles, Store } from './ports.ts';
+import type { Engines, Executor, FoundTurn, RunFiles, Store } from './ports.ts';
 import type { Runner } from './runner.ts';
+import { parseJson } from './text.ts';
 
 export interface Recovered {
   watched: number;
@@ -27,7 +30,9 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
   const waiting: (() => Promise<void>)[] = [];
   await Promise.all(
     runs.map(async (run, i) => {
-      const { outcome, requeue } = await recoverRun(run, runner, ports);
+      const { outcome, requeue } = await recoverRun(run, runner, ports).catch(thrown =>
+        giveUp(run, runner, thrown),
+      );
       counts[outcome]++;
       if (requeue) waiting[i] = requeue;
     }),
@@ -79,6 +84,13 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
   return { outcome: found.state === 'ended' ? 'ended' : 'lost' };
 }
 
+/** One run that cannot be looked into must not keep the hub, and with it every other run, from starting. */
+async function giveUp(run: Run, runner: Runner, thrown: unknown): Promise<Outcome> {
+  const { message } = asSquadError(thrown);
+  await runner.lose(run, { code: 'LOST', message: `What became of it cannot be told: ${message}` });
+  return { outcome: 'lost' };
+}
+
 interface Material {
   prompt: string;
   spec: EngineSpec;
@@ -93,11 +105,9 @@ async function readMaterial(
   const lost = (message: string) => ({ missing: { code: 'LOST', message } });
   if (spec === null || prompt === null)
     return lost('Its folder is gone, and with it what it was to do and what it wrote.');
-  try {
-    return { spec: JSON.parse(spec), prompt };
-  } catch {
-    return lost('What is in its folder cannot be read any more (engine.json). Its output so far is kept.');
-  }
+  const parsed = EngineSpec.safeParse(parseJson(spec));
+  if (parsed.success) return { spec: parsed.data, prompt };
+  return lost('What is in its folder cannot be read any more (engine.json). Its output so far is kept.');
 }
 
 /** The first one counts, as it did for the hub that took it down. */

@@ -1,4 +1,5 @@
 import type { HubSettings } from '../schema/config.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -7,18 +8,9 @@ import { openChat } from './chat.ts';
 import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
+import { watchOutput } from './output-watch.ts';
 import { chatBusy, type PlannedRun, type PlannedSquad, turnInput } from './plan.ts';
-import type {
-  Change,
-  Clock,
-  EngineSpec,
-  Engines,
-  Executor,
-  LiveTurn,
-  RunFiles,
-  Store,
-  TurnEnd,
-} from './ports.ts';
+import type { Change, Clock, Engines, Executor, LiveTurn, RunFiles, Store, TurnEnd } from './ports.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
 
 export interface RunnerPorts {
@@ -32,7 +24,6 @@ export interface RunnerPorts {
   warn(message: string, cause: unknown): void;
 }
 
-const OUTPUT_CHECK_MS = 1_000;
 const RETRY_MS = 1_000;
 const READ_TRIES = 5;
 
@@ -42,13 +33,17 @@ export class Runner {
   private readonly live = new Map<RunId, LiveRun>();
   private readonly queue: LiveRun[] = [];
   private readonly fuse = new SpawnFuse();
-  private readonly outputCheck: NodeJS.Timeout;
+  private readonly outputWatch: { close(): void };
   private active = 0;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
     this.ports = ports;
-    this.outputCheck = setInterval(() => void this.checkOutput(), OUTPUT_CHECK_MS).unref();
+    this.outputWatch = watchOutput({
+      ...ports,
+      turns: () => [...this.live.values()].flatMap(({ turn, stop }) => (turn && stop === null ? [turn] : [])),
+      onTooMuch: runId => this.stop(runId, 'output_limit'),
+    });
   }
 
   /** Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. */
@@ -164,7 +159,9 @@ export class Runner {
 
   /** Ends a found run that has nothing left to read a result from. */
   async lose(run: Run, error: RunError): Promise<void> {
-    await this.commitEnd(run, 'lose', error, { events: [] }, null);
+    const turn = (await this.ports.store.turns(run.id)).at(-1);
+    const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: this.ports.clock.now() }] : [];
+    await this.commitEnd(run, 'lose', error, { turns, events: [] }, null);
   }
 
   /** Ends a found run that was to be stopped before it got going. */
@@ -188,7 +185,7 @@ export class Runner {
   /** Lets go of everything; agents at work go on and the next hub finds them. */
   close(): void {
     this.closed = true;
-    clearInterval(this.outputCheck);
+    this.outputWatch.close();
     for (const entry of this.live.values()) entry.release();
   }
 
@@ -392,19 +389,6 @@ export class Runner {
     if (chatId === null) return;
     for (const other of this.live.values())
       if (other.run.chatId === chatId) throw chatBusy(chatId, `run ${other.run.id}`);
-  }
-
-  private async checkOutput(): Promise<void> {
-    const { files, settings, warn } = this.ports;
-    const limit = settings()['output.max_bytes'];
-    for (const { run, turn, stop } of [...this.live.values()]) {
-      if (!turn || stop !== null) continue;
-      const sizes = await Promise.all([files.size(turn, 'stdout'), files.size(turn, 'stderr')]);
-      if (sizes[0] + sizes[1] > limit)
-        await this.stop(run.id, 'output_limit').catch(thrown =>
-          warn(`The output limit of ${run.id} could not be applied`, thrown),
-        );
-    }
   }
 
   /** Facts about a process that exists cannot be refused: a full disk or a locked database is waited out. */

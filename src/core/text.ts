@@ -47,3 +47,12 @@ function loneSurrogate(text: string): number {
   }
   return -1;
 }
+
+/** Null for what is no JSON: a file of ours that somebody else wrote into. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -40,3 +40,15 @@ test('it never grows without end: one older generation is kept', () => {
 test('a log that cannot be written is no reason to fall over', () => {
   expect(() => new Log(join(root, 'no', 'such', 'folder'), 'info').write('error', 'x')).not.toThrow();
 });
+
+test('a level that does not exist is told once, and means info', () => {
+  const file = join(root, 'nonsense');
+  const log = new Log(file, 'nonsense');
+  log.write('debug', 'too much');
+  log.write('info', 'hello');
+  const text = readFileSync(file, 'utf8');
+  expect(text).not.toContain('too much');
+  expect(text).toMatch(
+    /^\S+ warning MCP_LOG_LEVEL is "nonsense".*debug, info, warning, error.*\n\S+ info {4}hello\n$/,
+  );
+});

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, write
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { homeFolder, isOwnFolder, ownFolder, socketPath } from './home.ts';
+import { homeFault, homeFolder, isOwnFolder, ownFolder, socketPath } from './home.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-home-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -13,6 +13,9 @@ test('the home is SQUAD_HOME, or a folder of the state folder, or of the home fo
   expect(homeFolder({ SQUAD_HOME: '/a/../b', XDG_STATE_HOME: '/x', HOME: '/h' })).toBe('/b');
   expect(homeFolder({ XDG_STATE_HOME: '/x', HOME: '/h' })).toBe('/x/squad');
   expect(homeFolder({ HOME: '/h', SQUAD_HOME: '' })).toBe('/h/.local/state/squad');
+  expect(homeFolder({ HOME: '/h', XDG_STATE_HOME: 'state' }), 'a relative one is ignored').toBe(
+    '/h/.local/state/squad',
+  );
 });
 
 test('the socket is in the home up to 100 bytes, counted as the system counts; beyond that it is short, and of this home only', () => {
@@ -59,4 +62,17 @@ test('what somebody else owns is not trusted, and what is not there neither', ()
   expect(isOwnFolder('/proc/1')).toBe(process.getuid?.() === 0);
   expect(isOwnFolder('/tmp')).toBe(false);
   expect(isOwnFolder(join(root, 'absent'))).toBe(false);
+});
+
+test.each(['/dev/null/x/y', '/proc/x/y'])('%s cannot be a home, and that is said at once', path => {
+  expect(isOwnFolder(path)).toBe(false);
+  expect(homeFault(path)).toContain(path);
+  expect(() => ownFolder(path)).toThrow(
+    expect.objectContaining({ code: 'HOME_UNUSABLE', message: expect.stringContaining(path) }),
+  );
+});
+
+test('a home that is not there yet has no fault, and neither has one that is', () => {
+  expect(homeFault(join(root, 'not', 'yet'))).toBeNull();
+  expect(homeFault(root)).toBeNull();
 });

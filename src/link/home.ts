@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,6 +19,8 @@ const SHORT_FOLDERS = '/tmp';
 export function socketPath(home: string): string {
   const plain = join(home, 'hub.sock');
   if (Buffer.byteLength(plain) <= LONGEST_SOCKET_PATH) return plain;
+  // Loaded only here: it takes longer than all the rest that `squad mcp` needs to find its hub.
+  const { createHash } = process.getBuiltinModule('node:crypto');
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);
   return join(SHORT_FOLDERS, `squad-${userInfo().uid}`, `${name}.sock`);
 }

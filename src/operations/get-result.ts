@@ -46,7 +46,7 @@ export const getResult = operation({
       if (stream !== undefined || offset < 0) throw notOfASquad();
       const { squad, runs } = await findSquad(services, squad_id);
       await waitForEnds(call, runs, wait);
-      return squadResult(services, squad, runs, offset);
+      return squadResult(services, squad, runs, { offset });
     }
     const run = await findRun(services, spawn_id!);
     await waitForEnds(call, [run], wait);

@@ -10,7 +10,8 @@ export const RESULT_LIMIT = 12_000;
 const SAMPLE_BYTES = RESULT_LIMIT;
 /** A member that said something is shown with at least this much of it; what does not fit then is for the next page. */
 const LEAST_TEXT = 300;
-const ROOM_FOR_OFFSET = 20;
+/** For saying that there are more members, and where. */
+const ROOM_FOR_MORE = 160;
 const LONGEST_ERROR = 500;
 
 export type MemberResult = {
@@ -43,7 +44,7 @@ export async function squadResult(
   { files }: Pick<Services, 'files'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
   runs: Run[],
-  offset = 0,
+  { offset = 0, warnings = [] }: { offset?: number; warnings?: string[] } = {},
 ): Promise<SquadResult> {
   const result: SquadResult = {
     squadId: id,
@@ -52,9 +53,12 @@ export async function squadResult(
     members: [],
   };
   const waiting = runs.filter(run => !isEnd(run.status)).length;
+  const notes = [...warnings];
   if (waiting > 0)
-    result.note = `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${id}","wait_seconds":40} to go on waiting.`;
-  let used = JSON.stringify(result).length + ROOM_FOR_OFFSET;
+    notes.push(
+      `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${id}","wait_seconds":40} to go on waiting.`,
+    );
+  let used = JSON.stringify({ ...result, note: notes.join(' ') }).length + ROOM_FOR_MORE;
   let promised = 0;
   const samples: Sample[] = [];
   for (const run of runs.slice(offset)) {
@@ -71,6 +75,11 @@ export async function squadResult(
     result.members.push(member);
     samples.push(...said);
   }
+  if (result.nextOffset !== undefined)
+    notes.push(
+      `Members ${offset} to ${result.nextOffset - 1} of ${runs.length}: get_result {"squad_id":"${id}","offset":${result.nextOffset}} has the next.`,
+    );
+  if (notes.length > 0) result.note = notes.join(' ');
   const cuts = fitTexts(samples, RESULT_LIMIT - used);
   result.members.forEach((member, i) => {
     const [out, err] = [cuts[i * 2]!, cuts[i * 2 + 1]!];

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import type { Engine, EngineEvent, EngineSpec, OutputPage, TurnRef } from '../core/ports.ts';
+import type { Engine, EngineEvent, OutputPage, TurnRef } from '../core/ports.ts';
+import { parseJson } from '../core/text.ts';
+import { EngineSpec } from '../schema/engine-spec.ts';
 import { isEnd, RunStatus } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
@@ -39,8 +41,9 @@ export const readOutput = operation({
 });
 
 async function lineParser({ files, engines }: Services, turn: TurnRef): Promise<Engine['parseLine']> {
-  const spec = await files.read(turn, 'engine.json');
-  return spec === null ? null : engines.create(JSON.parse(spec) as EngineSpec).parseLine;
+  const text = await files.read(turn, 'engine.json');
+  const spec = EngineSpec.safeParse(text === null ? null : parseJson(text));
+  return spec.success ? engines.create(spec.data).parseLine : null;
 }
 
 /** Whole lines only: the next page begins where the last unfinished one does. */

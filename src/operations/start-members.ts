@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { jsonLength } from '../core/digest.ts';
 import { type PlannedSquad, planSquad, type SquadRequest } from '../core/plan.ts';
+import type { Workspace } from '../core/ports.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Call } from './operation.ts';
 
 const MOST_MEMBERS = 1000;
+const MOST_NAMED = 5;
 /** These come back in results, which have a size to keep. In characters of JSON. */
 const LONGEST = { cwd: 4096, chatId: 1000, metadata: 4000 };
 
@@ -25,11 +27,15 @@ const request = <T extends z.ZodType>(members: T) =>
 export const StatelessRequest = request(member);
 export const StatefulRequest = request(chatMember);
 
+export interface StartedSquad extends PlannedSquad {
+  warnings: string[];
+}
+
 /** Checks everything, writes it down and sets it going: when this settles, the runs are on disk and queued or at work. */
 export async function startMembers(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   asked: SquadRequest,
-): Promise<PlannedSquad> {
+): Promise<StartedSquad> {
   refuseLongValues(asked);
   const [workspace, env] = await Promise.all([
     services.workspaces.open(caller),
@@ -39,7 +45,17 @@ export async function startMembers(
   const { engines, clock, runner } = services;
   const plan = await planSquad(asked, { workspace, caller, env, engines, clock });
   await runner.submit(plan, env);
-  return plan;
+  return { ...plan, warnings: withoutTrust(workspace, plan) };
+}
+
+/** What came with the repository and was passed over: a run must not quietly be another one than its files say. */
+function withoutTrust({ ignored }: Workspace, { runs }: PlannedSquad): string[] {
+  const settings = ignored.map(({ key, file }) => `${key} in ${file}`);
+  const grants = runs.flatMap(({ role }) => role.ungranted.map(key => `${key} in ${role.file}`));
+  const all = [...new Set([...settings, ...grants])];
+  return all.length === 0
+    ? []
+    : [`Not used until you run \`squad trust\`: ${all.slice(0, MOST_NAMED).join(', ')}.`];
 }
 
 function refuseLongValues({ members, metadata }: SquadRequest): void {

@@ -39,9 +39,9 @@ export const startSquadMembers = operation({
   input: StatefulRequest,
   output: result(memberResult.extend({ chatId: z.string().optional() })),
   async run(call, input) {
-    const { squad, runs: planned } = await startMembers(call, input);
+    const { squad, runs: planned, warnings } = await startMembers(call, input);
     const runs: Run[] = planned.map(({ run }) => run);
     await waitForEnds(call, runs, call.waitMs);
-    return squadResult(call.services, { id: squad.id }, runs);
+    return squadResult(call.services, { id: squad.id }, runs, { warnings });
   },
 });

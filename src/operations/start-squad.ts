@@ -15,9 +15,9 @@ export const startSquad = operation({
       .max(2 ** 31 - 1)
       .optional(),
   }),
-  output: z.object({ squadId: z.string(), runIds: z.array(z.string()) }),
+  output: z.object({ squadId: z.string(), runIds: z.array(z.string()), warnings: z.array(z.string()) }),
   async run(call, input) {
-    const { squad, runs } = await startMembers(call, input);
-    return { squadId: squad.id, runIds: runs.map(({ run }) => run.id) };
+    const { squad, runs, warnings } = await startMembers(call, input);
+    return { squadId: squad.id, runIds: runs.map(({ run }) => run.id), warnings };
   },
 });

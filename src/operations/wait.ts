@@ -15,15 +15,16 @@ export async function waitForEnds(
   if (open.length === 0 || ms === 0) return;
   const timeUp = new AbortController();
   const timer = ms === null ? null : setTimeout(() => timeUp.abort(), ms);
-  const beat = () => progress(sentence(runs));
-  const heart = setInterval(() => void beat(), HEARTBEAT_MS);
+  // Never waited for: a client that has stopped reading must not keep a result from being made.
+  const beat = () => void progress(sentence(runs)).catch(() => {});
+  const heart = setInterval(beat, HEARTBEAT_MS);
   const either = AbortSignal.any([signal, timeUp.signal]);
   try {
-    await beat();
+    beat();
     await Promise.all(
       open.map(async run => {
         await services.runner.untilEnded(run.id, either);
-        if (!either.aborted && runs.length > 1) await beat();
+        if (!either.aborted && runs.length > 1) beat();
       }),
     );
   } finally {

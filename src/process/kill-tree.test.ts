@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { killTree, sweep } from './kill-tree.ts';
+import type { ProcessInfo } from './process-info.ts';
 import { createProcessTable } from './process-table.ts';
 import { isAlive, TurnsFixture } from './testing/turn-fixture.ts';
 import { createTurnTree } from './turn-tree.ts';
@@ -43,7 +44,7 @@ test('an empty turn is swept without a word', async () => {
   const { pid, tree, exit } = await leader('echo ready');
   await exit;
   tree.wrapperEnded(Date.now());
-  expect(await sweep(table, tree, 500)).toEqual([]);
+  expect(await sweep(table, tree, 500)).toEqual({ ended: [], survivors: [] });
   expect(isAlive(pid)).toBe(false);
 });
 
@@ -51,5 +52,25 @@ test('a helper that ends a moment after its agent is not called a leftover', asy
   const { tree, exit } = await leader('echo ready; sleep 0.02 & exit 0');
   await exit;
   tree.wrapperEnded(Date.now());
-  expect(await sweep(table, tree, 500)).toEqual([]);
+  expect(await sweep(table, tree, 500)).toEqual({ ended: [], survivors: [] });
+});
+
+test('what cannot be ended is not listed as ended', async () => {
+  const { exit, tree } = await leader('sleep 61 & sleep 62 & echo ready; exit 0');
+  await exit;
+  tree.wrapperEnded(Date.now());
+  // Stands in for another user's process: it is never signalled.
+  let spared = 0;
+  const command = async (info: ProcessInfo) => {
+    const line = await table.command(info);
+    if (line === 'sleep 61') spared = info.pid;
+    return line;
+  };
+  const alive = (info: ProcessInfo) => info.pid !== spared && table.alive(info);
+  const swept = await sweep({ ...table, command, alive }, tree, 0, 300);
+  expect(swept).toEqual({
+    ended: [{ pid: expect.any(Number), command: 'sleep 62' }],
+    survivors: [{ pid: spared, command: 'sleep 61' }],
+  });
+  process.kill(spared, 'SIGKILL');
 });

@@ -1,4 +1,5 @@
-import { appendFileSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -148,4 +149,27 @@ describe('following a file', () => {
     expect(turns).toBeGreaterThan(10);
     expect((most - before) / 1024 / 1024).toBeLessThan(48);
   });
+});
+
+test('a file that a pipe has taken the place of is over, and nobody waits for it', async () => {
+  const path = join(root, 'replaced');
+  writeFileSync(path, 'one\n');
+  const lines: string[] = [];
+  const following = follow(path, line => {
+    lines.push(line);
+    rmSync(path, { force: true });
+    execFileSync('mkfifo', [path]);
+  });
+  await until(() => lines.length > 0, 'the first line');
+  await following.stop();
+  expect(lines).toEqual(['one']);
+});
+
+test('a link in place of the file is not followed', async () => {
+  const path = join(root, 'linked');
+  writeFileSync(join(root, 'elsewhere'), 'not its own\n');
+  symlinkSync(join(root, 'elsewhere'), path);
+  const lines: string[] = [];
+  await follow(path, line => lines.push(line)).stop();
+  expect(lines).toEqual([]);
 });

@@ -1,4 +1,5 @@
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -117,4 +118,15 @@ test('a file that is not there yet is empty, and an offset past the end is the e
   });
   writeFileSync(path, 'abc');
   expect(await readPage(path, 10, 100, over)).toEqual({ text: '', offset: 3, nextOffset: 3, size: 3 });
+});
+
+test.each([
+  ['a pipe', (at: string) => execFileSync('mkfifo', [at])],
+  ['a folder', (at: string) => mkdirSync(at)],
+  ['a link', (at: string) => symlinkSync('/dev/zero', at)],
+])('%s in place of the file is read as empty, and nobody waits for it', async (name, make) => {
+  const odd = join(root, name);
+  make(odd);
+  const page = await readPage(odd, 0, 100, over);
+  expect(page).toEqual({ text: '', offset: 0, nextOffset: 0, size: 0 });
 });

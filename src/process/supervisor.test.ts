@@ -182,3 +182,36 @@ describe('two starts of one turn', () => {
     expect(turns.read(turn, 'stdout')).toBe('');
   });
 });
+
+describe('an agent that removes its own folder', () => {
+  test.each([
+    ['has the exit code its parent saw', 'exit 3', 3],
+    ['is not taken for one that was never started', 'exit 0', 0],
+    ['may end like a program that cannot be run', 'exit 127', 127],
+  ])('%s', async (_, last, exitCode) => {
+    const troubles: string[] = [];
+    const watched = createSupervisor({ runsDir: turns.runsDir, onTrouble: said => troubles.push(said) });
+    const turn = turns.turn(`rm -rf "$1"; ${last}`);
+    turn.command.argv.push('sh', turns.folder(turn));
+    const end = await (await watched.start(turn, options)).ended;
+    expect(end).toMatchObject({ exitCode, spawnError: null });
+    expect(troubles).toEqual([`The folder of turn 1 of ${turn.runId} is gone, and with it what was written`]);
+  });
+
+  test('and is then killed has no exit code, and was started all the same', async () => {
+    const turn = turns.turn('rm -rf "$1"; while :; do sleep 0.05; done');
+    turn.command.argv.push('sh', turns.folder(turn));
+    const live = await supervisor.start(turn, options);
+    await until(() => !existsSync(turns.folder(turn)), 'the folder to go');
+    process.kill(live.pid, 'SIGKILL');
+    expect(await live.ended).toMatchObject({ exitCode: null, spawnError: null });
+    expect(await processesOf(turn.runId)).toEqual([]);
+  });
+});
+
+test('an agent that puts pipes in place of its files still ends', async () => {
+  const turn = turns.turn('cd "$1"; rm stdout stderr pid; mkfifo stdout stderr pid; exit 127');
+  turn.command.argv.push('sh', turns.folder(turn));
+  const end = await (await supervisor.start(turn, options)).ended;
+  expect(end).toMatchObject({ exitCode: 127, spawnError: null });
+});

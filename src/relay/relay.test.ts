@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 /** By default starting a hub comes to nothing, as if another were just coming up. */
-function connect(script = 'process.exit(75)') {
+function connect(script = 'process.exit(75)', helloMs?: number) {
   const file = join(root, 'hub.cjs');
   writeFileSync(file, script);
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -44,6 +44,7 @@ function connect(script = 'process.exit(75)') {
     env: {},
     program,
     hello,
+    ...(helloMs !== undefined && { helloMs }),
     input,
     output,
     onTrouble: trouble => troubles.push(trouble),
@@ -77,7 +78,7 @@ const CALL = { id: 1, method: 'tools/call' };
 const LIST = { id: 2, method: 'tools/list' };
 
 test('a hub that closes without a greeting took nothing: the next one is given everything, calls included', async () => {
-  const closing = await hubAt(home, { greets: false });
+  const closing = await hubAt(home, { answers: 'a closed door' });
   client = connect();
   client.say(CALL, LIST);
   await until(() => closing.connections > 0);
@@ -161,7 +162,7 @@ test('a hub that cannot start is an answer to whoever waits; the next question t
 });
 
 test('a hub that closes every door is given up, with an answer', async () => {
-  await hubAt(home, { greets: false });
+  await hubAt(home, { answers: 'a closed door' });
   client = connect();
   client.say(LIST);
   await until(() => client.answers().length === 1);
@@ -182,4 +183,60 @@ test('the rest of a line too long to keep is not taken for a line by the next hu
   client.say(LIST);
   await until(() => second.asked.length > 0);
   expect(second.asked).toMatchObject([LIST]);
+});
+
+/** Greets whoever comes, and is dead a moment later. */
+const GREETS_AND_DIES = (count: string, words: string) => `
+  require('node:fs').appendFileSync(${JSON.stringify(count)}, 'x');
+  require('node:fs').rmSync(process.env.SQUAD_HOME + '/hub.sock', { force: true });
+  require('node:net').createServer(socket => socket.once('data', () => {
+    socket.write('{"squad":1,"ok":true,"version":"1.0.0","pid":1}\\n', () => {
+      process.stderr.write(${JSON.stringify(words)});
+      process.exit(1);
+    });
+  })).listen(process.env.SQUAD_HOME + '/hub.sock');`;
+
+test.each([
+  {
+    words: JSON.stringify({ code: 'DATABASE_CORRUPT', message: 'It is damaged', suggestions: ['Move it.'] }),
+    told: { code: 'DATABASE_CORRUPT', suggestions: ['Move it.'] },
+  },
+  {
+    words: '',
+    told: { code: 'HUB_UNREACHABLE', suggestions: [expect.stringContaining('squad hub log')] },
+  },
+])('a hub that greets and dies at once is given up after a few, with $told.code', async ({ words, told }) => {
+  const count = join(root, 'count');
+  client = connect(GREETS_AND_DIES(count, words));
+  client.say(LIST);
+  await until(() => client.answers().length === 1);
+  expect(client.answers()).toMatchObject([{ id: 2, error: { data: told } }]);
+  const launches = readFileSync(count, 'utf8').length;
+  expect(launches).toBeLessThanOrEqual(6);
+
+  const hub = await hubAt(home);
+  client.say({ id: 3, method: 'tools/list' });
+  await until(() => hub.asked.length === 1);
+  hub.answer(3);
+  await until(() => client.answers().length === 2);
+});
+
+test('a hub that does not answer the hello is not waited for without end: the answer names its pid and the way out', async () => {
+  const mute = await hubAt(home, { answers: 'nothing' });
+  writeFileSync(join(home, 'hub.json'), JSON.stringify({ pid: process.pid }));
+  client = connect(undefined, 100);
+  client.say(LIST);
+  await until(() => client.answers().length === 1);
+  expect(mute.connections).toBeGreaterThan(0);
+  expect(client.answers()).toMatchObject([
+    {
+      error: {
+        message: expect.stringContaining(`pid ${process.pid}`),
+        data: {
+          code: 'HUB_UNREACHABLE',
+          suggestions: expect.arrayContaining([expect.stringContaining('squad hub stop --force')]),
+        },
+      },
+    },
+  ]);
 });

@@ -1,8 +1,9 @@
 import { homedir } from 'node:os';
 import { resolveConfig } from '../core/config.ts';
 import { trustableFiles } from '../core/config-sources.ts';
-import type { Caller, EngineSpec, IgnoredSetting, Workspaces } from '../core/ports.ts';
+import type { Caller, IgnoredSetting, Workspaces } from '../core/ports.ts';
 import type { Config } from '../schema/config.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Role } from '../schema/role.ts';
 import { readConfigFiles } from './config-files.ts';

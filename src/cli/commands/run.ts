@@ -20,6 +20,13 @@ export interface RunOptions {
   detach?: boolean;
 }
 
+interface Started {
+  squadId: string;
+  runIds: string[];
+  /** What came with the repository and was not used. */
+  warnings: string[];
+}
+
 export interface MemberInput {
   roleId: string;
   task: string;
@@ -57,10 +64,8 @@ export async function startAndWatch(
     workspace: context.workspace,
   });
   try {
-    const { squadId, runIds } = await client.call<{ squadId: string; runIds: string[] }>(
-      'start_squad',
-      request,
-    );
+    const { squadId, runIds, warnings } = await client.call<Started>('start_squad', request);
+    for (const warning of warnings) context.err.write(`${context.style.yellow(warning)}\n`);
     if (!detach) return await watch(client, squadId, runIds.length, context);
     if (context.json) printJson(context.out, { squadId, runIds });
     else print(context, runIds);

@@ -135,10 +135,25 @@ export const clientNamed = (name: ClientName): Client => CLIENTS[name];
 
 const stdio = ({ program }: InstallContext) => ({ command: program.node, args: [program.script, 'mcp'] });
 
-/** A home the user moved has to be said here: most clients would not hand `SQUAD_HOME` down. */
+/** How agents are run, when that was set up in the shell: a client started elsewhere would know nothing of it. */
+const SETTINGS = [
+  'RUN_TEMPLATE',
+  'CREATE_CHAT_TEMPLATE',
+  'ENGINE_COMMAND',
+  'STATE_MODE',
+  'SQUAD_AGENTS_DIR',
+  'PROCESS_TIMEOUT_MS',
+];
+
+/** What most clients would not hand down: a home the user moved, and Squad's own settings of this shell. */
 function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
   const moved = env.SQUAD_HOME || env.XDG_STATE_HOME;
-  const all = { ...(moved && { SQUAD_HOME: homeFolder(env) }), ...variables };
+  const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
+  const all: Record<string, string> = {
+    ...(moved && { SQUAD_HOME: homeFolder(env) }),
+    ...settings,
+    ...variables,
+  };
   return Object.keys(all).length > 0 ? { [key]: all } : {};
 }
 

@@ -110,6 +110,16 @@ test('folders the user moved are followed', () => {
   );
 });
 
+test('how agents are run in this shell goes into the entry: a client started elsewhere would not know', () => {
+  const env = { RUN_TEMPLATE: "claude -p 'x'", STATE_MODE: 'stateful', ANTHROPIC_API_KEY: 'secret' };
+  const { context } = newUser({ env });
+  expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({
+    RUN_TEMPLATE: "claude -p 'x'",
+    STATE_MODE: 'stateful',
+  });
+  expect(plan('codex', context).after).toContain(`RUN_TEMPLATE = "claude -p 'x'"`);
+});
+
 test('a moved Squad home is named in the entry, because clients do not hand it down', () => {
   const { context } = newUser({ env: { SQUAD_HOME: '/my/squad' } });
   expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({ SQUAD_HOME: '/my/squad' });

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { compileFunction } from 'node:vm';
+import { isNativeError } from 'node:util/types';
 import { Eta } from 'eta/core';
 import { SquadError } from '../../schema/error.ts';
+import { compileBounded, RanTooLong } from './run-bounded.ts';
 import { createScope, UnknownVariable } from './scope.ts';
 import { isVariable, type Piece, type TemplateValues, VARIABLES, type VariableName } from './variables.ts';
 
@@ -16,6 +17,7 @@ export interface Rendered {
  */
 export function runTemplate(template: string, values: TemplateValues): Rendered {
   if (template.includes('\0')) throw invalid('holds a NUL character', null);
+  if (endless?.template === template && performance.now() < endless.until) throw endless.refusal;
   const program = generate(parse(template));
   const scope = createScope(values, [NAMES, TEXT, START, VALUE]);
   const pieces: Piece[] = [];
@@ -33,13 +35,23 @@ export function runTemplate(template: string, values: TemplateValues): Rendered 
     pieces.push({ text: asText(given), tag, reads: looked });
   };
   try {
-    const run = compileFunction(program.code, [NAMES, TEXT, START, VALUE], { filename: FILE });
+    const run = compileBounded(program.code, [NAMES, TEXT, START, VALUE], {
+      filename: FILE,
+      mayLoop: program.mayLoop,
+    });
     run(scope.names, (text: string) => pieces.push(text), start, value);
   } catch (thrown) {
-    throw explain(thrown, program.lines);
+    const refusal = explain(thrown, program.lines);
+    if (thrown instanceof RanTooLong)
+      endless = { template, refusal, until: performance.now() + ENDLESS_REST_MS };
+    throw refusal;
   }
   return { pieces, uses };
 }
+
+/** Each member of a squad runs the template: the second of a thousand need not wait for it in vain again. */
+const ENDLESS_REST_MS = 10_000;
+let endless: { template: string; refusal: SquadError; until: number } | null = null;
 
 // A template cannot name what it cannot guess.
 const SECRET = randomBytes(8).toString('hex');
@@ -61,11 +73,18 @@ function parse(template: string): Ast {
   }
 }
 
+/** All that most templates hold: variables, texts, conditions. Whatever is made of these runs straight to its end. */
+const STRAIGHT = new RegExp(
+  `\\b(it\\.)?(${VARIABLES.join('|')})\\b|\\bif\\b|\\belse\\b|'[^'\\\\]*'|"[^"\\\\]*"|[!=]==?|[\\s(){};!&|?:]`,
+  'g',
+);
+
 /** The program, and for each of its lines the template's line. */
-function generate(ast: Ast): { code: string; lines: number[] } {
+function generate(ast: Ast): { code: string; lines: number[]; mayLoop: boolean } {
   const code: string[] = [`with (${NAMES}) {`];
   const lines = [1];
   let line = 1;
+  let mayLoop = false;
   const put = (text: string) => {
     for (const [index, row] of text.split('\n').entries()) {
       code.push(row);
@@ -79,6 +98,7 @@ function generate(ast: Ast): { code: string; lines: number[] } {
       continue;
     }
     line = node.lineNo ?? line;
+    mayLoop ||= node.val.replace(STRAIGHT, '') !== '';
     if (node.t === 'r')
       throw invalid('uses <%~, which would put a value into the command line as raw text', line, {
         suggestions: [`Write <%= ${node.val.trim()} %>: the value becomes exactly one argument.`],
@@ -97,7 +117,7 @@ function generate(ast: Ast): { code: string; lines: number[] } {
     put(node.val);
   }
   put('}');
-  return { code: code.join('\n'), lines };
+  return { code: code.join('\n'), lines, mayLoop };
 }
 
 function asText(given: unknown): string {
@@ -107,14 +127,16 @@ function asText(given: unknown): string {
 }
 
 function explain(thrown: unknown, lines: number[]): SquadError {
-  const stack = thrown instanceof Error ? (thrown.stack ?? '') : '';
+  if (thrown instanceof RanTooLong)
+    return invalid(thrown.message, null, { suggestions: ['Look for a loop in it that does not end.'] });
+  const stack = isNativeError(thrown) ? (thrown.stack ?? '') : '';
   const generated = new RegExp(`${FILE}:(\\d+)`).exec(stack)?.[1];
   const line = generated ? (lines[Number(generated) - 1] ?? null) : null;
   if (thrown instanceof UnknownVariable)
     return invalid(`uses the unknown variable "${thrown.variable}"`, line, {
       suggestions: [`A template can use: ${VARIABLES.join(', ')}.`],
     });
-  const kind = thrown instanceof SyntaxError ? 'has a syntax error' : 'failed';
+  const kind = isNativeError(thrown) && thrown.name === 'SyntaxError' ? 'has a syntax error' : 'failed';
   return invalid(`${kind}: ${firstLine(thrown)}`, line, {
     suggestions: ['Templates use Eta syntax: <%= value %>, <% if (chatId) { %> … <% } %>.'],
     cause: thrown,
@@ -134,4 +156,4 @@ function invalid(
 }
 
 const firstLine = (thrown: unknown) =>
-  (thrown instanceof Error ? thrown.message : String(thrown)).split('\n')[0]!.replace(/[.:]$/, '');
+  (isNativeError(thrown) ? thrown.message : String(thrown)).split('\n')[0]!.replace(/[.:]$/, '');

@@ -217,6 +217,26 @@ describe('a wrong template', () => {
     expect(error.message).toMatch(problem);
   });
 
+  it.each([
+    ['a loop', 'run <% while (true) {} %>x'],
+    ['a loop that catches everything', 'run <% for (;;) try { for (;;); } catch {} %>x'],
+    ['a loop put off', 'run <% (async () => { await 1; for (;;); })() %>x'],
+    ['promises without end', 'run <% (async () => { for (;;) await 1; })() %>x'],
+    ['a loop in a value', 'run <%= (() => { for (;;); })() %>'],
+  ])('is cut off when it does not end: %s', (_, template) => {
+    for (let time = 0; time < 2; time++)
+      expect(refusal(template)).toMatchObject({
+        code: 'TEMPLATE_INVALID',
+        message: 'The template ran longer than 250 ms.',
+      });
+    expect(argv('run <%= task %>')).toEqual(['run', 'it']);
+  });
+
+  it('cannot change what Squad itself works with', () => {
+    expect(argv('run <% String.prototype.trim = () => "changed" %>')).toEqual(['run']);
+    expect(' x '.trim()).toBe('x');
+  });
+
   it('may begin with the engine, when one is set', () => {
     expect(argv('<%= engine %> -p', { task: 'cursor-agent' })).toEqual(['cursor-agent', '-p']);
     expect(refusal('<%= engine %> -p', { engine: '' }).code).toBe('ENGINE_NOT_SET');

@@ -9,6 +9,9 @@ export interface Heard {
   squad?: number;
 }
 
+/** What a hello gets. */
+type Answers = 'a greeting' | 'a closed door' | 'nothing';
+
 /** A hub in the test's hands: it says what the test lets it say, and can be gone at any moment. */
 export class FakeHub {
   /** Every line of every connection, in order, hellos included. */
@@ -16,16 +19,16 @@ export class FakeHub {
   private readonly sockets: Socket[] = [];
   private readonly server = createServer({ allowHalfOpen: true }, socket => this.take(socket));
   private readonly path: string;
-  private readonly greets: boolean;
+  private readonly answers: Answers;
 
-  private constructor(home: string, greets: boolean) {
+  private constructor(home: string, answers: Answers) {
     this.path = socketPath(home);
-    this.greets = greets;
+    this.answers = answers;
   }
 
-  static async at(home: string, { greets = true } = {}): Promise<FakeHub> {
+  static async at(home: string, { answers = 'a greeting' }: { answers?: Answers } = {}): Promise<FakeHub> {
     ownFolder(home);
-    const hub = new FakeHub(home, greets);
+    const hub = new FakeHub(home, answers);
     rmSync(hub.path, { force: true });
     await new Promise<void>(settle => hub.server.listen(hub.path, settle));
     return hub;
@@ -67,8 +70,9 @@ export class FakeHub {
       const words = JSON.parse(line) as Heard;
       this.heard.push(words);
       if (words.squad === undefined) return;
-      if (this.greets) socket.write(`${JSON.stringify({ squad: 1, ok: true, version: '1.0.0', pid: 1 })}\n`);
-      else socket.destroy();
+      if (this.answers === 'a closed door') socket.destroy();
+      if (this.answers === 'a greeting')
+        socket.write(`${JSON.stringify({ squad: 1, ok: true, version: '1.0.0', pid: 1 })}\n`);
     });
     socket.on('end', () => socket.end());
   }

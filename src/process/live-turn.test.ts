@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, expect, test } from 'vitest';
+import { watchTurn } from './live-turn.ts';
+import { createProcessTable } from './process-table.ts';
+import { TurnsFixture } from './testing/turn-fixture.ts';
+
+const turns = new TurnsFixture();
+afterAll(() => turns.remove());
+
+test('after a stop nothing counts as left behind, and what could not be ended is told', async () => {
+  const child = spawn('/bin/sh', ['-c', 'setsid sleep 61 & echo $!; exec sleep 62'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const wrapperEnd = once(child, 'exit').then(() => null);
+  const spared = Number(String((await once(child.stdout, 'data'))[0]));
+  const table = createProcessTable();
+  const turn = turns.turn('true');
+  const troubles: string[] = [];
+  const live = watchTurn({
+    // Stands in for another user's process: it is never signalled.
+    table: { ...table, alive: info => info.pid !== spared && table.alive(info) },
+    turn,
+    folder: turns.folder(turn),
+    pid: child.pid!,
+    keepLeftovers: false,
+    wrapperEnd,
+    onTrouble: said => troubles.push(said),
+    giveUpMs: 300,
+  });
+  live.stop(0);
+  expect(await live.ended).toMatchObject({ leftovers: [] });
+  expect(troubles).toEqual([`Could not end process ${spared} (sleep 61) of turn 1 of ${turn.runId}`]);
+  process.kill(spared, 'SIGKILL');
+});
