@@ -11,11 +11,12 @@ import { createEngines } from './engines/create-engines.ts';
 import type { HttpServer } from './http/serve.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
+import { forgetHub, recordHub } from './hub/record-hub.ts';
 import { type Connection, HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { ownToken } from './hub/token.ts';
-import { parseEnvironmentFile } from './link/environment-file.ts';
+import { environmentFilePath, parseEnvironmentFile } from './link/environment-file.ts';
 import { ownFolder, socketPath } from './link/home.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { mcpFace } from './mcp/face.ts';
@@ -58,6 +59,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
   const clock = { now: () => Date.now() };
   const startedAt = clock.now();
+  recordHub(home, { pid: process.pid, version, startedAt });
   const database = env.MCP_DATABASE_PATH || join(home, 'squad.db');
   const runsDir = join(home, 'runs');
   const warn = (message: string, cause: unknown) => log.write('warning', message, cause);
@@ -66,7 +68,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const settings = new SettingsInForce(store);
   await settings.load();
   const files = createRunFiles<RunId>({ runsDir });
-  const executor = createSupervisor({ runsDir });
+  const executor = createSupervisor({ runsDir, onTrouble: message => log.write('warning', message) });
   const engines = createEngines({ node: process.execPath, programs, home });
   const runner = new Runner({ clock, store, files, executor, engines, settings: () => settings.all(), warn });
   const workspaces = createWorkspaces({
@@ -116,6 +118,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     socketPath: socket,
     version,
     views: { mcp: serveMcp, control: serveTerminal },
+    ready: () => recovered,
     onClients: reviewClients,
     onNewer: hello => {
       if (successor !== null) return;
@@ -156,6 +159,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     stopped.abort();
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
+    forgetHub(home);
     lock.release();
     for (const act of onEnd) act();
     process.exit(0);
@@ -167,9 +171,15 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
 
   // Clients may knock while old runs are being accounted for; what they ask waits until that is done.
   const recovered = recover(runner, { store, files, executor, engines });
+  recovered.catch(() => {}); // told below, once the door is open
   await server.listen();
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
-  const counts = await recovered;
+  const counts = await recovered.catch(async thrown => {
+    // Whoever knocked meanwhile is told first.
+    await new Promise(settle => setImmediate(settle));
+    await server.close('stop');
+    throw thrown;
+  });
   await record({ type: 'hub.started', version, pid: process.pid });
   if (Object.values(counts).some(count => count > 0)) {
     await record({ type: 'hub.recovered', ...counts });
@@ -208,7 +218,6 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   }
 
   async function serveMcp(connection: Connection): Promise<void> {
-    await recovered;
     const caller = await callerOf(connection);
     if (connection.isOver) return;
     const { socket } = connection;
@@ -230,7 +239,6 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   }
 
   async function serveTerminal(connection: Connection): Promise<void> {
-    await recovered;
     await openPort(); // a terminal may ask for its address
     const caller = await callerOf(connection);
     if (connection.isOver) return;
@@ -299,13 +307,15 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
 /** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
 function httpCaller(workspace: string | string[] | undefined): Caller {
   if (Array.isArray(workspace)) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
-  return { client: null, cwd: null, workspace: workspace ?? null, env: {}, parent: null };
+  // Node gives each byte of a header as one letter.
+  const named = workspace === undefined ? null : Buffer.from(workspace, 'latin1').toString('utf8');
+  return { client: null, cwd: null, workspace: named, env: {}, parent: null };
 }
 
 /** What `squad install` kept for clients that hand down almost nothing. */
 async function savedEnvironment(home: string): Promise<Record<string, string>> {
-  const text = await readFile(join(home, 'env'), 'utf8').catch(() => '');
-  return parseEnvironmentFile(text);
+  const file = environmentFilePath(home);
+  return parseEnvironmentFile(await readFile(file, 'utf8').catch(() => ''), file);
 }
 
 function once<T>(act: (argument: T) => Promise<void>): (argument: T) => Promise<void> {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { isRunning } from '../../src/link/is-running.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -11,6 +12,8 @@ import { finishedRun } from '../sample-runs.ts';
 
 const FINISHED = 10_000;
 const LIVE = 50;
+/** The hub that was started before this one still loads what can wait, and would be in the way. */
+const REST_MS = 300;
 
 /** How long a user waits after the hub was killed with much behind it and many agents at work. */
 export const recovery: Figure = {
@@ -83,6 +86,7 @@ async function startAgents(squad: BenchSquad, fifo: Fifo): Promise<void> {
 
 /** Kills the hub without warning and starts the next, knocking until it answers. */
 async function restart(squad: BenchSquad): Promise<{ answeredMs: number; startedAt: number }> {
+  await delay(REST_MS);
   const { pid } = (await askHub<{ pid: number }>(squad, 'hub_status'))!;
   process.kill(pid, 'SIGKILL');
   await until('the hub is gone', () => !isRunning(pid), { everyMs: 1 });

@@ -1,5 +1,5 @@
 import type { Event } from '../schema/event.ts';
-import { HubClient, HubGone } from './hub-client.ts';
+import { backOff, closedDoor, HubClient, HubGone, MOST_CLOSED_DOORS } from './hub-client.ts';
 
 export interface FollowOptions {
   squadId?: string;
@@ -8,12 +8,18 @@ export interface FollowOptions {
   onEvent(event: Event): boolean;
 }
 
+/** A hub that was there this long did not end because it was asked, though there was nothing to tell. */
+const STEADY_MS = 5_000;
+
 /** Reads events until one of them is the last wanted. A hub that restarts meanwhile is found again, and nothing is missed. */
 export async function follow(client: HubClient, { squadId, runId, onEvent }: FollowOptions): Promise<void> {
   let after = 0;
   let current = client;
+  let closedDoors = 0;
   try {
     for (;;) {
+      const since = Date.now();
+      const before = after;
       try {
         await new Promise<void>((resolve, reject) => {
           const onItem = (item: unknown) => {
@@ -26,6 +32,10 @@ export async function follow(client: HubClient, { squadId, runId, onEvent }: Fol
         return;
       } catch (thrown) {
         if (!(thrown instanceof HubGone)) throw thrown;
+        const wasOfUse = after > before || Date.now() - since > STEADY_MS;
+        closedDoors = wasOfUse ? 0 : closedDoors + 1;
+        if (closedDoors > MOST_CLOSED_DOORS) throw closedDoor();
+        if (closedDoors > 0) await backOff(closedDoors - 1);
         current = await HubClient.start();
       }
     }

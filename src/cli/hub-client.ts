@@ -3,9 +3,10 @@ import { createInterface } from 'node:readline';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
 import type { Bye, Hello, HelloReply } from '../link/hello.ts';
-import { homeFolder, socketPath } from '../link/home.ts';
+import { homeFault, homeFolder, socketPath, unusable } from '../link/home.ts';
+import { HELLO_MS, noAnswer } from '../link/hub-record.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
-import { connect, connectOrStart } from '../link/start-hub.ts';
+import { connect, connectOrStart, type LaunchedHub } from '../link/start-hub.ts';
 import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';
 
 export interface CallOptions {
@@ -27,7 +28,20 @@ export class HubGone extends SquadError {
   }
 }
 
-const MOST_CLOSED_DOORS = 5;
+/** Hubs in a row that end before they have answered anything. */
+export const MOST_CLOSED_DOORS = 5;
+const BACK_OFF_MS = 20;
+
+/** Twice as long after each further closed door. */
+export const backOff = (closedDoors: number): Promise<void> =>
+  new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** closedDoors));
+
+export const closedDoor = () =>
+  new SquadError(
+    'HUB_UNREACHABLE',
+    'The hub ends, or closes the connection, before it has answered anything',
+    { suggestions: ['`squad hub log` shows why. Runs go on.'] },
+  );
 
 /** The terminal's end of the hub's socket. */
 export class HubClient {
@@ -38,6 +52,8 @@ export class HubClient {
   /** What the last hub said at the end, if anything. */
   private bye: Bye | null = null;
   private isClosed = false;
+  /** The hub that was started for this client, until it has answered something. */
+  private launched: LaunchedHub | null = null;
 
   private constructor(hello: Partial<Hello>) {
     this.hello = { ...helloFor('control'), ...hello };
@@ -51,10 +67,14 @@ export class HubClient {
   }
 
   /** Connects to a hub that is there, or null. */
-  static async find(hello: Partial<Hello> = {}): Promise<HubClient | null> {
+  static async find(hello: Partial<Hello> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
     const client = new HubClient(hello);
-    const socket = await connect(socketPath(homeFolder(process.env)));
-    return socket && (await client.greet(socket)) ? client : null;
+    const home = homeFolder(process.env);
+    const socket = await connect(socketPath(home));
+    if (socket) return (await client.greet(socket, helloMs)) ? client : null;
+    const fault = homeFault(home);
+    if (fault) throw unusable(fault);
+    return null;
   }
 
   call<T>(operation: string, input: unknown = {}, options: CallOptions = {}): Promise<T> {
@@ -73,23 +93,32 @@ export class HubClient {
 
   /** A hub that closes instead of greeting is on its way out: the next one is asked. */
   private async connect(): Promise<void> {
-    const options = { home: homeFolder(process.env), env: process.env, program: hubProgram };
+    const onLaunch = (hub: LaunchedHub) => {
+      this.launched = hub;
+    };
+    const options = { home: homeFolder(process.env), env: process.env, program: hubProgram, onLaunch };
     for (let tries = 0; tries < MOST_CLOSED_DOORS; tries++) {
       const socket = await connectOrStart(options).catch(thrown => {
         throw asHubError(thrown);
       });
       if (await this.greet(socket)) return;
+      await backOff(tries);
     }
-    throw new HubGone();
+    throw (await this.lastWords()) ?? closedDoor();
   }
 
   /** False when the connection is over before it began. */
-  private greet(socket: Socket): Promise<boolean> {
+  private greet(socket: Socket, helloMs = HELLO_MS): Promise<boolean> {
     let isGreeted = false;
     return new Promise((resolve, reject) => {
+      const patience = setTimeout(() => {
+        reject(asHubError(noAnswer(homeFolder(process.env))));
+        socket.destroy();
+      }, helloMs);
       const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
       lines.on('error', () => {}); // it repeats the socket's
       lines.on('line', line => {
+        clearTimeout(patience);
         const words = JSON.parse(line) as HelloReply | Bye | ControlReply;
         if ('bye' in words) this.bye = words;
         else if (!('squad' in words)) this.hear(words);
@@ -103,6 +132,7 @@ export class HubClient {
       });
       for (const end of [socket, lines]) end.on('error', () => {}); // 'close' follows
       socket.on('close', () => {
+        clearTimeout(patience);
         resolve(false);
         if (isGreeted) void this.parted();
       });
@@ -112,7 +142,7 @@ export class HubClient {
 
   /** What a hub that parted idle did not take is asked of the next one. */
   private async parted(): Promise<void> {
-    if (!this.bye?.idle || this.isClosed) return this.drop(new HubGone());
+    if (!this.bye?.idle || this.isClosed) return this.drop((await this.lastWords()) ?? new HubGone());
     if (this.open.size === 0) return;
     this.socket = null;
     try {
@@ -123,7 +153,14 @@ export class HubClient {
     }
   }
 
+  /** Why the hub that was started for this client ended, if it did so before it answered anything, and said why. */
+  private async lastWords(): Promise<SquadError | null> {
+    const words = this.isClosed ? null : await this.launched?.lastWords();
+    return words ? asHubError(words) : null;
+  }
+
   private hear(reply: ControlReply): void {
+    this.launched = null;
     const open = this.open.get(reply.id);
     if (!open) return;
     if ('item' in reply) open.onItem?.(reply.item);

@@ -34,6 +34,7 @@ export async function main(argv: string[]): Promise<number> {
     .addHelpText('after', EXIT_CODES)
     .configureHelp({ showGlobalOptions: true })
     .enablePositionalOptions()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'squad:')) })
     .exitOverride();
 
   /** A command with the options all of them share. */
@@ -55,7 +56,7 @@ export async function main(argv: string[]): Promise<number> {
     .usage('[options] ROLE "task" [ROLE "task" …]')
     .option('--cwd <dir>', 'folder to work in, relative to the workspace')
     .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
-    .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h')
+    .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h; a bare number is seconds')
     .option('--chat <id>', 'go on with this chat (stateful)')
     .option('-d, --detach', 'print the run ids and leave')
     .action(does((context, words: string[], options: object) => runCommand(words, options, context)));
@@ -119,9 +120,9 @@ export async function main(argv: string[]): Promise<number> {
     .description('the process in the background that owns the runs')
     .exitOverride();
   command(hub, 'start', 'start it if it is not there').action(does(context => hubStart(context)));
-  command(hub, 'stop', 'stop it; agents go on, and the next command finds them').action(
-    does(context => hubStop(context)),
-  );
+  command(hub, 'stop', 'stop it; agents go on, and the next command finds them')
+    .option('--force', 'kill it if it does not end by itself')
+    .action(does((context, options: object) => hubStop(options, context)));
   command(hub, 'status', 'what it is doing').action(does(context => hubStatus(context)));
   command(hub, 'log', 'the end of its log')
     .option('-n, --lines <n>', 'how many lines', '50')

@@ -31,7 +31,7 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
   await Promise.all(
     runs.map(async (run, i) => {
       const { outcome, requeue } = await recoverRun(run, runner, ports).catch(thrown =>
-        giveUp(run, runner, thrown),
+        giveUp(run, runner, ports, thrown),
       );
       counts[outcome]++;
       if (requeue) waiting[i] = requeue;
@@ -85,9 +85,20 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
 }
 
 /** One run that cannot be looked into must not keep the hub, and with it every other run, from starting. */
-async function giveUp(run: Run, runner: Runner, thrown: unknown): Promise<Outcome> {
-  const { message } = asSquadError(thrown);
-  await runner.lose(run, { code: 'LOST', message: `What became of it cannot be told: ${message}` });
+async function giveUp(
+  run: Run,
+  runner: Runner,
+  { executor }: RecoveryPorts,
+  thrown: unknown,
+): Promise<Outcome> {
+  const error = asSquadError(thrown);
+  // A database that cannot be read says nothing about the run, which may be well and at work.
+  if (error.toShape().kind === 'database') throw error;
+  await executor
+    .find({ runId: run.id, number: 1 }, { keepLeftovers: false })
+    .then(end)
+    .catch(() => {}); // it is what could not be looked into
+  await runner.lose(run, { code: 'LOST', message: `What became of it cannot be told: ${error.message}` });
   return { outcome: 'lost' };
 }
 

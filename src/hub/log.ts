@@ -12,7 +12,13 @@ export class Log {
 
   constructor(file: string, level: string | undefined) {
     this.file = file;
-    this.least = Math.max(0, LEVELS.indexOf((level ?? 'info') as Level));
+    const known = LEVELS.indexOf(level as Level);
+    this.least = known < 0 ? LEVELS.indexOf('info') : known;
+    if (known < 0 && level)
+      this.write(
+        'warning',
+        `MCP_LOG_LEVEL is ${JSON.stringify(level)}, which is none of ${LEVELS.join(', ')}: taken as info`,
+      );
   }
 
   write(level: Level, message: string, cause?: unknown): void {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Hello } from '../link/hello.ts';
+import { SquadError } from '../schema/error.ts';
 import { type Connection, HubServer } from './server.ts';
 
 let root: string;
@@ -15,16 +16,19 @@ let newer: string[];
 let clients: number[];
 let server: HubServer;
 let makesWay: boolean;
+let ready: Promise<void>;
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'squad-server-'));
   path = join(root, 'hub.sock');
   [connections, taken, newer, clients] = [[], [], [], []];
   makesWay = false;
+  ready = Promise.resolve();
   server = new HubServer({
     socketPath: path,
     version: '1.0.0',
     views: { mcp: view, control: view },
+    ready: () => ready,
     onClients: count => void clients.push(count),
     onNewer: hello => {
       newer.push(hello.version);
@@ -173,4 +177,38 @@ test('a client that reads nothing does not keep the hub from ending, and nothing
   expect(connections[0]!.socket.destroyed).toBe(true);
   expect(taken).toEqual([]);
   socket.destroy();
+});
+
+test('nobody is greeted, and nothing is taken, before the hub is ready', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  ready = promise;
+  const early = client(`${hello()}\nquestion\n`);
+  await until(() => clients.includes(1));
+  expect([early.lines, taken]).toEqual([[], []]);
+  resolve();
+  await until(() => taken.includes('question'));
+  expect(early.lines).toMatchObject([{ ok: true }]);
+  early.socket.destroy();
+});
+
+test('if it never gets ready, whoever knocked is told why', async () => {
+  const { promise, reject } = Promise.withResolvers<void>();
+  ready = promise;
+  const early = client(`${hello()}\nquestion\n`);
+  await until(() => clients.includes(1));
+  reject(new SquadError('DATABASE_CORRUPT', 'It is damaged', { suggestions: ['Mend it.'] }));
+  await early.closed;
+  expect(early.lines).toEqual([
+    {
+      squad: 1,
+      ok: false,
+      error: {
+        code: 'DATABASE_CORRUPT',
+        kind: 'database',
+        message: 'It is damaged',
+        suggestions: ['Mend it.'],
+      },
+    },
+  ]);
+  expect(taken).toEqual([]);
 });

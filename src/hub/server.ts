@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { Bye, Hello, HelloReply, View } from '../link/hello.ts';
 import { isNewer } from '../link/hello.ts';
 import { ownFolder } from '../link/home.ts';
+import { asSquadError, type ErrorShape } from '../schema/error.ts';
 import { readHello } from './read-hello.ts';
 
 /** A greeted connection: the hello, and a socket positioned right after it. */
@@ -24,6 +25,8 @@ export interface HubServerOptions {
   version: string;
   /** Serves one connection; settles when it is over. */
   views: Record<View, (connection: Connection) => Promise<void>>;
+  /** Settles when this hub can serve. Until then nobody is greeted; if it never can, everybody is told why. */
+  ready?(): Promise<unknown>;
   onClients(count: number): void;
   /** A client of a later version came: this hub should make way when it can. */
   onNewer(hello: Hello): void;
@@ -84,6 +87,8 @@ export class HubServer {
       const hello = await readHello(socket);
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
+      const refusal = await this.refusal();
+      if (refusal) return void socket.end(line({ squad: 1, ok: false, error: refusal }));
       if (!socket.writable) return;
       const connection: Connection = { hello, socket, calls: 0, isOver: false };
       this.sockets.set(socket, connection);
@@ -101,6 +106,15 @@ export class HubServer {
       warn('A connection failed', thrown);
     } finally {
       endSoon(socket);
+    }
+  }
+
+  private async refusal(): Promise<ErrorShape | null> {
+    try {
+      await this.options.ready?.();
+      return null;
+    } catch (thrown) {
+      return asSquadError(thrown).toShape();
     }
   }
 }

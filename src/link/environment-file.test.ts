@@ -20,7 +20,7 @@ test('saves what agents need, owner-only, and nothing else', () => {
   expect(names).toEqual(['GOOGLE_CLOUD_PROJECT', 'OPENAI_API_KEY', 'PATH']);
   expect(statSync(environmentFilePath(home)).mode & 0o777).toBe(0o600);
   expect(statSync(home).mode & 0o777).toBe(0o700);
-  expect(parseEnvironmentFile(readFileSync(environmentFilePath(home), 'utf8'))).toEqual({
+  expect(parseEnvironmentFile(readFileSync(environmentFilePath(home), 'utf8'), 'env')).toEqual({
     GOOGLE_CLOUD_PROJECT: 'p',
     OPENAI_API_KEY: 'sk-1',
     PATH: '/usr/bin',
@@ -32,7 +32,7 @@ test('values survive newlines, quotes, backslashes, hashes and other scripts', (
   const value = 'a\nB=2\r\n"q" \\n #x \t é 日本 \u2028 $HOME `x`';
   writeEnvironmentFile(home, { ANTHROPIC_API_KEY: value });
   const text = readFileSync(environmentFilePath(home), 'utf8');
-  expect(parseEnvironmentFile(text)).toEqual({ ANTHROPIC_API_KEY: value });
+  expect(parseEnvironmentFile(text, 'env')).toEqual({ ANTHROPIC_API_KEY: value });
 });
 
 test('a file that was open to others is closed, and no draft is left', () => {
@@ -45,7 +45,7 @@ test('a file that was open to others is closed, and no draft is left', () => {
 });
 
 test('a hand-written file with comments, blank lines and bare values is read', () => {
-  expect(parseEnvironmentFile('# mine\r\n\r\nA=b c=d\r\n  B="x y"  \nEMPTY=\n')).toEqual({
+  expect(parseEnvironmentFile('# mine\r\n\r\nA=b c=d\r\n  B="x y"  \nEMPTY=\n', 'env')).toEqual({
     A: 'b c=d',
     B: 'x y',
     EMPTY: '',
@@ -55,7 +55,7 @@ test('a hand-written file with comments, blank lines and bare values is read', (
 test.each(['not a variable', '1A=x', 'A="open', 'A="x" trailing'])(
   'a line like %j is named, its text is not',
   line => {
-    const read = () => parseEnvironmentFile(`PATH=/bin\n${line}\n`);
+    const read = () => parseEnvironmentFile(`PATH=/bin\n${line}\n`, '/h/env');
     expect(read).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
     expect(read).toThrow(/^Line 2 /);
     expect(read).not.toThrow(new RegExp(line.slice(0, 6)));

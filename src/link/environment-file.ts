@@ -44,14 +44,14 @@ export function writeEnvironmentFile(home: string, env: Record<string, string | 
 }
 
 /** Accepts a hand-written NAME=value too. A line it cannot read is an error that names the line, never its text. */
-export function parseEnvironmentFile(text: string): Record<string, string> {
+export function parseEnvironmentFile(text: string, file: string): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
     const [, name, value] = LINE.exec(line) ?? [];
-    if (name === undefined || value === undefined) throw unreadable(index + 1);
-    variables[name] = value.startsWith('"') ? unquote(value, index + 1) : value;
+    if (name === undefined || value === undefined) throw unreadable(file, index + 1);
+    variables[name] = value.startsWith('"') ? unquote(value, file, index + 1) : value;
   }
   return variables;
 }
@@ -59,16 +59,16 @@ export function parseEnvironmentFile(text: string): Record<string, string> {
 const isSaved = (name: string) =>
   SAVED_NAMES.has(name) || SAVED_PREFIXES.some(prefix => name.startsWith(prefix));
 
-function unquote(value: string, line: number): string {
+function unquote(value: string, file: string, line: number): string {
   try {
     return JSON.parse(value);
   } catch {
-    throw unreadable(line);
+    throw unreadable(file, line);
   }
 }
 
-const unreadable = (line: number) =>
-  Object.assign(new Error(`Line ${line} of Squad's environment file is not NAME="value".`), {
+const unreadable = (file: string, line: number) =>
+  Object.assign(new Error(`Line ${line} of ${file} is not NAME="value".`), {
     code: 'CONFIG_INVALID',
     suggestions: ['Mend or remove that line, or run `squad install <client>` again to write the file anew.'],
   });

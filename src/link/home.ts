@@ -1,14 +1,18 @@
-import { chmodSync, lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 type Env = Record<string, string | undefined>;
 
 /** One home is one hub: two `SQUAD_HOME`s never see each other. */
 export function homeFolder(env: Env): string {
   if (env.SQUAD_HOME) return resolve(env.SQUAD_HOME);
-  return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local', 'state'), 'squad');
+  return join(xdgFolder(env.XDG_STATE_HOME) ?? join(env.HOME || homedir(), '.local', 'state'), 'squad');
 }
+
+/** The XDG rules: a relative path is to be ignored. */
+export const xdgFolder = (given: string | undefined): string | null =>
+  given && isAbsolute(given) ? given : null;
 
 /** Bytes a socket address holds on macOS, less the closing NUL; Linux has a few more. */
 const LONGEST_SOCKET_PATH = 100;
@@ -27,21 +31,57 @@ export function socketPath(home: string): string {
 
 /** Makes a folder only its owner can enter, and refuses one that somebody else made first. */
 export function ownFolder(folder: string): void {
+  const fault = homeFault(folder);
+  if (fault) throw unusable(fault);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeWithParents(folder);
+    const found = statOfOwn(folder);
+    if (found && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
   } catch (error) {
     throw unusable(`${folder} cannot be made: ${(error as Error).message}`, error);
   }
-  const found = statOfOwn(folder);
-  if (!found) throw unusable(`${folder} is not a folder of yours`);
-  if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
+  if (!statOfOwn(folder)) throw unusable(`${folder} is not a folder of yours`);
 }
 
-const unusable = (message: string, cause?: unknown) =>
+/** Why this can be no home, as far as that is seen without making it; null when nothing speaks against it. */
+export function homeFault(folder: string): string | null {
+  const there = nearestThere(folder);
+  const isThere = there === folder;
+  if (!statOf(there)?.isDirectory()) return `${folder} cannot be made: ${there} is not a folder`;
+  if (isThere && !statOfOwn(folder)) return `${folder} is not a folder of yours`;
+  try {
+    accessSync(there, constants.W_OK | constants.X_OK);
+    return null;
+  } catch {
+    return `${folder} cannot be ${isThere ? 'written to' : `made: ${there} cannot be written to`}`;
+  }
+}
+
+export const unusable = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), {
     code: 'HOME_UNUSABLE',
     suggestions: ['Set SQUAD_HOME to a folder that you own, or put this one right.'],
   });
+
+function nearestThere(path: string): string {
+  let there = path;
+  while (!statOf(there) && dirname(there) !== there) there = dirname(there);
+  return there;
+}
+
+/** Level by level: Node's own way never ends where the system makes no folders, as in /proc. */
+function makeWithParents(folder: string): void {
+  const there = nearestThere(folder);
+  const missing: string[] = [];
+  for (let level = folder; level !== there; level = dirname(level)) missing.unshift(level);
+  for (const level of missing)
+    try {
+      mkdirSync(level, { mode: 0o700 });
+    } catch (error) {
+      // Another program of ours may be making it at the same moment.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+}
 
 /** Whether nobody else can have put anything into it: what is found there may be trusted with a client's environment. */
 export function isOwnFolder(folder: string): boolean {
@@ -52,7 +92,16 @@ export function isOwnFolder(folder: string): boolean {
 /** A link is followed only if it is the user's own. */
 function statOfOwn(folder: string): Stats | null {
   const { uid } = userInfo();
-  if (lstatSync(folder, { throwIfNoEntry: false })?.uid !== uid) return null;
-  const found = statSync(folder, { throwIfNoEntry: false });
+  if (statOf(folder, lstatSync)?.uid !== uid) return null;
+  const found = statOf(folder);
   return found?.isDirectory() && found.uid === uid ? found : null;
+}
+
+/** What cannot even be looked at is not there for us. */
+function statOf(path: string, look: (path: string) => Stats = statSync): Stats | null {
+  try {
+    return look(path);
+  } catch {
+    return null;
+  }
 }

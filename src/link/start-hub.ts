@@ -8,6 +8,8 @@ export const LOCK_TAKEN_EXIT = 75;
 
 const KNOCK_EVERY_MS = 8;
 const MOST_LAUNCHES = 20;
+/** A process is seen to end a moment after its connections are. */
+const LAST_WORDS_MS = 500;
 
 /** What the hub itself needs. Everything else travels with each client's hello, so one client's secrets never become another's. */
 const HUB_ENVIRONMENT = [
@@ -47,6 +49,13 @@ export interface ConnectOptions {
   program: HubProgram;
   /** How long to knock before giving up. */
   patienceMs?: number;
+  /** A hub was started on the way; it may yet end before it has answered anything. */
+  onLaunch?(hub: LaunchedHub): void;
+}
+
+export interface LaunchedHub {
+  /** Why it ended, if it said so; null while it runs and when it ended without a word. */
+  lastWords(): Promise<Error | null>;
 }
 
 /** A connection to the hub of this home, which is started if it is not there. */
@@ -80,7 +89,7 @@ export async function knock(home: string, patienceMs: number): Promise<Socket | 
 
 async function startAndConnect(
   path: string,
-  { home, env, program, patienceMs = 15_000 }: ConnectOptions,
+  { home, env, program, patienceMs = 15_000, onLaunch }: ConnectOptions,
 ): Promise<Socket> {
   ownFolder(home);
   const until = Date.now() + patienceMs;
@@ -91,6 +100,7 @@ async function startAndConnect(
     const socket = await connect(path);
     if (socket) {
       hub.release();
+      onLaunch?.(hub);
       return socket;
     }
     if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
@@ -100,7 +110,7 @@ async function startAndConnect(
   }
 }
 
-interface Launch {
+interface Launch extends LaunchedHub {
   exit: number | null;
   words(): string;
   release(): void;
@@ -114,12 +124,23 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     env: { ...pick(env), SQUAD_HOME: home },
   });
   let words = '';
+  const closed = Promise.withResolvers<void>();
   const launched: Launch = {
     exit: null,
     words: () => words.trim(),
+    /** Its last words are still listened to, but neither it nor they keep this program alive. */
     release() {
-      child.stderr?.destroy();
+      (child.stderr as Socket | null)?.unref();
       child.unref();
+    },
+    async lastWords() {
+      // Not unref'd: whoever waits for the words must be there to hear them.
+      const tooLate = setTimeout(closed.resolve, LAST_WORDS_MS);
+      await closed.promise;
+      clearTimeout(tooLate);
+      return launched.exit && launched.exit !== LOCK_TAKEN_EXIT && words
+        ? failure(launched.exit, launched.words())
+        : null;
     },
   };
   child.stderr?.on('data', chunk => {
@@ -128,10 +149,12 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
   child.on('error', error => {
     words += error.message;
     launched.exit = -1;
+    closed.resolve();
   });
   // Not 'exit': that one may come before the last words were read.
   child.on('close', code => {
     launched.exit = code ?? -1;
+    closed.resolve();
   });
   return launched;
 }

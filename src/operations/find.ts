@@ -63,7 +63,9 @@ async function unknown(store: Store, given: string, kind: 'run' | 'squad'): Prom
   const near = nearest(given, recent);
   return new SquadError(kind === 'run' ? 'RUN_UNKNOWN' : 'SQUAD_UNKNOWN', `There is no ${kind} ${given}`, {
     suggestions: [
-      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`squad ls` shows the runs there are.',
+      near.length > 0
+        ? `Did you mean ${near.join(' or ')}?`
+        : '`squad ls` in a terminal, or the tool list_running, shows the runs there are.',
     ],
   });
 }

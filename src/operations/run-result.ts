@@ -14,7 +14,11 @@ export const Tokens = z.object({
   output: z.number().nullable(),
   cached: z.number().nullable(),
 });
-export const Evidence = z.object({ exit_code: z.number().nullable(), leftovers_killed: z.number() });
+/** Null until the run has ended: nobody has looked yet. */
+export const Evidence = z.object({
+  exit_code: z.number().nullable(),
+  leftovers_killed: z.number().nullable(),
+});
 
 /** One run's result. What the engine does not report is null: never a 0 that looks measured. */
 export const RunResult = z.object({
@@ -57,7 +61,10 @@ export async function runResult({ files, store, clock }: Services, live: Run): P
     ...(run.error && {
       error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),
-    evidence: { exit_code: turn?.exitCode ?? null, leftovers_killed: turn?.leftovers.length ?? 0 },
+    evidence: {
+      exit_code: turn?.exitCode ?? null,
+      leftovers_killed: over ? (turn?.leftovers.length ?? 0) : null,
+    },
     ...(over &&
       answer!.truncated && {
         truncated: true,

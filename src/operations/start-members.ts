@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LONGEST_CHAT_ID } from '../core/chat.ts';
 import { jsonLength } from '../core/digest.ts';
 import { type PlannedSquad, planSquad, type SquadRequest } from '../core/plan.ts';
 import type { Workspace } from '../core/ports.ts';
@@ -8,7 +9,7 @@ import type { Call } from './operation.ts';
 const MOST_MEMBERS = 1000;
 const MOST_NAMED = 5;
 /** These come back in results, which have a size to keep. In characters of JSON. */
-const LONGEST = { cwd: 4096, chatId: 1000, metadata: 4000 };
+const LONGEST = { cwd: 4096, chatId: LONGEST_CHAT_ID, metadata: 4000 };
 
 const member = z.strictObject({
   roleId: z.string(),

@@ -3,7 +3,7 @@ import type { ProcessInfo } from './process-info.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { TurnTree } from './turn-tree.ts';
 
-/** A process that a turn left behind. Structurally the schema's `Leftover`. */
+/** A process, as it is reported. Structurally the schema's `Leftover`. */
 export interface Leftover {
   pid: number;
   command: string;
@@ -27,6 +27,7 @@ export async function killTree(
   table: ProcessTable,
   tree: TurnTree,
   killAt: () => number,
+  giveUpMs = GIVE_UP_MS,
 ): Promise<Leftover[]> {
   const { wrapper, others } = await tree.members();
   if (killAt() > Date.now()) {
@@ -35,22 +36,35 @@ export async function killTree(
     for (const each of others) if (each.pgid !== wrapper?.pid) signal(table, each, 'SIGTERM');
     if (await isEmptyBefore(tree, killAt)) return [];
   }
-  return describe(table, await killAll(table, tree));
+  return describe(table, await killAll(table, tree, giveUpMs));
+}
+
+export interface Swept {
+  /** What the turn left behind and is no more. */
+  ended: Leftover[];
+  /** What could not be ended, normally nothing. */
+  survivors: Leftover[];
 }
 
 /** After an end by itself: ends what is left and says what it was. */
-export async function sweep(table: ProcessTable, tree: TurnTree, graceMs: number): Promise<Leftover[]> {
+export async function sweep(
+  table: ProcessTable,
+  tree: TurnTree,
+  graceMs: number,
+  giveUpMs = GIVE_UP_MS,
+): Promise<Swept> {
   const settledAt = Date.now() + SETTLE_MS;
-  if (await isEmptyBefore(tree, () => settledAt)) return [];
+  if (await isEmptyBefore(tree, () => settledAt)) return { ended: [], survivors: [] };
   const leftovers = await describe(table, (await tree.members()).others);
   const killAt = Date.now() + graceMs;
-  await killTree(table, tree, () => killAt);
-  return leftovers;
+  const survivors = await killTree(table, tree, () => killAt, giveUpMs);
+  const alive = new Set(survivors.map(({ pid }) => pid));
+  return { ended: leftovers.filter(({ pid }) => !alive.has(pid)), survivors };
 }
 
 /** Returns what is still there when nothing helps. */
-async function killAll(table: ProcessTable, tree: TurnTree): Promise<ProcessInfo[]> {
-  const giveUpAt = Date.now() + GIVE_UP_MS;
+async function killAll(table: ProcessTable, tree: TurnTree, giveUpMs: number): Promise<ProcessInfo[]> {
+  const giveUpAt = Date.now() + giveUpMs;
   for (let round = 0; ; round++) {
     const { wrapper, others } = await tree.members();
     if ((!wrapper && others.length === 0) || Date.now() > giveUpAt) return others;

@@ -1,7 +1,8 @@
-import { statSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { createLineSplitter } from './line-splitter.ts';
+import { openRegular } from './open-regular.ts';
 import { createTicker } from './ticker.ts';
 
 export interface Following {
@@ -37,7 +38,8 @@ export function createLineFollower(): (path: string, onLine: (line: string) => v
 
     async function readUpTo(size: number): Promise<void> {
       if (position >= size) return;
-      const file = await open(path, 'r');
+      const file = await openRegular(path);
+      if (!file) return;
       try {
         while (position < size && (await inTurn(() => readChunk(file, size))) > 0) await otherWork();
       } finally {
@@ -84,4 +86,7 @@ export function createLineFollower(): (path: string, onLine: (line: string) => v
   };
 }
 
-const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+function sizeOf(path: string): number {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() ? stat.size : 0;
+}

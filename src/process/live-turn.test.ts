@@ -9,7 +9,7 @@ const turns = new TurnsFixture();
 afterAll(() => turns.remove());
 
 test('after a stop nothing counts as left behind, and what could not be ended is told', async () => {
-  const child = spawn('/bin/sh', ['-c', 'setsid sleep 61 & echo $!; exec sleep 62'], {
+  const child = spawn('/bin/sh', ['-c', 'setsid sleep 61 & echo $!; sleep 62; exit 0'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
   });

@@ -1,4 +1,4 @@
-import { killTree, type Leftover, sweep } from './kill-tree.ts';
+import { killTree, type Leftover, type Swept, sweep } from './kill-tree.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { TurnKey } from './turn-folder.ts';
 import { markGone, readExitRecord, readSpawnError } from './turn-record.ts';
@@ -8,6 +8,10 @@ import { createTurnTree, type TurnTree } from './turn-tree.ts';
 export interface TurnEnd {
   exitCode: number | null;
   spawnError: string | null;
+  /**
+   * What the turn left behind when it ended by itself, and Squad ended. Empty after a stop, which ends the tree as a
+   * whole. What could not be ended is not in here: `onTrouble` hears of it.
+   */
   leftovers: Leftover[];
   endedAt: number;
 }
@@ -20,6 +24,7 @@ export interface LiveTurn {
 }
 
 const SWEEP_GRACE_MS = 500;
+const NOTHING: Swept = { ended: [], survivors: [] };
 
 export interface WatchedTurn {
   table: ProcessTable;
@@ -29,14 +34,17 @@ export interface WatchedTurn {
   keepLeftovers: boolean;
   /** Settles when the wrapper is no more, with the exit code if its parent saw one. */
   wrapperEnd: Promise<number | null>;
+  /** Something nobody waits for, but somebody should read. */
+  onTrouble(message: string): void;
+  giveUpMs?: number;
 }
 
 /** A turn whose wrapper is alive, until nothing of it is. */
 export function watchTurn(watched: WatchedTurn): LiveTurn {
-  const { table, turn, folder, pid, keepLeftovers } = watched;
+  const { table, turn, folder, pid, giveUpMs } = watched;
   const tree = createTurnTree(table, turn, pid);
   let killAt = Number.POSITIVE_INFINITY;
-  let stopping: Promise<Leftover[]> | null = null;
+  let stopping: Promise<Swept> | null = null;
   let isOver = false;
 
   async function finish(code: number | null): Promise<TurnEnd> {
@@ -44,9 +52,9 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
     const seenAt = Date.now();
     const record = readExitRecord(folder);
     tree.wrapperEnded(record?.at ?? seenAt);
-    const survivors = await (stopping ??
-      endLeftovers(table, tree, record !== null, keepLeftovers).catch(() => []));
-    return toEnd(folder, turn.runId, code, survivors, seenAt);
+    const swept = await (stopping ?? endLeftovers(watched, tree, record !== null).catch(() => NOTHING));
+    tellSurvivors(watched, swept);
+    return toEnd(folder, turn.runId, code, swept.ended, seenAt);
   }
 
   return {
@@ -55,31 +63,40 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
     stop(graceMs) {
       killAt = Math.min(killAt, Date.now() + graceMs);
       // Once the wrapper is gone the rest is being swept already.
-      if (!isOver) stopping ??= killTree(table, tree, () => killAt).catch(() => []);
+      if (!isOver)
+        stopping ??= killTree(table, tree, () => killAt, giveUpMs).then(
+          survivors => ({ ended: [], survivors }),
+          () => NOTHING,
+        );
     },
   };
 }
 
 /** A turn that was over before anyone looked: its leftovers may still be there. */
 export async function finishTurn(found: Omit<WatchedTurn, 'wrapperEnd'>): Promise<TurnEnd> {
-  const { table, turn, folder, pid, keepLeftovers } = found;
+  const { table, turn, folder, pid } = found;
   const tree = createTurnTree(table, turn, pid);
   const record = readExitRecord(folder);
   // Without a record nobody knows since when, so the group's number says nothing: tags do.
   tree.wrapperEnded(record?.at ?? null);
-  const leftovers = await endLeftovers(table, tree, record !== null, keepLeftovers);
-  return toEnd(folder, turn.runId, null, leftovers, Date.now());
+  const swept = await endLeftovers(found, tree, record !== null);
+  tellSurvivors(found, swept);
+  return toEnd(folder, turn.runId, null, swept.ended, Date.now());
 }
 
 /** Without a record nobody else bounds what is left: it ends now, whatever was asked for. */
-function endLeftovers(
-  table: ProcessTable,
+async function endLeftovers(
+  { table, keepLeftovers, giveUpMs }: Omit<WatchedTurn, 'wrapperEnd'>,
   tree: TurnTree,
   hasRecord: boolean,
-  keep: boolean,
-): Promise<Leftover[]> {
-  if (!hasRecord) return sweep(table, tree, 0);
-  return keep ? Promise.resolve([]) : sweep(table, tree, SWEEP_GRACE_MS);
+): Promise<Swept> {
+  if (!hasRecord) return sweep(table, tree, 0, giveUpMs);
+  return keepLeftovers ? NOTHING : sweep(table, tree, SWEEP_GRACE_MS, giveUpMs);
+}
+
+function tellSurvivors({ turn, onTrouble }: Omit<WatchedTurn, 'wrapperEnd'>, { survivors }: Swept): void {
+  for (const { pid, command } of survivors)
+    onTrouble(`Could not end process ${pid} (${command}) of turn ${turn.number} of ${turn.runId}`);
 }
 
 /** The record is read again after the tree is gone: it may have been written at the last moment. */

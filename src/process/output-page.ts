@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { openRegular } from './open-regular.ts';
 import { endOfCharacter, endOfWhole, LONGEST, startOfCharacter } from './utf8-cut.ts';
 
 /** Structurally the core's `OutputPage`. */
@@ -22,7 +23,7 @@ export async function readPage(
   limit: number,
   isOver: () => boolean,
 ): Promise<OutputPage> {
-  const file = await openIfThere(path);
+  const file = await openRegular(path);
   if (!file) return NOTHING;
   try {
     const size = await writtenSize(file, isOver);
@@ -68,12 +69,3 @@ async function read(file: FileHandle, from: number, length: number): Promise<Buf
 
 /** A mark for byte order inside the output is a character like any other. */
 const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
-
-async function openIfThere(path: string): Promise<FileHandle | null> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-}

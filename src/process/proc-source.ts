@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { uptime } from 'node:os';
 import {
   type ProcessInfo,
@@ -88,15 +88,32 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
 function readTag(pid: number): Tag | null | undefined {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`);
-    if (environment.length === 0) return undefined;
+    if (environment.length === 0) return own(pid, outputTag(pid)) ?? undefined;
     const runId = variable(environment, RUN_VARIABLE);
-    // Another user's process is not ours to judge, even where root may read it.
-    if (!runId || statSync(`/proc/${pid}`).uid !== process.getuid?.()) return null;
-    return { runId, turn: variable(environment, TURN_VARIABLE) };
+    return own(pid, runId ? { runId, turn: variable(environment, TURN_VARIABLE) } : outputTag(pid));
   } catch {
     return null;
   }
 }
+
+/** Another user's process is not ours to judge, even where root may read it. */
+const own = (pid: number, tag: Tag | null): Tag | null =>
+  tag && statSync(`/proc/${pid}`).uid === process.getuid?.() ? tag : null;
+
+/** One that cleared its environment may still hold the output of the turn it came from. */
+function outputTag(pid: number): Tag | null {
+  for (const stream of [1, 2]) {
+    try {
+      const [, runId, turn] = OUTPUT.exec(readlinkSync(`/proc/${pid}/fd/${stream}`)) ?? [];
+      if (runId && turn) return { runId, turn };
+    } catch {
+      // Closed, or hidden from us.
+    }
+  }
+  return null;
+}
+
+const OUTPUT = /\/([\w-]+)\/turn-(\d+)\/std(?:out|err)(?: \(deleted\))?$/;
 
 function variable(environment: Buffer, name: string): string | null {
   const wanted = `${name}=`;

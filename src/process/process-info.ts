@@ -13,7 +13,7 @@ export interface ProcessInfo {
   name: string;
 }
 
-/** Which turn a process says it belongs to, from the environment it was started with. */
+/** Which turn a process shows it belongs to: by the environment it was started with, or by the output it holds. */
 export interface Tag {
   runId: string;
   /** Null when the process shows the run's mark but not the turn's. */

@@ -10,7 +10,7 @@ export interface Snapshot {
   children(pid: number): readonly ProcessInfo[];
   /** Those in the process group, or the session, that `pid` leads or led. */
   group(pid: number): readonly ProcessInfo[];
-  /** Those whose environment names the turn. */
+  /** Those that show the turn's mark. */
   tagged(turn: TurnKey): ProcessInfo[];
 }
 

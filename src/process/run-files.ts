@@ -1,7 +1,8 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLineFollower, type Following } from './line-follower.ts';
+import { openRegular } from './open-regular.ts';
 import { type OutputPage, readPage } from './output-page.ts';
 import { runFolder, type TurnKey, turnFolder } from './turn-folder.ts';
 import { isOver } from './turn-record.ts';
@@ -96,7 +97,15 @@ async function save(path: string, content: string): Promise<string> {
   return path;
 }
 
-const readIfThere = (path: string): Promise<string | null> => readFile(path, 'utf8').catch(none(null));
+async function readIfThere(path: string): Promise<string | null> {
+  const file = await openRegular(path);
+  if (!file) return null;
+  try {
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
+}
 
 async function sizeOfAll(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(none([]));

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSupervisor } from './supervisor.ts';
 import { isAlive, processesOf, type TurnFixture, TurnsFixture, until } from './testing/turn-fixture.ts';
@@ -56,6 +56,16 @@ describe('stop', () => {
   test('reaches a descendant that dropped the mark and left the group', async () => {
     const hidden = `env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; echo "pid $$"; echo ready; while :; do /bin/sleep 0.05; done' & wait`;
     const { turn, live } = await started(hidden);
+    live.stop(100);
+    await live.ended;
+    expect(isAlive(pidSaid(turn))).toBe(false);
+  });
+
+  test('reaches an orphan that dropped the mark and left the session, by the output it still holds', async () => {
+    const hidden = `(env -i /usr/bin/setsid /bin/sh -c 'echo "pid $$"; echo ready; exec /usr/bin/env -i /bin/sleep 61' &); exec sleep 60`;
+    const { turn, live } = await started(hidden);
+    const command = () => readFileSync(`/proc/${pidSaid(turn)}/cmdline`, 'utf8');
+    await until(() => command().startsWith('/bin/sleep'), 'the orphan');
     live.stop(100);
     await live.ended;
     expect(isAlive(pidSaid(turn))).toBe(false);

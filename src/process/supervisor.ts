@@ -7,6 +7,7 @@ import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
 import { createTicker } from './ticker.ts';
 import { type TurnKey, turnFolder } from './turn-folder.ts';
 import { hasExitRecord, readExitRecord, readWrapperPid, takenAt } from './turn-record.ts';
+import { NOT_RUN } from './wrapper.ts';
 
 /** Structurally the core's `FoundTurn`. */
 type FoundTurn =
@@ -28,6 +29,8 @@ export interface Supervisor {
 export interface SupervisorOptions {
   runsDir: string;
   table?: ProcessTable;
+  /** Something that must not stop a turn went wrong. */
+  onTrouble?(message: string): void;
 }
 
 const WATCH_MS = 100;
@@ -35,7 +38,8 @@ const WATCH_MS = 100;
 const PATIENCE_MS = 2000;
 const POLL_MS = 10;
 
-export function createSupervisor({ runsDir, table = createProcessTable() }: SupervisorOptions): Supervisor {
+export function createSupervisor(given: SupervisorOptions): Supervisor {
+  const { runsDir, table = createProcessTable(), onTrouble = () => {} } = given;
   const everyTick = createTicker(WATCH_MS);
 
   async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
@@ -43,13 +47,18 @@ export function createSupervisor({ runsDir, table = createProcessTable() }: Supe
     const child = await spawnWrapper(turn, folder);
     const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
     const wrapperEnd = Promise.withResolvers<number | null>();
-    let live = watchTurn({ table, turn, folder, pid: child.pid, ...options, wrapperEnd: wrapperEnd.promise });
+    const watched = { table, turn, folder, pid: child.pid, ...options, onTrouble };
+    let live = watchTurn({ ...watched, wrapperEnd: wrapperEnd.promise });
     let stopBy = Number.POSITIVE_INFINITY;
 
     async function end(code: number | null): Promise<TurnEnd> {
-      if (readWrapperPid(folder) !== child.pid) return endOfOther();
+      const owner = readWrapperPid(folder);
+      if (owner !== child.pid && !hasRun(code, owner)) return endOfOther();
       wrapperEnd.resolve(code);
-      return live.ended;
+      const end = await live.ended;
+      if (!existsSync(folder))
+        onTrouble(`The folder of ${nameOf(turn)} is gone, and with it what was written`);
+      return end;
     }
 
     /** The folder was taken already, so ours did nothing: the turn is what the other wrapper makes of it. */
@@ -61,8 +70,8 @@ export function createSupervisor({ runsDir, table = createProcessTable() }: Supe
         if (stopBy < Number.POSITIVE_INFINITY) live.stop(Math.max(0, stopBy - Date.now()));
         return live.ended;
       }
-      const hasRun = typeof readWrapperPid(folder) === 'number';
-      return { ...unseen(), spawnError: hasRun ? null : `the start could not be recorded in ${folder}` };
+      const wasTaken = typeof readWrapperPid(folder) === 'number';
+      return { ...unseen(), spawnError: wasTaken ? null : `the start could not be recorded in ${folder}` };
     }
 
     return {
@@ -85,10 +94,10 @@ export function createSupervisor({ runsDir, table = createProcessTable() }: Supe
     if (wrapper && hasExitRecord(folder)) await gone(wrapper, PATIENCE_MS);
     else if (wrapper) {
       const wrapperEnd = endOf(wrapper, folder);
-      const live = watchTurn({ table, turn, folder, pid, ...options, wrapperEnd });
+      const live = watchTurn({ table, turn, folder, pid, ...options, onTrouble, wrapperEnd });
       return { state: 'live', turn: live, startedAt };
     }
-    const end = await finishTurn({ table, turn, folder, pid, ...options });
+    const end = await finishTurn({ table, turn, folder, pid, ...options, onTrouble });
     return { state: readExitRecord(folder) ? 'ended' : 'gone', end, startedAt };
   }
 
@@ -135,3 +144,9 @@ export function createSupervisor({ runsDir, table = createProcessTable() }: Supe
 
   return { start, find };
 }
+
+/** Whether our own wrapper got past taking the folder, although the folder does not say so: an agent may have removed it. */
+const hasRun = (code: number | null, owner: number | 'empty' | null): boolean =>
+  code === null ? owner === null : code !== NOT_RUN;
+
+const nameOf = ({ number, runId }: TurnKey): string => `turn ${number} of ${runId}`;

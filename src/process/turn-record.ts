@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegular, withRegular } from './open-regular.ts';
 import { wrapperName } from './wrapper.ts';
 
 /** What the wrapper left: its status and when. */
@@ -11,7 +12,7 @@ export interface ExitRecord {
 /** Null while there is none. It appears by rename, so it is whole. */
 export function readExitRecord(folder: string): ExitRecord | null {
   const path = join(folder, 'exit');
-  const text = readText(path);
+  const text = readRegular(path);
   if (text === null || !/^\d+\n$/.test(text)) return null;
   return { status: Number(text), at: Math.round(statSync(path).mtimeMs) };
 }
@@ -20,7 +21,7 @@ export const hasExitRecord = (folder: string): boolean => existsSync(join(folder
 
 /** The wrapper's pid; `empty` when the file is there but nothing is in it yet; null when there is no file. */
 export function readWrapperPid(folder: string): number | 'empty' | null {
-  const text = readText(join(folder, 'pid'));
+  const text = readRegular(join(folder, 'pid'));
   if (text === null) return null;
   return /^\d+\n$/.test(text) ? Number(text) : 'empty';
 }
@@ -61,23 +62,9 @@ export function readSpawnError(folder: string, runId: string, status: number): s
     .replace(/^exec: /, '');
 }
 
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 function readStart(path: string, length: number): string {
   const buffer = Buffer.alloc(length);
-  const fd = openSync(path, 'r');
-  try {
-    return buffer.toString('utf8', 0, readSync(fd, buffer, 0, length, 0));
-  } finally {
-    closeSync(fd);
-  }
+  return buffer.toString('utf8', 0, withRegular(path, fd => readSync(fd, buffer, 0, length, 0)) ?? 0);
 }

@@ -22,7 +22,8 @@ export interface TurnTree {
 
 /**
  * A turn's processes: the wrapper's group and session, everything tagged with the turn, and all that descends from
- * these. Never Squad itself or what Squad was started by, nor anything below it.
+ * these. What left the group and the session, was orphaned, cleared its environment and let go of the turn's output
+ * before anyone looked is not found. Never Squad itself or what Squad was started by, nor anything below it.
  */
 export function createTurnTree(table: ProcessTable, turn: TurnKey, wrapperPid: number): TurnTree {
   const known = new Map<number, ProcessInfo>();

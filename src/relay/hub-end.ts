@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Bye, Hello, HelloReply } from '../link/hello.ts';
+import { noAnswer } from '../link/hub-record.ts';
 import { Lines } from './lines.ts';
 import type { Trouble } from './traffic.ts';
 
@@ -7,6 +8,8 @@ import type { Trouble } from './traffic.ts';
 export interface Parting {
   /** A hub takes nothing from a client it has not greeted. */
   greeted: boolean;
+  /** It said something after its greeting. */
+  answered: boolean;
   /** It would not talk to us. */
   refusal: Trouble | null;
   /** It ended in order. */
@@ -16,23 +19,33 @@ export interface Parting {
 /** Says hello and hands over every line after the greeting, until the connection is over. */
 export function converse(
   socket: Socket,
-  hello: Hello,
+  { hello, home, helloMs }: { hello: Hello; home: string; helloMs: number },
   onLine: (bytes: Buffer, isWhole: boolean) => void,
 ): Promise<Parting> {
-  const parting: Parting = { greeted: false, refusal: null, bye: null };
+  const parting: Parting = { greeted: false, answered: false, refusal: null, bye: null };
+  const say = (bytes: Buffer, isWhole: boolean) => {
+    parting.answered = true;
+    onLine(bytes, isWhole);
+  };
   const lines = new Lines({
     line(bytes) {
+      clearTimeout(patience);
       if (!parting.greeted) Object.assign(parting, greeting(bytes));
       else if (isBye(bytes)) parting.bye = JSON.parse(bytes.toString());
-      else onLine(bytes, true);
+      else say(bytes, true);
     },
-    piece: bytes => onLine(bytes, false),
+    piece: bytes => say(bytes, false),
   });
+  const patience = setTimeout(() => {
+    parting.refusal = noAnswer(home);
+    socket.destroy();
+  }, helloMs);
   socket.write(`${JSON.stringify(hello)}\n`);
   socket.on('data', chunk => lines.push(chunk));
   return new Promise(settle => {
     // At the first sign, so that not a line more is given to it.
     const over = () => {
+      clearTimeout(patience);
       socket.destroy();
       settle(parting);
     };

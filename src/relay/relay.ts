@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net';
 import type { Hello } from '../link/hello.ts';
-import { type ConnectOptions, connectOrStart, knock } from '../link/start-hub.ts';
+import { HELLO_MS } from '../link/hub-record.ts';
+import { type ConnectOptions, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { ClientEnd } from './client-end.ts';
 import { converse, type Parting } from './hub-end.ts';
 import { Traffic, type Trouble } from './traffic.ts';
 
 export interface RelayOptions extends ConnectOptions {
   hello: Hello;
+  /** How long a hub may take to answer it. */
+  helloMs?: number;
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;
   /** No hub can be had just now, and why. The client is told too, if it waits for something. */
@@ -18,6 +21,8 @@ const LAST_REPLIES_MS = 5_000;
 /** A newer hub that was promised and does not come: then one is started. */
 const HANDOVER_MS = 5_000;
 const MOST_CLOSED_DOORS = 5;
+/** Before the second try; twice as long before each further one. */
+const BACK_OFF_MS = 20;
 
 /**
  * Copies lines between a client's stdio and the hub. When the hub goes away it finds or starts another, replays the
@@ -25,7 +30,7 @@ const MOST_CLOSED_DOORS = 5;
  * client is gone, with the trouble there was at the end, if any.
  */
 export async function relay(options: RelayOptions): Promise<Trouble | null> {
-  const { hello, input, output, onTrouble, ...connection } = options;
+  const { hello, helloMs = HELLO_MS, input, output, onTrouble, ...connection } = options;
   const traffic = new Traffic();
   /** Lines that came while no hub was there and that the replay does not bring: malformed ones, which want an answer too. */
   let waiting: Buffer[] = [];
@@ -34,7 +39,9 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   let pieceTaker: { hub: Socket | null } | null = null;
   let trouble: Trouble | null = null;
   let last: Parting | null = null;
+  /** Hubs in a row that ended without having answered anything. */
   let closedDoors = 0;
+  let launched: LaunchedHub | null = null;
 
   const client = new ClientEnd(input, output, {
     line(line) {
@@ -74,17 +81,23 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     goTo(null);
     // A hub closes when the client has ended: everything that could be answered was.
     if (!last || (last.greeted && client.hasEnded)) return trouble;
-    settle(last);
+    await settle(last);
+    if (closedDoors > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (closedDoors - 1)), gone]);
   }
 
   async function open(): Promise<Socket | Error> {
     const successor = last?.bye?.bye === 'handover' ? await knock(connection.home, HANDOVER_MS) : null;
-    return successor ?? connectOrStart(connection).catch((thrown: Error) => thrown);
+    return successor ?? connectOrStart({ ...connection, onLaunch }).catch((thrown: Error) => thrown);
+  }
+
+  function onLaunch(started: LaunchedHub): void {
+    launched = started;
   }
 
   function talk(socket: Socket): Promise<Parting> {
-    const over = converse(socket, hello, (bytes, isWhole) => {
+    const over = converse(socket, { hello, home: connection.home, helloMs }, (bytes, isWhole) => {
       trouble = null;
+      launched = null;
       if (!isWhole || traffic.fromHub(bytes)) client.write(bytes);
     });
     for (const line of [...traffic.replay(), ...waiting]) socket.write(line);
@@ -100,11 +113,11 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   }
 
   /** Nothing was taken by a hub that did not greet, or that parted idle: there the replay brings everything. */
-  function settle({ greeted, refusal, bye }: Parting): void {
-    closedDoors = greeted ? 0 : closedDoors + 1;
+  async function settle({ greeted, answered, refusal, bye }: Parting): Promise<void> {
+    closedDoors = answered || bye ? 0 : closedDoors + 1;
     if (refusal) refuse(refusal);
     else if (closedDoors > MOST_CLOSED_DOORS)
-      refuse({ code: 'HUB_UNREACHABLE', message: 'The hub closes every connection' });
+      refuse(((await launched?.lastWords()) as (Error & Trouble) | null | undefined) ?? CLOSED);
     else if (greeted && !bye?.idle) for (const answer of traffic.hubLost()) client.write(answer);
   }
 
@@ -116,3 +129,11 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     waiting = [];
   }
 }
+
+const CLOSED: Trouble = {
+  code: 'HUB_UNREACHABLE',
+  message: 'The hub ends, or closes the connection, before it has answered anything',
+  suggestions: ['`squad hub log` shows why.'],
+};
+
+const pause = (ms: number) => new Promise<void>(wake => setTimeout(wake, ms));

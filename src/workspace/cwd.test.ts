@@ -56,6 +56,19 @@ describe('workspaceRoot', () => {
     });
   });
 
+  it('names the header when the workspace came in one, and takes no relative path from it', async () => {
+    const named = (flag: string) =>
+      workspaceRoot({ flag, isHeader: true, env: {}, cwd: '/', userHome: join(root, 'home') });
+    expect(await named(workspace)).toEqual({ root: workspace, source: 'the Squad-Workspace header' });
+    await expect(named(join(root, 'gone'))).rejects.toMatchObject({
+      code: 'WORKSPACE_REFUSED',
+      message: expect.stringContaining('(from the Squad-Workspace header)'),
+      suggestions: [expect.stringContaining('Squad-Workspace: /')],
+    });
+    for (const given of ['ws', './ws', ''])
+      await expect(named(given)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+  });
+
   it('takes a project inside the home folder', async () => {
     await mkdir(join(root, 'home', 'project'));
     expect((await chosen({ flag: join(root, 'home', 'project') })).root).toBe(join(root, 'home', 'project'));

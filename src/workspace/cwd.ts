@@ -1,11 +1,13 @@
 import { realpath, stat } from 'node:fs/promises';
-import { relative, resolve, sep } from 'node:path';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { checkText } from '../core/text.ts';
 import { SquadError } from '../schema/error.ts';
 
 export interface WorkspaceGiven {
   /** `--workspace` */
   flag?: string;
+  /** It did not come with the flag but in the header of an HTTP request, which has no folder to start from. */
+  isHeader?: boolean;
   env: Readonly<Record<string, string | undefined>>;
   /** Where the asking program was started. */
   cwd: string;
@@ -15,13 +17,20 @@ export interface WorkspaceGiven {
 export interface Workspace {
   /** Absolute, links resolved. */
   root: string;
-  source: '--workspace' | 'SQUAD_WORKSPACE' | 'the current folder';
+  source: '--workspace' | 'the Squad-Workspace header' | 'SQUAD_WORKSPACE' | 'the current folder';
 }
 
-export async function workspaceRoot({ flag, env, cwd, userHome }: WorkspaceGiven): Promise<Workspace> {
+export async function workspaceRoot(options: WorkspaceGiven): Promise<Workspace> {
+  const { flag, isHeader = false, env, cwd, userHome } = options;
+  if (isHeader && flag !== undefined && !isAbsolute(flag))
+    throw new SquadError(
+      'INVALID_INPUT',
+      `The Squad-Workspace header is not an absolute path: ${JSON.stringify(flag)}`,
+      { suggestions: ['Send "Squad-Workspace: /absolute/path", in UTF-8.'] },
+    );
   const variable = env.SQUAD_WORKSPACE;
   const [given, source] = flag
-    ? ([flag, '--workspace'] as const)
+    ? ([flag, isHeader ? 'the Squad-Workspace header' : '--workspace'] as const)
     : variable
       ? ([variable, 'SQUAD_WORKSPACE'] as const)
       : ([cwd, 'the current folder'] as const);
@@ -98,7 +107,9 @@ function contains(folder: string, place: string): boolean {
 function refused(root: string, source: Workspace['source'], why: string): SquadError {
   return new SquadError('WORKSPACE_REFUSED', `The workspace ${root} (from ${source}) ${why}.`, {
     suggestions: [
-      'Name the project folder: `--workspace DIR`, or SQUAD_WORKSPACE in the environment of the client that starts Squad.',
+      source === 'the Squad-Workspace header'
+        ? 'Name the project folder: "Squad-Workspace: /absolute/path", in UTF-8.'
+        : 'Name the project folder: `--workspace DIR`, or SQUAD_WORKSPACE in the environment of the client that starts Squad.',
     ],
   });
 }

@@ -42,6 +42,7 @@ export function createWorkspaces({
       const env = { HOME: homedir(), ...caller.env };
       const { root } = await workspaceRoot({
         flag: caller.workspace ?? undefined,
+        isHeader: caller.cwd === null,
         env,
         cwd: caller.cwd ?? noFolder(caller, env),
         userHome: env.HOME,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TestSquad, until } from '../support/squad.ts';
+import { isAlive, TestSquad, until } from '../support/squad.ts';
 import { footprint } from '../support/stored.ts';
 import { type Refused, type Squad, startAndWait, strictCall } from '../support/tools.ts';
 
@@ -21,6 +21,11 @@ beforeAll(async () => {
   squad.script('waits.sh', 'echo "$1" >started-"$1"; while [ ! -e release-"$1" ]; do sleep 0.05; done');
   squad.script('fails.sh', 'echo chat-lost; echo "no account" >&2; exit 9');
   squad.script('mute.sh', 'echo; echo "   "');
+  squad.script('long.sh', 'printf "%01001d\\n" 7');
+  squad.script('bell.sh', "printf 'chat\\0071\\n'");
+  squad.script('nul.sh', "printf 'chat\\0001\\n'");
+  squad.script('latin.sh', "printf 'caf\\351\\n'");
+  squad.script('slow.sh', 'echo $$ >slow-pid; echo chat-slow; sleep 60');
   squad.script('hangs.sh', 'echo here >chat-hangs; sleep 60');
   await squad.unlimited();
 });
@@ -150,6 +155,10 @@ describe('in stateful mode', () => {
   test.each([
     ['fails', './fails.sh', 'exit code 9: no account'],
     ['prints no id', './mute.sh', 'it printed no id'],
+    ['prints a novel', './long.sh', 'the id it printed is 1001 characters of JSON; at most 1000 fit'],
+    ['prints a control character', './bell.sh', 'the id it printed holds a control character'],
+    ['prints a NUL', './nul.sh', 'the id it printed holds a control character'],
+    ['prints what is no text', './latin.sh', 'the id it printed is not UTF-8'],
   ])(
     'a create-chat command that %s is an error of its member, with what it said',
     async (_, command, why) => {
@@ -161,6 +170,16 @@ describe('in stateful mode', () => {
       expect(members[0]).not.toHaveProperty('chatId');
     },
   );
+
+  test('a create-chat command has no more time than its run, and is ended with what it started', async () => {
+    const env = { CREATE_CHAT_TEMPLATE: './slow.sh', PROCESS_TIMEOUT_MS: '1500' };
+    const { members } = await startAndWait(await open(env), one('x'));
+    expect(members[0]).toMatchObject({
+      status: 'error',
+      error: { code: 'CHAT_FAILED', message: expect.stringContaining('it took longer than 1.5 s') },
+    });
+    expect(isAlive(Number(readFileSync(join(squad.workspace, 'slow-pid'), 'utf8')))).toBe(false);
+  });
 
   test('a create-chat command that hangs can be cancelled', async () => {
     const client = await open({ CREATE_CHAT_TEMPLATE: './hangs.sh', MCP_TOOL_TIMEOUT: '200' });

@@ -78,6 +78,17 @@ describe('squad run', () => {
     );
   });
 
+  test('of one agent ends with its answer, made safe for the terminal; of several it does not', async () => {
+    const RUN_TEMPLATE = squad.script('answer.sh', "printf 'All is well.\\033[2J\\n'");
+    const one = await squad.run(['run', 'coder', 'x'], { env: { ENGINE_COMMAND: '', RUN_TEMPLATE } });
+    expect(one.stdout).toMatch(/what coder reported\n\nResult\nAll is well\.\n$/);
+    expect(one.stdout).not.toContain(ESCAPE);
+    const two = await squad.run(['run', 'coder', fenced('report A'), 'coder', fenced('report B')]);
+    expect(two.stdout).not.toContain('Result');
+    const { stdout } = await squad.run(['run', '--json', 'coder', fenced('report A')]);
+    expect(stdout).not.toContain('Result\n');
+  });
+
   test('with --json prints one event a line, each with its version, and nothing else', async () => {
     const { code, stderr, events } = await eventsOf(['coder', saying('hi'), 'planner', saying('ho')]);
     expect([code, stderr]).toEqual([0, '']);

@@ -166,6 +166,29 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
+    test('may name a folder with letters of any kind, as UTF-8', async () => {
+      const folder = join(squad.workspace, 'größe-日本');
+      mkdirSync(join(folder, 'agents'), { recursive: true });
+      writeFileSync(join(folder, 'agents', 'local.md'), 'You are here.');
+      // A header is bytes; JavaScript spells each of them as one letter.
+      const client = await connect(modern, { 'Squad-Workspace': Buffer.from(folder).toString('latin1') });
+      const { roles } = await callTool<{ roles: { id: string }[] }>(client, 'list_roles');
+      expect(roles.map(({ id }) => id)).toEqual(['local']);
+      await client.close();
+    });
+
+    test.each([
+      { header: 'relative/path', code: 'INVALID_INPUT' },
+      { header: '/no/such/folder', code: 'WORKSPACE_REFUSED' },
+    ])('whose header says $header is told so', async ({ header, code }) => {
+      const client = await connect(modern, { 'Squad-Workspace': header });
+      expect(await callTool(client, 'list_roles')).toMatchObject({
+        isError: true,
+        error: { code, message: expect.stringContaining('Squad-Workspace header') },
+      });
+      await client.close();
+    });
+
     test('without the header is told that the workspace is not set, and how to set it', async () => {
       const client = await connect(modern, {});
       expect((await client.listTools()).tools.length).toBeGreaterThan(0);

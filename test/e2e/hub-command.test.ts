@@ -1,8 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { HANDSHAKE, RawMcp } from '../support/raw-mcp.ts';
-import { isAlive, TestSquad, until } from '../support/squad.ts';
+import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
 
 interface Status {
   running: boolean;
@@ -50,6 +53,21 @@ test('hub start, status and stop say what is so, to people and to programs, in w
   expect(await squad.run(['hub', 'stop'])).toMatchObject({ code: 0, stdout: 'No hub runs.\n' });
   expect(await squad.json(['hub', 'stop'])).toEqual({ stopped: false });
   expect(await squad.run(['hub', 'sing'])).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('a stop says how many runs go on without it', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  const stopped = async (...words: string[]) => {
+    await squad.run(['run', '-d', ...words]);
+    return (await squad.run(['hub', 'stop'])).stdout;
+  };
+  const waits = 'Wait.\n```script\nhang\n```';
+  expect(await stopped('coder', waits)).toMatch(
+    /\n1 run goes on without it; the next command finds it again\.\n$/,
+  );
+  expect(await stopped('coder', waits)).toMatch(
+    /\n2 runs go on without it; the next command finds them again/,
+  );
 });
 
 test('hub log shows the end of the log, as much as asked for', async () => {
@@ -135,6 +153,16 @@ test("a client's secrets do not become the hub's", async () => {
 
 test('a home that cannot be one is an error with a next step, in the terminal and in a client', async () => {
   await using squad = new TestSquad();
+  for (const SQUAD_HOME of ['/dev/null/x', '/proc/x/y'])
+    for (const args of [['ls'], ['hub', 'start']]) {
+      const ran = await squad.run(args, { env: { SQUAD_HOME } });
+      expect([args, ran.code, ran.stdout]).toEqual([args, 1, '']);
+      expect(ran.stderr).toMatch(
+        new RegExp(`^squad: ${SQUAD_HOME} cannot be made: .*\\(HOME_UNUSABLE\\)\\n {2}Set SQUAD_HOME`),
+      );
+    }
+  const status = await squad.run(['hub', 'status'], { env: { SQUAD_HOME: '/dev/null/x' } });
+  expect([status.code, status.stderr]).toEqual([1, expect.stringContaining('HOME_UNUSABLE')]);
   const env = { SQUAD_HOME: squad.write('file', '') };
   const { code, stderr } = await squad.run(['ls'], { env });
   expect(code).toBe(1);
@@ -146,4 +174,108 @@ test('a home that cannot be one is an error with a next step, in the terminal an
     data: { code: 'HOME_UNUSABLE' },
   });
   expect(await client.close()).toMatchObject({ code: 1, stderr: expect.stringContaining('HOME_UNUSABLE') });
+});
+
+test('a hub that does not answer is told with its pid, and ends only by force', async () => {
+  await using squad = new TestSquad();
+  const pid = await squad.hubPid();
+  expect(mode(join(squad.home, 'hub.json'))).toBe('600');
+  expect(JSON.parse(readFileSync(join(squad.home, 'hub.json'), 'utf8'))).toMatchObject({ pid });
+  process.kill(pid, 'SIGSTOP');
+  const [status, doctor, stop] = await Promise.all([
+    squad.run(['hub', 'status']),
+    squad.run(['doctor']),
+    squad.run(['hub', 'stop']),
+  ]);
+  expect(status).toMatchObject({ code: 1, stdout: '' });
+  expect(status.stderr).toMatch(
+    new RegExp(
+      `^squad: The hub \\(pid ${pid}\\) does not answer \\(HUB_UNREACHABLE\\)\\n.*squad hub stop --force`,
+    ),
+  );
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(new RegExp(`failed +hub +HUB_UNREACHABLE: The hub \\(pid ${pid}\\)`));
+  expect(stop.code).toBe(1);
+  expect(stop.stdout).toContain(`The hub (pid ${pid}) is still there`);
+  expect(stop.stdout).toContain('squad hub stop --force');
+  expect(isAlive(pid)).toBe(true);
+
+  const forced = await squad.run(['hub', 'stop', '--force']);
+  expect(forced).toMatchObject({ code: 0, stdout: expect.stringContaining(`Killed the hub (pid ${pid})`) });
+  expect(isAlive(pid)).toBe(false);
+}, 60_000);
+
+test('a pid that is not the hub of this home is never signalled', async () => {
+  await using squad = new TestSquad();
+  const bystander = spawn('sleep', ['60']);
+  mkdirSync(squad.home, { mode: 0o700 });
+  writeFileSync(join(squad.home, 'hub.json'), JSON.stringify({ pid: bystander.pid }));
+  const server = createServer(socket => void socket.on('error', () => {}).resume()).listen(
+    join(squad.home, 'hub.sock'),
+  );
+  const { code, stderr } = await squad.run(['hub', 'stop', '--force']);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('HUB_UNREACHABLE')]);
+  expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
+  bystander.kill();
+  await new Promise(settle => server.close(settle));
+}, 60_000);
+
+test('a hub that dies whenever it is asked is not started again without end', async () => {
+  await using squad = new TestSquad();
+  mkdirSync(squad.home, { mode: 0o700 });
+  let connections = 0;
+  const server = createServer(socket => {
+    connections++;
+    socket.on('error', () => {});
+    createInterface({ input: socket }).on('line', line => {
+      const { id, operation } = JSON.parse(line);
+      const say = (words: object) => socket.write(`${JSON.stringify(words)}\n`);
+      if (operation === undefined) say({ squad: 1, ok: true, version: '0.0.1', pid: 1 });
+      else if (operation === 'start_squad')
+        say({ id, result: { squadId: 'squad_0000000000', runIds: ['run_0000000000'], warnings: [] } });
+      else socket.destroy();
+    });
+  }).listen(join(squad.home, 'hub.sock'));
+  const { code, stderr } = await squad.run(['run', 'coder', 'x', '--engine', 'scripted']);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/HUB_UNREACHABLE[\s\S]*squad hub log/)]);
+  expect(connections).toBeLessThanOrEqual(8);
+  await new Promise(settle => server.close(settle));
+}, 60_000);
+
+test('doctor names the saved environment when it is broken', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  await squad.hubPid();
+  writeFileSync(join(squad.home, 'env'), 'PATH=/bin\nnonsense\n');
+  const { code, stdout } = await squad.run(['doctor']);
+  expect(code).toBe(1);
+  expect(stdout).toContain(`Line 2 of ${join(squad.home, 'env')} is not NAME="value"`);
+});
+
+test('why a hub died before it answered anything is told in its own words, in the terminal and in a client', async () => {
+  await using squad = new TestSquad();
+  const build = join(squad.root, 'build');
+  for (const folder of ['bin', 'dist'])
+    cpSync(join(BIN, '..', '..', folder), join(build, folder), { recursive: true });
+  writeFileSync(
+    join(build, 'dist', 'hub.cjs'),
+    `const path = process.env.SQUAD_HOME + '/hub.sock';
+    require('node:fs').rmSync(path, { force: true });
+    require('node:net').createServer(socket => socket.once('data', () =>
+      socket.write('{"squad":1,"ok":true,"version":"9.0.0","pid":1}\\n', () => {
+        process.stderr.write('{"code":"DATABASE_CORRUPT","message":"It is damaged","suggestions":["Move it."]}');
+        process.exit(1);
+      }))).listen(path);`,
+  );
+  const bin = join(build, 'bin', 'squad.cjs');
+  const ran = await squad.run(['ls'], { bin });
+  expect(ran).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'squad: It is damaged (DATABASE_CORRUPT)\n  Move it.\n',
+  });
+  const client = new RawMcp(squad, { bin });
+  expect(await client.ask('initialize', HANDSHAKE)).toMatchObject({
+    error: { data: { code: 'DATABASE_CORRUPT', suggestions: ['Move it.'] } },
+  });
+  expect((await client.close()).code).toBe(1);
 });

@@ -160,6 +160,11 @@ describe('more runs than may work at once', () => {
       expect(agents.map(agent => agent.status)).toEqual(['running', 'queued', 'queued']);
       expect(agents[1]).toMatchObject({ started_at: null, elapsed_seconds: null });
       expect(order()).toEqual(['a']);
+      // Nobody has looked yet: a 0 would say that nothing was left.
+      for (const { memberId } of started.members.slice(0, 2))
+        expect(await strictCall(client, 'get_result', { spawn_id: memberId })).toMatchObject({
+          evidence: { exit_code: null, leftovers_killed: null },
+        });
       squad.write('release-a', '');
       await until('the second is at work', () => order().length === 2);
 

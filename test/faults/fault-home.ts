@@ -22,6 +22,7 @@ export interface Killed {
 }
 
 const COMMAND_MS = 40_000;
+const REMOVE_MS = 20_000;
 
 /** A Squad of its own in one folder, with agents that leave proof of what they did beside their output. */
 export class FaultHome {
@@ -125,8 +126,12 @@ export class FaultHome {
 
   /** Ends everything and removes the folder. Returns what was left once the hub had gone. */
   async remove(): Promise<string[]> {
-    await this.squad('cancel', '--all');
-    await this.squad('hub', 'stop');
+    // A hub that does not do as it is told is ended below, with all that it left.
+    for (const order of [
+      ['cancel', '--all'],
+      ['hub', 'stop'],
+    ])
+      await within(REMOVE_MS, order.join(' '), this.squad(...order)).catch(() => {});
     const left = processesAbout(this.root);
     for (const { pid } of left) kill(pid, 'SIGKILL');
     rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });

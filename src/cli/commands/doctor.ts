@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder, ownFolder } from '../../link/home.ts';
 import type { HubStatus } from '../../operations/operation.ts';
 import { asSquadError } from '../../schema/error.ts';
@@ -22,11 +23,15 @@ const LITTLE_SPACE = 1024 ** 3;
 
 /** `squad doctor`: looks at everything a run depends on and says what to do about what is wrong. Exit code 1 if anything failed. */
 export async function doctorCommand(context: CliContext): Promise<number> {
+  const homeCheck = await check('home', home);
+  const hubCheck = await check('hub', hub);
   const checks = [
     ok('node', `${process.version} at ${process.execPath}`),
-    await check('home', home),
-    await check('hub', hub),
-    ...(await workspace(context)),
+    homeCheck,
+    await check('env', savedEnvironment),
+    hubCheck,
+    // It is the hub that looks at the workspace.
+    ...(hubCheck.state === 'failed' ? [] : await workspace(context)),
     await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
     await program(
       'tmux',
@@ -49,7 +54,6 @@ export async function doctorCommand(context: CliContext): Promise<number> {
 function home(): Check {
   const folder = homeFolder(process.env);
   ownFolder(folder);
-  accessSync(folder, constants.W_OK);
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const detail = `${folder}, ${(free / 1e9).toFixed(1)} GB free`;
@@ -61,6 +65,14 @@ function home(): Check {
       next: ['Free some space; `squad prune` removes old runs.'],
     };
   return ok('home', detail);
+}
+
+/** What agents of clients get that hand down almost nothing. */
+function savedEnvironment(): Check {
+  const file = environmentFilePath(homeFolder(process.env));
+  if (!existsSync(file)) return ok('env', `${file} is not there: \`squad install\` writes it`);
+  const names = Object.keys(parseEnvironmentFile(readFileSync(file, 'utf8'), file));
+  return ok('env', `${file}, ${names.length} ${names.length === 1 ? 'variable' : 'variables'}`);
 }
 
 async function hub(): Promise<Check> {
@@ -118,7 +130,10 @@ async function program(
 
 function processes(): Check {
   if (existsSync('/proc/self/environ'))
-    return ok('processes', 'everything an agent starts can be found by its tag in /proc');
+    return ok(
+      'processes',
+      'what an agent starts is found by process group, session, parentage, its tag in /proc and the output it holds; a daemon that sheds all of these can outlive its run',
+    );
   return {
     name: 'processes',
     state: 'warning',

@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
+import { hubPid } from '../../link/hub-record.ts';
 import { isRunning } from '../../link/is-running.ts';
 import type { HubStatus } from '../../operations/operation.ts';
+import { asSquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -30,24 +32,80 @@ export async function hubStatus(context: CliContext): Promise<number> {
   return EXIT.failed;
 }
 
-export async function hubStop(context: CliContext): Promise<number> {
-  const client = await HubClient.find();
-  if (!client) {
+/** A hub ends by itself within ten seconds of being asked to. */
+const ORDERLY_MS = 11_000;
+/** One that does not answer may not be able to end either: that shows sooner. */
+const SILENT_MS = 4_000;
+
+/** Exit code 1 when the hub is still there. Only `--force` kills it. */
+export async function hubStop({ force = false }: { force?: boolean }, context: CliContext): Promise<number> {
+  const asked = await askToStop();
+  if (!asked) {
     if (context.json) printJson(context.out, { stopped: false });
     else print(context, ['No hub runs.']);
     return EXIT.done;
   }
-  const { pid, runsGoOn } = await client
-    .call<{ pid: number; runsGoOn: number }>('stop_hub')
-    .finally(() => client.close());
-  await gone(pid);
-  if (context.json) printJson(context.out, { stopped: true, pid, runsGoOn });
-  else
-    print(context, [
-      `Stopped the hub (pid ${pid}).`,
-      ...(runsGoOn > 0 ? [`${runsGoOn} runs go on without it; the next command finds them again.`] : []),
-    ]);
-  return EXIT.done;
+  const { pid, runsGoOn } = asked;
+  let isGone = await gone(pid, asked.patienceMs);
+  const killed = !isGone && force;
+  if (killed) {
+    process.kill(pid, 'SIGKILL');
+    isGone = await gone(pid, SILENT_MS);
+  }
+  if (context.json)
+    printJson(context.out, {
+      stopped: isGone,
+      pid,
+      ...(runsGoOn !== null && { runsGoOn }),
+      ...(killed && { killed }),
+    });
+  else print(context, stopLines(pid, isGone, killed, runsGoOn ?? 0));
+  return isGone ? EXIT.done : EXIT.failed;
+}
+
+function stopLines(pid: number, isGone: boolean, killed: boolean, runsGoOn: number): string[] {
+  if (!isGone)
+    return [
+      `The hub (pid ${pid}) is still there: it was asked to end and has not.`,
+      '`squad hub stop --force` kills it; agents go on, and the next command finds them again.',
+    ];
+  return [
+    killed ? `Killed the hub (pid ${pid}): it did not end by itself.` : `Stopped the hub (pid ${pid}).`,
+    ...(runsGoOn > 0
+      ? [
+          `${runsGoOn} ${runsGoOn === 1 ? 'run goes' : 'runs go'} on without it; the next command finds ${runsGoOn === 1 ? 'it' : 'them'} again.`,
+        ]
+      : []),
+  ];
+}
+
+interface Asked {
+  pid: number;
+  /** Not known of a hub that does not answer. */
+  runsGoOn: number | null;
+  patienceMs: number;
+}
+
+/** Through its socket, or by a signal if it does not answer there. Null when there is no hub. */
+async function askToStop(): Promise<Asked | null> {
+  const home = homeFolder(process.env);
+  try {
+    const client = await HubClient.find({}, SILENT_MS);
+    if (!client) return null;
+    const answer = client.call<{ pid: number; runsGoOn: number }>('stop_hub');
+    const tooLate = setTimeout(() => client.close(), SILENT_MS);
+    const stopping = await answer.finally(() => {
+      clearTimeout(tooLate);
+      client.close();
+    });
+    return { ...stopping, patienceMs: ORDERLY_MS };
+  } catch (thrown) {
+    const { code } = asSquadError(thrown);
+    const pid = code === 'HUB_UNREACHABLE' || code === 'HUB_RESTARTED' ? hubPid(home) : null;
+    if (pid === null) throw thrown;
+    process.kill(pid, 'SIGTERM');
+    return { pid, runsGoOn: null, patienceMs: SILENT_MS };
+  }
 }
 
 /** The end of the hub's log. */
@@ -89,8 +147,9 @@ async function tail(file: string): Promise<string> {
   }
 }
 
-/** Waits, within reason, until the process is no more: then a next command starts a fresh hub. */
-async function gone(pid: number): Promise<void> {
-  const until = Date.now() + 5_000;
+/** Waits until the process is no more: then a next command starts a fresh hub. False when it stays. */
+async function gone(pid: number, patienceMs: number): Promise<boolean> {
+  const until = Date.now() + patienceMs;
   while (isRunning(pid) && Date.now() < until) await new Promise(wake => setTimeout(wake, 10));
+  return !isRunning(pid);
 }

@@ -1,4 +1,5 @@
 import { ownEnvironment } from '../../link/program.ts';
+import type { RunResult } from '../../operations/run-result.ts';
 import { SquadError } from '../../schema/error.ts';
 import { isEnd } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
@@ -10,6 +11,7 @@ import { eventToLine, labelWidth } from '../output/run-lines.ts';
 import { statusLines } from '../output/run-status.ts';
 import { summaryLines } from '../output/run-summary.ts';
 import { RunViews } from '../output/run-view.ts';
+import { sanitize } from '../output/sanitize.ts';
 import { openStatusBlock } from '../output/status-block.ts';
 
 export interface RunOptions {
@@ -108,7 +110,22 @@ async function watch(
   }
   const runs = views.list();
   if (!json) print(context, summaryLines(runs, out.columns, style));
+  if (!json && runs.length === 1) print(context, await answerLines(runs[0]!.id, context));
   return interrupts.count > 0 ? EXIT.interrupted : exitFor(runs.map(run => run.status));
+}
+
+/** What a single agent was asked for is its answer. */
+async function answerLines(run: string, { style }: CliContext): Promise<string[]> {
+  // Not the client that watched: its hub may have been replaced meanwhile.
+  const client = await HubClient.start();
+  try {
+    const { result } = await client.call<{ result: RunResult }>('show_run', { run });
+    if (!result.result?.trim()) return [];
+    const rest = result.truncated ? [style.dim(`All of it: ${result.output_file}`)] : [];
+    return ['', style.bold('Result'), sanitize(result.result).trimEnd(), ...rest];
+  } finally {
+    client.close();
+  }
 }
 
 /** The first Ctrl-C asks the agents to stop; the second leaves, and the hub ends them after their grace. */

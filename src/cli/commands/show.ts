@@ -3,7 +3,7 @@ import type { Run, Squad, Turn } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { formatDuration } from '../output/duration.ts';
+import { formatDateTime, formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
 import { sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
@@ -32,7 +32,7 @@ function lines({ run, turns, squad, result, files }: Shown, { style }: CliContex
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
     ['folder', run.directory],
-    ['asked by', `${run.client ?? 'unknown'} at ${new Date(run.createdAt).toLocaleString()}`],
+    ['asked by', `${run.client ?? 'unknown'} at ${formatDateTime(run.createdAt)}`],
     [
       'took',
       run.startedAt === null ? 'not started' : formatDuration((run.endedAt ?? Date.now()) - run.startedAt),

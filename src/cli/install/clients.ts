@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { homeFolder } from '../../link/home.ts';
+import { homeFolder, xdgFolder } from '../../link/home.ts';
 import type { ConfigFormat } from './config-format.ts';
 import { jsonFormat } from './json-format.ts';
 import { tomlFormat } from './toml-format.ts';
@@ -113,7 +113,7 @@ const CLIENTS = {
     title: 'opencode',
     format: jsonFormat,
     userFiles: ({ home, env }) => {
-      const folder = join(env.XDG_CONFIG_HOME || join(home, '.config'), 'opencode');
+      const folder = join(xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'opencode');
       return [join(folder, 'opencode.json'), join(folder, 'opencode.jsonc')];
     },
     projectFiles: ['opencode.json', 'opencode.jsonc'],
@@ -147,7 +147,7 @@ const SETTINGS = [
 
 /** What most clients would not hand down: a home the user moved, and Squad's own settings of this shell. */
 function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
-  const moved = env.SQUAD_HOME || env.XDG_STATE_HOME;
+  const moved = env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME);
   const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
   const all: Record<string, string> = {
     ...(moved && { SQUAD_HOME: homeFolder(env) }),
@@ -159,5 +159,5 @@ function environment({ env }: InstallContext, variables: Record<string, string> 
 
 function vscodeFolder({ home, env, platform }: InstallContext): string {
   if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Code');
-  return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'Code');
+  return join(xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'Code');
 }

@@ -120,6 +120,13 @@ test('how agents are run in this shell goes into the entry: a client started els
   expect(plan('codex', context).after).toContain(`RUN_TEMPLATE = "claude -p 'x'"`);
 });
 
+test('a relative XDG folder is ignored, as the XDG rules say', () => {
+  const { home, context } = newUser({ env: { XDG_CONFIG_HOME: 'conf', XDG_STATE_HOME: 'state' } });
+  expect(plan('opencode', context).file).toBe(join(home, '.config/opencode/opencode.json'));
+  expect(plan('vscode', context).file).toBe(join(home, '.config/Code/User/mcp.json'));
+  expect(plan('codex', context).after).not.toContain('SQUAD_HOME');
+});
+
 test('a moved Squad home is named in the entry, because clients do not hand it down', () => {
   const { context } = newUser({ env: { SQUAD_HOME: '/my/squad' } });
   expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({ SQUAD_HOME: '/my/squad' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatClock, formatDuration, formatElapsed } from './duration.ts';
+import { formatClock, formatDateTime, formatDuration, formatElapsed } from './duration.ts';
 
 test.each([
   [-5, '0.0s', '0s'],
@@ -18,4 +18,8 @@ test.each([
 
 test('the clock is the one on the wall', () => {
   expect(formatClock(new Date(2026, 0, 2, 9, 4, 1).getTime())).toBe('09:04:01');
+});
+
+test('a date reads the same everywhere, in the time of the wall', () => {
+  expect(formatDateTime(new Date(2026, 0, 2, 9, 4, 1).getTime())).toBe('2026-01-02 09:04:01');
 });

@@ -23,6 +23,13 @@ export function formatClock(at: number): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':');
 }
 
+/** 2026-01-02 09:04:31, where the user is. */
+export function formatDateTime(at: number): string {
+  const date = new Date(at);
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits).join('-');
+  return `${day} ${formatClock(at)}`;
+}
+
 const pair = (ms: number, large: number, largeName: string, small: number, smallName: string) =>
   `${Math.floor(ms / large)}${largeName}${twoDigits(Math.floor((ms % large) / small))}${smallName}`;
 

@@ -73,6 +73,11 @@ test.each([
     'failed     exit 1: context limit  squad log run_0000000001',
   ],
   [
+    'error',
+    { exitCode: 7, error: { code: 'ENGINE_FAILED', message: 'exit code 7' } },
+    'failed     exit code 7  squad log run_0000000001',
+  ],
+  [
     'timeout',
     { error: { code: 'TIMEOUT', message: 'over 5 minutes' } },
     'timeout    over 5 minutes  squad log run_0000000001',

@@ -75,6 +75,8 @@ export function eventToLine(
 export function reasonOf(run: RunView): string {
   const exit = run.exitCode === null || run.exitCode === 0 ? null : `exit ${run.exitCode}`;
   const message = run.error ? oneLine(run.error.message) || oneLine(run.error.code) : null;
+  // Often the message is no more than that.
+  if (message?.includes(`exit code ${run.exitCode}`)) return message;
   return [exit, message].filter(part => part !== null).join(': ');
 }
 

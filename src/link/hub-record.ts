@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRunning } from './is-running.ts';
+
+/** A hub says hello before it does anything else: one that takes longer is stuck, or stopped. */
+export const HELLO_MS = 10_000;
+
+/** Where a hub says which process it is, for when it cannot say so itself. */
+export const hubRecordPath = (home: string): string => join(home, 'hub.json');
+
+/** The hub's process by its own record, if it is really there and really the hub of this home: others may have its number by now. */
+export function hubPid(home: string): number | null {
+  const pid = recordedPid(home);
+  return pid !== null && isRunning(pid) && isHub(pid, home) ? pid : null;
+}
+
+/** What to tell somebody whose hello got no answer. */
+export function noAnswer(home: string): Error & { code: string; suggestions: string[] } {
+  const recorded = recordedPid(home);
+  const pid = recorded !== null && isRunning(recorded) ? recorded : null;
+  return Object.assign(new Error(`The hub${pid === null ? '' : ` (pid ${pid})`} does not answer`), {
+    code: 'HUB_UNREACHABLE',
+    suggestions: [
+      'If it stays so, `squad hub stop --force` ends it; agents go on, and the next command starts a new hub.',
+      '`squad hub log` shows what it did last.',
+    ],
+  });
+}
+
+function recordedPid(home: string): number | null {
+  try {
+    const { pid } = JSON.parse(readFileSync(hubRecordPath(home), 'utf8'));
+    return Number.isSafeInteger(pid) && pid > 1 ? pid : null;
+  } catch {
+    return null;
+  }
+}
+
+function isHub(pid: number, home: string): boolean {
+  if (process.platform !== 'linux') return true;
+  try {
+    const words = (file: string) => readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0');
+    return (
+      words('cmdline').some(word => word.endsWith('hub.cjs')) &&
+      words('environ').includes(`SQUAD_HOME=${home}`)
+    );
+  } catch {
+    return false;
+  }
+}
