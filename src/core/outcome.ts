@@ -34,7 +34,7 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
       error: {
         code: 'LOST',
         message:
-          'Its process is gone and left no exit record (killed from outside, or the machine went down). Its output so far is kept.',
+          'Its process is gone and left no exit record (killed from outside, or the machine went down). What it wrote is kept, if its folder is still there.',
       },
     };
   // Only the wrapper's watchdog ends a turn this late. Most agents heed its TERM; a few need its KILL.

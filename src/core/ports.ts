@@ -96,6 +96,7 @@ export interface TurnEnd {
   exitCode: number | null;
   /** The shell could not start the program: its own words. */
   spawnError: string | null;
+  /** What the turn left behind after its own end and Squad ended; empty after a stop, which is the end of all of it. */
   leftovers: Leftover[];
   /** When the wrapper saw the exit, or when it was found gone. */
   endedAt: number;
