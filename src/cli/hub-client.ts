@@ -17,6 +17,8 @@ export interface CallOptions {
 
 interface Open extends CallOptions {
   request: ControlRequest;
+  /** False once it is known that the hub never got it: it was closing when we wrote. */
+  isSent: boolean;
   resolve(result: unknown): void;
   reject(error: Error): void;
 }
@@ -80,9 +82,9 @@ export class HubClient {
   call<T>(operation: string, input: unknown = {}, options: CallOptions = {}): Promise<T> {
     const request: ControlRequest = { id: ++this.lastId, operation, input, waitMs: options.waitMs };
     return new Promise<T>((resolve, reject) => {
-      this.open.set(request.id, { ...options, request, resolve: resolve as Open['resolve'], reject });
-      if (this.socket?.destroyed) void this.parted();
-      else this.socket?.write(controlLine(request));
+      const open: Open = { ...options, request, isSent: true, resolve: resolve as Open['resolve'], reject };
+      this.open.set(request.id, open);
+      this.send(open);
     });
   }
 
@@ -140,14 +142,26 @@ export class HubClient {
     });
   }
 
-  /** What a hub that parted idle did not take is asked of the next one. */
+  private send(open: Open): void {
+    open.isSent = this.socket?.destroyed !== true;
+    if (!open.isSent) return void this.parted();
+    this.socket?.write(controlLine(open.request), error => {
+      if (error) open.isSent = false;
+    });
+  }
+
+  /**
+   * What a hub that parted idle did not take is asked of the next one. A goodbye can be lost when we wrote into a
+   * connection that was closing; then the failed write says as much.
+   */
   private async parted(): Promise<void> {
-    if (!this.bye?.idle || this.isClosed) return this.drop((await this.lastWords()) ?? new HubGone());
+    const isUntaken = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
+    if (!isUntaken || this.isClosed) return this.drop((await this.lastWords()) ?? new HubGone());
     if (this.open.size === 0) return;
     this.socket = null;
     try {
       await this.connect();
-      for (const { request } of this.open.values()) this.socket!.write(controlLine(request));
+      for (const open of this.open.values()) this.send(open);
     } catch (thrown) {
       this.drop(asSquadError(thrown));
     }

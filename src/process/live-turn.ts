@@ -1,7 +1,7 @@
 import { killTree, type Leftover, type Swept, sweep } from './kill-tree.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { TurnKey } from './turn-folder.ts';
-import { markGone, readExitRecord, readSpawnError } from './turn-record.ts';
+import { hasExitRecord, markGone, readExitRecord, readSpawnError } from './turn-record.ts';
 import { createTurnTree, type TurnTree } from './turn-tree.ts';
 
 /** Structurally the core's `TurnEnd`. */
@@ -62,8 +62,8 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
     ended: watched.wrapperEnd.then(finish).catch(() => unseen()),
     stop(graceMs) {
       killAt = Math.min(killAt, Date.now() + graceMs);
-      // Once the wrapper is gone the rest is being swept already.
-      if (!isOver)
+      // Once there is a record the agent has ended by itself: what it left is swept, now or in a moment, and reported.
+      if (!isOver && !hasExitRecord(folder))
         stopping ??= killTree(table, tree, () => killAt, giveUpMs).then(
           survivors => ({ ended: [], survivors }),
           () => NOTHING,
