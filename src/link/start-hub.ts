@@ -38,8 +38,8 @@ export interface HubProgram {
 }
 
 /**
- * Starting an agent takes longer the more memory the hub holds, because a fork copies the tables of all of it. So young
- * objects get little room: at 200 agents this is a sixth of the hub's memory, and no slower.
+ * Young objects get little room, because left to itself V8 keeps much of what a burst once needed: with 200 agents at
+ * once the hub then holds a sixth less.
  */
 export const hubArguments = (script: string): string[] => ['--max-semi-space-size=4', script];
 
