@@ -1,7 +1,6 @@
 import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
-import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run, type RunError, type StopReason } from '../schema/run.ts';
 import { openChat } from './chat.ts';
@@ -10,21 +9,16 @@ import { LiveRun, type RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
 import { chatBusy, type PlannedRun, type PlannedSquad, turnInput } from './plan.ts';
-import type { Change, Clock, Engines, Executor, LiveTurn, RunFiles, Store, TurnEnd } from './ports.ts';
-import { nextStatus, type RunStep } from './run-state.ts';
+import type { Engines, Executor, LiveTurn, TurnEnd } from './ports.ts';
+import { type LedgerPorts, RETRY_MS, RunLedger } from './run-ledger.ts';
+import type { RunStep } from './run-state.ts';
 
-export interface RunnerPorts {
-  clock: Clock;
-  store: Store;
-  files: RunFiles;
+export interface RunnerPorts extends LedgerPorts {
   executor: Executor;
   engines: Engines;
   settings(): HubSettings;
-  /** Something that must not stop the hub went wrong. */
-  warn(message: string, cause: unknown): void;
 }
 
-const RETRY_MS = 1_000;
 const READ_TRIES = 5;
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
@@ -34,11 +28,15 @@ export class Runner {
   private readonly queue: LiveRun[] = [];
   private readonly fuse = new SpawnFuse();
   private readonly outputWatch: { close(): void };
+  private readonly ledger: RunLedger;
+  /** Chats of squads that are being written down. */
+  private readonly claimed = new Set<string>();
   private active = 0;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
     this.ports = ports;
+    this.ledger = new RunLedger(ports);
     this.outputWatch = watchOutput({
       ...ports,
       turns: () => [...this.live.values()].flatMap(({ turn, stop }) => (turn && stop === null ? [turn] : [])),
@@ -49,8 +47,10 @@ export class Runner {
   /** Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. */
   async submit({ squad, runs }: PlannedSquad, env: Record<string, string>): Promise<void> {
     const { clock, store, files, settings } = this.ports;
-    for (const { run } of runs) this.refuseBusyChat(run.chatId);
+    const chats = runs.flatMap(({ run }) => run.chatId ?? []);
+    for (const chat of chats) this.refuseBusyChat(chat);
     this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
+    for (const chat of chats) this.claimed.add(chat);
     try {
       const entries = await Promise.all(runs.map(planned => this.writeFiles(planned, env)));
       await store.commit({
@@ -64,7 +64,7 @@ export class Runner {
             body: { type: 'squad.created', members: runs.length },
           },
           ...runs.map(({ run }) =>
-            this.event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
+            this.ledger.event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
           ),
         ],
       });
@@ -73,6 +73,8 @@ export class Runner {
     } catch (thrown) {
       await Promise.allSettled(runs.map(({ run }) => files.remove(run.id)));
       throw thrown;
+    } finally {
+      for (const chat of chats) this.claimed.delete(chat);
     }
   }
 
@@ -120,7 +122,7 @@ export class Runner {
       // On disk before the first signal: whoever reads the exit record later must know that it was us.
       const change = {
         turns: entry.turn ? [{ ...entry.turn }] : [],
-        events: [this.event(entry.run, { type: 'run.stopping' as const, reason })],
+        events: [this.ledger.event(entry.run, { type: 'run.stopping' as const, reason })],
       };
       await this.ports.store
         .commit(change)
@@ -143,7 +145,7 @@ export class Runner {
     this.live.set(entry.run.id, entry);
     this.activate(entry);
     // The hub may have died between the start and its record.
-    if (entry.run.status === 'queued') await this.recordStart(entry, process.pid, startedAt);
+    if (entry.run.status === 'queued') await this.ledger.started(entry, process.pid, startedAt);
     const seen = await this.ports.files.size({ runId: entry.run.id, number: entry.turnNumber }, 'stdout');
     this.watch(entry, process, seen);
   }
@@ -152,7 +154,7 @@ export class Runner {
   async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
     this.live.set(entry.run.id, entry);
     this.activate(entry);
-    if (entry.run.status === 'queued') await this.recordStart(entry, null, startedAt);
+    if (entry.run.status === 'queued') await this.ledger.started(entry, null, startedAt);
     entry.follow(this.ports.files, this.ports.clock, () => {}, Number.POSITIVE_INFINITY);
     await this.turnEnded(entry, end);
   }
@@ -161,12 +163,12 @@ export class Runner {
   async lose(run: Run, error: RunError): Promise<void> {
     const turn = (await this.ports.store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: this.ports.clock.now() }] : [];
-    await this.commitEnd(run, 'lose', error, { turns, events: [] }, null);
+    await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null);
   }
 
   /** Ends a found run that was to be stopped before it got going. */
   async cancelFound(run: Run): Promise<void> {
-    await this.commitEnd(run, 'cancel', null, { events: [] }, null);
+    await this.ledger.ended(run, 'cancel', null, { events: [] }, null);
   }
 
   /** Starts what may start. Also called when the limit was raised. */
@@ -185,6 +187,7 @@ export class Runner {
   /** Lets go of everything; agents at work go on and the next hub finds them. */
   close(): void {
     this.closed = true;
+    this.ledger.close();
     this.outputWatch.close();
     for (const entry of this.live.values()) entry.release();
   }
@@ -210,7 +213,7 @@ export class Runner {
         this.refuseBusyChat(chatId);
         run.chatId = chatId;
         // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
-        await this.commit({ runs: [{ ...run }], chats: chatOf(run, run.id), events: [] });
+        await this.ledger.chatOpened(run);
       }
       const command = await entry.engine.command(
         turnInput(run, material.prompt, material.promptFile, material.env),
@@ -227,36 +230,13 @@ export class Runner {
         },
         { keepLeftovers: run.keepLeftovers },
       );
-      await this.recordStart(entry, process.pid, startedAt);
+      await this.ledger.started(entry, process.pid, startedAt);
       this.watch(entry, process, 0);
     } catch (thrown) {
       const error = asSquadError(thrown);
       if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
       await this.finish(entry, 'fail', { code: error.code, message: error.message }, null);
     }
-  }
-
-  private async recordStart(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
-    const { run } = entry;
-    run.status = nextStatus(run.status, 'start');
-    run.startedAt = startedAt;
-    entry.turn = {
-      runId: run.id,
-      number: entry.turnNumber,
-      pid,
-      startedAt,
-      deadlineAt: startedAt + run.timeoutMs,
-      stop: entry.stop,
-      endedAt: null,
-      exitCode: null,
-      leftovers: [],
-    };
-    await this.commit({
-      runs: [{ ...run }],
-      turns: [{ ...entry.turn }],
-      chats: chatOf(run, run.id),
-      events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid: pid ?? 0 })],
-    });
   }
 
   private watch(entry: LiveRun, process: LiveTurn, seen: number): void {
@@ -267,7 +247,7 @@ export class Runner {
       clock,
       body =>
         void store
-          .commit({ events: [this.event(entry.run, body)] })
+          .commit({ events: [this.ledger.event(entry.run, body)] })
           .catch(thrown => warn('An activity was not recorded', thrown)),
       seen,
     );
@@ -290,7 +270,7 @@ export class Runner {
     });
     const answer = entry.end?.answer;
     if (answer !== undefined)
-      await this.retry('an answer', () => this.ports.files.saveAnswer(entry.run.id, answer));
+      await this.ledger.retry('an answer', () => this.ports.files.saveAnswer(entry.run.id, answer));
     await this.finish(entry, outcome.step, outcome.error, end);
   }
 
@@ -320,55 +300,11 @@ export class Runner {
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
     run.usage = entry.usage;
-    await this.commitEnd(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end);
+    await this.ledger.ended(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end);
     this.live.delete(run.id);
     entry.settle();
     if (entry.isActive) this.active--;
     this.pump();
-  }
-
-  private async commitEnd(
-    run: Run,
-    step: RunStep,
-    error: RunError | null,
-    change: Change,
-    end: TurnEnd | null,
-  ): Promise<void> {
-    const { clock } = this.ports;
-    // The secrets in there go before the end is on disk: after it nobody would come back for them. Only a run that could
-    // not be started may be started again, by the next hub, if this one dies now.
-    const mayStartAgain = run.startedAt === null && step === 'fail';
-    if (!mayStartAgain) await this.dropEnvironment(run.id);
-    const ended: Run = {
-      ...run,
-      status: nextStatus(run.status, step),
-      error,
-      endedAt: end?.endedAt ?? clock.now(),
-    };
-    const body: EventBody = {
-      type: 'run.ended',
-      status: ended.status,
-      exitCode: end?.exitCode ?? null,
-      error,
-      usage: run.usage,
-      leftovers: end?.leftovers ?? [],
-      durationMs: run.startedAt === null ? null : Math.max(0, ended.endedAt! - run.startedAt),
-    };
-    await this.commit({
-      ...change,
-      runs: [ended],
-      chats: chatOf(run, null),
-      events: [this.event(run, body)],
-    });
-    Object.assign(run, ended);
-    if (mayStartAgain) await this.dropEnvironment(run.id);
-  }
-
-  private async dropEnvironment(id: RunId): Promise<void> {
-    const { files, warn } = this.ports;
-    await files
-      .dropEnvironment(id)
-      .catch(thrown => warn(`The environment of ${id} is still on disk`, thrown));
   }
 
   private async writeFiles(
@@ -385,35 +321,9 @@ export class Runner {
     return new LiveRun(run, engine, { prompt, promptFile, env });
   }
 
-  private refuseBusyChat(chatId: string | null): void {
-    if (chatId === null) return;
+  private refuseBusyChat(chatId: string): void {
+    if (this.claimed.has(chatId)) throw chatBusy(chatId, 'another call');
     for (const other of this.live.values())
       if (other.run.chatId === chatId) throw chatBusy(chatId, `run ${other.run.id}`);
   }
-
-  /** Facts about a process that exists cannot be refused: a full disk or a locked database is waited out. */
-  private commit(change: Change): Promise<void> {
-    return this.retry('a change of state', () => this.ports.store.commit(change));
-  }
-
-  private async retry(what: string, act: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await act();
-      } catch (thrown) {
-        if (this.closed) throw thrown;
-        this.ports.warn(`Could not write ${what}; trying again`, thrown);
-        await new Promise(wake => setTimeout(wake, RETRY_MS));
-      }
-    }
-  }
-
-  private event(run: Run, body: EventBody): NewEvent {
-    return { at: this.ports.clock.now(), runId: run.id, squadId: run.squadId, body };
-  }
 }
-
-const chatOf = (run: Run, holder: RunId | null) =>
-  run.chatId === null
-    ? []
-    : [{ id: run.chatId, engine: run.engine, runId: holder, createdAt: run.createdAt }];

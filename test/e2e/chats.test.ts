@@ -130,6 +130,15 @@ describe('in stateful mode', () => {
     expect((await startAndWait(client, one('c', { chatId: 'held' }))).status).toBe('completed');
   });
 
+  test('of several calls for one chat at the same moment exactly one is served', async () => {
+    const env = { RUN_TEMPLATE: './waits.sh <%= chatId %>', MCP_TOOL_TIMEOUT: '300' };
+    const clients = await Promise.all([open(env), open(env), open(env), open(env)]);
+    const answers = await Promise.all(clients.map(client => start(client, one('x', { chatId: 'twin' }))));
+    squad.write('release-twin', '');
+    expect(answers.filter(answer => answer.error?.code === 'CHAT_BUSY')).toHaveLength(3);
+    expect(answers.filter(answer => answer.error === undefined)).toHaveLength(1);
+  });
+
   test('a chat stays busy across a restart of the hub', async () => {
     const client = await open({ RUN_TEMPLATE: './waits.sh <%= chatId %>', MCP_TOOL_TIMEOUT: '200' });
     await startRunning(client, 'kept');
