@@ -315,7 +315,11 @@ function httpCaller(workspace: string | string[] | undefined): Caller {
 /** What `squad install` kept for clients that hand down almost nothing. */
 async function savedEnvironment(home: string): Promise<Record<string, string>> {
   const file = environmentFilePath(home);
-  return parseEnvironmentFile(await readFile(file, 'utf8').catch(() => ''), file);
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return parseEnvironmentFile(text, file);
 }
 
 function once<T>(act: (argument: T) => Promise<void>): (argument: T) => Promise<void> {

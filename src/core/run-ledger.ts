@@ -53,7 +53,7 @@ export class RunLedger {
       runs: [{ ...run }],
       turns: [{ ...entry.turn }],
       chats: chatOf(run, run.id),
-      events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid: pid ?? 0 })],
+      events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid })],
     });
   }
 

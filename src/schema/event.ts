@@ -15,7 +15,8 @@ export const EventBody = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
   z.object({ type: z.literal('run.queued'), roleId: z.string(), engine: z.string() }),
-  z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number() }),
+  /** No pid: it had ended when the hub that found it looked. */
+  z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
   z.object({ type: z.literal('run.activity'), kind: z.enum(['text', 'tool', 'note']), text: z.string() }),
   z.object({ type: z.literal('run.stopping'), reason: StopReason }),
   z.object({
