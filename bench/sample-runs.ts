@@ -8,8 +8,25 @@ const HOUR_MS = 3_600_000;
 export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS): Change[] {
   const squad = { id: newSquadId(), workspace, client: 'bench 1', metadata: null, createdAt };
   const [startedAt, endedAt] = [createdAt + 20, createdAt + 60_000];
+  const id = newRunId();
   const run: Run = {
-    id: newRunId(),
+    id,
+    lineageId: id,
+    title: null,
+    options: {
+      tools: null,
+      permission: 'edit',
+      effort: null,
+      stallMs: null,
+      budgetUsd: null,
+      stopAtBudget: true,
+      outputSchema: null,
+      spawn: false,
+      notify: false,
+    },
+    policy: [],
+    tokenHash: null,
+    evidence: null,
     squadId: squad.id,
     position: 0,
     roleId: 'coder',

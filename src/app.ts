@@ -67,15 +67,25 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const store = await openStore({ file: database, version });
   const settings = new SettingsInForce(store);
   await settings.load();
-  const files = createRunFiles<RunId>({ runsDir });
+  const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
   const executor = createSupervisor({ runsDir, onTrouble: message => log.write('warning', message) });
   const engines = createEngines({ node: process.execPath, programs, home });
-  const runner = new Runner({ clock, store, files, executor, engines, settings: () => settings.all(), warn });
+  const runner = new Runner({
+    clock,
+    store,
+    files,
+    executor,
+    engines,
+    settings: () => settings.all(),
+    endpoint: async () => null,
+    warn,
+  });
   const workspaces = createWorkspaces({
     home,
     shippedRoles: join(programs, '..', 'roles'),
-    environment: async caller =>
-      childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir() }),
+    engines,
+    environment: async (caller, keep) =>
+      childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir(), keep }),
     onFault: (file, fault) => log.write('warning', `Role ${file} cannot be run: ${fault}`),
   });
 

@@ -29,6 +29,7 @@ function describe(event: EngineEvent): Activity | null {
   if (event.type === 'text') return { type: 'run.activity', kind: 'text', text: cut(event.text) };
   if (event.type === 'tool')
     return { type: 'run.activity', kind: 'tool', text: cut(`${event.name} ${event.detail}`.trim()) };
+  if (event.type === 'note') return { type: 'run.activity', kind: 'note', text: cut(event.text) };
   return null;
 }
 

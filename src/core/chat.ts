@@ -2,9 +2,9 @@ import { SquadError } from '../schema/error.ts';
 import { jsonLength } from './digest.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
-import { turnInput } from './plan.ts';
 import type { Executor, LiveTurn, RunFiles, TurnEnd } from './ports.ts';
 import { lastLine } from './text.ts';
+import { turnFiles, turnInput } from './turn-input.ts';
 
 /** Opening a chat is bookkeeping, not work: a command that takes longer hangs. */
 const PATIENCE_MS = 60_000;
@@ -23,13 +23,11 @@ export async function openChat(
   executor: Executor,
 ): Promise<string> {
   const { run, engine } = entry;
-  if (engine.newChat === null)
+  if (engine.newChat === null || engine.newChat.kind === 'reported')
     throw new SquadError('CHAT_FAILED', `The ${engine.id} engine cannot open a chat`);
   if (engine.newChat.kind === 'minted') return engine.newChat.mint();
   const turn = { runId: run.id, number: CHAT_TURN };
-  const command = await engine.newChat.command(
-    turnInput(run, material.prompt, material.promptFile, material.env),
-  );
+  const command = await engine.newChat.command(turnInput(run, material, null, turnFiles(files, turn, run)));
   await files.prepare(turn, material.prompt);
   const limitMs = Math.min(PATIENCE_MS, run.timeoutMs);
   const process = await executor.start(

@@ -50,7 +50,10 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
   const templates = [settings?.runTemplate, settings?.createChatTemplate].filter(
     setting => setting !== undefined,
   );
-  const grants = settings?.engine !== undefined || templates.length > 0 || agentsDirLeadsOut;
+  const grants =
+    [settings?.engine, settings?.engines, settings?.onEnd].some(value => value !== undefined) ||
+    templates.length > 0 ||
+    agentsDirLeadsOut;
   const files = [
     ...(workspaceFile && grants ? [workspaceFile] : []),
     ...templates.map(setting => namedTemplates.get(templatePath(setting, workspace) ?? '')),

@@ -1,5 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path';
-import type { Config, Setting } from '../schema/config.ts';
+import type { Config, ContextSettings, EngineBlock, Setting } from '../schema/config.ts';
 import { SquadError } from '../schema/error.ts';
 import { StateMode } from '../schema/run.ts';
 import {
@@ -41,6 +41,9 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     ),
     agentsDir: pick<string | null>('agentsDir', agentsDirs(sources), null),
     processTimeoutMs: pick('processTimeoutMs', timeouts(sources), DEFAULT_TIMEOUT_MS),
+    engines: pick('engines', enginesOf(sources), {}),
+    context: pick('context', contexts(sources), {}),
+    onEnd: pick<string | null>('onEnd', hooks(sources), null),
     allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
   };
   return { config, ignored };
@@ -116,6 +119,29 @@ function timeouts(sources: ConfigSources): Candidates<number> {
     ),
     fromWorkspace(sources, 'processTimeoutMs', given, { needsTrust: false }),
     fromUser(sources, 'processTimeoutMs', given),
+  ];
+}
+
+/** The workspace's own and the user's together; where both have a name, the workspace's counts. */
+function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBlock>> {
+  const ofUser = sources.userFile?.settings.engines;
+  return [
+    fromWorkspace(sources, 'engines', value => ({ ...ofUser, ...value }), { needsTrust: true }),
+    fromUser(sources, 'engines', value => value),
+  ];
+}
+
+function contexts(sources: ConfigSources): Candidates<ContextSettings> {
+  return [
+    fromWorkspace(sources, 'context', value => value, { needsTrust: false }),
+    fromUser(sources, 'context', value => value),
+  ];
+}
+
+function hooks(sources: ConfigSources): Candidates<string> {
+  return [
+    fromWorkspace(sources, 'onEnd', value => value, { needsTrust: true }),
+    fromUser(sources, 'onEnd', value => value),
   ];
 }
 

@@ -1,7 +1,8 @@
 import type { EventBody } from '../schema/event.ts';
 import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
 import { ActivityPace } from './activity.ts';
-import type { Clock, Engine, EngineEvent, LiveTurn, RunFiles } from './ports.ts';
+import { EngineReport } from './engine-report.ts';
+import type { Clock, Engine, LiveTurn, RunFiles } from './ports.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -11,6 +12,13 @@ export interface RunMaterial {
   prompt: string;
   promptFile: string;
   env: Record<string, string>;
+}
+
+/** Who hears of what an agent does while it does it. */
+export interface Telling {
+  activity(body: EventBody): void;
+  /** It reported what it used. */
+  usage(): void;
 }
 
 /** A run that has not ended, with everything the hub holds for it while it lives. */
@@ -29,9 +37,12 @@ export class LiveRun {
   isEnding = false;
   /** True while it counts against the limit of runs at once. */
   isActive = false;
-  /** What its engine said, when its engine says things. */
-  end: Extract<EngineEvent, { type: 'end' }> | null = null;
-  usage: Usage | null = null;
+  /** What its engine says, when its engine says things. */
+  report: EngineReport;
+  /** What the chat had used before this run. */
+  chatTotals: Usage | null = null;
+  /** When it last gave a sign of life. */
+  lastSignAt: number | null = null;
   readonly over: Promise<void>;
   settle: () => void = () => {};
 
@@ -42,25 +53,27 @@ export class LiveRun {
     this.run = run;
     this.engine = engine;
     this.material = material;
+    this.report = new EngineReport(null);
     this.over = new Promise(settle => {
       this.settle = settle;
     });
   }
 
   /** Reads the agent's own events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
-  follow(files: RunFiles, clock: Clock, report: (body: EventBody) => void, seen = 0): void {
-    const parse = this.engine.parseLine;
-    if (!parse) return;
+  follow(files: RunFiles, clock: Clock, tell: Telling, seen = 0): void {
+    if (!this.engine.reader) return;
+    this.report = new EngineReport(this.engine.reader());
     const pace = new ActivityPace();
     let bytes = 0;
     this.follower = files.follow({ runId: this.run.id, number: this.turnNumber }, 'stdout', line => {
       bytes += Buffer.byteLength(line) + 1;
-      for (const event of parse(line)) {
-        if (event.type === 'end') this.end = event;
-        else if (event.type === 'usage') this.usage = event.usage;
-        else if (event.type === 'chat') this.run.chatId = event.id;
+      this.lastSignAt = clock.now();
+      for (const event of this.report.take(line)) {
+        if (event.type === 'chat') this.run.chatId = event.id;
+        else if (event.type === 'model') this.run.model = event.model;
+        else if (event.type === 'usage') tell.usage();
         const activity = bytes > seen ? pace.take(event, clock.now()) : null;
-        if (activity) report(activity);
+        if (activity) tell.activity(activity);
       }
     });
   }

@@ -1,5 +1,5 @@
 import type { RunError, StopReason } from '../schema/run.ts';
-import type { EngineEvent, TurnEnd } from './ports.ts';
+import type { EngineEnd, TurnEnd } from './ports.ts';
 import type { RunStep } from './run-state.ts';
 
 /** The wrapper's own watchdog fires this long after the deadline, so a hub that lives always comes first. */
@@ -15,7 +15,7 @@ export interface Facts {
   stop: StopReason | null;
   deadlineAt: number;
   /** Null when the engine has no events of its own: then the exit code is all there is. */
-  events: { end: Extract<EngineEvent, { type: 'end' }> | null } | null;
+  events: { end: EngineEnd | null } | null;
 }
 
 /** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
@@ -26,6 +26,16 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
     return failed(
       'OUTPUT_LIMIT',
       'It wrote more than output.max_bytes allows and was stopped. What it wrote is kept.',
+    );
+  if (stop === 'budget')
+    return failed(
+      'BUDGET_EXCEEDED',
+      'It reached its budget and was stopped. What it did until then is kept.',
+    );
+  if (stop === 'stall')
+    return failed(
+      'STALLED',
+      'It gave no sign of life for as long as its role allows (stall) and was stopped. What it did until then is kept.',
     );
   if (end.spawnError) return failed('SPAWN_FAILED', `The agent could not be started: ${end.spawnError}`);
   if (end.exitCode === null)
@@ -58,13 +68,13 @@ export function stopInForce(
   return wasTooLate ? null : stop;
 }
 
-function judgeEvents(end: Extract<EngineEvent, { type: 'end' }> | null, exitCode: number): Outcome {
+function judgeEvents(end: EngineEnd | null, exitCode: number): Outcome {
   if (!end)
     return failed(
       'ENGINE_FAILED',
       `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
     );
-  if (!end.ok) return failed('ENGINE_FAILED', end.error ?? exitWords(exitCode));
+  if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
   return { step: 'complete', error: null };
 }
 

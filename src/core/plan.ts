@@ -3,31 +3,22 @@ import { asSquadError, SquadError } from '../schema/error.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
-import type { Caller, Clock, Engine, Engines, TurnInput, Workspace } from './ports.ts';
+import type { RunMaterial } from './live-run.ts';
+import type { Caller, Clock, Engine, Engines, RunFiles, Workspace } from './ports.ts';
 import { buildPrompt } from './prompt.ts';
+import { optionsOf, type RunRequest, type SquadRequest } from './run-request.ts';
 import { checkTask, checkText } from './text.ts';
-
-export interface MemberRequest {
-  roleId: string;
-  task: string;
-  cwd?: string;
-  chatId?: string;
-}
-
-export interface SquadRequest {
-  members: MemberRequest[];
-  metadata?: Record<string, unknown>;
-  /** For this call instead of what the role or the configuration says. */
-  engine?: string;
-  timeoutMs?: number;
-}
+import { rehearsalFiles, turnInput } from './turn-input.ts';
 
 export interface PlannedRun {
   run: Run;
   prompt: string;
   engine: Engine;
   spec: EngineSpec;
-  role: Role;
+  role: Role | null;
+  env: Record<string, string>;
+  /** What the caller should know about how it will be run. */
+  notes: string[];
 }
 
 export interface PlannedSquad {
@@ -38,8 +29,10 @@ export interface PlannedSquad {
 export interface PlanContext {
   workspace: Workspace;
   caller: Caller;
-  env: Record<string, string>;
+  /** The environment an agent gets, with what its role asks to keep. */
+  environment(keep: string[]): Promise<Record<string, string>>;
   engines: Engines;
+  files: RunFiles;
   clock: Clock;
 }
 
@@ -58,7 +51,7 @@ export async function planSquad(request: SquadRequest, context: PlanContext): Pr
   };
   const runs = await Promise.all(
     request.members.map((member, position) =>
-      planRun(member, position, squad, request, context).catch(thrown => {
+      planRun(member, position, squad, context).catch(thrown => {
         throw inMember(thrown, member, position, request.members.length);
       }),
     ),
@@ -68,83 +61,90 @@ export async function planSquad(request: SquadRequest, context: PlanContext): Pr
 }
 
 async function planRun(
-  member: MemberRequest,
+  request: RunRequest,
   position: number,
   squad: Squad,
-  request: SquadRequest,
-  context: PlanContext,
+  { workspace, caller, environment, engines, files }: PlanContext,
 ): Promise<PlannedRun> {
-  const { workspace, caller, env, engines } = context;
-  checkTask(member.task);
-  checkText(member.chatId ?? '', 'The chatId');
+  checkTask(request.task);
+  checkText(request.chatId ?? '', 'The chatId');
   const [role, directory] = await Promise.all([
-    workspace.role(member.roleId),
-    workspace.directory(member.cwd),
+    request.roleId === undefined ? null : workspace.role(request.roleId),
+    workspace.directory(request.cwd),
   ]);
-  const stateMode = workspace.config.stateMode.value;
-  const spec = workspace.engineFor(
-    request.engine === undefined ? role : { ...role, meta: { ...role.meta, engine: request.engine } },
-  );
+  const meta = role?.meta ?? {};
+  const env = await environment(meta.env ?? []);
+  const { spec, notes } = request.spec
+    ? { spec: request.spec, notes: [] }
+    : await workspace.engine(request.engine ?? meta.engine ?? null, env);
   const engine = engines.create(spec);
-  if (stateMode === 'stateful' && !member.chatId && !engine.newChat) throw noChats(engine.id);
-  const continues = stateMode === 'stateful' && member.chatId !== undefined;
-  const mode = stateMode === 'stateless' ? 'stateless' : continues ? 'continued' : 'new_chat';
-  const prompt = buildPrompt({ roleBody: role.body, task: member.task, mode });
+  const stateMode = workspace.config.stateMode.value;
+  const continues = request.chatId !== undefined;
+  if (!continues && stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
+  const schemaFile = request.outputSchema ?? meta.output_schema;
+  const options = {
+    ...optionsOf(request, meta),
+    outputSchema: schemaFile === undefined ? null : await workspace.outputSchema(schemaFile),
+  };
+  const id = newRunId();
   const run: Run = {
-    id: newRunId(),
+    id,
     squadId: squad.id,
     position,
-    roleId: role.id,
-    task: member.task,
-    cwd: member.cwd ?? '.',
+    lineageId: request.lineageId ?? id,
+    roleId: role?.id ?? null,
+    task: request.task,
+    title: request.title ?? null,
+    cwd: request.cwd ?? '.',
     directory,
     workspace: workspace.root,
     engine: engine.id,
-    model: role.meta.model ?? null,
+    model: request.model ?? meta.model ?? null,
     stateMode,
-    chatId: member.chatId ?? null,
-    chatIsNew: stateMode === 'stateful' && !continues,
+    chatId: request.chatId ?? null,
+    chatIsNew: !continues,
     parentId: caller.parent?.id ?? null,
     depth: caller.parent ? caller.parent.depth + 1 : 0,
     client: caller.client,
-    timeoutMs: request.timeoutMs ?? role.meta.timeout ?? workspace.config.processTimeoutMs.value,
-    keepLeftovers: role.meta.leftovers === 'keep',
+    timeoutMs: request.timeoutMs ?? meta.timeout ?? workspace.config.processTimeoutMs.value,
+    keepLeftovers: meta.leftovers === 'keep',
+    options,
+    policy: engine.policy(options),
+    tokenHash: null,
     status: 'queued',
     error: null,
     usage: null,
+    evidence: null,
     createdAt: squad.createdAt,
     startedAt: null,
     endedAt: null,
   };
-  await rehearse(engine, turnInput(run, prompt, '/prompt.md', env));
-  return { run, prompt, engine, spec, role };
+  const prompt = await promptFor(request, run, role, engine, workspace);
+  await rehearse(engine, run, { prompt, promptFile: '/prompt.md', env }, files);
+  return { run, prompt, engine, spec, role, env, notes };
+}
+
+async function promptFor(
+  { form = 'member', context, chatId, task }: RunRequest,
+  { stateMode }: Run,
+  role: Role | null,
+  engine: Engine,
+  workspace: Workspace,
+): Promise<string> {
+  const roleBody = role?.body ?? '';
+  if (chatId !== undefined) return buildPrompt({ roleBody, task, mode: 'continued' });
+  const wanted = context ?? role?.meta.context ?? form === 'spawn';
+  const found = wanted === false ? null : await workspace.context(wanted, engine.loadsItself);
+  const mode = form === 'spawn' ? 'spawn' : stateMode === 'stateful' ? 'new_chat' : 'stateless';
+  return buildPrompt({ context: found?.text ?? '', roleBody, task, mode });
 }
 
 /** Builds the commands once and throws them away: a broken template must refuse the call, not fail a member later. */
-async function rehearse(engine: Engine, input: TurnInput): Promise<void> {
-  if (engine.newChat?.kind === 'command' && !input.continues && input.chatId === null)
+async function rehearse(engine: Engine, run: Run, material: RunMaterial, files: RunFiles): Promise<void> {
+  const input = turnInput(run, material, null, rehearsalFiles(files, run));
+  if (engine.newChat?.kind === 'command' && !input.continues && run.stateMode === 'stateful')
     await engine.newChat.command(input);
   await engine.command(input);
-}
-
-export function turnInput(
-  run: Run,
-  prompt: string,
-  promptFile: string,
-  env: Record<string, string>,
-): TurnInput {
-  return {
-    runId: run.id,
-    roleId: run.roleId,
-    task: run.task,
-    prompt,
-    promptFile,
-    cwd: run.directory,
-    model: run.model,
-    chatId: run.chatId,
-    continues: run.stateMode === 'stateful' && !run.chatIsNew,
-    env,
-  };
 }
 
 function refuseSharedChats(runs: PlannedRun[]): void {
@@ -176,11 +176,11 @@ function noChats(engine: string): SquadError {
   );
 }
 
-function inMember(thrown: unknown, member: MemberRequest, position: number, of: number): SquadError {
+function inMember(thrown: unknown, { roleId }: RunRequest, position: number, of: number): SquadError {
   const error = asSquadError(thrown);
   if (of === 1) return error;
-  const role = member.roleId.length > 80 ? `${member.roleId.slice(0, 80)}…` : member.roleId;
-  return new SquadError(error.code, `members[${position}] (${role}): ${error.message}`, {
+  const role = roleId === undefined ? '' : ` (${roleId.length > 80 ? `${roleId.slice(0, 80)}…` : roleId})`;
+  return new SquadError(error.code, `members[${position}]${role}: ${error.message}`, {
     suggestions: [...error.suggestions, 'Nothing was started.'],
     cause: error,
   });

@@ -3,11 +3,22 @@
  * nothing in `src/core` opens a file, starts a process or reads a clock.
  */
 import type { Config } from '../schema/config.ts';
-import type { EngineSpec } from '../schema/engine-spec.ts';
+import type { EngineSpec, InstalledCli } from '../schema/engine-spec.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
-import type { Chat, Leftover, Run, Squad, Turn, Usage } from '../schema/run.ts';
+import type {
+  Chat,
+  JsonSchema,
+  Leftover,
+  PolicyRule,
+  Run,
+  RunOptions,
+  Squad,
+  Turn,
+  Usage,
+} from '../schema/run.ts';
+import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../schema/work.ts';
 
 export interface Clock {
   now(): number;
@@ -108,6 +119,30 @@ export interface LiveTurn {
   ended: Promise<TurnEnd>;
   /** TERM, grace, KILL, to everything that belongs to the turn. Idempotent. */
   stop(graceMs: number): void;
+  /** What its processes do just now. Costs a look at the process table: for turns that have been quiet. */
+  vitals(): Promise<Vitals>;
+}
+
+/** What a turn's processes show at one moment, the wrapper around them left out. */
+export interface Vitals {
+  /** The agent's own process is there and not a zombie. */
+  alive: boolean;
+  /** It is held by a signal (SIGSTOP, or a terminal it may not use). */
+  stopped: boolean;
+  /** Used so far by all of them and by those they have waited for. */
+  cpuMs: number;
+  /** Read and written so far; null where the system does not say. */
+  ioBytes: number | null;
+  processes: number;
+}
+
+/** The files a run works on. Needs git to say anything; never throws except from `diff`. */
+export interface WorkTree {
+  /** One short git process, because it is on the way to an agent's start. */
+  snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
+  changes(directory: string, before: WorkSnapshot): Promise<WorkChanges>;
+  /** Throws DIFF_UNAVAILABLE. */
+  diff(directory: string, before: WorkSnapshot, options: { maxBytes: number }): Promise<WorkDiff>;
 }
 
 /** What a turn left on disk, as the next hub finds it. */
@@ -144,10 +179,15 @@ export interface OutputPage {
 export interface RunFiles {
   /** Makes the folders of a new turn and writes its prompt; returns the prompt's path. */
   prepare(turn: TurnRef, prompt: string): Promise<{ promptFile: string }>;
+  /** Where a file of a turn is, or would be. */
+  path(turn: TurnRef, name: string): string;
   /** Any other file of a turn (a config an engine needs), readable by the user only; returns its path. */
   write(turn: TurnRef, name: string, content: string): Promise<string>;
   /** A file written before, or null. */
   read(turn: TurnRef, name: string): Promise<string | null>;
+  /** The folder an engine has for a chat, and a file in it. */
+  chatFolder(engine: string, chatId: string): string;
+  writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
   saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
   environment(runId: RunId): Promise<Record<string, string>>;
   dropEnvironment(runId: RunId): Promise<void>;
@@ -159,6 +199,9 @@ export interface RunFiles {
   follow(turn: TurnRef, stream: OutputStream, onLine: (line: string) => void): { stop(): Promise<void> };
   saveAnswer(runId: RunId, answer: string): Promise<void>;
   answer(runId: RunId): Promise<string | null>;
+  /** A structured answer that was checked against its schema. */
+  saveStructured(runId: RunId, value: unknown): Promise<void>;
+  structured(runId: RunId): Promise<unknown>;
   /** Every run that has a folder, and when the folder last changed. */
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
   /** Removes everything of the run; returns the bytes freed. */
@@ -168,13 +211,73 @@ export interface RunFiles {
 /** What an engine's line says, in words every engine shares. */
 export type EngineEvent =
   | { type: 'text'; text: string }
-  | { type: 'tool'; name: string; detail: string }
-  | { type: 'usage'; usage: Usage }
+  /** A tool call begins. `edits`: its purpose is to change a file. */
+  | { type: 'tool'; name: string; detail: string; edits?: boolean }
+  | { type: 'tool_end'; name: string; ok: boolean; denied?: boolean }
+  /** Worth showing, and neither words of the agent nor a tool: a retry, a refused permission. */
+  | { type: 'note'; text: string }
+  /** All of this turn so far: it replaces what was said before. Fields in `runningTotals` count from the chat's beginning. */
+  | { type: 'usage'; usage: Usage; runningTotals?: readonly UsageFigure[] }
   | { type: 'chat'; id: string }
-  | { type: 'end'; ok: boolean; answer: string; error: string | null };
+  | { type: 'model'; model: string }
+  | EngineEnd;
+
+/** The engine's own report of its end. Without it a turn is not counted as done, whatever its exit code. */
+export interface EngineEnd {
+  type: 'end';
+  ok: boolean;
+  answer: string;
+  error: string | null;
+  /** What kind of failure it is, where that can be told. */
+  code?: EngineFailure;
+  /** The answer as a value, from engines that check a schema themselves. */
+  structured?: unknown;
+}
+
+export type EngineFailure =
+  | 'ENGINE_FAILED'
+  | 'ENGINE_NOT_LOGGED_IN'
+  | 'ENGINE_RATE_LIMITED'
+  | 'BUDGET_EXCEEDED'
+  | 'CHAT_UNKNOWN';
+
+export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
+
+/** Reads one turn's lines, first to last, and may remember. It never throws: a line it does not know is passed over. */
+export interface EngineReader {
+  line(line: string): EngineEvent[];
+  /** The output is over and the process has ended: what only that tells. `file` reads one of the turn's files, null if it is not there. */
+  finish?(exit: {
+    exitCode: number | null;
+    file(name: string): Promise<string | null>;
+  }): Promise<EngineEvent[]>;
+}
+
+/** Where an agent finds Squad, and what it shows to be known as its run. */
+export interface RunEndpoint {
+  url: string;
+  token: string;
+  /** The second way: a stdio server that speaks for the run. The token is in the file named by its arguments. */
+  relay: { command: string; args: string[] };
+}
+
+/** The name under which every engine knows Squad's own server. */
+export const SQUAD_SERVER = 'squad';
+
+/** Files an engine needs beside its command. In a rehearsal nothing is written. */
+export interface TurnFiles {
+  /** Where a file of this turn is, or will be. */
+  path(name: string): string;
+  /** Readable by the user only; returns its path. */
+  write(name: string, content: string): Promise<string>;
+  /** A folder of this engine that lives as long as the chat. */
+  chatFolder: string;
+  writeInChat(name: string, content: string): Promise<string>;
+}
 
 export interface TurnInput {
   runId: RunId;
+  /** Empty for a bare prompt. */
   roleId: string;
   task: string;
   prompt: string;
@@ -185,27 +288,43 @@ export interface TurnInput {
   /** False on the first turn of a chat. */
   continues: boolean;
   env: Record<string, string>;
+  options: RunOptions;
+  timeoutMs: number;
+  /** Null when Squad cannot be reached over HTTP; the agent then works without. */
+  endpoint: RunEndpoint | null;
+  files: TurnFiles;
 }
 
 export interface Engine {
-  /** What results and listings call it: `template`, `scripted`, later `claude`… */
+  /** What results and listings call it: `claude`, `scripted`, `template`, or the name of the user's own. */
   id: string;
   /** The command of one turn. Throws before anything is started if it cannot be built. */
   command(input: TurnInput): Promise<Command>;
   /**
    * How a chat begins. `minted`: the engine takes an id we choose. `command`: a program prints the id as its last
-   * non-empty line. Null: this engine keeps no chats.
+   * non-empty line. `reported`: the engine chooses and says so in its events. Null: this engine keeps no chats.
    */
   newChat:
     | { kind: 'minted'; mint(): string }
     | { kind: 'command'; command(input: TurnInput): Promise<Command> }
+    | { kind: 'reported' }
     | null;
   /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
-  parseLine: ((line: string) => EngineEvent[]) | null;
+  reader: (() => EngineReader) | null;
+  /** Who holds each limit that these options ask for. */
+  policy(options: RunOptions): PolicyRule[];
+  /** Project files it reads by itself, which are not handed over a second time. */
+  loadsItself: readonly string[];
+  /** Whether usage is reported while a turn runs, at its end, or never: what a budget can be held by. */
+  usageIsReported: 'live' | 'at_end' | 'never';
 }
 
 export interface Engines {
   create(spec: EngineSpec): Engine;
+  /** The agent CLI of that name or command, or null. Throws ENGINE_TOO_OLD. */
+  find(nameOrCommand: string, env: Record<string, string>): Promise<InstalledCli | null>;
+  /** Every agent CLI there is, in the order of preference. */
+  installed(env: Record<string, string>): Promise<InstalledCli[]>;
 }
 
 /** Who asks, as the hub knows it from the hello or the request. */
@@ -230,12 +349,25 @@ export interface Workspace {
   roles(): Promise<Role[]>;
   /** Throws ROLE_UNKNOWN or ROLE_INVALID. */
   role(id: string): Promise<Role>;
-  /** The engine of a role, or with null the one roles get that name none. Throws ENGINE_NOT_SET or ENGINE_UNKNOWN. */
-  engineFor(role: Role | null): EngineSpec;
+  /**
+   * The engine of that name, or with null the configured one, or else the first agent CLI that is installed.
+   * Throws ENGINE_NOT_SET, ENGINE_UNKNOWN or ENGINE_TOO_OLD.
+   */
+  engine(name: string | null, env: Record<string, string>): Promise<EngineChoice>;
+  /** A JSON Schema from a file in the workspace. Throws SCHEMA_INVALID. */
+  outputSchema(file: string): Promise<JsonSchema>;
+  /** What the project's own files say, for an agent that does not read them itself. Throws CONTEXT_MISSING. */
+  context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<{ text: string }>;
   /** The folder an agent works in: absolute, links resolved, inside the workspace or an allowed root. */
   directory(cwd: string | undefined): Promise<string>;
   /** Files that came with the workspace and have no effect, or not all of it, until they are trusted. */
   untrusted(): Promise<string[]>;
+}
+
+export interface EngineChoice {
+  spec: EngineSpec;
+  /** What the user should know about it: chosen for want of a setting, an untried version. */
+  notes: string[];
 }
 
 export interface IgnoredSetting {
@@ -246,6 +378,6 @@ export interface IgnoredSetting {
 
 export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
-  /** The environment an agent of this caller gets. */
-  environment(caller: Caller): Promise<Record<string, string>>;
+  /** The environment an agent of this caller gets; `keep` names what would otherwise be left out as another session's. */
+  environment(caller: Caller, keep?: string[]): Promise<Record<string, string>>;
 }

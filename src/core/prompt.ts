@@ -1,16 +1,23 @@
-/** Stateless and new-chat prompts carry the role; a continued chat has already read it. */
-type PromptMode = 'stateless' | 'new_chat' | 'continued';
+/** Stateless and new-chat prompts carry the role; a continued chat has already read it. `spawn`: a bare prompt. */
+type PromptMode = 'stateless' | 'new_chat' | 'continued' | 'spawn';
 
 export interface PromptParts {
+  /** What the project's own files say, or nothing. */
+  context?: string;
+  /** Empty for a bare prompt. */
   roleBody: string;
   task: string;
   mode: PromptMode;
 }
 
-export function buildPrompt({ roleBody, task, mode }: PromptParts): string {
+const RULE = '\n\n---\n\n';
+
+export function buildPrompt({ context = '', roleBody, task, mode }: PromptParts): string {
   if (mode === 'continued') return `# Task\n${task}${FOOTER}`;
+  if (mode === 'spawn')
+    return [context, roleBody, `# Your Task\n\n${task}`].filter(Boolean).join(RULE) + FOOTER;
   const heading = mode === 'new_chat' ? '# Initial Task' : '# Task';
-  return `${roleBody}\n\n---\n\n${heading}\n${task}${FOOTER}`;
+  return (context && context + RULE) + `${roleBody}${RULE}${heading}\n${task}${FOOTER}`;
 }
 
 /** Agents and whoever reads their reports rely on these words. */

@@ -70,6 +70,8 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
 
   const entry = new LiveRun(run, engines.create(material.spec), null);
   entry.turn = turns.at(-1) ?? null;
+  if (!run.chatIsNew && run.chatId !== null)
+    entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   entry.stop = wish?.reason ?? null;
   entry.stopAskedAt = wish?.at ?? null;
   if (found.state === 'live') {

@@ -1,6 +1,6 @@
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Run, RunError } from '../schema/run.ts';
+import type { Run, RunError, Usage } from '../schema/run.ts';
 import type { LiveRun } from './live-run.ts';
 import type { Change, Clock, RunFiles, Store, TurnEnd } from './ports.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
@@ -31,7 +31,7 @@ export class RunLedger {
 
   /** The run holds this chat from now on. */
   chatOpened(run: Run): Promise<void> {
-    return this.commit({ runs: [{ ...run }], chats: chatOf(run, run.id), events: [] });
+    return this.commit({ runs: [{ ...run }], chats: chatOf(run, run.id, null), events: [] });
   }
 
   async started(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
@@ -52,7 +52,7 @@ export class RunLedger {
     await this.commit({
       runs: [{ ...run }],
       turns: [{ ...entry.turn }],
-      chats: chatOf(run, run.id),
+      chats: chatOf(run, run.id, entry.chatTotals),
       events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid })],
     });
   }
@@ -63,6 +63,7 @@ export class RunLedger {
     error: RunError | null,
     change: Change,
     end: TurnEnd | null,
+    chatTotals: Usage | null,
   ): Promise<void> {
     const { clock } = this.ports;
     // The secrets in there go before the end is on disk: after it nobody would come back for them. Only a run that could
@@ -73,6 +74,7 @@ export class RunLedger {
       ...run,
       status: nextStatus(run.status, step),
       error,
+      tokenHash: null,
       endedAt: end?.endedAt ?? clock.now(),
     };
     const body: EventBody = {
@@ -87,7 +89,7 @@ export class RunLedger {
     await this.commit({
       ...change,
       runs: [ended],
-      chats: chatOf(run, null),
+      chats: chatOf(run, null, chatTotals),
       events: [this.event(run, body)],
     });
     Object.assign(run, ended);
@@ -124,7 +126,7 @@ export class RunLedger {
   }
 }
 
-const chatOf = (run: Run, holder: RunId | null) =>
+const chatOf = (run: Run, holder: RunId | null, totals: Usage | null) =>
   run.chatId === null
     ? []
-    : [{ id: run.chatId, engine: run.engine, runId: holder, createdAt: run.createdAt }];
+    : [{ id: run.chatId, engine: run.engine, runId: holder, totals, createdAt: run.createdAt }];

@@ -5,21 +5,26 @@ import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run, type RunError, type StopReason } from '../schema/run.ts';
 import { openChat } from './chat.ts';
 import { SpawnFuse } from './limits.ts';
-import { LiveRun, type RunMaterial } from './live-run.ts';
+import { LiveRun, type RunMaterial, type Telling } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
-import { chatBusy, type PlannedRun, type PlannedSquad, turnInput } from './plan.ts';
-import type { Engines, Executor, LiveTurn, TurnEnd } from './ports.ts';
+import { chatBusy, type PlannedRun, type PlannedSquad } from './plan.ts';
+import type { Engines, Executor, LiveTurn, RunEndpoint, TurnEnd, TurnRef } from './ports.ts';
 import { type LedgerPorts, RETRY_MS, RunLedger } from './run-ledger.ts';
 import type { RunStep } from './run-state.ts';
+import { turnFiles, turnInput } from './turn-input.ts';
 
 export interface RunnerPorts extends LedgerPorts {
   executor: Executor;
   engines: Engines;
   settings(): HubSettings;
+  /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
+  endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
 }
 
 const READ_TRIES = 5;
+/** For what is read once more only to know how it ended. */
+const UNTOLD: Telling = { activity: () => {}, usage: () => {} };
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
 export class Runner {
@@ -45,14 +50,14 @@ export class Runner {
   }
 
   /** Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. */
-  async submit({ squad, runs }: PlannedSquad, env: Record<string, string>): Promise<void> {
+  async submit({ squad, runs }: PlannedSquad): Promise<void> {
     const { clock, store, files, settings } = this.ports;
     const chats = runs.flatMap(({ run }) => run.chatId ?? []);
     for (const chat of chats) this.refuseBusyChat(chat);
     this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
     for (const chat of chats) this.claimed.add(chat);
     try {
-      const entries = await Promise.all(runs.map(planned => this.writeFiles(planned, env)));
+      const entries = await Promise.all(runs.map(planned => this.writeFiles(planned)));
       await store.commit({
         squads: [squad],
         runs: runs.map(({ run }) => ({ ...run })),
@@ -155,7 +160,7 @@ export class Runner {
     this.live.set(entry.run.id, entry);
     this.activate(entry);
     if (entry.run.status === 'queued') await this.ledger.started(entry, null, startedAt);
-    entry.follow(this.ports.files, this.ports.clock, () => {}, Number.POSITIVE_INFINITY);
+    entry.follow(this.ports.files, this.ports.clock, UNTOLD, Number.POSITIVE_INFINITY);
     await this.turnEnded(entry, end);
   }
 
@@ -163,12 +168,12 @@ export class Runner {
   async lose(run: Run, error: RunError): Promise<void> {
     const turn = (await this.ports.store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: this.ports.clock.now() }] : [];
-    await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null);
+    await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
   }
 
   /** Ends a found run that was to be stopped before it got going. */
   async cancelFound(run: Run): Promise<void> {
-    await this.ledger.ended(run, 'cancel', null, { events: [] }, null);
+    await this.ledger.ended(run, 'cancel', null, { events: [] }, null, null);
   }
 
   /** Starts what may start. Also called when the limit was raised. */
@@ -207,7 +212,7 @@ export class Runner {
     const { run } = entry;
     const material = entry.material!;
     try {
-      if (run.chatIsNew && run.chatId === null) {
+      if (this.needsChat(entry)) {
         const chatId = await openChat(entry, material, files, executor);
         // A create-chat command may print the id of a chat that is not new at all.
         this.refuseBusyChat(chatId);
@@ -215,15 +220,18 @@ export class Runner {
         // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
         await this.ledger.chatOpened(run);
       }
+      if (!run.chatIsNew && run.chatId !== null)
+        entry.chatTotals = (await this.ports.store.chat(run.chatId))?.totals ?? null;
+      const turn = { runId: run.id, number: entry.turnNumber };
+      const endpoint = await this.ports.endpoint(run, turn);
       const command = await entry.engine.command(
-        turnInput(run, material.prompt, material.promptFile, material.env),
+        turnInput(run, material, endpoint, turnFiles(files, turn, run)),
       );
       if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
       const startedAt = this.ports.clock.now();
       const process = await executor.start(
         {
-          runId: run.id,
-          number: entry.turnNumber,
+          ...turn,
           command,
           cwd: run.directory,
           hardLimitMs: run.timeoutMs + HARD_LIMIT_GRACE_MS,
@@ -245,10 +253,13 @@ export class Runner {
     entry.follow(
       files,
       clock,
-      body =>
-        void store
-          .commit({ events: [this.ledger.event(entry.run, body)] })
-          .catch(thrown => warn('An activity was not recorded', thrown)),
+      {
+        activity: body =>
+          void store
+            .commit({ events: [this.ledger.event(entry.run, body)] })
+            .catch(thrown => warn('An activity was not recorded', thrown)),
+        usage: () => {},
+      },
       seen,
     );
     entry.atDeadline(clock, () => void this.stop(entry.run.id, 'timeout'));
@@ -259,6 +270,7 @@ export class Runner {
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
     if (this.closed) return;
     await this.readToEnd(entry);
+    await this.hearOut(entry, end);
     entry.isEnding = true;
     entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end);
     if (entry.turn) entry.turn.stop = entry.stop;
@@ -266,12 +278,27 @@ export class Runner {
       end,
       stop: entry.stop,
       deadlineAt: entry.turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
-      events: entry.engine.parseLine ? { end: entry.end } : null,
+      events: entry.engine.reader ? { end: entry.report.end } : null,
     });
-    const answer = entry.end?.answer;
+    const answer = entry.report.end?.answer;
     if (answer !== undefined)
       await this.ledger.retry('an answer', () => this.ports.files.saveAnswer(entry.run.id, answer));
     await this.finish(entry, outcome.step, outcome.error, end);
+  }
+
+  /** What an engine tells only when it has ended: in a file of its own, or by not having said anything. */
+  private async hearOut({ run, report, turnNumber }: LiveRun, { exitCode }: TurnEnd): Promise<void> {
+    const turn = { runId: run.id, number: turnNumber };
+    const events = await report
+      .finish(exitCode, name => this.ports.files.read(turn, name))
+      .catch(thrown => {
+        this.ports.warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
+        return [];
+      });
+    for (const event of events) {
+      if (event.type === 'chat') run.chatId = event.id;
+      else if (event.type === 'model') run.model = event.model;
+    }
   }
 
   /** An output that cannot be read just now, for want of descriptors say, must not keep a run from ending. */
@@ -283,7 +310,7 @@ export class Runner {
       } catch (thrown) {
         warn(`The output of ${entry.run.id} could not be read`, thrown);
         await new Promise(wake => setTimeout(wake, RETRY_MS));
-        entry.follow(files, clock, () => {}, Number.POSITIVE_INFINITY);
+        entry.follow(files, clock, UNTOLD, Number.POSITIVE_INFINITY);
       }
     }
   }
@@ -299,18 +326,16 @@ export class Runner {
     entry.release();
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
-    run.usage = entry.usage;
-    await this.ledger.ended(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end);
+    run.usage = entry.report.usageOfTurn(entry.chatTotals);
+    const totals = entry.report.totalsOfChat(entry.chatTotals);
+    await this.ledger.ended(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end, totals);
     this.live.delete(run.id);
     entry.settle();
     if (entry.isActive) this.active--;
     this.pump();
   }
 
-  private async writeFiles(
-    { run, prompt, engine, spec }: PlannedRun,
-    env: Record<string, string>,
-  ): Promise<LiveRun> {
+  private async writeFiles({ run, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {
     const turn = { runId: run.id, number: 1 };
     const { files } = this.ports;
     const { promptFile } = await files.prepare(turn, prompt);
@@ -319,6 +344,15 @@ export class Runner {
       files.write(turn, 'engine.json', JSON.stringify(spec)),
     ]);
     return new LiveRun(run, engine, { prompt, promptFile, env });
+  }
+
+  /** An engine that takes an id of ours always gets one; a command for it is run only where chats were asked for. */
+  private needsChat({ run, engine }: LiveRun): boolean {
+    if (!run.chatIsNew || run.chatId !== null) return false;
+    return (
+      engine.newChat?.kind === 'minted' ||
+      (engine.newChat?.kind === 'command' && run.stateMode === 'stateful')
+    );
   }
 
   private refuseBusyChat(chatId: string): void {

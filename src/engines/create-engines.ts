@@ -1,6 +1,11 @@
 import { join } from 'node:path';
 import type { Engines } from '../core/ports.ts';
 import { findExecutable } from '../process/find-executable.ts';
+import { createCliEngine } from './cli-profile.ts';
+import { cliProfile } from './cli-profiles.ts';
+import { installedClis } from './installed-clis.ts';
+import { readerOf } from './parsers.ts';
+import { createProgramVersions } from './program-versions.ts';
 import { createScriptedEngine } from './scripted/scripted-engine.ts';
 import { createTemplateEngine } from './template/template-engine.ts';
 
@@ -13,15 +18,13 @@ export interface EngineSurroundings {
 
 /** Every engine there is, from the spec a run keeps. */
 export function createEngines({ node, programs, home }: EngineSurroundings): Engines {
-  const scripted = createScriptedEngine({
-    node,
-    agentScript: join(programs, 'scripted-agent.cjs'),
-    chatsDir: join(home, 'chats'),
-  });
+  const scripted = createScriptedEngine({ node, agentScript: join(programs, 'scripted-agent.cjs') });
   return {
+    ...installedClis(createProgramVersions(join(home, 'cache', 'versions.json'))),
     create(spec) {
       if (spec.kind === 'scripted') return scripted;
-      return createTemplateEngine({ ...spec, findExecutable });
+      if (spec.kind === 'cli') return createCliEngine(cliProfile(spec.cli), spec);
+      return createTemplateEngine({ ...spec, reader: readerOf(spec.parser), findExecutable });
     },
   };
 }

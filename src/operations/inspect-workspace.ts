@@ -1,20 +1,10 @@
 import { z } from 'zod';
-import type { TurnInput } from '../core/ports.ts';
+import type { Engine, RunFiles, TurnInput } from '../core/ports.ts';
+import { optionsOf } from '../core/run-request.ts';
+import { rehearsalFiles } from '../core/turn-input.ts';
 import { asSquadError } from '../schema/error.ts';
 import { newRunId } from '../schema/ids.ts';
 import { operation } from './operation.ts';
-
-/** A turn that is only imagined: enough to see whether a command can be built and its program found. */
-const REHEARSAL: Omit<TurnInput, 'cwd' | 'env'> = {
-  runId: newRunId(),
-  roleId: 'role',
-  task: 'task',
-  prompt: 'prompt',
-  promptFile: '/prompt.md',
-  model: null,
-  chatId: null,
-  continues: false,
-};
 
 const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
 
@@ -41,6 +31,7 @@ export const inspectWorkspace = operation({
     ),
     engine: z.object({
       id: z.string().nullable(),
+      notes: z.array(z.string()),
       problem: z.string().nullable(),
       suggestions: z.array(z.string()),
     }),
@@ -70,13 +61,11 @@ export const inspectWorkspace = operation({
         warnings,
       })),
       engine: await chosenEngine(async () => {
-        const engine = services.engines.create(workspace.engineFor(null));
-        await engine.command({
-          ...REHEARSAL,
-          cwd: workspace.root,
-          env: await services.workspaces.environment(caller),
-        });
-        return engine.id;
+        const env = await services.workspaces.environment(caller);
+        const { spec, notes } = await workspace.engine(null, env);
+        const engine = services.engines.create(spec);
+        await engine.command({ ...imagined(engine, services.files), cwd: workspace.root, env });
+        return { id: engine.id, notes };
       }),
       limits: Object.entries(services.settings.all()).map(([key, value]) => ({
         key,
@@ -89,12 +78,31 @@ export const inspectWorkspace = operation({
 });
 
 async function chosenEngine(
-  choose: () => Promise<string>,
-): Promise<{ id: string | null; problem: string | null; suggestions: string[] }> {
+  choose: () => Promise<{ id: string; notes: string[] }>,
+): Promise<{ id: string | null; notes: string[]; problem: string | null; suggestions: string[] }> {
   try {
-    return { id: await choose(), problem: null, suggestions: [] };
+    return { ...(await choose()), problem: null, suggestions: [] };
   } catch (thrown) {
     const { message, suggestions } = asSquadError(thrown);
-    return { id: null, problem: message, suggestions };
+    return { id: null, notes: [], problem: message, suggestions };
   }
+}
+
+/** A turn that is only imagined: enough to see whether a command can be built and its program found. */
+function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
+  const runId = newRunId();
+  return {
+    runId,
+    roleId: 'role',
+    task: 'task',
+    prompt: 'prompt',
+    promptFile: '/prompt.md',
+    model: null,
+    chatId: null,
+    continues: false,
+    options: { ...optionsOf({ task: 'task' }, {}), outputSchema: null },
+    timeoutMs: 60_000,
+    endpoint: null,
+    files: rehearsalFiles(files, { engine: engine.id, chatId: null, id: runId }),
+  };
 }

@@ -19,7 +19,7 @@ export const listRunning = operation({
       z.object({
         spawn_id: z.string(),
         squad_id: z.string(),
-        role_id: z.string(),
+        role_id: z.string().nullable(),
         status: z.string(),
         model: z.string().nullable(),
         started_at: z.string().nullable(),
@@ -41,7 +41,7 @@ export const listRunning = operation({
       model: run.model,
       started_at: run.startedAt === null ? null : new Date(run.startedAt).toISOString(),
       elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
-      task_summary: summary(run.task),
+      task_summary: run.title ?? summary(run.task),
     }));
     const shown = firstThatFit(agents, RESULT_LIMIT - ROOM_FOR_REST);
     return {

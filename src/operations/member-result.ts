@@ -1,7 +1,7 @@
 import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
 import type { RunFiles } from '../core/ports.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
-import { isEnd, type Run } from '../schema/run.ts';
+import { isEnd, type Run, runName } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
 /** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
@@ -95,7 +95,7 @@ export async function squadResult(
 function bare(run: Run, files: RunFiles): MemberResult {
   return {
     memberId: run.id,
-    roleId: run.roleId,
+    roleId: runName(run),
     cwd: run.cwd,
     ...(run.stateMode === 'stateful' && run.chatId !== null && { chatId: run.chatId }),
     status: run.status,

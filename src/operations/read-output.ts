@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Engine, EngineEvent, OutputPage, TurnRef } from '../core/ports.ts';
+import type { Engine, EngineEvent, EngineReader, OutputPage, TurnRef } from '../core/ports.ts';
 import { parseJson } from '../core/text.ts';
 import { EngineSpec } from '../schema/engine-spec.ts';
 import { isEnd, RunStatus } from '../schema/run.ts';
@@ -35,19 +35,24 @@ export const readOutput = operation({
     const status = run.status;
     const turn = { runId: run.id, number: 1 };
     const page = await services.files.page(turn, stream, offset, limit);
-    const parse = readable && stream === 'stdout' ? await lineParser(services, turn) : null;
-    return { runId: run.id, status, isOver: isEnd(status), ...(parse ? inWords(page, parse, limit) : page) };
+    const reader = readable && stream === 'stdout' ? await readerFor(services, turn) : null;
+    return {
+      runId: run.id,
+      status,
+      isOver: isEnd(status),
+      ...(reader ? inWords(page, reader(), limit) : page),
+    };
   },
 });
 
-async function lineParser({ files, engines }: Services, turn: TurnRef): Promise<Engine['parseLine']> {
+async function readerFor({ files, engines }: Services, turn: TurnRef): Promise<Engine['reader']> {
   const text = await files.read(turn, 'engine.json');
   const spec = EngineSpec.safeParse(text === null ? null : parseJson(text));
-  return spec.success ? engines.create(spec.data).parseLine : null;
+  return spec.success ? engines.create(spec.data).reader : null;
 }
 
 /** Whole lines only: the next page begins where the last unfinished one does. */
-function inWords(page: OutputPage, parse: NonNullable<Engine['parseLine']>, limit: number): OutputPage {
+function inWords(page: OutputPage, reader: EngineReader, limit: number): OutputPage {
   const end = page.text.lastIndexOf('\n') + 1;
   // A line longer than a page is no event of ours: passed over.
   if (end === 0)
@@ -59,7 +64,7 @@ function inWords(page: OutputPage, parse: NonNullable<Engine['parseLine']>, limi
   const whole = page.text.slice(0, end);
   const text = whole
     .split('\n')
-    .flatMap(line => parse(line).map(words))
+    .flatMap(line => reader.line(line).map(words))
     .filter(Boolean);
   return {
     ...page,
@@ -71,6 +76,7 @@ function inWords(page: OutputPage, parse: NonNullable<Engine['parseLine']>, limi
 function words(event: EngineEvent): string {
   if (event.type === 'text') return event.text;
   if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
+  if (event.type === 'note') return `· ${event.text}`;
   if (event.type === 'end' && !event.ok) return `✗ ${event.error ?? 'failed'}`;
   return '';
 }

@@ -24,7 +24,7 @@ export const Evidence = z.object({
 export const RunResult = z.object({
   spawn_id: z.string(),
   squad_id: z.string(),
-  role_id: z.string(),
+  role_id: z.string().nullable(),
   status: z.string(),
   success: z.boolean().nullable(),
   result: z.string().nullable(),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { LONGEST_CHAT_ID } from '../core/chat.ts';
 import { jsonLength } from '../core/digest.ts';
-import { type PlannedSquad, planSquad, type SquadRequest } from '../core/plan.ts';
+import { type PlannedSquad, planSquad } from '../core/plan.ts';
 import type { Workspace } from '../core/ports.ts';
+import type { SquadRequest } from '../core/run-request.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Call } from './operation.ts';
 
@@ -38,21 +39,35 @@ export async function startMembers(
   asked: SquadRequest,
 ): Promise<StartedSquad> {
   refuseLongValues(asked);
-  const [workspace, env] = await Promise.all([
-    services.workspaces.open(caller),
-    services.workspaces.environment(caller),
-  ]);
+  const workspace = await services.workspaces.open(caller);
   if (workspace.config.stateMode.value === 'stateless') refuseChats(asked);
-  const { engines, clock, runner } = services;
-  const plan = await planSquad(asked, { workspace, caller, env, engines, clock });
-  await runner.submit(plan, env);
-  return { ...plan, warnings: withoutTrust(workspace, plan) };
+  return startRuns({ services, caller }, asked, workspace);
+}
+
+/** What was asked for is sound in itself; whether it can be done is found out here. */
+export async function startRuns(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  asked: SquadRequest,
+  workspace: Workspace,
+): Promise<StartedSquad> {
+  const { engines, clock, runner, files, workspaces } = services;
+  const plan = await planSquad(asked, {
+    workspace,
+    caller,
+    environment: keep => workspaces.environment(caller, keep),
+    engines,
+    files,
+    clock,
+  });
+  await runner.submit(plan);
+  const notes = new Set(plan.runs.flatMap(run => run.notes));
+  return { ...plan, warnings: [...withoutTrust(workspace, plan), ...notes] };
 }
 
 /** What came with the repository and was passed over: a run must not quietly be another one than its files say. */
 function withoutTrust({ ignored }: Workspace, { runs }: PlannedSquad): string[] {
   const settings = ignored.map(({ key, file }) => `${key} in ${file}`);
-  const grants = runs.flatMap(({ role }) => role.ungranted.map(key => `${key} in ${role.file}`));
+  const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => `${key} in ${role.file}`) ?? []);
   const all = [...new Set([...settings, ...grants])];
   return all.length === 0
     ? []

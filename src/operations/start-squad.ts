@@ -17,7 +17,11 @@ export const startSquad = operation({
   }),
   output: z.object({ squadId: z.string(), runIds: z.array(z.string()), warnings: z.array(z.string()) }),
   async run(call, input) {
-    const { squad, runs, warnings } = await startMembers(call, input);
+    const { members, metadata, ...asked } = input;
+    const { squad, runs, warnings } = await startMembers(call, {
+      metadata,
+      members: members.map(member => ({ ...member, ...asked })),
+    });
     return { squadId: squad.id, runIds: runs.map(({ run }) => run.id), warnings };
   },
 });

@@ -7,6 +7,8 @@ export interface EnvironmentSources {
   /** What the user saved at install, for clients that hand down little. */
   saved: Record<string, string>;
   home: string;
+  /** Names that stay although they look like another session's. */
+  keep?: string[];
   exists?: (folder: string) => boolean;
 }
 
@@ -73,13 +75,14 @@ const INSTALL_FOLDERS = [
 /** The environment of an agent: the asking client's, completed, and without anything that belongs to another session. */
 export function childEnvironment(sources: EnvironmentSources): Record<string, string> {
   const merged = { ...sources.saved, ...sources.client };
-  const kept = Object.entries(merged).filter(([name]) => !isLeftOut(name));
+  const kept = Object.entries(merged).filter(([name]) => !isLeftOut(name, sources.keep ?? []));
   return { ...Object.fromEntries(kept), PATH: completePath(sources) };
 }
 
-function isLeftOut(name: string): boolean {
+function isLeftOut(name: string, keep: string[]): boolean {
   const startsWithOneOf = (prefixes: string[]): boolean => prefixes.some(prefix => name.startsWith(prefix));
   if (SQUAD_NAMES.has(name) || startsWithOneOf(SQUAD_PREFIXES)) return true;
+  if (keep.includes(name)) return false;
   return SESSION_NAMES.has(name) || (startsWithOneOf(SESSION_PREFIXES) && !startsWithOneOf(KEPT_PREFIXES));
 }
 

@@ -3,6 +3,7 @@ import type { ProcessTable } from './process-table.ts';
 import type { TurnKey } from './turn-folder.ts';
 import { hasExitRecord, markGone, readExitRecord, readSpawnError } from './turn-record.ts';
 import { createTurnTree, type TurnTree } from './turn-tree.ts';
+import { takeVitals, type Vitals } from './vitals.ts';
 
 /** Structurally the core's `TurnEnd`. */
 export interface TurnEnd {
@@ -21,6 +22,7 @@ export interface LiveTurn {
   pid: number;
   ended: Promise<TurnEnd>;
   stop(graceMs: number): void;
+  vitals(): Promise<Vitals>;
 }
 
 const SWEEP_GRACE_MS = 500;
@@ -69,6 +71,7 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
           () => NOTHING,
         );
     },
+    vitals: () => takeVitals(table, tree),
   };
 }
 

@@ -53,6 +53,12 @@ export function createProcSource(): ProcessSource {
       }
     },
 
+    ioBytes({ pid }) {
+      const text = buffer.toString('latin1', 0, readInto(`/proc/${pid}/io`, buffer));
+      const [, read, written] = IO.exec(text) ?? [];
+      return read === undefined ? null : Number(read) + Number(written);
+    },
+
     async command({ pid, name }) {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() || name;
@@ -62,6 +68,8 @@ export function createProcSource(): ProcessSource {
     },
   };
 }
+
+const IO = /^rchar: (\d+)\nwchar: (\d+)$/m;
 
 function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | null {
   const length = readInto(`/proc/${pid}/stat`, buffer);
@@ -81,6 +89,9 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
     startTime: ticks,
     startedAt: bootedAt + Number(ticks) * TICK_MS,
     name: text.slice(text.indexOf('(') + 1, close),
+    isStopped: state === 'T' || state === 't',
+    // User and system time, then the same of children that were waited for.
+    cpuMs: fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0) * TICK_MS,
   };
 }
 

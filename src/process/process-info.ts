@@ -11,6 +11,10 @@ export interface ProcessInfo {
   startedAt: number;
   /** The program's short name; the whole command line is read only for the few that are reported. */
   name: string;
+  /** Held by a signal, or by a debugger. */
+  isStopped: boolean;
+  /** Processor time so far, its own and that of the children it has waited for. */
+  cpuMs: number;
 }
 
 /** Which turn a process shows it belongs to: by the environment it was started with, or by the output it holds. */
@@ -31,4 +35,6 @@ export interface ProcessSource {
   /** Whether this very process, not just its number, is still there. */
   alive(process: ProcessInfo): boolean;
   command(process: ProcessInfo): Promise<string>;
+  /** Bytes read and written so far, of files, pipes and most sockets; null where the system does not say. */
+  ioBytes(process: ProcessInfo): number | null;
 }

@@ -19,6 +19,7 @@ export interface ProcessTable {
   snapshot(): Promise<Snapshot>;
   alive(process: ProcessInfo): boolean;
   command(process: ProcessInfo): Promise<string>;
+  ioBytes(process: ProcessInfo): number | null;
 }
 
 /** Long enough for callers that come in a burst, too short for anyone to notice. */
@@ -47,6 +48,7 @@ export function createProcessTable(
     },
     alive: source.alive,
     command: source.command,
+    ioBytes: source.ioBytes,
   };
 }
 

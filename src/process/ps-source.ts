@@ -9,13 +9,16 @@ import {
 import { WRAPPER_PREFIX } from './wrapper.ts';
 
 const LISTED =
-  /^\s*(?<pid>\d+)\s+(?<ppid>\d+)\s+(?<pgid>\d+)\s+(?<state>\S+)\s+(?<started>\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(?<name>.*)$/;
+  /^\s*(?<pid>\d+)\s+(?<ppid>\d+)\s+(?<pgid>\d+)\s+(?<state>\S+)\s+(?<started>\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(?<cpu>[\d:.-]+)\s+(?<name>.*)$/;
 
 /** macOS and others without `/proc`: the `ps` of the system. Tags are best effort, because it hides the environment of protected programs. */
 export function createPsSource(platform: string = process.platform): ProcessSource {
   return {
     async list() {
-      const columns = ['pid', 'ppid', 'pgid', 'stat', 'lstart', 'comm'].flatMap(name => ['-o', `${name}=`]);
+      const columns = ['pid', 'ppid', 'pgid', 'stat', 'lstart', 'time', 'comm'].flatMap(name => [
+        '-o',
+        `${name}=`,
+      ]);
       return (await ps(['-A', ...columns])).flatMap(line => parse(line) ?? []);
     },
 
@@ -40,6 +43,8 @@ export function createPsSource(platform: string = process.platform): ProcessSour
       }
     },
 
+    ioBytes: () => null,
+
     async command({ pid, name }) {
       return (await ps(['-ww', '-o', 'command=', '-p', String(pid)]))[0]?.trim() || name;
     },
@@ -58,7 +63,16 @@ function parse(line: string): ProcessInfo | null {
     startTime,
     startedAt: Date.parse(startTime),
     name: fields.name ?? '',
+    isStopped: /^[Tt]/.test(fields.state ?? ''),
+    cpuMs: cpuTime(fields.cpu ?? ''),
   };
+}
+
+/** `[[days-]hours:]minutes:seconds[.hundredths]`. Children that were waited for are not in it. */
+export function cpuTime(text: string): number {
+  const [clock = '', days = '0'] = text.split('-').reverse();
+  const seconds = clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return Math.round((Number(days) * 86_400 + seconds) * 1000);
 }
 
 const variable = (line: string, name: string): string | null =>

@@ -7,7 +7,7 @@ import { newRunId } from '../schema/ids.ts';
 import { createRunFiles } from './run-files.ts';
 
 const runsDir = join(mkdtempSync(join(tmpdir(), 'squad-files-')), 'runs');
-const files: RunFiles = createRunFiles({ runsDir });
+const files: RunFiles = createRunFiles({ chatsDir: join(runsDir, '..', 'chats'), runsDir });
 afterAll(() => rmSync(join(runsDir, '..'), { recursive: true }));
 
 const newTurn = () => ({ runId: newRunId(), number: 1 });

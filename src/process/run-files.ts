@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,8 +13,11 @@ type OutputStream = 'stdout' | 'stderr';
 /** Structurally the core's `RunFiles`; what a run is called is not this folder's business. */
 export interface RunFiles<RunName extends string = string> {
   prepare(turn: TurnKey, prompt: string): Promise<{ promptFile: string }>;
+  path(turn: TurnKey, name: string): string;
   write(turn: TurnKey, name: string, content: string): Promise<string>;
   read(turn: TurnKey, name: string): Promise<string | null>;
+  chatFolder(engine: string, chatId: string): string;
+  writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
   saveEnvironment(runId: string, env: Record<string, string>): Promise<void>;
   environment(runId: string): Promise<Record<string, string>>;
   dropEnvironment(runId: string): Promise<void>;
@@ -23,15 +27,29 @@ export interface RunFiles<RunName extends string = string> {
   follow(turn: TurnKey, stream: OutputStream, onLine: (line: string) => void): Following;
   saveAnswer(runId: string, answer: string): Promise<void>;
   answer(runId: string): Promise<string | null>;
+  saveStructured(runId: string, value: unknown): Promise<void>;
+  structured(runId: string): Promise<unknown>;
   list(): Promise<{ runId: RunName; changedAt: number }[]>;
   remove(runId: string): Promise<number>;
 }
 
-/** Folders of runs: `<run>/{environment.json,answer.txt}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`. For the user's eyes only. */
-export function createRunFiles<RunName extends string>({ runsDir }: { runsDir: string }): RunFiles<RunName> {
+/**
+ * Folders of runs: `<run>/{environment.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
+ * and of chats: `<engine>/<chat>/`. For the user's eyes only.
+ */
+export function createRunFiles<RunName extends string>({
+  runsDir,
+  chatsDir,
+}: {
+  runsDir: string;
+  chatsDir: string;
+}): RunFiles<RunName> {
   const followLines = createLineFollower();
   const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
   const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
+  const structuredFile = (runId: string): string => join(runFolder(runsDir, runId), 'structured.json');
+  const chatFolder = (engine: string, chatId: string): string =>
+    join(chatsDir, folderName(engine), folderName(chatId));
   const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
 
   function turnFile(turn: TurnKey, name: string): string {
@@ -42,7 +60,11 @@ export function createRunFiles<RunName extends string>({ runsDir }: { runsDir: s
 
   return {
     prepare: async (turn, prompt) => ({ promptFile: await save(turnFile(turn, 'prompt.md'), prompt) }),
+    path: turnFile,
     write: async (turn, name, content) => save(turnFile(turn, name), content),
+    chatFolder,
+    writeInChat: async (engine, chatId, name, content) =>
+      save(join(chatFolder(engine, chatId), name), content),
     read: async (turn, name) => readIfThere(turnFile(turn, name)),
 
     async saveEnvironment(runId, env) {
@@ -67,6 +89,13 @@ export function createRunFiles<RunName extends string>({ runsDir }: { runsDir: s
       await save(answerFile(runId), answer);
     },
     answer: runId => readIfThere(answerFile(runId)),
+
+    async saveStructured(runId, value) {
+      await save(structuredFile(runId), JSON.stringify(value));
+    },
+    async structured(runId) {
+      return JSON.parse((await readIfThere(structuredFile(runId))) ?? 'null');
+    },
 
     async list() {
       const names = await readdir(runsDir).catch(none([]));
@@ -96,6 +125,10 @@ async function save(path: string, content: string): Promise<string> {
   renameSync(`${path}.new`, path);
   return path;
 }
+
+/** An id that somebody else chose may hold anything: then its hash is the name. */
+const folderName = (id: string): string =>
+  /^[\w-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('hex');
 
 async function readIfThere(path: string): Promise<string | null> {
   const file = await openRegular(path);

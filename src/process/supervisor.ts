@@ -81,6 +81,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
         stopBy = Math.min(stopBy, Date.now() + graceMs);
         live.stop(graceMs);
       },
+      vitals: () => live.vitals(),
     };
   }
 

@@ -14,6 +14,8 @@ const at = (pid: number, more: Partial<ProcessInfo> = {}): ProcessInfo => ({
   startTime: `t${pid}`,
   startedAt: 1000,
   name: 'x',
+  isStopped: false,
+  cpuMs: 0,
   ...more,
 });
 
@@ -25,6 +27,7 @@ function given() {
     tags: async () => world.tags,
     alive: () => true,
     command: async ({ name }) => name,
+    ioBytes: () => null,
   });
   const tree = createTurnTree(table, turn, WRAPPER);
   const pids = async () => (await tree.members()).others.map(({ pid }) => pid).sort();

@@ -1,5 +1,20 @@
 import { z } from 'zod';
+import { ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
+
+/** An engine of the user's own: a command, and whose event lines it prints. */
+export const EngineBlock = z.strictObject({
+  runTemplate: z.string(),
+  createChatTemplate: z.string().optional(),
+  parser: ParserKind.default('text'),
+});
+export type EngineBlock = z.infer<typeof EngineBlock>;
+
+export const ContextSettings = z.strictObject({
+  budgetTokens: z.number().int().positive().max(200_000).optional(),
+  files: z.array(z.string()).optional(),
+});
+export type ContextSettings = z.infer<typeof ContextSettings>;
 
 /** `.squad/squad.json` in a workspace. */
 export const WorkspaceFile = z.strictObject({
@@ -10,6 +25,10 @@ export const WorkspaceFile = z.strictObject({
   createChatTemplate: z.string().optional(),
   agentsDir: z.string().optional(),
   processTimeoutMs: z.number().int().positive().optional(),
+  engines: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/), EngineBlock).optional(),
+  context: ContextSettings.optional(),
+  /** A command that is run, without a shell, when a run has ended. */
+  onEnd: z.string().optional(),
 });
 export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
 
@@ -36,6 +55,9 @@ export interface Config {
   createChatTemplate: Setting<string | null>;
   agentsDir: Setting<string | null>;
   processTimeoutMs: Setting<number>;
+  engines: Setting<Record<string, EngineBlock>>;
+  context: Setting<ContextSettings>;
+  onEnd: Setting<string | null>;
   allowedRoots: Setting<string[]>;
 }
 

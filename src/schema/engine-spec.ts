@@ -1,13 +1,42 @@
 import { z } from 'zod';
 
+/** The agent CLIs with a folder of their own, in the order they are looked for when none was chosen. */
+export const CLI_IDS = ['claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'cursor'] as const;
+export const CliId = z.enum(CLI_IDS);
+export type CliId = z.infer<typeof CliId>;
+
+/** Whose event lines an engine prints: one of the CLIs', our own, or none (`text`: the exit code is all there is). */
+export const ParserKind = z.enum([...CLI_IDS, 'squad', 'text']);
+export type ParserKind = z.infer<typeof ParserKind>;
+
 /** What is needed to build the same engine again after a restart. Kept with the run, so that a later change of config cannot change it. */
 export const EngineSpec = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('template'),
+    /** `template`, or the name of the user's own engine. */
+    id: z.string(),
     runTemplate: z.string(),
     createChatTemplate: z.string().nullable(),
     engineCommand: z.string(),
+    parser: ParserKind,
+  }),
+  z.object({
+    kind: z.literal('cli'),
+    cli: CliId,
+    /** Absolute. */
+    program: z.string(),
+    version: z.string().nullable(),
   }),
   z.object({ kind: z.literal('scripted') }),
 ]);
 export type EngineSpec = z.infer<typeof EngineSpec>;
+
+/** An agent CLI that was found on this machine. */
+export interface InstalledCli {
+  cli: CliId;
+  program: string;
+  /** Null when it would not say. */
+  version: string | null;
+  /** Why it may not work as expected. */
+  warning: string | null;
+}

@@ -14,10 +14,22 @@ export const EventBody = z.discriminatedUnion('type', [
     lost: z.number(),
   }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
-  z.object({ type: z.literal('run.queued'), roleId: z.string(), engine: z.string() }),
+  z.object({ type: z.literal('run.queued'), roleId: z.string().nullable(), engine: z.string() }),
   /** No pid: it had ended when the hub that found it looked. */
   z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
   z.object({ type: z.literal('run.activity'), kind: z.enum(['text', 'tool', 'note']), text: z.string() }),
+  /** How quiet it is, from its own signs and its processes; null: it gave a sign again. */
+  z.object({
+    type: z.literal('run.quiet'),
+    state: z.enum(['slow start', 'silent', 'stalled', 'dead']).nullable(),
+    text: z.string(),
+  }),
+  z.object({
+    type: z.literal('run.budget'),
+    spentUsd: z.number(),
+    budgetUsd: z.number(),
+    scope: z.enum(['run', 'squad', 'day']),
+  }),
   z.object({ type: z.literal('run.stopping'), reason: StopReason }),
   z.object({
     type: z.literal('run.ended'),

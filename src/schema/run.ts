@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Evidence } from './evidence.ts';
 import { RunId, SquadId } from './ids.ts';
 
 const END_STATUSES = [
@@ -19,7 +20,7 @@ export const isEnd = (status: RunStatus): status is EndStatus =>
   (END_STATUSES as readonly string[]).includes(status);
 
 /** Why Squad itself is ending a turn. Recorded before the first signal, so that a crash cannot hide it. */
-export const StopReason = z.enum(['cancel', 'timeout', 'output_limit']);
+export const StopReason = z.enum(['cancel', 'timeout', 'output_limit', 'budget', 'stall']);
 export type StopReason = z.infer<typeof StopReason>;
 
 export const RunError = z.object({ code: z.string(), message: z.string() });
@@ -31,11 +32,47 @@ export const Usage = z.object({
   output: z.number().nullable(),
   cached: z.number().nullable(),
   costUsd: z.number().nullable(),
+  /** True when the money was worked out from a price list, because the engine reports tokens only. */
+  costIsEstimated: z.boolean(),
 });
 export type Usage = z.infer<typeof Usage>;
 
 export const StateMode = z.enum(['stateless', 'stateful']);
 export type StateMode = z.infer<typeof StateMode>;
+
+/** What an agent may do: look, also change files and run commands in its folder, or anything at all. */
+export const Permission = z.enum(['read', 'edit', 'full']);
+export type Permission = z.infer<typeof Permission>;
+
+export const JsonSchema = z.record(z.string(), z.unknown());
+export type JsonSchema = z.infer<typeof JsonSchema>;
+
+/** What was asked for or granted beyond the task: settled when the run is planned, and the same for all its turns. */
+export const RunOptions = z.object({
+  /** Null: the engine's own set. */
+  tools: z.array(z.string()).nullable(),
+  permission: Permission,
+  effort: z.string().nullable(),
+  /** Stopped after this long without a sign of life; null: never for that. */
+  stallMs: z.number().nullable(),
+  budgetUsd: z.number().nullable(),
+  /** False: going over the budget is told, not stopped. */
+  stopAtBudget: z.boolean(),
+  outputSchema: JsonSchema.nullable(),
+  /** May start runs of its own. */
+  spawn: z.boolean(),
+  /** The client asked to be told of the end. */
+  notify: z.boolean(),
+});
+export type RunOptions = z.infer<typeof RunOptions>;
+
+/** One limit on a run, and who holds it: the engine's own checks, or only the words of its instructions. */
+export const PolicyRule = z.object({
+  rule: z.string(),
+  heldBy: z.enum(['engine', 'advisory']),
+  note: z.string().nullable(),
+});
+export type PolicyRule = z.infer<typeof PolicyRule>;
 
 /** A process a turn left behind and Squad ended. */
 export const Leftover = z.object({ pid: z.number(), command: z.string() });
@@ -46,18 +83,24 @@ export const Run = z.object({
   squadId: SquadId,
   /** Place among the squad's members, from 0: results come back in this order. */
   position: z.number(),
-  roleId: z.string(),
+  /** The first run of the task: a retry, a reply or a review of it carries the same. */
+  lineageId: RunId,
+  /** Null for a bare prompt. */
+  roleId: z.string().nullable(),
   task: z.string(),
+  /** What listings show instead of the beginning of the task. */
+  title: z.string().nullable(),
   /** As the caller gave it. */
   cwd: z.string(),
   /** Where the agent really works: absolute, links resolved. */
   directory: z.string(),
   workspace: z.string(),
   engine: z.string(),
+  /** As asked for; then, once its engine has said it, the one really used. */
   model: z.string().nullable(),
   stateMode: StateMode,
   chatId: z.string().nullable(),
-  /** True when this run opened its chat. */
+  /** False when this run goes on with a chat that was there before. */
   chatIsNew: z.boolean(),
   /** The run that asked for this one. */
   parentId: RunId.nullable(),
@@ -65,14 +108,23 @@ export const Run = z.object({
   client: z.string().nullable(),
   timeoutMs: z.number(),
   keepLeftovers: z.boolean(),
+  options: RunOptions,
+  policy: z.array(PolicyRule),
+  /** SHA-256 of the token its agent shows to be known as this run; null before its start and after its end. */
+  tokenHash: z.string().nullable(),
   status: RunStatus,
   error: RunError.nullable(),
   usage: Usage.nullable(),
+  /** What Squad saw for itself; null until the end. */
+  evidence: Evidence.nullable(),
   createdAt: z.number(),
   startedAt: z.number().nullable(),
   endedAt: z.number().nullable(),
 });
 export type Run = z.infer<typeof Run>;
+
+/** What listings call it. */
+export const runName = ({ roleId, engine }: Pick<Run, 'roleId' | 'engine'>): string => roleId ?? engine;
 
 /** One process on one chat. A run's current turn is its highest number. */
 export const Turn = z.object({
@@ -102,6 +154,8 @@ export const Chat = z.object({
   engine: z.string(),
   /** The run that holds the chat now; a second run on it is refused. */
   runId: RunId.nullable(),
+  /** What the engine last reported for the whole chat, where it counts from the chat's beginning. */
+  totals: Usage.nullable(),
   createdAt: z.number(),
 });
 export type Chat = z.infer<typeof Chat>;

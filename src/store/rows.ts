@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
-import { type Chat, Leftover, type Run, RunError, Squad, type Turn, Usage } from '../schema/run.ts';
+import { Evidence } from '../schema/evidence.ts';
+import {
+  type Chat,
+  Leftover,
+  PolicyRule,
+  type Run,
+  RunError,
+  RunOptions,
+  Squad,
+  type Turn,
+  Usage,
+} from '../schema/run.ts';
 import type { ChatRow, EventRow, NewEventRow, RunRow, SquadRow, TurnRow } from './tables.ts';
 
 export const squadToRow = (squad: Squad): SquadRow => ({
@@ -23,8 +34,10 @@ export const runToRow = (run: Run): RunRow => ({
   id: run.id,
   squad_id: run.squadId,
   position: run.position,
+  lineage_id: run.lineageId,
   role_id: run.roleId,
   task: run.task,
+  title: run.title,
   cwd: run.cwd,
   directory: run.directory,
   workspace: run.workspace,
@@ -38,9 +51,13 @@ export const runToRow = (run: Run): RunRow => ({
   client: run.client,
   timeout_ms: run.timeoutMs,
   keep_leftovers: run.keepLeftovers ? 1 : 0,
+  options: JSON.stringify(run.options),
+  policy: JSON.stringify(run.policy),
+  token_hash: run.tokenHash,
   status: run.status,
   error: toJson(run.error),
   usage: toJson(run.usage),
+  evidence: toJson(run.evidence),
   created_at: run.createdAt,
   started_at: run.startedAt,
   ended_at: run.endedAt,
@@ -50,8 +67,10 @@ export const rowToRun = (row: RunRow): Run => ({
   id: row.id,
   squadId: row.squad_id,
   position: row.position,
+  lineageId: row.lineage_id,
   roleId: row.role_id,
   task: row.task,
+  title: row.title,
   cwd: row.cwd,
   directory: row.directory,
   workspace: row.workspace,
@@ -65,9 +84,13 @@ export const rowToRun = (row: RunRow): Run => ({
   client: row.client,
   timeoutMs: row.timeout_ms,
   keepLeftovers: row.keep_leftovers === 1,
+  options: fromJson(RunOptions, row.options, `options of ${row.id}`),
+  policy: fromJson(Policy, row.policy, `policy of ${row.id}`),
+  tokenHash: row.token_hash,
   status: row.status,
   error: fromJson(RunError.nullable(), row.error, `error of ${row.id}`),
   usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
+  evidence: fromJson(Evidence.nullable(), row.evidence, `evidence of ${row.id}`),
   createdAt: row.created_at,
   startedAt: row.started_at,
   endedAt: row.ended_at,
@@ -101,6 +124,7 @@ export const chatToRow = (chat: Chat): ChatRow => ({
   id: chat.id,
   engine: chat.engine,
   run_id: chat.runId,
+  totals: toJson(chat.totals),
   created_at: chat.createdAt,
 });
 
@@ -108,6 +132,7 @@ export const rowToChat = (row: ChatRow): Chat => ({
   id: row.id,
   engine: row.engine,
   runId: row.run_id,
+  totals: fromJson(Usage.nullable(), row.totals, `totals of chat ${row.id}`),
   createdAt: row.created_at,
 });
 
@@ -128,6 +153,7 @@ export const rowToEvent = (row: EventRow): Event => ({
 export class UnreadableRow extends Error {}
 
 const Leftovers = z.array(Leftover);
+const Policy = z.array(PolicyRule);
 
 const toJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 

@@ -24,7 +24,7 @@ describe('what is written comes back', () => {
       stateMode: 'stateless',
       status: 'error',
       error: { code: 'ENGINE_FAILED', message: 'it said "no"' },
-      usage: { input: 10, output: 0, cached: null, costUsd: 0.0123 },
+      usage: { input: 10, output: 0, cached: null, costUsd: 0.0123, costIsEstimated: false },
       startedAt: 1_700_000_000_100,
       endedAt: 1_700_000_009_999,
     });
@@ -75,7 +75,7 @@ describe('what is written comes back', () => {
         status: 'cancelled',
         exitCode: null,
         error: { code: 'LOST', message: 'm' },
-        usage: { input: null, output: null, cached: null, costUsd: null },
+        usage: { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false },
         leftovers: [{ pid: 1, command: 'x' }],
         durationMs: 12,
       },

@@ -20,8 +20,10 @@ export interface RunRow {
   id: RunId;
   squad_id: SquadId;
   position: number;
-  role_id: string;
+  lineage_id: RunId;
+  role_id: string | null;
   task: string;
+  title: string | null;
   cwd: string;
   directory: string;
   workspace: string;
@@ -35,9 +37,13 @@ export interface RunRow {
   client: string | null;
   timeout_ms: number;
   keep_leftovers: Flag;
+  options: Json;
+  policy: Json;
+  token_hash: string | null;
   status: RunStatus;
   error: Json | null;
   usage: Json | null;
+  evidence: Json | null;
   created_at: number;
   started_at: number | null;
   ended_at: number | null;
@@ -59,6 +65,7 @@ export interface ChatRow {
   id: string;
   engine: string;
   run_id: RunId | null;
+  totals: Json | null;
   created_at: number;
 }
 

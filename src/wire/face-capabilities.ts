@@ -1,8 +1,9 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server';
-import type { Face } from './face.ts';
+import type { Era, Face } from './face.ts';
+import { TASKS } from './face-tasks.ts';
 
 /** What a face offers, in the words a client is told at the start. */
-export function capabilitiesOf(face: Face): ServerCapabilities {
+export function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
   const { tools, resources, prompts } = face;
   return {
     tools: tools.mayChange ? { listChanged: true } : {},
@@ -15,5 +16,6 @@ export function capabilitiesOf(face: Face): ServerCapabilities {
     ...(prompts && { prompts: prompts.mayChange ? { listChanged: true } : {} }),
     ...(face.complete && { completions: {} }),
     ...(face.logging && { logging: {} }),
+    ...(face.tasks && era === 'modern' && { extensions: { [TASKS]: {} } }),
   };
 }

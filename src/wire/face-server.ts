@@ -8,18 +8,29 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import type { Call, ChangeNotices, Era, Face, Peer } from './face.ts';
+import type { Audience, Call, Era, Face, Peer } from './face.ts';
+import { audienceOf } from './face-audience.ts';
 import { capabilitiesOf } from './face-capabilities.ts';
 import { serveCompletion, servePrompts } from './face-prompts.ts';
 import { serveResources } from './face-resources.ts';
+import { serveTasks, TASKS } from './face-tasks.ts';
 import { serveTools } from './face-tools.ts';
 import { progressReporter } from './progress.ts';
 import { asProtocolError, invalidParams } from './protocol-errors.ts';
+import { unlessCutOff } from './unless-cut-off.ts';
 
 /** The SDK leaves these two untyped. */
 interface Envelope {
   [CLIENT_INFO_META_KEY]?: Implementation;
   [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
+}
+
+/** Besides the client's own wish to cancel. */
+interface Ends {
+  /** Aborts calls without silencing their answers: the client can still read, it only says nothing more. */
+  inputEnded?: AbortSignal;
+  /** Aborts calls and answers them at once with its reason, a protocol error. */
+  cutOff?: AbortSignal;
 }
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
@@ -30,22 +41,23 @@ export class FaceServer extends Server {
   readonly era: Era;
   /** What a legacy client asked to hear about; modern clients ask the serving entry itself. */
   readonly watched = new Set<string>();
-  /** Aborts calls without silencing their answers: the client can still read, it only says nothing more. */
-  readonly #ended: AbortSignal | undefined;
+  readonly audience: Audience = audienceOf(this);
+  readonly #ends: Ends;
 
-  constructor(face: Face, era: Era, ended?: AbortSignal) {
+  constructor(face: Face, era: Era, ends: Ends = {}) {
     super(face.info, {
-      capabilities: capabilitiesOf(face),
+      capabilities: capabilitiesOf(face, era),
       ...(face.instructions && { instructions: face.instructions }),
       ...(face.requestState && { requestState: face.requestState }),
     });
     this.face = face;
     this.era = era;
-    this.#ended = ended;
+    this.#ends = ends;
     serveTools(this);
     if (face.resources) serveResources(this, face.resources);
     if (face.prompts) servePrompts(this, face.prompts);
     if (face.complete) serveCompletion(this, face.complete);
+    if (face.tasks) serveTasks(this, face.tasks);
   }
 
   peer(ctx: ServerContext): Peer {
@@ -60,7 +72,10 @@ export class FaceServer extends Server {
 
   /** Runs one call of the face; what it throws leaves as an error we chose, never as a bare message with a wrong code. */
   async call<T>(ctx: ServerContext, run: (call: Call) => Promise<T>): Promise<T> {
-    const signal = this.#ended ? AbortSignal.any([ctx.mcpReq.signal, this.#ended]) : ctx.mcpReq.signal;
+    const { inputEnded, cutOff } = this.#ends;
+    const signal = AbortSignal.any(
+      [ctx.mcpReq.signal, inputEnded, cutOff].filter(each => each !== undefined),
+    );
     const token = ctx.mcpReq._meta?.progressToken;
     const reporter = progressReporter(token, ctx.mcpReq.notify, signal);
     try {
@@ -68,6 +83,7 @@ export class FaceServer extends Server {
         ...this.peer(ctx),
         signal,
         wantsProgress: token !== undefined,
+        acceptsTasks: this.#acceptsTasks(ctx),
         progress: reporter.report,
         raw: ctx,
       });
@@ -86,17 +102,11 @@ export class FaceServer extends Server {
     }
   }
 
-  notices(): ChangeNotices {
-    const send = (notice: Promise<void>) => void notice.catch(() => {});
-    return {
-      toolsChanged: () => this.face.tools.mayChange && send(this.sendToolListChanged()),
-      promptsChanged: () => this.face.prompts?.mayChange && send(this.sendPromptListChanged()),
-      resourcesChanged: () => this.face.resources?.mayChange && send(this.sendResourceListChanged()),
-      resourceUpdated: uri => {
-        if (!this.face.resources?.watchable) return;
-        if (this.era === 'modern' || this.watched.has(uri)) send(this.sendResourceUpdated({ uri }));
-      },
-    };
+  /** What an earlier request said counts for nothing: capabilities belong to the request they came with. */
+  #acceptsTasks(ctx: ServerContext): boolean {
+    if (this.era !== 'modern' || !this.face.tasks) return false;
+    const envelope: Envelope = ctx.mcpReq.envelope ?? {};
+    return envelope[CLIENT_CAPABILITIES_META_KEY]?.extensions?.[TASKS] !== undefined;
   }
 
   /** The SDK answers params it cannot read with "internal error"; our own handlers only ever throw protocol errors. */
@@ -104,7 +114,7 @@ export class FaceServer extends Server {
     const wrapped = super._wrapHandler(method, handler);
     return async (request, ctx) => {
       try {
-        return await wrapped(request, ctx);
+        return await unlessCutOff(wrapped(request, ctx), this.#ends.cutOff);
       } catch (thrown) {
         if (!(thrown instanceof Error) || 'code' in thrown) throw thrown;
         throw invalidParams(`Invalid params for ${method}: ${thrown.message}`);

@@ -1,7 +1,9 @@
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
-import type { ToolResult } from './face.ts';
+import type { Call, ToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
+import { taskCreated } from './face-tasks.ts';
 import { invalidParams, refuseCursor } from './protocol-errors.ts';
+import { renderedResult } from './tool-result.ts';
 
 export function serveTools(server: FaceServer): void {
   const { tools } = server.face;
@@ -15,17 +17,13 @@ export function serveTools(server: FaceServer): void {
     return server.call(ctx, async call => {
       const result = await tools.call(params.name, params.arguments ?? {}, call);
       if (result === null) throw invalidParams(`Unknown tool: ${params.name}`);
-      return rendered(result);
+      return rendered(result, call);
     });
   });
 }
 
-/** Some clients show the model the text, some the structured content: both must say the same. */
-function rendered(result: ToolResult): CallToolResult | InputRequiredResult {
-  if ('raw' in result) return result.raw;
-  return {
-    content: [{ type: 'text', text: JSON.stringify(result.structured) }],
-    structuredContent: result.structured,
-    ...(result.isError && { isError: true }),
-  };
+function rendered(result: ToolResult, call: Call): CallToolResult | InputRequiredResult {
+  // The SDK's types know the tasks of 2025 only; what it sends is what it is given.
+  if ('task' in result) return taskCreated(result.task, call) as unknown as CallToolResult;
+  return 'raw' in result ? result.raw : renderedResult(result);
 }

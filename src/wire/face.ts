@@ -4,6 +4,7 @@ import type {
   CompleteRequestParams,
   GetPromptResult,
   InputRequiredResult,
+  LoggingLevel,
   Prompt,
   ReadResourceResult,
   Resource,
@@ -12,6 +13,7 @@ import type {
   ServerOptions,
   ToolAnnotations,
 } from '@modelcontextprotocol/server';
+import type { TaskState } from './task-state.ts';
 
 /** `legacy` opens with `initialize` (2024-11-05 to 2025-11-25); `modern` carries its identity in every request (2026-07-28). */
 export type Era = 'legacy' | 'modern';
@@ -28,6 +30,8 @@ export interface Call extends Peer {
   signal: AbortSignal;
   /** Whether the client asked for progress; without it `progress` says nothing. */
   wantsProgress: boolean;
+  /** Whether this very request may be answered with a task: said anew in every request, by modern clients only. */
+  acceptsTasks: boolean;
   /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
   progress(message: string, value?: number, total?: number): Promise<void>;
   /** The SDK's own context, for what this interface does not cover. */
@@ -49,9 +53,12 @@ export interface JsonObjectSchema {
 }
 
 /** `structured` is shown twice, as structured content and as one text block that is its exact JSON. */
-export type ToolResult =
+export type FinalToolResult =
   | { structured: Record<string, unknown>; isError?: boolean }
-  | { raw: CallToolResult | InputRequiredResult };
+  | { raw: CallToolResult };
+
+/** A task only where `acceptsTasks` says so, and only once `tasks.get` would find it: the client asks at once. */
+export type ToolResult = FinalToolResult | { raw: InputRequiredResult } | { task: TaskState };
 
 /**
  * What one connection (or, over HTTP in the modern era, one request) offers. Cheap to build and free of side effects:
@@ -82,7 +89,16 @@ export interface Face {
     ): Promise<GetPromptResult | InputRequiredResult | null>;
     mayChange?: boolean;
   };
+  /** Nothing about a task is kept here: any later connection may ask, by an id the face gave out. */
+  tasks?: {
+    get(taskId: string, call: Call): Promise<TaskState | null>;
+    /** Settles when the wish is taken, which may be before the work stops; fine for a task that is over. False: no such task. */
+    cancel(taskId: string, call: Call): Promise<boolean>;
+    /** Answers to what `input_required` asked, as they came; keys nobody asked for are ignored. False: no such task. */
+    answer?(taskId: string, responses: Record<string, unknown>, call: Call): Promise<boolean>;
+  };
   complete?(params: CompleteRequestParams, peer: Peer): Promise<{ values: string[]; total?: number }>;
+  /** Log messages may be sent; see `Audience.log`. */
   logging?: boolean;
   /** Checks state that travelled through the client between two rounds of one call. */
   requestState?: ServerOptions['requestState'];
@@ -94,4 +110,21 @@ export interface ChangeNotices {
   promptsChanged(): void;
   resourcesChanged(): void;
   resourceUpdated(uri: string): void;
+}
+
+export interface LogMessage {
+  level: LoggingLevel;
+  /** Which part of us speaks. */
+  logger?: string;
+  data: unknown;
+}
+
+/** Those at the other end of one connection, or of several. */
+export interface Audience {
+  notices: ChangeNotices;
+  /**
+   * At any time, to legacy clients, from the level they chose upwards. Modern clients never hear it: for them there are
+   * log messages only within a request that asked for them.
+   */
+  log(message: LogMessage): void;
 }

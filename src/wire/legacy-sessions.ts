@@ -4,6 +4,7 @@ import {
   type RequestId,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import type { Access } from './access.ts';
 import type { FaceServer } from './face-server.ts';
 import { refusal } from './http-body.ts';
 import { watchedResponse } from './legacy-response.ts';
@@ -17,8 +18,8 @@ export interface LegacySessionOptions {
 interface Session {
   transport: WebStandardStreamableHTTPServerTransport;
   server: FaceServer;
-  /** A session answers only the caller that opened it. */
-  owner: string;
+  /** A session answers only the owner that opened it. */
+  access: Access;
   /** Requests and open streams; a session in use is never ended for being idle. */
   active: number;
   idleTimer: NodeJS.Timeout | undefined;
@@ -38,40 +39,46 @@ export class LegacySessions {
     return this.#sessions.size;
   }
 
-  servers(): FaceServer[] {
-    return Array.from(this.#sessions.values(), session => session.server);
+  servers(access: Access): FaceServer[] {
+    return this.#of(access).map(([, session]) => session.server);
   }
 
-  async handle(request: Request, body: unknown, owner: string, build: () => FaceServer): Promise<Response> {
+  async handle(request: Request, body: unknown, access: Access, build: () => FaceServer): Promise<Response> {
     const id = request.headers.get('mcp-session-id');
     if (id !== null) {
       const session = this.#sessions.get(id);
-      if (!session || session.owner !== owner) return refusal(404, -32001, 'Session not found');
+      if (!session || session.access !== access) return refusal(404, -32001, 'Session not found');
       this.#sessions.delete(id);
       this.#sessions.set(id, session);
       return this.#serve(id, session, request, body);
     }
-    if (isInitializeRequest(body)) return this.#open(request, body, owner, build);
+    if (isInitializeRequest(body)) return this.#open(request, body, access, build);
     if ((body as { method?: unknown } | undefined)?.method === 'initialize') {
       return refusal(400, -32602, 'Invalid params for initialize', (body as { id?: unknown }).id);
     }
     return refusal(400, -32000, 'Bad Request: the Mcp-Session-Id header is required');
   }
 
-  async closeAll(): Promise<void> {
-    await Promise.all(Array.from(this.#sessions.keys(), id => this.#end(id)));
+  async end(access: Access): Promise<void> {
+    await Promise.all(this.#of(access).map(([id]) => this.#end(id)));
   }
 
-  async #open(request: Request, body: unknown, owner: string, build: () => FaceServer): Promise<Response> {
+  #of(access: Access): [string, Session][] {
+    return Array.from(this.#sessions).filter(([, session]) => session.access === access);
+  }
+
+  async #open(request: Request, body: unknown, access: Access, build: () => FaceServer): Promise<Response> {
     if (!this.#makeRoom()) return refusal(503, -32000, 'Too many sessions are in use; try again later');
     const id = randomUUID();
     const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
     const server = build();
-    const session: Session = { transport, server, owner, active: 0, idleTimer: undefined };
+    const session: Session = { transport, server, access, active: 0, idleTimer: undefined };
     server.onclose = () => void this.#end(id);
     server.onerror = this.#options.onError;
     await server.connect(transport);
     this.#sessions.set(id, session);
+    // It ended while the session was being made: nobody else would close this one.
+    if (access.cutOff.aborted) await this.#end(id);
     const response = await this.#serve(id, session, request, body);
     // The transport refused it (a wrong Accept header, say): no client will ever know the id.
     if (!response.ok) await this.#end(id);

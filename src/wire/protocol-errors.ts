@@ -10,7 +10,7 @@ export function refuseCursor(params: { cursor?: string } | undefined): void {
 }
 
 /** What a face throws keeps its code and its next steps in `data`, and never its stack. */
-export function asProtocolError(thrown: unknown): Error {
+export function asProtocolError(thrown: unknown): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown;
   const error = asSquadError(thrown);
   return new ProtocolError(ProtocolErrorCode.InternalError, error.message, error.toShape());

@@ -1,53 +1,24 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Era } from './face.ts';
-import { createHttpHandler, type HttpHandler, type HttpOptions } from './serve-http.ts';
+import type { HttpHandler, HttpOptions } from './serve-http.ts';
+import { type HttpRig, httpRig } from './testing/http-rig.ts';
 import { type SampleFace, sampleFace } from './testing/sample-face.ts';
 import { until } from './testing/until.ts';
 
-let server: Server;
+let rig: HttpRig;
 let handler: HttpHandler;
 let sample: SampleFace;
 let url: URL;
-const clients: Client[] = [];
-
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map(client => client.close()));
-  await handler.close();
-  server.close();
-  server.closeAllConnections();
-  await once(server, 'close');
-});
+afterEach(() => rig.close());
 
 async function start(options: Partial<HttpOptions> = {}): Promise<void> {
   sample = sampleFace();
-  handler = createHttpHandler({ build: () => sample.face, ...options });
-  server = createServer((request, response) => void handler.handle(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = new URL(`http://127.0.0.1:${(server.address() as { port: number }).port}/mcp`);
+  rig = await httpRig({ build: () => sample.face, ...options });
+  ({ handler, url } = rig);
 }
 
-async function connect(era: Era, headers: Record<string, string> = {}): Promise<Client> {
-  const mode = era === 'modern' ? { pin: '2026-07-28' } : 'legacy';
-  const client = new Client({ name: 'wire-test', version: '9.9' }, { versionNegotiation: { mode } });
-  clients.push(client);
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
-  return client;
-}
-
-const post = (body: string, headers: Record<string, string> = {}) =>
-  fetch(url, {
-    method: 'POST',
-    body,
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    },
-  });
+const connect = (era: Era, headers: Record<string, string> = {}) => rig.client(era, headers);
+const post = (body: string, headers: Record<string, string> = {}) => rig.post(body, headers);
 const initialize = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
@@ -137,6 +108,24 @@ describe.each<Era>(['legacy', 'modern'])('a %s client over HTTP', era => {
       return heard > 0;
     }, 'the notice');
     expect(handler.inFlight()).toBe(0);
+  });
+
+  it('hears of updates to a resource it watches, and of no other', async () => {
+    await start();
+    const client = await connect(era);
+    const heard: string[] = [];
+    client.setNotificationHandler(
+      'notifications/resources/updated',
+      ({ params }) => void heard.push(params.uri),
+    );
+    if (era === 'legacy') await client.subscribeResource({ uri: 'sample://a' });
+    else await client.listen({ resourceSubscriptions: ['sample://a'] });
+    await until(() => {
+      handler.notices.resourceUpdated('sample://b');
+      handler.notices.resourceUpdated('sample://a');
+      return heard.length > 0;
+    }, 'the notice');
+    expect(new Set(heard)).toEqual(new Set(['sample://a']));
   });
 
   it('is sent away with its calls aborted when the handler closes', async () => {

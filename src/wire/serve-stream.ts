@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { ChangeNotices, Era, Face } from './face.ts';
+import type { Audience, Era, Face } from './face.ts';
+import { everyone } from './face-audience.ts';
 import { FaceServer } from './face-server.ts';
 import { StreamTransport } from './stream-transport.ts';
 
@@ -16,12 +17,11 @@ export interface StreamOptions {
   onError?(error: Error): void;
 }
 
-export interface StreamConnection {
+export interface StreamConnection extends Audience {
   closed: Promise<void>;
   /** Ends the connection now: calls under way are aborted and get no answer. Wait for `inFlight() === 0` to be kind. */
   close(): Promise<void>;
   inFlight(): number;
-  notices: ChangeNotices;
 }
 
 const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
@@ -45,7 +45,7 @@ export function serveStream(options: StreamOptions): StreamConnection {
     },
   });
   const build = ({ era }: { era: Era }) => {
-    current = new FaceServer(options.build({ era }), era, ended.signal);
+    current = new FaceServer(options.build({ era }), era, { inputEnded: ended.signal });
     return current;
   };
   const handle = serveStdio(build, { transport, onerror: options.onError });
@@ -57,11 +57,6 @@ export function serveStream(options: StreamOptions): StreamConnection {
       await transport.closed;
     },
     inFlight: () => transport.inFlight,
-    notices: {
-      toolsChanged: () => current?.notices().toolsChanged(),
-      promptsChanged: () => current?.notices().promptsChanged(),
-      resourcesChanged: () => current?.notices().resourcesChanged(),
-      resourceUpdated: uri => current?.notices().resourceUpdated(uri),
-    },
+    ...everyone(() => (current ? [current.audience] : [])),
   };
 }

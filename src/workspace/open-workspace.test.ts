@@ -3,16 +3,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '../core/ports.ts';
+import type { InstalledCli } from '../schema/engine-spec.ts';
 import { createWorkspaces } from './open-workspace.ts';
 import { trust } from './trust.ts';
 
 let root: string;
 let faults: string[];
+let installed: InstalledCli[];
 
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), 'squad-workspace-')));
   await put('work/agents/coder.md', '---\nname: Coder\n---\nYou code.');
   faults = [];
+  installed = [];
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
@@ -28,6 +31,7 @@ const workspaces = () =>
     home: join(root, 'home'),
     shippedRoles: join(root, 'shipped'),
     environment: async () => ({}),
+    engines: { find: async () => null, installed: async () => installed },
     onFault: (file, fault) => faults.push(`${file}: ${fault}`),
   });
 const caller = (env: Record<string, string> = {}, more: Partial<Caller> = {}): Caller => ({
@@ -43,19 +47,44 @@ const open = (env: Record<string, string> = {}) => workspaces().open(caller(env)
 describe('the engine of a role', () => {
   test('is none when nothing is set, and says what to set', async () => {
     const workspace = await open();
-    expect(() => workspace.engineFor(null)).toThrow(expect.objectContaining({ code: 'ENGINE_NOT_SET' }));
+    await expect(workspace.engine(null, {})).rejects.toMatchObject({ code: 'ENGINE_NOT_SET' });
+  });
+
+  test('is the first installed agent CLI when nothing is set, and that is said', async () => {
+    installed = [{ cli: 'codex', program: '/bin/codex', version: '1.2.3', warning: 'untried' }];
+    const { spec, notes } = await (await open()).engine(null, {});
+    expect(spec).toEqual({ kind: 'cli', cli: 'codex', program: '/bin/codex', version: '1.2.3' });
+    expect(notes).toEqual([expect.stringContaining('No engine is set: using codex 1.2.3'), 'untried']);
+  });
+
+  test('is one of the user, by its name, with the events it prints', async () => {
+    await put('work/.squad/squad.json', '{"engines":{"mine":{"runTemplate":"evil"}}}');
+    await put(
+      'user/.config/squad/config.json',
+      '{"engines":{"mine":{"runTemplate":"mine -p","parser":"claude"}}}',
+    );
+    const workspace = await open({ ENGINE_COMMAND: 'mine' });
+    expect((await workspace.engine(null, {})).spec).toMatchObject({
+      id: 'mine',
+      runTemplate: 'mine -p',
+      parser: 'claude',
+    });
+    expect(workspace.ignored).toEqual([expect.objectContaining({ key: 'engines' })]);
   });
 
   test('is one of our own when its name stands alone', async () => {
-    expect((await open({ ENGINE_COMMAND: 'scripted' })).engineFor(null)).toEqual({ kind: 'scripted' });
+    const scripted = await open({ ENGINE_COMMAND: 'scripted' });
+    expect((await scripted.engine(null, {})).spec).toEqual({ kind: 'scripted' });
     const unknown = await open({ ENGINE_COMMAND: 'nonesuch' });
-    expect(() => unknown.engineFor(null)).toThrow(expect.objectContaining({ code: 'ENGINE_UNKNOWN' }));
+    await expect(unknown.engine(null, {})).rejects.toMatchObject({ code: 'ENGINE_UNKNOWN' });
   });
 
   test('is the template when there is one, with the name as its variable', async () => {
     const workspace = await open({ ENGINE_COMMAND: 'claude', RUN_TEMPLATE: '<%= engine %> -p' });
-    expect(workspace.engineFor(null)).toEqual({
+    expect((await workspace.engine(null, {})).spec).toEqual({
       kind: 'template',
+      id: 'template',
+      parser: 'text',
       runTemplate: '<%= engine %> -p',
       createChatTemplate: null,
       engineCommand: 'claude',
@@ -68,7 +97,9 @@ describe('the engine of a role', () => {
     const env = { ENGINE_COMMAND: 'claude', RUN_TEMPLATE: '<%= engine %> -p' };
     const before = await open(env);
     const role = await before.role('coder');
-    expect(before.engineFor(role)).toMatchObject({ engineCommand: 'claude' });
+    expect((await before.engine(role.meta.engine ?? null, {})).spec).toMatchObject({
+      engineCommand: 'claude',
+    });
     expect(role.warnings).toEqual([
       expect.stringContaining('"engine" has no effect until you trust the file'),
     ]);
@@ -76,7 +107,8 @@ describe('the engine of a role', () => {
 
     await trust(join(root, 'home'), file, text);
     const after = await open(env);
-    expect(after.engineFor(await after.role('coder'))).toMatchObject({ engineCommand: './evil.sh' });
+    const { meta } = await after.role('coder');
+    expect((await after.engine(meta.engine ?? null, {})).spec).toMatchObject({ engineCommand: './evil.sh' });
     expect(await after.untrusted()).toEqual([]);
   });
 });

@@ -1,13 +1,14 @@
 import { homedir } from 'node:os';
 import { resolveConfig } from '../core/config.ts';
 import { trustableFiles } from '../core/config-sources.ts';
-import type { Caller, IgnoredSetting, Workspaces } from '../core/ports.ts';
-import type { Config } from '../schema/config.ts';
-import type { EngineSpec } from '../schema/engine-spec.ts';
+import type { Caller, Engines, Workspaces } from '../core/ports.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Role } from '../schema/role.ts';
 import { readConfigFiles } from './config-files.ts';
+import { contextOf } from './context-of.ts';
 import { resolveCwd, workspaceRoot } from './cwd.ts';
+import { chooseEngine } from './engine-choice.ts';
+import { readOutputSchema } from './output-schema.ts';
 import { readRole, readRoles, type Trust } from './roles.ts';
 import { rolesFolder } from './roles-folder.ts';
 import { isTrusted } from './trust.ts';
@@ -16,6 +17,7 @@ export interface WorkspacesOptions {
   home: string;
   shippedRoles: string;
   environment: Workspaces['environment'];
+  engines: Pick<Engines, 'find' | 'installed'>;
   /** A role that cannot be used was read; told once for each fault, not at every listing. */
   onFault(file: string, fault: string): void;
 }
@@ -25,6 +27,7 @@ export function createWorkspaces({
   home,
   shippedRoles,
   environment,
+  engines,
   onFault,
 }: WorkspacesOptions): Workspaces {
   const told = new Set<string>();
@@ -65,7 +68,9 @@ export function createWorkspaces({
         rolesFolder: { folder: folder.directory, reason: folder.why },
         roles: async () => tellFaults(await readRoles(folder, mayGrant)),
         role: id => readRole(folder, id, mayGrant),
-        engineFor: role => engineFor(role, config, ignored),
+        engine: (name, env) => chooseEngine(name, env, { config, ignored, engines }),
+        outputSchema: file => readOutputSchema(root, file),
+        context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
         directory: async cwd =>
           (await resolveCwd({ workspace: root, cwd, allowedRoots: config.allowedRoots.value })).directory,
         untrusted: async () => [
@@ -79,38 +84,6 @@ export function createWorkspaces({
       };
     },
   };
-}
-
-/** A name with a template is the template's variable; a name alone is one of our own engines. */
-function engineFor(role: Role | null, config: Config, ignored: IgnoredSetting[]): EngineSpec {
-  const name = role?.meta.engine ?? config.engine.value;
-  if (name === 'scripted') return { kind: 'scripted' };
-  const { runTemplate, createChatTemplate } = config;
-  if (runTemplate.value !== null)
-    return {
-      kind: 'template',
-      runTemplate: runTemplate.value,
-      createChatTemplate: createChatTemplate.value,
-      engineCommand: name ?? '',
-    };
-  const waiting = ignored.filter(({ key }) => key === 'engine' || key === 'runTemplate');
-  const suggestions = [
-    ...waiting.map(
-      ({ file, key }) =>
-        `${key} is set in ${file}, which came with the repository: read it, then run \`squad trust\`.`,
-    ),
-    "Set RUN_TEMPLATE to the command that runs an agent, for example RUN_TEMPLATE='claude -p' (the prompt then comes on standard input).",
-    'For a dry run without any model: ENGINE_COMMAND=scripted.',
-  ];
-  if (name === null)
-    throw new SquadError('ENGINE_NOT_SET', 'No engine is set, so there is nothing to run an agent with', {
-      suggestions,
-    });
-  throw new SquadError(
-    'ENGINE_UNKNOWN',
-    `There is no built-in engine "${name}", and no run template to use it in`,
-    { suggestions },
-  );
 }
 
 function noFolder(caller: Caller, env: Record<string, string>): string {

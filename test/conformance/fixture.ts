@@ -10,6 +10,7 @@ import { legacyAskingTools } from './legacy-asking-tools.ts';
 import { plainTools } from './plain-tools.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
+import { taskTools } from './task-tools.ts';
 
 /** Serves what the official runner looks for, with our own HTTP wire, on a loopback port. */
 export async function serveFixture(): Promise<{ url: string; close(): Promise<void> }> {
@@ -36,7 +37,8 @@ export async function serveFixture(): Promise<{ url: string; close(): Promise<vo
 
 function fixtureFace(notices: () => ChangeNotices): Face {
   const state = createRequestStateCodec({ key: randomBytes(32) });
-  const tools = { ...plainTools(notices), ...askingTools(state), ...legacyAskingTools };
+  const { tools: longTools, tasks } = taskTools();
+  const tools = { ...plainTools(notices), ...askingTools(state), ...legacyAskingTools, ...longTools };
   return {
     info: { name: 'squad-conformance-fixture', version: '1.0.0' },
     logging: true,
@@ -54,6 +56,7 @@ function fixtureFace(notices: () => ChangeNotices): Face {
         })),
       call: async (name, args, call) => (await tools[name]?.(args, call)) ?? null,
     },
+    tasks,
     resources,
     prompts,
   };

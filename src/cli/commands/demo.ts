@@ -84,7 +84,7 @@ async function reports(workspace: string): Promise<{ roleId: string; text: strin
     return await Promise.all(
       inOrder.map(async ({ id, roleId }) => {
         const { result } = await client.call<{ result: RunResult }>('show_run', { run: id });
-        return { roleId, text: result.result ?? '' };
+        return { roleId: roleId ?? '', text: result.result ?? '' };
       }),
     );
   } finally {

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { summary } from '../../operations/list-running.ts';
-import { isEnd, type Run } from '../../schema/run.ts';
+import { isEnd, type Run, runName } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -44,13 +44,13 @@ function table(runs: Run[], { out, style }: CliContext): string[] {
   const rows = runs.map(run => [
     run.id,
     paintStatus(run.status, statusWord(run.status), style),
-    style.role(run.roleId, oneLine(run.roleId)),
+    style.role(runName(run), oneLine(runName(run))),
     run.engine,
     ago(now - run.createdAt),
     run.startedAt === null
       ? '–'
       : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
-    oneLine(summary(run.task)),
+    oneLine(run.title ?? summary(run.task)),
   ]);
   return formatTable(
     [

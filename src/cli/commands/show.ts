@@ -28,7 +28,7 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 function lines({ run, turns, squad, result, files }: Shown, { style }: CliContext): string[] {
   const facts: [string, string][] = [
     ['state', paintStatus(run.status, statusWord(run.status), style)],
-    ['role', style.role(run.roleId, sanitize(run.roleId))],
+    ['role', run.roleId === null ? 'none: a bare prompt' : style.role(run.roleId, sanitize(run.roleId))],
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
     ['folder', run.directory],

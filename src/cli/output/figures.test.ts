@@ -19,8 +19,10 @@ test('a small cost is not shown as free', () => {
 
 test('what was not reported is unknown, never nothing', () => {
   expect(tokensOf(null)).toBeNull();
-  expect(tokensOf({ input: null, output: null, cached: 5, costUsd: null })).toBeNull();
-  expect(tokensOf({ input: 10, output: null, cached: null, costUsd: null })).toBe(10);
+  expect(
+    tokensOf({ input: null, output: null, cached: 5, costUsd: null, costIsEstimated: false }),
+  ).toBeNull();
+  expect(tokensOf({ input: 10, output: null, cached: null, costUsd: null, costIsEstimated: false })).toBe(10);
   expect(formatUsage(totalOf([null]), totalOf([]))).toEqual([]);
   expect(formatUsage(totalOf([1_000, null]), totalOf([0.5, 0.25]))).toEqual(['≥1.0k tokens', '$0.75']);
 });

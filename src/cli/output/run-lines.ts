@@ -18,6 +18,8 @@ const STOPPING: Record<StopReason, string> = {
   cancel: 'asked to stop',
   timeout: 'over its time limit',
   output_limit: 'over its output limit',
+  budget: 'over its budget',
+  stall: 'no sign of life',
 };
 
 /** How wide the column of names has to be for these runs to stand in line. */

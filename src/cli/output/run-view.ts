@@ -1,6 +1,6 @@
 import type { Event } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
+import { type Run, type RunError, type RunStatus, runName, type Usage } from '../../schema/run.ts';
 import { oneLine } from './sanitize.ts';
 
 /** A run as the terminal knows it. */
@@ -26,7 +26,7 @@ export class RunViews {
   readonly #runs = new Map<RunId, RunView>();
 
   constructor(runs: Run[] = []) {
-    for (const run of runs) this.#add(run.id, run.roleId, run.engine, pickState(run));
+    for (const run of runs) this.#add(run.id, runName(run), run.engine, pickState(run));
   }
 
   list(): RunView[] {
@@ -36,7 +36,7 @@ export class RunViews {
   /** The run the event is about, as it is after it; null when it is about none that we know. */
   apply({ runId, at, body }: Event): RunView | null {
     if (runId === null) return null;
-    if (body.type === 'run.queued' && !this.#runs.has(runId)) this.#add(runId, body.roleId, body.engine);
+    if (body.type === 'run.queued' && !this.#runs.has(runId)) this.#add(runId, runName(body), body.engine);
     const run = this.#runs.get(runId);
     if (!run) return null;
     if (body.type === 'run.started') {

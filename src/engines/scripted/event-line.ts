@@ -37,7 +37,7 @@ export function parseEventLine(line: string): EngineEvent[] {
   if (!parsed.success || parsed.data.type === 'start') return [];
   if (parsed.data.type === 'usage') {
     const { input, output, cached, costUsd } = parsed.data;
-    return [{ type: 'usage', usage: { input, output, cached, costUsd } }];
+    return [{ type: 'usage', usage: { input, output, cached, costUsd, costIsEstimated: false } }];
   }
   return [parsed.data];
 }

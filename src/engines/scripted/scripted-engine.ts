@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Engine } from '../../core/ports.ts';
 import { SquadError } from '../../schema/error.ts';
 import { newChatId } from '../../schema/ids.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { parseEventLine } from './event-line.ts';
 import { scriptIn } from './script.ts';
 
@@ -10,33 +11,37 @@ export interface ScriptedEngineOptions {
   /** How to start the agent program. */
   node: string;
   agentScript: string;
-  /** Where its chats are remembered. */
-  chatsDir: string;
 }
 
 /** An agent that follows a script instead of a model: for demos, dry runs and tests. It says so in everything it returns. */
-export function createScriptedEngine({ node, agentScript, chatsDir }: ScriptedEngineOptions): Engine {
+export function createScriptedEngine({ node, agentScript }: ScriptedEngineOptions): Engine {
   return {
     id: 'scripted',
-    parseLine: parseEventLine,
+    reader: () => ({ line: parseEventLine }),
+    policy: scriptedPolicy,
+    loadsItself: [],
+    usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },
     async command(input) {
       scriptIn(input.prompt); // a script that cannot be read refuses the call
-      const chat: Record<string, string> =
-        input.chatId === null ? {} : { SQUAD_SCRIPTED_CHAT: chatFile(chatsDir, input.chatId) };
-      if (input.continues && !existsSync(chat.SQUAD_SCRIPTED_CHAT ?? '')) throw unknownChat(input.chatId);
+      const chat = join(input.files.chatFolder, 'prompts.json');
+      if (input.continues && !existsSync(chat)) throw unknownChat(input.chatId);
       return {
         argv: [node, agentScript, ...(input.continues ? ['--continue'] : [])],
         stdin: input.promptFile,
-        env: { ...input.env, ...chat, SQUAD_SCRIPTED_ROLE: input.roleId },
+        env: { ...input.env, SQUAD_SCRIPTED_CHAT: chat, SQUAD_SCRIPTED_ROLE: input.roleId },
       };
     },
   };
 }
 
-function chatFile(chatsDir: string, chatId: string): string {
-  if (/^[\w-]{1,100}$/.test(chatId)) return join(chatsDir, `${chatId}.json`);
-  throw unknownChat(chatId);
+/** A script does what it says, and nothing looks over its shoulder. */
+function scriptedPolicy({ permission, tools }: RunOptions): PolicyRule[] {
+  const note = 'the scripted engine follows its script';
+  return [
+    ...(permission === 'read' ? [{ rule: 'permission: read', heldBy: 'advisory' as const, note }] : []),
+    ...(tools === null ? [] : [{ rule: `tools: ${tools.join(', ')}`, heldBy: 'advisory' as const, note }]),
+  ];
 }
 
 const unknownChat = (chatId: string | null) =>

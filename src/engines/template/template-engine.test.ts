@@ -19,7 +19,14 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const engine = (runTemplate: string, createChatTemplate: string | null = null) =>
-  createTemplateEngine({ runTemplate, createChatTemplate, engineCommand: 'agent', findExecutable });
+  createTemplateEngine({
+    id: 'template',
+    reader: null,
+    runTemplate,
+    createChatTemplate,
+    engineCommand: 'agent',
+    findExecutable,
+  });
 
 const input = (more: Partial<TurnInput> = {}): TurnInput => ({
   runId: newRunId(),
@@ -32,6 +39,25 @@ const input = (more: Partial<TurnInput> = {}): TurnInput => ({
   chatId: null,
   continues: false,
   env: { PATH: folder, KEPT: 'yes' },
+  options: {
+    tools: null,
+    permission: 'edit',
+    effort: null,
+    stallMs: null,
+    budgetUsd: null,
+    stopAtBudget: true,
+    outputSchema: null,
+    spawn: false,
+    notify: false,
+  },
+  timeoutMs: 60_000,
+  endpoint: null,
+  files: {
+    path: name => join(folder, name),
+    write: async name => join(folder, name),
+    chatFolder: folder,
+    writeInChat: async name => join(folder, name),
+  },
   ...more,
 });
 
@@ -116,5 +142,5 @@ describe('a new chat', () => {
 });
 
 it('reads nothing into the output', () => {
-  expect(engine('agent')).toMatchObject({ id: 'template', parseLine: null });
+  expect(engine('agent')).toMatchObject({ id: 'template', reader: null });
 });

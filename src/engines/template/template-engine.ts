@@ -1,18 +1,31 @@
-import type { Command, Engine, TurnInput } from '../../core/ports.ts';
+import {
+  type Command,
+  type Engine,
+  type RunEndpoint,
+  SQUAD_SERVER,
+  type TurnInput,
+} from '../../core/ports.ts';
 import type { findExecutable } from '../../process/find-executable.ts';
 import { SquadError } from '../../schema/error.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { type RenderedCommand, renderCommand } from './render.ts';
 import type { TemplateValues } from './variables.ts';
 
 export interface TemplateEngineOptions {
+  id: string;
   runTemplate: string;
   createChatTemplate: string | null;
   /** The variable `engine`. */
   engineCommand: string;
+  /** For programs that print events Squad can read. */
+  reader: Engine['reader'];
   findExecutable: typeof findExecutable;
 }
 
-/** Any program, started as the user's template says. Its output means nothing to Squad; its exit code is its word. */
+/**
+ * Any program, started as the user's template says. Unless it has a reader, its output means nothing to Squad and its exit
+ * code is its word.
+ */
 export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   const { runTemplate, createChatTemplate, engineCommand } = options;
   const prepare = (which: string, template: string, input: TurnInput) => {
@@ -21,10 +34,15 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     return { rendered, argv: [program, ...rendered.argv.slice(1)] as Command['argv'] };
   };
   return {
-    id: 'template',
-    parseLine: null,
+    id: options.id,
+    reader: options.reader,
+    policy: templatePolicy,
+    loadsItself: [],
+    usageIsReported: options.reader ? 'at_end' : 'never',
     async command(input) {
       const { rendered, argv } = prepare('run template', runTemplate, input);
+      if (input.endpoint && rendered.uses.has('mcpConfigFile'))
+        await input.files.write(MCP_CONFIG, mcpConfig(input.endpoint));
       return { argv, stdin: hasPrompt(rendered) ? null : input.promptFile, env: input.env };
     },
     newChat:
@@ -43,10 +61,27 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   };
 }
 
+/** The template is the user's own command: what it allows, it allows. */
+function templatePolicy({ permission, tools }: RunOptions): PolicyRule[] {
+  const note = 'the template decides what its program may do';
+  return [
+    ...(permission === 'read' ? [{ rule: 'permission: read', heldBy: 'advisory' as const, note }] : []),
+    ...(tools === null ? [] : [{ rule: `tools: ${tools.join(', ')}`, heldBy: 'advisory' as const, note }]),
+  ];
+}
+
 /** Some programs read standard input as a second prompt: they get it only when the template hands over none. */
 function hasPrompt({ uses }: RenderedCommand): boolean {
   return uses.has('prompt') || uses.has('task') || uses.has('promptFile');
 }
+
+const MCP_CONFIG = 'mcp.json';
+
+/** The form most clients read. The token is in this file, which only the user can read, and in no argument. */
+const mcpConfig = ({ url, token }: RunEndpoint): string =>
+  JSON.stringify({
+    mcpServers: { [SQUAD_SERVER]: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } },
+  });
 
 function valuesOf(input: TurnInput, engineCommand: string): TemplateValues {
   return {
@@ -58,7 +93,7 @@ function valuesOf(input: TurnInput, engineCommand: string): TemplateValues {
     engine: engineCommand,
     model: input.model ?? '',
     promptFile: input.promptFile,
-    mcpConfigFile: '',
+    mcpConfigFile: input.endpoint ? input.files.path(MCP_CONFIG) : '',
   };
 }
 

@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type ClientCapabilities,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import type { Era } from '../face.ts';
 import { type StreamConnection, type StreamOptions, serveStream } from '../serve-stream.ts';
 import { until } from './until.ts';
@@ -11,7 +16,7 @@ type ServeOptions = Omit<StreamOptions, 'input' | 'output'>;
 export interface SocketRig {
   connections: StreamConnection[];
   /** A real SDK client of that era, connected. */
-  client(era: Era): Promise<Client>;
+  client(era: Era, capabilities?: ClientCapabilities): Promise<Client>;
   /** The bare socket and every line the server wrote, parsed. */
   raw(): Promise<{ socket: Socket; lines: WireLine[] }>;
   close(): Promise<void>;
@@ -47,9 +52,12 @@ export async function socketRig(options: ServeOptions): Promise<SocketRig> {
 
   return {
     connections,
-    client: async era => {
+    client: async (era, capabilities = {}) => {
       const mode = era === 'modern' ? { pin: '2026-07-28' } : 'legacy';
-      const client = new Client({ name: 'wire-test', version: '9.9' }, { versionNegotiation: { mode } });
+      const client = new Client(
+        { name: 'wire-test', version: '9.9' },
+        { versionNegotiation: { mode }, capabilities },
+      );
       await client.connect(new SocketClientTransport(await open()));
       return client;
     },

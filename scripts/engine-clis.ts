@@ -1,0 +1,122 @@
+/** The agent CLIs the engine tests run: which versions, and how they get onto this machine. They are hundreds of megabytes, so they live outside the tree. */
+import { spawn } from 'node:child_process';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+interface Pin {
+  package: string;
+  version: string;
+  /** What to start, below node_modules. */
+  program: string;
+}
+
+const native = `${process.platform}-${process.arch}`;
+
+const PINS = {
+  claude: {
+    package: '@anthropic-ai/claude-code',
+    version: '2.1.325',
+    program: `@anthropic-ai/claude-code-${native}/claude`,
+  },
+  codex: { package: '@openai/codex', version: '0.166.0', program: '.bin/codex' },
+  gemini: { package: '@google/gemini-cli', version: '0.61.0', program: '.bin/gemini' },
+  opencode: { package: 'opencode-ai', version: '1.18.33', program: `opencode-${native}/bin/opencode` },
+  // The launcher waits in spawnSync: a signal to it leaves the agent itself running.
+  copilot: { package: '@github/copilot', version: '1.0.102', program: `@github/copilot-${native}/copilot` },
+  qwen: { package: '@qwen-code/qwen-code', version: '0.24.4', program: '.bin/qwen' },
+} satisfies Record<string, Pin>;
+
+export type CliName = keyof typeof PINS;
+export const EVERY_CLI = Object.keys(PINS) as CliName[];
+export const USUAL_CLIS: CliName[] = ['claude', 'codex', 'gemini'];
+
+export interface InstalledCli {
+  name: CliName;
+  version: string;
+  /** What to start. */
+  program: string;
+  /** What npm put on the PATH; for some CLIs a small program that starts the real one. */
+  launcher: string;
+}
+
+/** Where a CLI is, whether or not it is installed yet. */
+export function cliAt(name: CliName, cache = engineCache()): InstalledCli {
+  const pin: Pin = PINS[name];
+  const modules = join(cache, `${name}-${pin.version}`, 'node_modules');
+  return {
+    name,
+    version: pin.version,
+    program: join(modules, pin.program),
+    launcher: join(modules, '.bin', name),
+  };
+}
+
+/** Safe to call from several processes at once: whoever is first wins, the others find it done. */
+export async function installCli(name: CliName, cache = engineCache()): Promise<InstalledCli> {
+  const cli = cliAt(name, cache);
+  if (isProgram(cli.program)) return cli;
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, `.installing-${name}-`));
+  try {
+    await npmInstall(name, folder);
+    await moveIntoPlace(name, folder, cache);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  return cli;
+}
+
+export function engineCache(): string {
+  const given = process.env.SQUAD_ENGINES_CACHE;
+  if (given) return given;
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'squad-engines');
+}
+
+async function npmInstall(name: CliName, folder: string): Promise<void> {
+  const { package: wanted, version } = PINS[name];
+  await writeFile(join(folder, 'package.json'), '{"private":true}\n');
+  // Exactly this version: given a range, npm quietly takes an older one whose `engines` suits its own Node.
+  const args = ['install', `${wanted}@${version}`, '--save-exact', '--engine-strict=false'];
+  args.push('--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error');
+  const npm = spawn('npm', args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [npm.stdout, npm.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-2000);
+    });
+  const ended = await new Promise<string | null>(resolve => {
+    npm.on('error', error => resolve(error.message));
+    npm.on('close', (code, signal) => resolve(code === 0 ? null : `npm ended with ${signal ?? code}`));
+  });
+  if (ended) throw new Error(`Could not install ${wanted}@${version} for ${name}: ${ended}\n${said.trim()}`);
+}
+
+async function moveIntoPlace(name: CliName, folder: string, cache: string): Promise<void> {
+  const pin: Pin = PINS[name];
+  const there = join(folder, 'node_modules', pin.program);
+  if (!isProgram(there))
+    throw new Error(`${pin.package}@${pin.version} was installed but has no program ${pin.program}`);
+  const place = join(cache, `${name}-${pin.version}`);
+  // A folder without its program is the rest of something deleted by hand.
+  if (existsSync(place) && !isProgram(cliAt(name, cache).program)) await rm(place, { recursive: true });
+  try {
+    await rename(folder, place);
+  } catch (error) {
+    if (!isProgram(cliAt(name, cache).program)) throw error;
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+if (import.meta.main)
+  for (const name of process.argv.length > 2 ? (process.argv.slice(2) as CliName[]) : EVERY_CLI)
+    console.log(`${name} ${(await installCli(name)).program}`);

@@ -1,0 +1,26 @@
+/** Controls, line and paragraph separators, and the marks that turn the reading direction of what follows. */
+const NOT_SHOWN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+/** A task can be megabytes; nobody needs more than this to find its first words. */
+const LOOKED_AT = 4_000;
+
+/** Somebody's text as one line of at most `most` characters. */
+export function oneLine(text: string, most: number): string {
+  const line = text.slice(0, LOOKED_AT).toWellFormed().replace(NOT_SHOWN, ' ').replace(/\s+/g, ' ').trim();
+  const characters = [...line];
+  const isAll = characters.length <= most && text.length <= LOOKED_AT;
+  return isAll
+    ? line
+    : `${characters
+        .slice(0, most - 1)
+        .join('')
+        .trimEnd()}…`;
+}
+
+/** One line that is only text in Markdown, also in a cell of a table. */
+export function asMarkdownText(text: string, most: number): string {
+  return oneLine(text, most)
+    .replace(/&(?=[#\w])/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/[\\`*_[\]|~]/g, '\\$&');
+}

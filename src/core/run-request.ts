@@ -1,0 +1,56 @@
+import type { EngineSpec } from '../schema/engine-spec.ts';
+import { SquadError } from '../schema/error.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { RoleMeta } from '../schema/role.ts';
+import type { Permission, RunOptions } from '../schema/run.ts';
+
+/** One run as somebody asks for it. What is left out comes from the role, then from the configuration. */
+export interface RunRequest {
+  /** `spawn` puts the project's context and a plain heading around the prompt; a member gets its role and nothing else. */
+  form?: 'member' | 'spawn';
+  roleId?: string;
+  task: string;
+  title?: string;
+  cwd?: string;
+  chatId?: string;
+  engine?: string;
+  model?: string;
+  effort?: string;
+  tools?: string[];
+  permission?: Permission;
+  timeoutMs?: number;
+  budgetUsd?: number;
+  stopAtBudget?: boolean;
+  /** A file in the workspace. */
+  outputSchema?: string;
+  context?: boolean | string[];
+  notify?: boolean;
+  /** A retry or a reply: it belongs to the same task as this run. */
+  lineageId?: RunId;
+  /** A reply: the engine as it was, because a chat belongs to one. */
+  spec?: EngineSpec;
+}
+
+export interface SquadRequest {
+  members: RunRequest[];
+  metadata?: Record<string, unknown>;
+}
+
+/** Everything but the schema, which is a file. A call's own words come before the role's. */
+export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions, 'outputSchema'> {
+  const budgetUsd = request.budgetUsd ?? meta.budget ?? null;
+  if (budgetUsd !== null && !(budgetUsd > 0))
+    throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {
+      suggestions: ['Give more than 0, or leave it out for no limit.'],
+    });
+  return {
+    tools: request.tools ?? meta.tools ?? null,
+    permission: request.permission ?? meta.permission ?? 'edit',
+    effort: request.effort ?? meta.effort ?? null,
+    stallMs: meta.stall ?? null,
+    budgetUsd,
+    stopAtBudget: request.stopAtBudget ?? true,
+    spawn: meta.spawn !== undefined && meta.spawn !== false,
+    notify: request.notify ?? false,
+  };
+}

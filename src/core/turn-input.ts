@@ -1,0 +1,52 @@
+import type { Run } from '../schema/run.ts';
+import type { RunMaterial } from './live-run.ts';
+import type { RunEndpoint, RunFiles, TurnFiles, TurnInput, TurnRef } from './ports.ts';
+
+export function turnInput(
+  run: Run,
+  { prompt, promptFile, env }: RunMaterial,
+  endpoint: RunEndpoint | null,
+  files: TurnFiles,
+): TurnInput {
+  return {
+    runId: run.id,
+    roleId: run.roleId ?? '',
+    task: run.task,
+    prompt,
+    promptFile,
+    cwd: run.directory,
+    model: run.model,
+    chatId: run.chatId,
+    continues: !run.chatIsNew,
+    env,
+    options: run.options,
+    timeoutMs: run.timeoutMs,
+    endpoint,
+    files,
+  };
+}
+
+/** Runs without a chat of their own have a place for one all the same: an engine may need a home. */
+export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }: Run): TurnFiles {
+  const chat = chatId ?? id;
+  return {
+    path: name => files.path(turn, name),
+    write: (name, content) => files.write(turn, name, content),
+    chatFolder: files.chatFolder(engine, chat),
+    writeInChat: (name, content) => files.writeInChat(engine, chat, name, content),
+  };
+}
+
+/** For a turn that is only imagined: names, and nothing written. */
+export function rehearsalFiles(
+  files: RunFiles,
+  { engine, chatId, id }: Pick<Run, 'engine' | 'chatId' | 'id'>,
+): TurnFiles {
+  const chatFolder = files.chatFolder(engine, chatId ?? id);
+  return {
+    path: name => `/${name}`,
+    write: async name => `/${name}`,
+    chatFolder,
+    writeInChat: async name => `${chatFolder}/${name}`,
+  };
+}

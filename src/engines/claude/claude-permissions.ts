@@ -1,0 +1,73 @@
+import { SQUAD_SERVER } from '../../core/ports.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { partOfArgument } from '../one-argument.ts';
+import { advisory, held, policyRules } from '../policy-rules.ts';
+
+type Asked = Pick<RunOptions, 'permission' | 'tools'>;
+
+/** The tools that only look. */
+const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
+/** In its folder these need no rule when edits are accepted; a rule would let them write anywhere. */
+const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
+/** What `edit` allows beyond looking and writing in its folder. */
+const ACTING = ['Bash', 'WebFetch', 'WebSearch'];
+
+/** The flags that say what the agent may do without being asked. Nobody is there to ask, so all else is refused. */
+export function claudePermissions(asked: Asked, hasSquad: boolean): string[] {
+  const flags: string[] = [];
+  const builtIn = builtInTools(asked);
+  if (builtIn) flags.push(`--tools=${builtIn.join(',')}`);
+  if (asked.permission === 'full') return [...flags, '--dangerously-skip-permissions'];
+  flags.push(`--permission-mode=${asked.permission === 'edit' ? 'acceptEdits' : 'dontAsk'}`);
+  const allowed = [...allowedTools(asked), ...(hasSquad ? [`mcp__${SQUAD_SERVER}`] : [])];
+  if (allowed.length > 0) flags.push(`--allowedTools=${partOfArgument('tools', allowed.join(','))}`);
+  return flags;
+}
+
+/** The whole set of built-in tools it sees; null for its own. */
+function builtInTools({ permission, tools }: Asked): string[] | null {
+  if (permission === 'read') return (tools ?? LOOKING).map(baseName).filter(name => LOOKING.includes(name));
+  return tools && [...new Set(tools.map(baseName).filter(name => !isMcp(name)))];
+}
+
+function allowedTools({ permission, tools }: Asked): string[] {
+  if (permission === 'read') return builtInTools({ permission, tools }) ?? [];
+  const asked = tools ?? [...LOOKING, ...ACTING];
+  return asked.filter(tool => !WRITING.includes(tool));
+}
+
+/** `Bash` of `Bash(git log *)`. */
+function baseName(tool: string): string {
+  const name = /^([A-Za-z][\w-]*)(?:\([^()\n]+\))?$/.exec(tool)?.[1];
+  if (name) return name;
+  throw new SquadError(
+    'INVALID_INPUT',
+    `Not a tool of Claude Code: ${JSON.stringify(tool.slice(0, 60).toWellFormed())}`,
+    {
+      suggestions: ['Name tools like Read, Bash, or Bash(git log *).'],
+    },
+  );
+}
+
+const isMcp = (name: string): boolean => name.startsWith('mcp__');
+
+export function claudePolicy(options: RunOptions): PolicyRule[] {
+  const hasShell = options.tools === null || options.tools.some(tool => baseName(tool) === 'Bash');
+  const left =
+    options.permission === 'read'
+      ? (options.tools ?? []).filter(tool => !LOOKING.includes(baseName(tool)))
+      : [];
+  return policyRules(options, {
+    read: held('it has only the tools that look'),
+    edit: hasShell
+      ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
+      : held('its file tools write only in its folder'),
+    tools: held(left.length > 0 ? `left out, because permission is read: ${left.join(', ')}` : null),
+    budget: options.stopAtBudget
+      ? held('checked after each model request, so the last one can go over')
+      : advisory('told, not stopped'),
+    schema: held('Claude Code checks it, and Squad checks the result again'),
+    effort: held(),
+  });
+}

@@ -1,0 +1,20 @@
+import { randomUUID } from 'node:crypto';
+import type { CliProfile } from '../cli-profile.ts';
+import { claudeCommand } from './claude-command.ts';
+import { claudePolicy } from './claude-permissions.ts';
+import { claudeReader } from './claude-reader.ts';
+
+export const CLAUDE: CliProfile = {
+  id: 'claude',
+  name: 'Claude Code',
+  programs: ['claude'],
+  install: 'npm install -g @anthropic-ai/claude-code',
+  login: 'Run `claude` once in a terminal and log in, or set ANTHROPIC_API_KEY.',
+  versions: { from: '2.1.197', tested: '2.1.325' },
+  loadsItself: ['CLAUDE.md'],
+  usageIsReported: 'live',
+  newChat: { kind: 'minted', mint: randomUUID },
+  command: claudeCommand,
+  reader: claudeReader,
+  policy: claudePolicy,
+};

@@ -1,0 +1,42 @@
+import type { Command, Engine, EngineReader, TurnInput } from '../core/ports.ts';
+import type { CliId } from '../schema/engine-spec.ts';
+import type { PolicyRule, RunOptions } from '../schema/run.ts';
+
+/** Everything Squad knows about one agent CLI. A folder per CLI exports one of these. */
+export interface CliProfile {
+  id: CliId;
+  /** As its makers write it. */
+  name: string;
+  /** What its program may be called, the usual name first. */
+  programs: readonly [string, ...string[]];
+  /** How a user gets it. */
+  install: string;
+  /** How a user logs in, or which variable holds the key: the next step after a failed login. */
+  login: string;
+  /** Older than `from` is refused; newer than `tested` gets a warning. Null: tried with no version. */
+  versions: { from: string; tested: string } | null;
+  /** The program to start for the one that was found: some launchers are not to be started themselves. */
+  resolve?(program: string): string;
+  loadsItself: readonly string[];
+  usageIsReported: Engine['usageIsReported'];
+  newChat: Engine['newChat'];
+  command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
+  reader(): EngineReader;
+  policy(options: RunOptions): PolicyRule[];
+}
+
+/** The engine a CLI is, once its program has been found. */
+export function createCliEngine(
+  profile: CliProfile,
+  cli: { program: string; version: string | null },
+): Engine {
+  return {
+    id: profile.id,
+    command: input => profile.command(input, cli),
+    newChat: profile.newChat,
+    reader: () => profile.reader(),
+    policy: options => profile.policy(options),
+    loadsItself: profile.loadsItself,
+    usageIsReported: profile.usageIsReported,
+  };
+}

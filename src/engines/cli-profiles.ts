@@ -1,0 +1,20 @@
+import { CLI_IDS, type CliId } from '../schema/engine-spec.ts';
+import { CLAUDE } from './claude/claude-profile.ts';
+import type { CliProfile } from './cli-profile.ts';
+import { CODEX } from './codex/codex-profile.ts';
+import { QWEN } from './qwen/qwen-profile.ts';
+
+/** Every agent CLI with a folder of its own. */
+const PROFILES: Partial<Record<CliId, CliProfile>> = {
+  claude: CLAUDE,
+  codex: CODEX,
+  qwen: QWEN,
+};
+
+export const cliProfiles = (): CliProfile[] => CLI_IDS.flatMap(id => PROFILES[id] ?? []);
+
+export function cliProfile(id: CliId): CliProfile {
+  const profile = PROFILES[id];
+  if (!profile) throw new Error(`No profile for ${id}`);
+  return profile;
+}

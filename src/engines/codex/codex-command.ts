@@ -1,0 +1,41 @@
+import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { codexPermissions } from './codex-permissions.ts';
+import { sandboxTemp } from './sandbox-temp.ts';
+import { tomlString } from './toml-string.ts';
+
+/** The variable Codex reads the run's token from: arguments are there for everyone to read. */
+const TOKEN = 'SQUAD_TOKEN';
+
+/** `resume` knows none of the flags, so it comes after them all. */
+export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
+  const { options, endpoint, model } = input;
+  const argv: Command['argv'] = [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET];
+  argv.push(...codexPermissions(options), `--cd=${input.cwd}`);
+  if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
+  if (options.effort !== null) argv.push(...setting('model_reasoning_effort', tomlString(options.effort)));
+  if (options.outputSchema)
+    argv.push(
+      `--output-schema=${await input.files.write('schema.json', JSON.stringify(options.outputSchema))}`,
+    );
+  if (endpoint) argv.push(...setting(`mcp_servers.${SQUAD_SERVER}`, server(endpoint)));
+  if (input.continues && input.chatId !== null) argv.push('resume', oneArgument('chat id', input.chatId));
+  argv.push('-');
+  return {
+    argv,
+    stdin: input.promptFile,
+    env: { ...input.env, ...sandboxTemp(input.env), ...(endpoint ? { [TOKEN]: endpoint.token } : {}) },
+  };
+}
+
+const setting = (key: string, toml: string): string[] => ['-c', partOfArgument(key, `${key}=${toml}`)];
+
+const QUIET = [
+  ...setting('analytics.enabled', 'false'),
+  ...setting('check_for_update_on_startup', 'false'),
+  ...['--disable', 'plugins', '--disable', 'apps'],
+];
+
+/** Without a server's own approval mode, Codex refuses each call to it: nobody is there to be asked. */
+const server = ({ url }: RunEndpoint): string =>
+  `{url=${tomlString(url)},bearer_token_env_var="${TOKEN}",required=true,default_tools_approval_mode="approve"}`;

@@ -1,0 +1,26 @@
+import { type Fields, fields, list, number, text } from '../json-line.ts';
+
+const TOOLS = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search']);
+
+export const isTool = (item: Fields): boolean => TOOLS.has(text(item.type) ?? '');
+
+/** An MCP tool by its server and name, the others by Codex's own word for them. */
+export function toolName(item: Fields): string {
+  if (item.type !== 'mcp_tool_call') return text(item.type) ?? '';
+  return `mcp__${text(item.server) ?? ''}__${text(item.tool) ?? ''}`;
+}
+
+export function describeItem(name: string, item: Fields): { detail: string; edits: boolean } {
+  const files = list(item.changes).flatMap(change => text(change.path) ?? []);
+  return {
+    detail: text(item.command) ?? text(item.query) ?? (files.join(', ') || ''),
+    edits: name === 'file_change',
+  };
+}
+
+export function itemOk(item: Fields): boolean {
+  const exitCode = number(item.exit_code);
+  const failed =
+    item.status === 'failed' || item.status === 'declined' || text(fields(item.error).message) !== null;
+  return !failed && (exitCode === null || exitCode === 0);
+}

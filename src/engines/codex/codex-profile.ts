@@ -1,0 +1,19 @@
+import type { CliProfile } from '../cli-profile.ts';
+import { codexCommand } from './codex-command.ts';
+import { codexPolicy } from './codex-permissions.ts';
+import { codexReader } from './codex-reader.ts';
+
+export const CODEX: CliProfile = {
+  id: 'codex',
+  name: 'Codex',
+  programs: ['codex'],
+  install: 'npm install -g @openai/codex',
+  login: 'Run `codex login` in a terminal, or set CODEX_API_KEY.',
+  versions: { from: '0.166.0', tested: '0.166.0' },
+  loadsItself: ['AGENTS.md'],
+  usageIsReported: 'at_end',
+  newChat: { kind: 'reported' },
+  command: codexCommand,
+  reader: codexReader,
+  policy: codexPolicy,
+};

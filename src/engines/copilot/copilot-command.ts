@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { fields, fieldsOf } from '../json-line.ts';
+import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { toolFlags } from './copilot-tools.ts';
+
+/** Its reader looks for the tokens there. */
+export const USAGE_FILE = 'usage.json';
+
+export async function copilotCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
+  const { files, options, model, chatId, continues, endpoint, env } = input;
+  const servers = endpoint && (await files.write('mcp.json', serversFile(endpoint)));
+  return {
+    argv: [
+      program,
+      ...['--output-format', 'json', '--no-color', '--no-ask-user'],
+      ...['--no-auto-update', '--disable-client-telemetry', '--no-remote'],
+      ...['--disable-builtin-mcps', ...usersServers(env).flatMap(name => ['--disable-mcp-server', name])],
+      ...(servers === null ? [] : ['--additional-mcp-config', `@${servers}`]),
+      ...toolFlags(options),
+      ...['--usage-output-file', files.path(USAGE_FILE)],
+      ...(model === null ? [] : [`--model=${partOfArgument('model', model)}`]),
+      ...(options.effort === null ? [] : [`--reasoning-effort=${partOfArgument('effort', options.effort)}`]),
+      ...(chatId === null
+        ? []
+        : continues
+          ? [`--resume=${chatId}`]
+          : ['--session-id', oneArgument('chat id', chatId)]),
+    ],
+    stdin: input.promptFile,
+    env,
+  };
+}
+
+const serversFile = ({ url, token }: RunEndpoint): string =>
+  JSON.stringify({
+    mcpServers: {
+      [SQUAD_SERVER]: {
+        type: 'http',
+        url,
+        headers: { Authorization: `Bearer ${token}` },
+        tools: ['*'],
+      },
+    },
+  });
+
+/** The servers the user configured for themselves: they can only be turned off by name. */
+function usersServers(env: Record<string, string>): string[] {
+  const home = env.COPILOT_HOME || join(env.HOME || '/', '.copilot');
+  try {
+    const config = fieldsOf(readFileSync(join(home, 'mcp-config.json'), 'utf8'));
+    return Object.keys(fields(config?.mcpServers)).filter(
+      name => name !== SQUAD_SERVER && !name.startsWith('-'),
+    );
+  } catch {
+    return []; // none configured
+  }
+}

@@ -1,0 +1,49 @@
+import { SQUAD_SERVER } from '../../core/ports.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { ownTools, type ToolTable } from '../own-tools.ts';
+import { advisory, held, policyRules } from '../policy-rules.ts';
+
+const TOOLS: ToolTable = {
+  Bash: ['bash', 'write_bash', 'read_bash', 'stop_bash', 'list_bash'],
+  Read: ['view'],
+  Glob: ['glob'],
+  Grep: ['grep', 'rg'],
+  Edit: ['edit', 'apply_patch'],
+  Write: ['create'],
+  LS: ['view'],
+  WebFetch: ['web_fetch'],
+  WebSearch: ['web_search'],
+  Task: ['task'],
+};
+
+export const EDITING = ['edit', 'create', 'apply_patch', 'str_replace_editor'];
+
+/** What it may do without being asked, what it may not do at all, and what the model is shown. */
+export function toolFlags({ permission, tools }: RunOptions): string[] {
+  return [
+    ...(permission === 'read'
+      ? ['--allow-tool', SQUAD_SERVER, '--deny-tool', 'write', '--deny-tool', 'shell']
+      : []),
+    ...(permission === 'edit' ? ['--allow-all-tools'] : []),
+    ...(permission === 'full' ? ['--allow-all'] : []),
+    ...(tools === null ? [] : ['--available-tools', [...granted(tools), SQUAD_SERVER].join(',')]),
+  ];
+}
+
+const granted = (tools: string[]): string[] => ownTools(tools, 'Copilot CLI', TOOLS);
+
+export function copilotPolicy(options: RunOptions): PolicyRule[] {
+  const hasShell = options.tools === null || granted(options.tools).includes('bash');
+  return policyRules(options, {
+    read: held('writing and the shell are denied'),
+    edit: hasShell
+      ? advisory(
+          'its tools stay in its folder and the temporary one; a command is only checked for the paths it names',
+        )
+      : held('its tools stay in its folder and the temporary one'),
+    tools: held(),
+    budget: advisory('Copilot CLI reports no money, and its tokens at the end of a turn only'),
+    schema: advisory('Copilot CLI has no schema flag; Squad checks the answer'),
+    effort: held(),
+  });
+}

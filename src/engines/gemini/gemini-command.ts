@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { SquadError } from '../../schema/error.ts';
+import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
+import { geminiSettings, linkLogin } from './gemini-settings.ts';
+
+/** Its own word for the best model the user may use. Without a model it asks a classifier first which one to take. */
+const DEFAULT_MODEL = 'pro';
+
+/** Settings can only be given in a home, so each chat has one of its own, and the chat itself lives there. */
+export async function geminiCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
+  const { files, options, env, chatId, continues } = input;
+  const home = files.chatFolder;
+  if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
+  const rules = await files.write('policy.toml', geminiRules(options));
+  const settings = await files.writeInChat('.gemini/settings.json', geminiSettings(env, input.endpoint));
+  if (existsSync(settings)) linkLogin(env, home); // in a rehearsal nothing was written
+  return {
+    argv: [
+      program,
+      ...['--output-format', 'stream-json'],
+      `--model=${partOfArgument('model', input.model ?? (env.GEMINI_MODEL || DEFAULT_MODEL))}`,
+      ...['--approval-mode', APPROVAL_MODE[options.permission]],
+      ...['--policy', rules],
+      ...['--allowed-mcp-server-names', SQUAD_SERVER],
+      ...['--extensions', 'none'],
+      ...(chatId === null ? [] : [continues ? '--resume' : '--session-id', oneArgument('chat id', chatId)]),
+    ],
+    stdin: input.promptFile,
+    env: {
+      ...env,
+      GEMINI_CLI_HOME: home,
+      GEMINI_CLI_TRUST_WORKSPACE: 'true',
+      GEMINI_CLI_NO_RELAUNCH: 'true',
+    },
+  };
+}
+
+const unknownChat = (chatId: string | null) =>
+  new SquadError('CHAT_UNKNOWN', `The gemini engine does not know the chat ${chatId}`, {
+    suggestions: ['Only chats that Squad opened can be continued. Leave chatId out to open a new one.'],
+  });

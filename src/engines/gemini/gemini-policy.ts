@@ -1,0 +1,63 @@
+import { SQUAD_SERVER } from '../../core/ports.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { ownTools, type ToolTable } from '../own-tools.ts';
+import { advisory, held, policyRules } from '../policy-rules.ts';
+
+const TOOLS: ToolTable = {
+  Bash: ['run_shell_command'],
+  Read: ['read_file', 'read_many_files'],
+  Glob: ['glob', 'list_directory'],
+  Grep: ['grep_search'],
+  Edit: ['replace'],
+  Write: ['write_file'],
+  LS: ['list_directory'],
+  WebFetch: ['web_fetch'],
+  WebSearch: ['google_web_search'],
+};
+
+/** Tools that change something. */
+export const EDITING = ['replace', 'write_file'];
+const CHANGING = [...EDITING, 'run_shell_command'];
+
+export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' } as const;
+
+/**
+ * A policy file given by flag outranks the approval mode and whatever the repository's own settings say. A denied tool
+ * is not even shown to the model.
+ */
+export function geminiRules({ permission, tools }: RunOptions): string {
+  const rules = [rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 })];
+  if (permission === 'read') rules.push(rule({ toolName: CHANGING, decision: 'deny', priority: 800 }));
+  if (tools !== null) {
+    const names = granted(tools);
+    if (names.length > 0) rules.push(rule({ toolName: names, ...ALLOW, priority: 700 }));
+    rules.push(rule({ toolName: '*', decision: 'deny', priority: 600 }));
+  } else if (permission === 'edit')
+    // Headless, a command that would be asked about is refused.
+    rules.push(rule({ toolName: 'run_shell_command', ...ALLOW, priority: 700 }));
+  return `${rules.join('\n\n')}\n`;
+}
+
+const granted = (tools: string[]): string[] => ownTools(tools, 'Gemini CLI', TOOLS);
+
+const ALLOW = { decision: 'allow', allowRedirection: true };
+
+/** TOML writes these values as JSON does. */
+const rule = (values: Record<string, unknown>): string =>
+  ['[[rule]]', ...Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join(
+    '\n',
+  );
+
+export function geminiPolicy(options: RunOptions): PolicyRule[] {
+  const hasShell = options.tools === null || granted(options.tools).includes('run_shell_command');
+  return policyRules(options, {
+    read: held('it has no tool that edits and no shell'),
+    edit: hasShell
+      ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
+      : held('its file tools write only in its folder'),
+    tools: held(),
+    budget: advisory('Gemini CLI reports its tokens at the end of a turn only'),
+    schema: advisory('Gemini CLI has no schema flag; Squad checks the answer'),
+    effort: advisory('Gemini CLI has no setting for it'),
+  });
+}

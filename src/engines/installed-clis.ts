@@ -1,0 +1,87 @@
+import { basename } from 'node:path';
+import type { Engines } from '../core/ports.ts';
+import { findExecutable } from '../process/find-executable.ts';
+import type { InstalledCli } from '../schema/engine-spec.ts';
+import { SquadError } from '../schema/error.ts';
+import type { CliProfile } from './cli-profile.ts';
+import { cliProfiles } from './cli-profiles.ts';
+import type { ProgramVersions } from './program-versions.ts';
+import { isOlder } from './version.ts';
+
+/** Which agent CLIs there are for an environment, with the version each says it is. */
+export function installedClis(versions: ProgramVersions): Pick<Engines, 'find' | 'installed'> {
+  async function look(
+    profile: CliProfile,
+    command: string,
+    env: Record<string, string>,
+  ): Promise<InstalledCli | null> {
+    const path = env.PATH ?? '';
+    // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
+    if (!path && !command.includes('/')) return null;
+    const found = findExecutable(command, { path, cwd: '/' });
+    if (found.status !== 'found') return null;
+    const program = profile.resolve?.(found.path) ?? found.path;
+    const version = await versions.of(program, env);
+    return { cli: profile.id, program, version, warning: warningFor(profile, version) };
+  }
+
+  return {
+    async find(nameOrCommand, env) {
+      const name = basename(nameOrCommand);
+      const profile = cliProfiles().find(({ id, programs }) => id === name || programs.includes(name));
+      if (!profile) return null;
+      const commands = nameOrCommand.includes('/') ? [nameOrCommand] : profile.programs;
+      for (const command of commands) {
+        const cli = await look(profile, command, env);
+        if (!cli) continue;
+        refuseTooOld(profile, cli);
+        return cli;
+      }
+      throw notFound(profile, nameOrCommand, env);
+    },
+    async installed(env) {
+      const found = await Promise.all(
+        cliProfiles().map(async profile => {
+          for (const command of profile.programs) {
+            const cli = await look(profile, command, env);
+            if (cli) return cli;
+          }
+          return null;
+        }),
+      );
+      return found.filter(cli => cli !== null);
+    },
+  };
+}
+
+function warningFor({ name, versions }: CliProfile, version: string | null): string | null {
+  if (versions === null)
+    return `${name} was never run by Squad's own tests: its profile comes from its documentation.`;
+  if (version === null) return `${name} does not say which version it is; Squad knows ${versions.tested}.`;
+  if (isOlder(version, versions.from)) return `${name} ${version} is too old: Squad needs ${versions.from}.`;
+  if (isOlder(versions.tested, version))
+    return `${name} ${version} is newer than ${versions.tested}, the newest Squad was tried with.`;
+  return null;
+}
+
+function refuseTooOld({ name, versions, install }: CliProfile, { version, program }: InstalledCli): void {
+  if (versions === null || version === null || !isOlder(version, versions.from)) return;
+  throw new SquadError(
+    'ENGINE_TOO_OLD',
+    `${name} at ${program} is version ${version}; Squad needs ${versions.from} or later`,
+    {
+      suggestions: [`Update it: ${install}`],
+    },
+  );
+}
+
+function notFound({ name, install }: CliProfile, command: string, env: Record<string, string>): SquadError {
+  return new SquadError('ENGINE_NOT_FOUND', `The program of ${name} was not found: ${command}`, {
+    suggestions: [
+      `Install it: ${install}`,
+      env.PATH
+        ? `Squad looked in the PATH the client handed down: ${env.PATH}`
+        : 'The client handed down no PATH: run `squad install` for it from a terminal, which records yours.',
+    ],
+  });
+}

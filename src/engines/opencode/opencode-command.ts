@@ -1,0 +1,81 @@
+import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { SquadError } from '../../schema/error.ts';
+import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { opencodePermissions } from './opencode-permissions.ts';
+
+export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
+  const { options, model, chatId, continues, env } = input;
+  if (model !== null && !/^[^/\s]+\/\S+$/.test(model)) throw badModel(model);
+  return {
+    argv: [
+      program,
+      'run',
+      ...['--format', 'json'],
+      ...['--agent', AGENT],
+      // Without a title a second request asks the model for one.
+      ...(continues && chatId !== null
+        ? ['--session', oneArgument('chat id', chatId)]
+        : ['--title', `Squad ${input.runId}`]),
+      ...(model === null ? [] : [`--model=${partOfArgument('model', model)}`]),
+      ...(options.effort === null ? [] : [`--variant=${partOfArgument('effort', options.effort)}`]),
+    ],
+    stdin: input.promptFile,
+    env: { ...env, ...QUIET, OPENCODE_CONFIG_CONTENT: config(input) },
+  };
+}
+
+/** An agent of our own: its permissions are the last word, whatever the user's configuration says about others. */
+const AGENT = 'squad';
+
+const QUIET = {
+  OPENCODE_DISABLE_AUTOUPDATE: '1',
+  OPENCODE_DISABLE_MODELS_FETCH: '1',
+  OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+  OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+  // A configuration that came with the repository may start commands.
+  OPENCODE_DISABLE_PROJECT_CONFIG: '1',
+  OPENCODE_DISABLE_CLAUDE_CODE: '1',
+};
+
+/** Goes on top of what the user's own environment says already: a provider may be described there. */
+function config({ env, options, endpoint }: TurnInput): string {
+  const permission = opencodePermissions(options);
+  return JSON.stringify({
+    ...usersContent(env.OPENCODE_CONFIG_CONTENT),
+    autoupdate: false,
+    share: 'disabled',
+    permission,
+    agent: { [AGENT]: { mode: 'primary', description: 'An agent of a squad', permission } },
+    ...(endpoint && { mcp: { [SQUAD_SERVER]: server(endpoint) } }),
+  });
+}
+
+/** A call may wait for an agent; its own limit is a minute. */
+const CALL_LIMIT_MS = 600_000;
+
+const server = ({ url, token }: RunEndpoint) => ({
+  type: 'remote',
+  url,
+  headers: { Authorization: `Bearer ${token}` },
+  oauth: false,
+  enabled: true,
+  timeout: CALL_LIMIT_MS,
+});
+
+function usersContent(content: string | undefined): object {
+  if (!content) return {};
+  try {
+    const value: unknown = JSON.parse(content);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch (cause) {
+    throw new SquadError('CONFIG_INVALID', 'OPENCODE_CONFIG_CONTENT is not valid JSON', {
+      suggestions: ['Mend it, or take it out of the environment of the client.'],
+      cause,
+    });
+  }
+}
+
+const badModel = (model: string) =>
+  new SquadError('INVALID_INPUT', `opencode names models provider/model, not "${model}"`, {
+    suggestions: ['Run `opencode models` for the ones you can use.'],
+  });

@@ -1,0 +1,60 @@
+import { SQUAD_SERVER } from '../../core/ports.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { ownTools, type ToolTable } from '../own-tools.ts';
+import { advisory, held, policyRules } from '../policy-rules.ts';
+
+/** Its permissions, not its tools: `edit` stands for every tool that changes a file. */
+const TOOLS: ToolTable = {
+  Bash: ['bash'],
+  Read: ['read', 'list'],
+  Glob: ['glob', 'list'],
+  Grep: ['grep'],
+  Edit: ['edit'],
+  Write: ['edit'],
+  LS: ['list'],
+  WebFetch: ['webfetch'],
+  WebSearch: ['websearch', 'codesearch'],
+  Task: ['task'],
+  TodoWrite: ['todowrite', 'todoread'],
+  Skill: ['skill'],
+};
+
+const EVERY = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
+/** A sub-agent may have permissions of its own in the user's configuration. */
+const CHANGING = ['edit', 'bash', 'task'];
+
+/**
+ * Everything is allowed or denied, nothing asks: headless, a question is answered with no and ends the turn without a word.
+ * Every name is written out, because a name in the user's own configuration outranks a general rule of ours.
+ */
+export function opencodePermissions({ permission, tools }: RunOptions): Record<string, 'allow' | 'deny'> {
+  const granted = new Set(tools === null ? EVERY : ownTools(tools, 'opencode', TOOLS));
+  if (permission === 'read') for (const name of CHANGING) granted.delete(name);
+  const say = (yes: boolean) => (yes ? 'allow' : 'deny');
+  return {
+    '*': say(tools === null && permission !== 'read'),
+    ...Object.fromEntries(EVERY.map(name => [name, say(granted.has(name))])),
+    external_directory: say(permission === 'full'),
+    doom_loop: 'deny',
+    question: 'deny',
+    plan_enter: 'deny',
+    plan_exit: 'deny',
+    // Last, because the last rule that fits decides.
+    [`${SQUAD_SERVER}_*`]: 'allow',
+  };
+}
+
+export function opencodePolicy(options: RunOptions): PolicyRule[] {
+  const { bash, edit } = opencodePermissions(options);
+  return policyRules(options, {
+    read: held('editing, the shell and sub-agents are denied'),
+    edit:
+      bash === 'allow'
+        ? advisory('its file tools stay in its folder; a command is only checked for the paths it names')
+        : held('its file tools stay in its folder'),
+    tools: held(options.tools && edit === 'allow' ? 'opencode has one permission for Edit and Write' : null),
+    budget: held('Squad adds up what each step reports and stops the run'),
+    schema: advisory('opencode has no schema flag; Squad checks the answer'),
+    effort: advisory('given as --variant; a model that has no such variant ignores it'),
+  });
+}

@@ -1,0 +1,28 @@
+import type { PolicyRule, RunOptions } from '../schema/run.ts';
+
+type Holder = Pick<PolicyRule, 'heldBy' | 'note'>;
+
+export const held = (note: string | null = null): Holder => ({ heldBy: 'engine', note });
+export const advisory = (note: string): Holder => ({ heldBy: 'advisory', note });
+
+/** Who holds each kind of limit at one CLI, for these options. */
+export interface Holders {
+  read: Holder;
+  edit: Holder;
+  tools: Holder;
+  budget: Holder;
+  schema: Holder;
+  effort: Holder;
+}
+
+/** One rule for each limit the options ask for, in the words of every engine. */
+export function policyRules(options: RunOptions, holders: Holders): PolicyRule[] {
+  const { permission, tools, budgetUsd, outputSchema, effort } = options;
+  const rules: PolicyRule[] = [];
+  if (permission !== 'full') rules.push({ rule: `permission: ${permission}`, ...holders[permission] });
+  if (tools) rules.push({ rule: `tools: ${tools.join(', ') || 'none'}`, ...holders.tools });
+  if (budgetUsd !== null) rules.push({ rule: `budget: $${budgetUsd}`, ...holders.budget });
+  if (outputSchema) rules.push({ rule: 'output_schema', ...holders.schema });
+  if (effort !== null) rules.push({ rule: `effort: ${effort}`, ...holders.effort });
+  return rules;
+}

@@ -1,0 +1,59 @@
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { partOfArgument } from '../one-argument.ts';
+import { ownTools, type ToolTable } from '../own-tools.ts';
+import { advisory, held, policyRules } from '../policy-rules.ts';
+
+type Asked = Pick<RunOptions, 'permission' | 'tools'>;
+
+const TABLE: ToolTable = {
+  Bash: ['run_shell_command'],
+  Read: ['read_file'],
+  Glob: ['glob'],
+  Grep: ['grep_search'],
+  LS: ['list_directory'],
+  Edit: ['edit'],
+  MultiEdit: ['edit'],
+  Write: ['write_file'],
+  NotebookEdit: ['notebook_edit'],
+  WebFetch: ['web_fetch'],
+  WebSearch: ['web_search'],
+  TodoWrite: ['todo_write'],
+  Task: ['agent'],
+};
+const SHELL = 'run_shell_command';
+const LOOKING = ['read_file', 'glob', 'grep_search', 'list_directory'];
+
+export function qwenPermissions({ permission, tools }: Asked): string[] {
+  const flags = [`--approval-mode=${MODES[permission]}`];
+  const only = toolSet({ permission, tools });
+  // An empty list would be no list at all.
+  if (only) flags.push(`--core-tools=${partOfArgument('tools', only.join(',') || 'none')}`);
+  if (permission === 'edit' && (!only || only.includes(SHELL)))
+    flags.push(`--allowed-tools=${SHELL}`);
+  return flags;
+}
+
+/** Nobody is there to be asked: what a mode would ask about is refused. */
+const MODES = { read: 'default', edit: 'auto-edit', full: 'yolo' } as const;
+
+function toolSet({ permission, tools }: Asked): string[] | null {
+  if (permission === 'read') return tools ? ownNames(tools).filter(name => LOOKING.includes(name)) : LOOKING;
+  return tools && ownNames(tools);
+}
+
+const ownNames = (tools: readonly string[]): string[] => ownTools(tools, 'Qwen Code', TABLE);
+
+export function qwenPolicy(options: RunOptions): PolicyRule[] {
+  const { tools } = options;
+  const hasShell = tools === null || ownNames(tools).includes(SHELL);
+  return policyRules(options, {
+    read: held('it has only the tools that look'),
+    edit: hasShell
+      ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
+      : held('its file tools write only in its folder'),
+    tools: held(),
+    budget: advisory('Qwen Code reports tokens and knows no money'),
+    schema: held('Qwen Code checks it, and Squad checks the result again'),
+    effort: advisory('Qwen Code has no flag for it'),
+  });
+}

@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto';
+import type { CliProfile } from '../cli-profile.ts';
+import { qwenCommand } from './qwen-command.ts';
+import { qwenPolicy } from './qwen-permissions.ts';
+import { qwenReader } from './qwen-reader.ts';
+
+export const QWEN: CliProfile = {
+  id: 'qwen',
+  name: 'Qwen Code',
+  programs: ['qwen'],
+  install: 'npm install -g @qwen-code/qwen-code',
+  login:
+    'Run `qwen` once in a terminal and set it up, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL).',
+  versions: { from: '0.24.4', tested: '0.24.4' },
+  loadsItself: ['QWEN.md', 'AGENTS.md'],
+  usageIsReported: 'live',
+  newChat: { kind: 'minted', mint: randomUUID },
+  command: qwenCommand,
+  reader: qwenReader,
+  policy: qwenPolicy,
+};

@@ -1,0 +1,29 @@
+import type { EngineEnd, EngineFailure } from '../core/ports.ts';
+import { failureKind } from './failure-kind.ts';
+import { type Fields, number, text } from './json-line.ts';
+
+/** `subtype` says "success" for a refused login too: only `is_error` tells. */
+export function streamJsonEnd(line: Fields): EngineEnd {
+  const answer = text(line.result) ?? '';
+  if (line.is_error === false)
+    return {
+      type: 'end',
+      ok: true,
+      answer,
+      error: null,
+      ...(line.structured_output === undefined ? {} : { structured: line.structured_output }),
+    };
+  const words = errorWords(line, answer);
+  return { type: 'end', ok: false, answer: '', error: words, code: codeOf(line, words) };
+}
+
+function errorWords(line: Fields, answer: string): string {
+  const errors = Array.isArray(line.errors) ? line.errors.flatMap(error => text(error) ?? []) : [];
+  if (line.subtype === 'error_max_budget_usd') return 'It reached its budget and stopped.';
+  return answer || errors.join('\n') || `It failed: ${text(line.subtype) ?? 'no reason given'}`;
+}
+
+function codeOf(line: Fields, words: string): EngineFailure {
+  if (line.subtype === 'error_max_budget_usd') return 'BUDGET_EXCEEDED';
+  return failureKind(words, number(line.api_error_status));
+}

@@ -1,0 +1,88 @@
+import type { EngineEvent, EngineReader } from '../core/ports.ts';
+import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
+import { stderrEnd } from './stderr-end.ts';
+import { streamJsonEnd } from './stream-json-end.ts';
+import { MessageUsage, resultUsage, type UsageDialect } from './stream-json-usage.ts';
+import { ToolCalls } from './tool-calls.ts';
+import { toolDetail } from './tool-detail.ts';
+
+export interface StreamJsonDialect extends UsageDialect {
+  /** Tools whose purpose is to change a file. */
+  editing: readonly string[];
+}
+
+/** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
+export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
+  const calls = new ToolCalls((name, input) => ({
+    detail: toolDetail(input),
+    edits: dialect.editing.includes(name),
+  }));
+  const usage = new MessageUsage(dialect);
+  let ended = false;
+
+  function said(line: Fields): EngineEvent[] {
+    const message = fields(line.message);
+    // What a sub-agent says is not this agent's answer.
+    const isOwn = text(line.parent_tool_use_id) === null;
+    const events = list(message.content).flatMap((part): EngineEvent[] => {
+      if (part.type === 'text' && isOwn) return spoken(part.text);
+      if (part.type === 'tool_use') return calls.begin(text(part.id), text(part.name), fields(part.input));
+      return [];
+    });
+    return [...events, ...usage.add(message)];
+  }
+
+  return {
+    line(line) {
+      const event = fieldsOf(line);
+      if (event?.type === 'assistant') return said(event);
+      if (event?.type === 'user') return toolResults(event, calls);
+      if (event?.type === 'system') return system(event, calls);
+      if (event?.type !== 'result') return [];
+      ended = true;
+      return [...resultUsage(event, dialect), streamJsonEnd(event)];
+    },
+    finish: async exit => (ended ? [] : stderrEnd(exit)),
+  };
+}
+
+const toolResults = (line: Fields, calls: ToolCalls): EngineEvent[] =>
+  list(fields(line.message).content)
+    .filter(part => part.type === 'tool_result')
+    .flatMap(part => calls.end(text(part.tool_use_id), part.is_error !== true));
+
+function system(line: Fields, calls: ToolCalls): EngineEvent[] {
+  if (line.subtype === 'init') return begun(line);
+  if (line.subtype === 'api_retry') return [{ type: 'note', text: retryWords(line) }];
+  if (line.subtype !== 'permission_denied') return [];
+  calls.deny(text(line.tool_use_id));
+  return [{ type: 'note', text: `Permission refused: ${text(line.tool_name) ?? 'a tool'}` }];
+}
+
+function begun(line: Fields): EngineEvent[] {
+  const events: EngineEvent[] = [];
+  const chat = text(line.session_id);
+  const model = text(line.model);
+  if (chat) events.push({ type: 'chat', id: chat });
+  if (model) events.push({ type: 'model', model });
+  for (const { name, status } of list(line.mcp_servers))
+    if (status === 'failed' || status === 'needs-auth')
+      events.push({
+        type: 'note',
+        text: `The MCP server ${text(name) ?? ''} could not be reached: ${status}`,
+      });
+  return events;
+}
+
+function retryWords(line: Fields): string {
+  const status = number(line.error_status);
+  const count = [number(line.attempt), number(line.max_retries)]
+    .filter(figure => figure !== null)
+    .join(' of ');
+  return `The model's API failed${status === null ? '' : ` with ${status}`}; retry ${count}`.trimEnd();
+}
+
+function spoken(value: unknown): EngineEvent[] {
+  const words = text(value);
+  return words ? [{ type: 'text', text: words }] : [];
+}

@@ -1,0 +1,40 @@
+import type { EngineEvent } from '../core/ports.ts';
+import type { Fields } from './json-line.ts';
+
+type Describe = (name: string, input: Fields) => { detail: string; edits: boolean };
+
+/** The tool calls that have begun and not ended: a result names only the call's id. */
+export class ToolCalls {
+  readonly #open = new Map<string, { name: string; denied: boolean }>();
+  readonly #describe: Describe;
+
+  constructor(describe: Describe) {
+    this.#describe = describe;
+  }
+
+  begin(id: string | null, name: string | null, input: Fields): EngineEvent[] {
+    if (name === null || (id !== null && this.#open.has(id))) return [];
+    if (id !== null) this.#open.set(id, { name, denied: false });
+    const { detail, edits } = this.#describe(name, input);
+    return [{ type: 'tool', name, detail: shortened(detail), ...(edits ? { edits } : {}) }];
+  }
+
+  deny(id: string | null): void {
+    const call = this.#open.get(id ?? '');
+    if (call) call.denied = true;
+  }
+
+  end(id: string | null, ok: boolean): EngineEvent[] {
+    const call = this.#open.get(id ?? '');
+    if (!call) return [];
+    this.#open.delete(id ?? '');
+    return [
+      { type: 'tool_end', name: call.name, ok: ok && !call.denied, ...(call.denied ? { denied: true } : {}) },
+    ];
+  }
+}
+
+const LONGEST_DETAIL = 500;
+
+const shortened = (detail: string): string =>
+  detail.length > LONGEST_DETAIL ? `${detail.slice(0, LONGEST_DETAIL).toWellFormed()}…` : detail;

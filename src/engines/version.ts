@@ -1,0 +1,12 @@
+/** The first thing that looks like a version in what a program says about itself. */
+export const versionIn = (output: string): string | null => /\d+\.\d+(?:\.\d+)*/.exec(output)?.[0] ?? null;
+
+/** Number by number: 1.9 is older than 1.10. */
+export function isOlder(version: string, than: string): boolean {
+  const [a, b] = [version, than].map(text => text.split('.').map(Number)) as [number[], number[]];
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    const difference = (a[i] ?? 0) - (b[i] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}

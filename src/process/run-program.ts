@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+
+export interface ProgramRun {
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  /** All of it: nothing is taken over from this process. */
+  env: Record<string, string>;
+  limitMs: number;
+  /** Of its standard output. */
+  maxBytes: number;
+  signal?: AbortSignal;
+}
+
+export interface ProgramEnd {
+  /** Null when it could not be started or was ended by a signal. */
+  code: number | null;
+  stdout: Buffer;
+  stderr: string;
+  /** Why it was ended early, or could not be started; null when it ended by itself. */
+  cut: 'time' | 'size' | 'abort' | 'missing' | null;
+}
+
+const MAX_STDERR = 16 * 1024;
+
+/** Runs a small program of Squad's own to its end, without a shell and within bounds. Not for agents. Never rejects. */
+export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
+  const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
+  const [program, ...args] = run.argv;
+  const stdout: Buffer[] = [];
+  let bytes = 0;
+  let stderr = '';
+  let cut: ProgramEnd['cut'] = null;
+
+  if (run.signal?.aborted)
+    return Promise.resolve({ code: null, stdout: Buffer.alloc(0), stderr, cut: 'abort' });
+  // A session of its own, so that it has no terminal to ask and whatever it starts ends with it.
+  const child = spawn(program, args, {
+    cwd: run.cwd,
+    env: run.env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
+  function end(why: ProgramEnd['cut']): void {
+    cut ??= why;
+    if (child.pid !== undefined) killGroup(child.pid);
+    // One that left the group must not keep us waiting for the end of its output.
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }
+  const onAbort = () => end('abort');
+  const timer = setTimeout(() => end('time'), run.limitMs);
+  run.signal?.addEventListener('abort', onAbort, { once: true });
+
+  child.stdout.on('data', (chunk: Buffer) => {
+    const room = run.maxBytes - bytes;
+    if (room > 0) stdout.push(chunk.subarray(0, room));
+    bytes += chunk.length;
+    if (bytes > run.maxBytes) end('size');
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    if (stderr.length < MAX_STDERR) stderr += chunk.toString('utf8').slice(0, MAX_STDERR);
+  });
+  child.on('error', error => {
+    cut = 'missing';
+    stderr = error.message;
+    done(null);
+  });
+  child.on('close', done);
+
+  function done(code: number | null): void {
+    clearTimeout(timer);
+    run.signal?.removeEventListener('abort', onAbort);
+    resolve({ code, stdout: Buffer.concat(stdout), stderr, cut });
+  }
+  return promise;
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has just ended by itself.
+  }
+}

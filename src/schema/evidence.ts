@@ -1,0 +1,30 @@
+import { z } from 'zod';
+
+/** What Squad's own observation makes of a run's claim. The table is in `src/core/verdict.ts`. */
+export const Verdict = z.enum(['verified', 'claimed', 'empty', 'contradicted']);
+export type Verdict = z.infer<typeof Verdict>;
+
+/** Lists in evidence are samples; the counts beside them are whole. */
+export const MOST_FILES_NAMED = 20;
+export const MOST_COMMITS_NAMED = 5;
+
+export const CommitMade = z.object({ id: z.string(), subject: z.string() });
+export type CommitMade = z.infer<typeof CommitMade>;
+
+/** What Squad saw of a run, beside what the run said. Null where it could not be seen; `note` says why. */
+export const Evidence = z.object({
+  exitCode: z.number().nullable(),
+  durationMs: z.number().nullable(),
+  /** Null when the engine reports none, which is not the same as 0. */
+  toolCalls: z.number().nullable(),
+  toolFailures: z.number().nullable(),
+  /** Each file as `M src/a.ts`: A added, M changed, D deleted, T changed its type. */
+  filesChanged: z.object({ count: z.number(), files: z.array(z.string()).max(MOST_FILES_NAMED) }).nullable(),
+  commits: z.object({ count: z.number(), newest: z.array(CommitMade).max(MOST_COMMITS_NAMED) }).nullable(),
+  /** Lines, of the files where they can be told. */
+  diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
+  leftoversKilled: z.number(),
+  note: z.string().nullable(),
+  verdict: Verdict,
+});
+export type Evidence = z.infer<typeof Evidence>;

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { CommitMade } from './evidence.ts';
+
+/** A file that differed from its repository's HEAD when the run began. */
+const DirtyFile = z.object({
+  /** Bytes of the path, one character each: a name need not be UTF-8. From the repository's root. */
+  path: z.string(),
+  isUntracked: z.boolean(),
+  /** Changes whenever the file is written, replaced or given other rights. Null: there was no such file. */
+  stamp: z.string().nullable(),
+  /** Of its content; null where there were too many bytes to read before a start. */
+  hash: z.string().nullable(),
+});
+export type DirtyFile = z.infer<typeof DirtyFile>;
+
+/** A git work tree at one moment: enough to tell later what changed, small enough to be kept with each run. */
+export const WorkSnapshot = z.object({
+  root: z.string(),
+  /** Null before the first commit. */
+  head: z.string().nullable(),
+  /** Null when HEAD is detached. */
+  branch: z.string().nullable(),
+  dirty: z.array(DirtyFile),
+  /** When git began to look, and when all of it was known. */
+  takenAt: z.number(),
+  readyAt: z.number(),
+});
+export type WorkSnapshot = z.infer<typeof WorkSnapshot>;
+
+/** Either a snapshot, or why there is none. */
+export const Baseline = z.object({ snapshot: WorkSnapshot.nullable(), why: z.string().nullable() });
+export type Baseline = z.infer<typeof Baseline>;
+
+export interface ChangedFile {
+  /** As `git` would print it: from the repository's root, quoted when it holds anything unusual. */
+  path: string;
+  status: 'A' | 'M' | 'D' | 'T';
+  /** Not below the folder the agent worked in. */
+  isOutside: boolean;
+}
+
+/** What is different now from a snapshot. A part that cannot be known is null, and `notes` says why. */
+export interface WorkChanges {
+  files: ChangedFile[] | null;
+  commits: { count: number; newest: CommitMade[] } | null;
+  lines: { insertions: number; deletions: number } | null;
+  notes: string[];
+}
+
+export interface WorkDiff {
+  text: string;
+  isTruncated: boolean;
+}

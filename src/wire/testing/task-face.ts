@@ -1,0 +1,47 @@
+import { SquadError } from '../../schema/error.ts';
+import type { Face } from '../face.ts';
+import type { TaskState } from '../task-state.ts';
+
+/** What is known of each task: kept by the test, as a store would keep it, and by nothing on the wire. */
+export type TaskTable = Map<string, TaskState>;
+
+export const task = (id: string): TaskState => ({
+  id,
+  status: 'working',
+  statusMessage: 'Reading the code',
+  createdAt: Date.UTC(2026, 0, 2, 3, 4, 5),
+  lastUpdatedAt: Date.UTC(2026, 0, 2, 3, 4, 6),
+  ttlMs: null,
+  pollIntervalMs: 3000,
+});
+
+/** `run` goes on as a task where it may; `stubborn` always does, which no face should. */
+export function taskFace(table: TaskTable): Face {
+  return {
+    info: { name: 'tasks', version: '0' },
+    tools: {
+      list: async () => [],
+      call: async (name, args, call) => {
+        if (name !== 'run' && name !== 'stubborn') return null;
+        if (name === 'run' && !call.acceptsTasks) return { structured: { waited: true } };
+        const started = task(String(args.id));
+        table.set(started.id, started);
+        return { task: started };
+      },
+    },
+    tasks: {
+      get: async id => table.get(id) ?? null,
+      cancel: async id => {
+        const known = table.get(id);
+        if (known) table.set(id, { ...known, status: 'cancelled' });
+        return known !== undefined;
+      },
+    },
+  };
+}
+
+export const broken = (id: string): TaskState => ({
+  ...task(id),
+  status: 'failed',
+  error: new SquadError('DISK_FULL', 'No space for the run.'),
+});

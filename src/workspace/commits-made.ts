@@ -1,0 +1,76 @@
+import { MOST_COMMITS_NAMED } from '../schema/evidence.ts';
+import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
+import type { Git } from './git.ts';
+import { headLog } from './git-folder.ts';
+import type { Status } from './git-status.ts';
+
+const MOST_COUNTED = 10_000;
+const MOST_TIPS = 200;
+const LOG_LINE = /^\S+ ([0-9a-f]{40,64}) .*> (\d+) [+-]\d{4}(?:\t|$)/;
+
+/**
+ * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then. A merge or a
+ * switch of branch brings older ones in: those were not made here.
+ */
+export async function commitsMade(
+  git: Git,
+  before: WorkSnapshot,
+  now: Status,
+): Promise<NonNullable<WorkChanges['commits']>> {
+  const since = Math.floor(before.takenAt / 1000);
+  const tips = pointedTo(await headLog(git.folder), since);
+  if (now.head) tips.add(now.head);
+  if (before.head) tips.delete(before.head);
+  if (tips.size === 0) return { count: 0, newest: [] };
+  const output = await git.run([
+    ...[
+      'log',
+      '-z',
+      '--format=%h%x1f%s',
+      '--encoding=UTF-8',
+      '--no-color',
+      '--no-notes',
+      '--no-show-signature',
+    ],
+    ...['--ignore-missing', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
+    ...(before.head ? ['--not', before.head] : []),
+    '--',
+  ]);
+  const made = String(output)
+    .split('\0')
+    .filter(line => line !== '');
+  return { count: made.length, newest: made.slice(0, MOST_COMMITS_NAMED).map(toCommit) };
+}
+
+/** What became of the branch, where that changes how the rest is to be read. */
+export async function branchNotes(git: Git, before: WorkSnapshot, now: Status): Promise<string[]> {
+  const notes: string[] = [];
+  if (before.branch !== now.branch)
+    notes.push(`switched from ${before.branch ?? 'a detached HEAD'} to ${now.branch ?? 'a detached HEAD'}`);
+  if (!before.head || before.head === now.head) return notes;
+  const left = [
+    'rev-list',
+    '--count',
+    '--max-count=1',
+    before.head,
+    ...(now.head ? ['--not', now.head] : []),
+    '--',
+  ];
+  const isStillPart = String(await git.run(left)).trim() === '0';
+  if (!isStillPart && before.branch === now.branch)
+    notes.push(`history was rewritten: ${before.head.slice(0, 8)} is not part of it any more`);
+  return notes;
+}
+
+function pointedTo(log: string, since: number): Set<string> {
+  const recent = log.split('\n').flatMap(line => {
+    const [, id, at] = LOG_LINE.exec(line) ?? [];
+    return id && Number(at) >= since && !/^0+$/.test(id) ? [id] : [];
+  });
+  return new Set(recent.slice(-MOST_TIPS));
+}
+
+function toCommit(line: string): { id: string; subject: string } {
+  const [id = '', subject = ''] = line.split('\x1f');
+  return { id, subject: subject.slice(0, 200).toWellFormed() };
+}

@@ -1,0 +1,36 @@
+import { pathText } from './path-text.ts';
+import { isBinary } from './work-changes.ts';
+import { readWorkFile, statWorkFile } from './work-file.ts';
+
+const LINK = 0o120000n;
+const KIND = 0o170000n;
+
+/** A file git does not track, as the diff that would add it. */
+export async function newFileDiff(root: string, path: string, maxBytes: number): Promise<Buffer> {
+  const name = pathText(path);
+  const stat = await statWorkFile(root, path);
+  if (!stat) return Buffer.from(`# ${name} is gone\n`);
+  if (stat.isDirectory())
+    return Buffer.from(`# ${name} is a repository of its own, which is not looked into\n`);
+  const content = await readWorkFile(root, path, maxBytes);
+  if (!content)
+    return Buffer.from(`# ${name} is new: ${stat.size} bytes, too many to show, or not to be read\n`);
+
+  const mode = (stat.mode & KIND) === LINK ? '120000' : stat.mode & 0o100n ? '100755' : '100644';
+  const head = `diff --git ${prefixed('a', name)} ${prefixed('b', name)}\nnew file mode ${mode}\n`;
+  if (content.length === 0) return Buffer.from(head);
+  if (isBinary(content))
+    return Buffer.from(`${head}Binary files /dev/null and ${prefixed('b', name)} differ\n`);
+  const text = content.toString('latin1');
+  const isWhole = text.endsWith('\n');
+  const lines = (isWhole ? text.slice(0, -1) : text).split('\n');
+  const body = `+${lines.join('\n+')}\n${isWhole ? '' : '\\ No newline at end of file\n'}`;
+  const range = lines.length === 1 ? '+1' : `+1,${lines.length}`;
+  return Buffer.concat([
+    Buffer.from(`${head}--- /dev/null\n+++ ${prefixed('b', name)}\n@@ -0,0 ${range} @@\n`),
+    Buffer.from(body, 'latin1'),
+  ]);
+}
+
+const prefixed = (side: string, name: string): string =>
+  name.startsWith('"') ? `"${side}/${name.slice(1)}` : `${side}/${name}`;

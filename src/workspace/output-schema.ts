@@ -1,0 +1,31 @@
+import { schemaFault } from '../core/json-schema.ts';
+import { SquadError } from '../schema/error.ts';
+import { JsonSchema } from '../schema/run.ts';
+import { readInside } from './read-inside.ts';
+
+const LARGEST = 1024 * 1024;
+
+/** The schema an answer has to follow, from a file of the workspace. */
+export async function readOutputSchema(root: string, file: string): Promise<JsonSchema> {
+  const text = await readInside(root, file, LARGEST).catch(thrown => {
+    throw refuse(file, thrown instanceof Error ? thrown.message : String(thrown));
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    throw refuse(file, `is not JSON: ${thrown instanceof Error ? thrown.message : thrown}`);
+  }
+  const parsed = JsonSchema.safeParse(value);
+  if (!parsed.success) throw refuse(file, 'is not an object');
+  const fault = await schemaFault(parsed.data);
+  if (fault !== null) throw refuse(file, `is not a JSON Schema: ${fault}`);
+  return parsed.data;
+}
+
+const refuse = (file: string, why: string) =>
+  new SquadError('SCHEMA_INVALID', `The output schema ${file} ${why}`, {
+    suggestions: [
+      'Give the path of a JSON Schema file inside the workspace, relative to its root. Nothing was started.',
+    ],
+  });

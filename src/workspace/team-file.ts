@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { lstat, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { realPlace } from './real-place.ts';
+import { readTextFile } from './text-file.ts';
+
+/** The folder of a workspace that Squad may write in; null when nobody ran `squad init` there. */
+export async function teamFolder(workspace: string): Promise<string | null> {
+  const place = await realPlace(workspace, join(workspace, '.squad'));
+  if ('missing' in place) return null;
+  if ('outside' in place) throw new Error('.squad is a symbolic link out of the workspace');
+  if ('fault' in place) throw new Error(`.squad ${place.fault}`);
+  return (await lstat(place.real)).isDirectory() ? place.real : null;
+}
+
+/** The text of a file of ours, or null when there is none. A link or anything else that is no plain file is not touched. */
+export async function readTeamFile(file: string): Promise<string | null> {
+  const info = await infoOf(file);
+  if (info === null) return null;
+  if (!info.isFile()) throw new Error(info.isSymbolicLink() ? 'is a symbolic link' : 'is not a regular file');
+  const read = await readTextFile(file);
+  if ('fault' in read) throw new Error(read.fault);
+  return 'text' in read ? read.text : null;
+}
+
+/** Whole or not at all, with the mode the file had. */
+export async function replaceTeamFile(file: string, text: string): Promise<void> {
+  const draft = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`);
+  const mode = (await infoOf(file))?.mode;
+  try {
+    const handle = await open(draft, 'wx', 0o666);
+    try {
+      if (mode !== undefined) await handle.chmod(mode & 0o777);
+      await handle.writeFile(text);
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } catch (thrown) {
+    await rm(draft, { force: true });
+    throw thrown;
+  }
+}
+
+/** At the end, in one write, so that another hub's lines cannot come in between. */
+export async function appendTeamFile(file: string, text: string): Promise<void> {
+  const handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    await handle.appendFile(text);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function infoOf(file: string): Promise<Stats | null> {
+  return lstat(file).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ENOENT') return null;
+    throw thrown;
+  });
+}

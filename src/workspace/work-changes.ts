@@ -1,0 +1,79 @@
+import { relative } from 'node:path';
+import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
+import { branchNotes, commitsMade } from './commits-made.ts';
+import { type Git, GitTrouble } from './git.ts';
+import { pathText } from './path-text.ts';
+import { type Compared, compare, type Difference } from './work-difference.ts';
+import { eachOf, readWorkFile } from './work-file.ts';
+
+/** New files up to this size are read to count their lines, in all up to this many bytes. */
+const LARGEST_COUNTED = 1024 * 1024;
+const MOST_COUNTED = 64 * LARGEST_COUNTED;
+
+/** What the run at work in `directory` since the snapshot has changed, in the whole repository. */
+export async function findChanges(git: Git, directory: string, before: WorkSnapshot): Promise<WorkChanges> {
+  const notes: string[] = [];
+  const known = async <T>(part: Promise<T>): Promise<T | null> => {
+    try {
+      return await part;
+    } catch (trouble) {
+      if (!(trouble instanceof GitTrouble)) throw trouble;
+      if (!notes.includes(trouble.message)) notes.push(trouble.message);
+      return null;
+    }
+  };
+
+  const compared = await known(compare(git, before));
+  if (!compared) return { files: null, commits: null, lines: null, notes };
+  const commits = await known(commitsMade(git, before, compared.status));
+  notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
+  const lines = await countLines(git.folder.root, compared, notes);
+  const files = compared.files
+    .map(each => ({
+      path: pathText(each.path),
+      status: each.status,
+      isOutside: isOutside(git.folder.root, directory, each.path),
+    }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files, commits, lines, notes };
+}
+
+function isOutside(root: string, directory: string, path: string): boolean {
+  const below = Buffer.from(relative(root, directory)).toString('latin1');
+  return below !== '' && !path.startsWith(`${below}/`);
+}
+
+async function countLines(
+  root: string,
+  { files }: Compared,
+  notes: string[],
+): Promise<{ insertions: number; deletions: number }> {
+  const wereDirty = files.filter(({ wasDirty }) => wasDirty).length;
+  if (wereDirty > 0)
+    notes.push(
+      `${wereDirty} of the files had uncommitted changes before the run: their lines are not counted`,
+    );
+  const budget = { bytes: MOST_COUNTED };
+  const counted = await eachOf(files, async file => file.lines ?? (await linesOfNew(root, file, budget)));
+  return {
+    insertions: counted.reduce((sum, each) => sum + (each?.insertions ?? 0), 0),
+    deletions: counted.reduce((sum, each) => sum + (each?.deletions ?? 0), 0),
+  };
+}
+
+async function linesOfNew(
+  root: string,
+  { path, isUntracked, wasDirty }: Difference,
+  budget: { bytes: number },
+): Promise<Difference['lines']> {
+  if (!isUntracked || wasDirty || budget.bytes <= 0) return null;
+  const content = await readWorkFile(root, path, LARGEST_COUNTED);
+  budget.bytes -= content?.length ?? 0;
+  if (!content || isBinary(content)) return null;
+  let insertions = content.length > 0 && content.at(-1) !== 10 ? 1 : 0;
+  for (let at = content.indexOf(10); at >= 0; at = content.indexOf(10, at + 1)) insertions++;
+  return { insertions, deletions: 0 };
+}
+
+/** As git tells it. */
+export const isBinary = (content: Buffer): boolean => content.subarray(0, 8000).includes(0);

@@ -1,0 +1,77 @@
+import type { ChangedFile, DirtyFile, WorkSnapshot } from '../schema/work.ts';
+import { type Git, GitTrouble } from './git.ts';
+import { readStatus, type Status } from './git-status.ts';
+import { type TrackedChange, trackedChanges } from './tracked-changes.ts';
+import { eachOf, hashWorkFile, stampOf, statWorkFile } from './work-file.ts';
+
+/** A file that is not what it was at the snapshot. */
+export interface Difference {
+  path: string;
+  status: ChangedFile['status'];
+  /** It had uncommitted changes before, and what it held then is not known. */
+  wasDirty: boolean;
+  /** Git has no content to compare it with. */
+  isUntracked: boolean;
+  /** Null for binary content and for what git cannot compare. */
+  lines: TrackedChange['lines'];
+}
+
+export interface Compared {
+  files: Difference[];
+  status: Status;
+  /** What git compares with: the commit before the run, or the empty tree when there was none. */
+  base: string;
+}
+
+const LARGEST_HASHED = 4n * 1024n * 1024n;
+
+/**
+ * Files that were clean are compared with the commit of then, whatever became of HEAD since, so that committed or not
+ * makes no difference; files that were dirty are compared with their own stamp and content of then.
+ */
+export async function compare(git: Git, before: WorkSnapshot): Promise<Compared> {
+  if (git.folder.root !== before.root) throw new GitTrouble('the repository of then is not there any more');
+  const base = before.head ?? (await emptyTree(git));
+  const [status, tracked] = await Promise.all([readStatus(git), trackedChanges(git, base)]);
+  const untracked = new Set(status.entries.filter(each => each.isUntracked).map(({ path }) => path));
+  const dirty = new Map(before.dirty.map(file => [file.path, file]));
+
+  const fromClean = [...tracked.values()].filter(({ path }) => !dirty.has(path)).map(asDifference);
+  const added = [...untracked].filter(path => !dirty.has(path) && !tracked.has(path)).map(asNewFile);
+  const again = await eachOf(before.dirty, file => changedAgain(git.folder.root, file));
+  const fromDirty = again
+    .filter(each => each !== null)
+    .map(each => ({ ...each, isUntracked: untracked.has(each.path) || !tracked.has(each.path) }));
+  return { files: [...fromClean, ...added, ...fromDirty], status, base };
+}
+
+const emptyTree = async (git: Git): Promise<string> =>
+  String(await git.run(['hash-object', '-t', 'tree', '/dev/null'])).trim();
+
+const asDifference = (change: TrackedChange): Difference => ({
+  ...change,
+  wasDirty: false,
+  isUntracked: false,
+});
+
+const asNewFile = (path: string): Difference => ({
+  path,
+  status: 'A',
+  wasDirty: false,
+  isUntracked: true,
+  lines: null,
+});
+
+/** Null for one that nobody touched, or that holds again what it held. */
+async function changedAgain(
+  root: string,
+  before: DirtyFile,
+): Promise<Omit<Difference, 'isUntracked'> | null> {
+  const stat = await statWorkFile(root, before.path);
+  const stamp = stat && stampOf(stat);
+  if (stamp === before.stamp) return null;
+  const canCompare = stat && before.hash !== null && stat.size <= LARGEST_HASHED;
+  if (canCompare && (await hashWorkFile(root, before.path, stat)) === before.hash) return null;
+  const status = before.stamp === null ? 'A' : stamp === null ? 'D' : 'M';
+  return { path: before.path, status, wasDirty: true, lines: null };
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { type BigIntStats, constants } from 'node:fs';
+import { lstat, open, readlink } from 'node:fs/promises';
+import { pathBytes } from './path-text.ts';
+
+/** Any write, replacement or change of rights gives another one: the change time cannot be set back. */
+export const stampOf = ({ mode, size, mtimeNs, ctimeNs, ino }: BigIntStats): string =>
+  [mode, size, mtimeNs, ctimeNs, ino].map(each => each.toString(36)).join('.');
+
+/** Null when there is none, or nobody may look. */
+export const statWorkFile = (root: string, path: string): Promise<BigIntStats | null> =>
+  lstat(pathBytes(root, path), { bigint: true }).catch(() => null);
+
+/** A plain file's bytes or a link's target; null for anything else, for more than `limit` bytes, and for what may not be read. */
+export async function readWorkFile(root: string, path: string, limit: number): Promise<Buffer | null> {
+  const name = pathBytes(root, path);
+  const file = await open(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(
+    () => null,
+  );
+  if (!file) return readlink(name, { encoding: 'buffer' }).catch(() => null);
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile() || stat.size > limit) return null;
+    const buffer = Buffer.alloc(stat.size);
+    const { bytesRead } = await file.read(buffer, 0, stat.size, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch {
+    return null;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Of content and rights; the same for a file that was written again as it was. */
+export async function hashWorkFile(root: string, path: string, stat: BigIntStats): Promise<string | null> {
+  const content = await readWorkFile(root, path, Number(stat.size));
+  if (!content) return null;
+  return createHash('sha256').update(`${stat.mode}\0`).update(content).digest('base64url');
+}
+
+/** Calls `work` for each, a few at a time: a thousand open files at once are refused. */
+export async function eachOf<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = new Array(items.length);
+  let next = 0;
+  const worker = async () => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at]!);
+  };
+  await Promise.all(Array.from({ length: Math.min(16, items.length) }, worker));
+  return results;
+}

@@ -1,0 +1,44 @@
+import type { WorkTree } from '../core/ports.ts';
+import { SquadError } from '../schema/error.ts';
+import { GitTrouble, openGit } from './git.ts';
+import { findChanges } from './work-changes.ts';
+import { writeDiff } from './work-diff.ts';
+import { takeSnapshot } from './work-snapshot.ts';
+
+/** What runs do to the files of a folder, as git can tell it. */
+export function createWorkTree(env: Record<string, string | undefined> = process.env): WorkTree {
+  return {
+    async snapshot(directory, signal) {
+      try {
+        return { snapshot: await takeSnapshot(await openGit(directory, env), signal), why: null };
+      } catch (trouble) {
+        return { snapshot: null, why: wordsOf(trouble) };
+      }
+    },
+
+    async changes(directory, before) {
+      try {
+        return await findChanges(await openGit(directory, env), directory, before);
+      } catch (trouble) {
+        return { files: null, commits: null, lines: null, notes: [wordsOf(trouble)] };
+      }
+    },
+
+    async diff(directory, before, { maxBytes }) {
+      try {
+        return await writeDiff(await openGit(directory, env), before, maxBytes);
+      } catch (trouble) {
+        throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${directory}: ${wordsOf(trouble)}.`, {
+          cause: trouble,
+        });
+      }
+    },
+  };
+}
+
+/** Evidence never stops a run from starting or ending: whatever goes wrong is told instead. */
+function wordsOf(trouble: unknown): string {
+  if (trouble instanceof GitTrouble) return trouble.message;
+  const { code, message } = trouble as NodeJS.ErrnoException;
+  return `the folder could not be looked at (${code ?? message})`;
+}

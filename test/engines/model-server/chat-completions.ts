@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { type Answer, type Conversation, pieces, sse, type Turn, type WireFormat } from './conversation.ts';
+
+const content = z
+  .union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))])
+  .nullish();
+const request = z.looseObject({
+  model: z.string(),
+  stream: z.boolean().optional(),
+  messages: z.array(z.looseObject({ role: z.string(), content })),
+  tools: z
+    .array(
+      z.looseObject({
+        function: z.looseObject({ name: z.string(), parameters: z.looseObject({}).optional() }),
+      }),
+    )
+    .optional(),
+});
+
+/** OpenAI Chat Completions. */
+export const chatCompletions: WireFormat = {
+  name: 'chat',
+  matches: path => path === '/v1/chat/completions',
+  read(body) {
+    const { model, stream = false, messages, tools = [] } = request.parse(body);
+    return {
+      model,
+      stream,
+      system: messages
+        .filter(({ role }) => isSystem(role))
+        .map(message => textOf(message.content))
+        .join('\n'),
+      turns: messages.filter(({ role }) => !isSystem(role)).map(turnOf),
+      tools: tools.map(({ function: { name, parameters = {} } }) => ({ name, parameters })),
+    };
+  },
+  whole: (answer, conversation) => ({
+    ...envelope('chat.completion', answer, conversation),
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: answer.text || null,
+          ...(answer.call && { tool_calls: [toolCall(answer)] }),
+        },
+        finish_reason: finish(answer),
+      },
+    ],
+    usage: usage(answer),
+  }),
+  events(answer, conversation) {
+    const chunk = (delta: object, finish_reason: string | null = null) =>
+      sse({
+        ...envelope('chat.completion.chunk', answer, conversation),
+        choices: [{ index: 0, delta, finish_reason }],
+      });
+    return [
+      chunk({ role: 'assistant', content: '' }),
+      ...pieces(answer.text).map(text => chunk({ content: text })),
+      ...(answer.call ? [chunk({ tool_calls: [{ index: 0, ...toolCall(answer) }] })] : []),
+      chunk({}, finish(answer)),
+      sse({ ...envelope('chat.completion.chunk', answer, conversation), choices: [], usage: usage(answer) }),
+      sse('[DONE]'),
+    ];
+  },
+  error: (status, message) => ({ error: { message, type: 'mock_error', param: null, code: String(status) } }),
+};
+
+const isSystem = (role: string) => role === 'system' || role === 'developer';
+
+const textOf = (given: z.infer<typeof content>): string =>
+  typeof given === 'string' ? given : (given ?? []).flatMap(({ text }) => text ?? []).join('\n');
+
+function turnOf({ role, content: given }: { role: string; content?: z.infer<typeof content> }): Turn {
+  const by = role === 'assistant' ? 'model' : role === 'tool' ? 'tool' : 'user';
+  return { by, text: textOf(given) };
+}
+
+const envelope = (object: string, { id }: Answer, { model }: Conversation) => ({
+  id: `chatcmpl-${id}`,
+  object,
+  created: 1_700_000_000,
+  model,
+});
+
+const toolCall = ({ call, id }: Answer) => ({
+  id: `call_${id}`,
+  type: 'function',
+  function: { name: call!.tool.name, arguments: JSON.stringify(call!.arguments) },
+});
+
+const finish = ({ call }: Answer) => (call ? 'tool_calls' : 'stop');
+
+const usage = ({ usage: { input, output, cached } }: Answer) => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+  prompt_tokens_details: { cached_tokens: cached },
+});

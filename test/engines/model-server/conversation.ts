@@ -1,0 +1,73 @@
+/** What a model request says, whatever format it came in; and what the model answers. */
+export interface Conversation {
+  model: string;
+  stream: boolean;
+  system: string;
+  turns: Turn[];
+  tools: OfferedTool[];
+}
+
+export interface Turn {
+  by: 'user' | 'model' | 'tool';
+  text: string;
+}
+
+export interface OfferedTool {
+  name: string;
+  /** Codex groups MCP tools: the group's name travels beside the tool's. */
+  namespace?: string;
+  /** Takes one text instead of named arguments. */
+  takesText?: boolean;
+  parameters: ToolParameters;
+}
+
+export interface ToolParameters {
+  properties?: Record<string, { type?: string | string[]; enum?: unknown[] }>;
+  required?: string[];
+}
+
+export interface ToolCall {
+  tool: OfferedTool;
+  arguments: Record<string, unknown>;
+}
+
+/** `input` counts everything that was read, the cached part included; formats that count otherwise convert. */
+export interface Usage {
+  input: number;
+  output: number;
+  cached: number;
+}
+
+export interface Answer {
+  text: string;
+  call: ToolCall | null;
+  usage: Usage;
+  /** Unique per answer, for the ids a format wants. */
+  id: string;
+}
+
+/** One way of speaking to a model: reads its requests, writes its answers. */
+export interface WireFormat {
+  name: 'anthropic' | 'responses' | 'chat' | 'gemini';
+  /** Whether a POST to this path speaks it. */
+  matches(path: string): boolean;
+  read(body: unknown, url: URL): Conversation;
+  whole(answer: Answer, conversation: Conversation): unknown;
+  /** The answer as server-sent events, in order. */
+  events(answer: Answer, conversation: Conversation): string[];
+  error(status: number, message: string): unknown;
+}
+
+export const sse = (data: unknown, event?: string) =>
+  `${event ? `event: ${event}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+
+const PIECE = 16 * 1024;
+
+/** A text as a model streams it: in several pieces, however short. */
+export function pieces(text: string): string[] {
+  const characters = [...text];
+  const size = Math.min(PIECE, Math.ceil(characters.length / 2));
+  const parts: string[] = [];
+  for (let at = 0; at < characters.length; at += size) parts.push(characters.slice(at, at + size).join(''));
+  return parts;
+}

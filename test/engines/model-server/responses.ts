@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import {
+  type Answer,
+  type Conversation,
+  type OfferedTool,
+  pieces,
+  sse,
+  type Turn,
+  type WireFormat,
+} from './conversation.ts';
+
+const part = z.looseObject({ type: z.string(), text: z.string().optional() });
+const tool = z.looseObject({
+  type: z.string(),
+  name: z.string().optional(),
+  parameters: z.looseObject({}).nullish(),
+});
+const tools = z.array(tool.extend({ tools: z.array(tool).optional() }));
+const item = z.looseObject({
+  type: z.string().optional(),
+  role: z.string().optional(),
+  content: z.union([z.string(), z.array(part)]).nullish(),
+  output: z.unknown().optional(),
+  tools: tools.optional(),
+});
+const request = z.looseObject({
+  model: z.string(),
+  stream: z.boolean().optional(),
+  instructions: z.string().nullish(),
+  input: z.union([
+    z.string().transform(text => [{ role: 'user', content: text } as z.infer<typeof item>]),
+    z.array(item),
+  ]),
+  tools: tools.optional(),
+});
+
+/** OpenAI Responses. */
+export const responses: WireFormat = {
+  name: 'responses',
+  matches: path => path === '/v1/responses',
+  read(body) {
+    const { model, stream = false, instructions, input, tools = [] } = request.parse(body);
+    const orders = input.filter(({ role }) => role === 'developer' || role === 'system');
+    return {
+      model,
+      stream,
+      system: [instructions ?? '', ...orders.map(({ content }) => textOf(content))].join('\n'),
+      turns: input.flatMap(turnsOf),
+      // Some of Codex's models get their tools as an item of the input.
+      tools: [...tools, ...input.flatMap(given => given.tools ?? [])].flatMap(offered),
+    };
+  },
+  whole: (answer, conversation) => response(answer, conversation, 'completed'),
+  events(answer, conversation) {
+    const started = { ...response(answer, conversation, 'in_progress'), output: [], usage: null };
+    return [
+      { type: 'response.created', response: started },
+      { type: 'response.in_progress', response: started },
+      ...output(answer).flatMap(itemEvents),
+      { type: 'response.completed', response: response(answer, conversation, 'completed') },
+    ].map((data, sequence_number) => sse({ ...data, sequence_number }, data.type));
+  },
+  error: (status, message) => ({ error: { message, type: 'mock_error', param: null, code: String(status) } }),
+};
+
+type Item = z.infer<typeof item>;
+type OutputItem = ReturnType<typeof output>[number];
+
+function turnsOf({ type = 'message', role, content, output: result }: Item): Turn[] {
+  if (type.endsWith('_call_output')) return [{ by: 'tool', text: textOf(result) }];
+  if (type.endsWith('_call')) return [{ by: 'model', text: '' }];
+  if (type !== 'message' || (role !== 'user' && role !== 'assistant')) return [];
+  return [{ by: role === 'user' ? 'user' : 'model', text: textOf(content) }];
+}
+
+function textOf(given: unknown): string {
+  if (typeof given === 'string') return given;
+  const parts = z.array(part).safeParse(given);
+  return parts.success
+    ? parts.data.flatMap(({ text }) => text ?? []).join('\n')
+    : JSON.stringify(given ?? '');
+}
+
+/** A namespace is a tool list of its own. */
+function offered({ type, name, parameters, tools: inner }: z.infer<typeof tools>[number]): OfferedTool[] {
+  if (!name) return [];
+  if (inner) return inner.flatMap(one => offered(one).map(below => ({ ...below, namespace: name })));
+  return [{ name, takesText: type === 'custom', parameters: parameters ?? {} }];
+}
+
+const response = (answer: Answer, { model }: Conversation, status: string) => ({
+  id: `resp_${answer.id}`,
+  object: 'response',
+  created_at: 1_700_000_000,
+  status,
+  model,
+  error: null,
+  incomplete_details: null,
+  parallel_tool_calls: false,
+  output: output(answer),
+  usage: {
+    input_tokens: answer.usage.input,
+    input_tokens_details: { cached_tokens: answer.usage.cached },
+    output_tokens: answer.usage.output,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: answer.usage.input + answer.usage.output,
+  },
+});
+
+function output({ text, call, id }: Answer) {
+  const said = {
+    type: 'message' as const,
+    id: `msg_${id}`,
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text, annotations: [] }],
+  };
+  return [...(text ? [said] : []), ...(call ? [calling(call, id)] : [])];
+}
+
+function calling(
+  { tool: { name, namespace, takesText }, arguments: args }: NonNullable<Answer['call']>,
+  id: string,
+) {
+  const common = {
+    id: `fc_${id}`,
+    call_id: `call_${id}`,
+    name,
+    ...(namespace && { namespace }),
+    status: 'completed',
+  };
+  return takesText
+    ? { ...common, type: 'custom_tool_call' as const, input: String(args.input) }
+    : { ...common, type: 'function_call' as const, arguments: JSON.stringify(args) };
+}
+
+function itemEvents(given: OutputItem, output_index: number) {
+  const common = { item_id: given.id, output_index };
+  return [
+    { type: 'response.output_item.added', output_index, item: begun(given) },
+    ...deltas(given).map(delta => ({ ...common, ...delta })),
+    { type: 'response.output_item.done', output_index, item: given },
+  ];
+}
+
+function begun(given: OutputItem) {
+  const started = { ...given, status: 'in_progress' };
+  if (given.type === 'message') return { ...started, content: [] };
+  return given.type === 'function_call' ? { ...started, arguments: '' } : { ...started, input: '' };
+}
+
+function deltas(given: OutputItem): { type: string; [more: string]: unknown }[] {
+  if (given.type === 'custom_tool_call')
+    return pieces(given.input).map(delta => ({ type: 'response.custom_tool_call_input.delta', delta }));
+  if (given.type === 'function_call')
+    return pieces(given.arguments).map(delta => ({ type: 'response.function_call_arguments.delta', delta }));
+  const done = given.content[0]!;
+  return [
+    { type: 'response.content_part.added', content_index: 0, part: { ...done, text: '' } },
+    ...pieces(done.text).map(delta => ({ type: 'response.output_text.delta', content_index: 0, delta })),
+    { type: 'response.output_text.done', content_index: 0, text: done.text },
+    { type: 'response.content_part.done', content_index: 0, part: done },
+  ];
+}
