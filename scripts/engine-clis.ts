@@ -117,6 +117,11 @@ function isProgram(path: string): boolean {
   }
 }
 
-if (import.meta.main)
-  for (const name of process.argv.length > 2 ? (process.argv.slice(2) as CliName[]) : EVERY_CLI)
+if (import.meta.main) {
+  const given = process.argv.slice(2);
+  const unknown = given.filter(name => !EVERY_CLI.includes(name as CliName));
+  if (unknown.length > 0)
+    throw new Error(`no such CLI: ${unknown.join(', ')}; known are ${EVERY_CLI.join(', ')}`);
+  for (const name of given.length > 0 ? (given as CliName[]) : EVERY_CLI)
     console.log(`${name} ${(await installCli(name)).program}`);
+}

@@ -2,7 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { toolList } from '../src/mcp/tool-list.ts';
+import { toolDefinition } from '../src/mcp/tool-list.ts';
+import type { Operation } from '../src/operations/operation.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
+import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';
 
 const root = join(import.meta.dirname, '..');
 const NOTE = '<!-- Written by `npm run docs`; change the source instead. -->';
@@ -51,24 +54,43 @@ interface Schema {
   required?: string[];
   items?: Schema;
   anyOf?: Schema[];
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
 }
 
 function toolsReference(): string {
-  const stateful = new Map(toolList('stateful').map(tool => [tool.name, tool]));
-  const sections = toolList('stateless').map(tool => {
-    const both = stateful.get(tool.name)!;
-    return [
-      `## ${tool.name}`,
-      tool.description,
-      `Input\n\n${table(tool.inputSchema as Schema, both.inputSchema as Schema)}`,
-      `Output\n\n${table(tool.outputSchema as Schema, both.outputSchema as Schema)}`,
-    ].join('\n\n');
+  const sections = TOOLSETS.flatMap(toolset => {
+    const inSet = OPERATIONS.filter(({ tool }) => tool && (tool.toolset ?? 'core') === toolset);
+    return [`## Toolset ${toolset}`, ABOUT[toolset], ...inSet.map(toolSection)];
   });
   return `${NOTE}\n\n# MCP tools\n\n${INTRODUCTION}\n\n${sections.join('\n\n')}\n`;
 }
 
+function toolSection(operation: Operation): string {
+  const tool = toolDefinition(operation, 'stateless', true);
+  const both = toolDefinition(operation, 'stateful', true);
+  const needs = operation.tool?.needs;
+  return [
+    `### ${tool.name}`,
+    tool.description,
+    ...(needs ? [`Listed where the program of \`${needs}\` is found.`] : []),
+    `Input\n\n${table(tool.inputSchema as Schema, both.inputSchema as Schema)}`,
+    `Output\n\n${table(tool.outputSchema as Schema, both.outputSchema as Schema)}`,
+  ].join('\n\n');
+}
+
+const ABOUT: Record<Toolset, string> = {
+  core: 'What every client gets unless it asks for something else.',
+  team: 'Where things stand.',
+  templates:
+    'Agent templates as tools: `run_tests`, `review_code` and `analyze_deps`, those in `.squad/templates/` of the workspace, once trusted, and your own. ' +
+    'Each takes the arguments its file names, and `async`; the result is that of `spawn_agent`.',
+};
+
 const INTRODUCTION =
-  'What `tools/list` returns, as tables. Each result comes as structured content and as one text block with the same JSON. ' +
+  'What tools take and return, as tables; `tools/list` says less of some results, because every client pays for it. ' +
+  'Toolsets are chosen with `squad mcp --toolsets core,templates`, `SQUAD_TOOLSETS` or the HTTP header `Squad-Toolsets`. Each result comes as structured content and as one text block with the same JSON. ' +
   'A refusal is a result with `isError: true` and `{ error: { code, kind, message, suggestions? } }`. ' +
   'Fields marked *stateful* exist only where `STATE_MODE` is `stateful`.';
 
@@ -96,8 +118,14 @@ function fields({ properties = {}, required = [] }: Schema, prefix = ''): Field[
     const field = { path, type: typeOf(schema), required: required.includes(name) };
     const inner = schema.items ?? schema.anyOf?.find(({ properties: has }) => has) ?? schema;
     const below = fields(inner, `${path}${schema.items ? '[]' : ''}.`);
-    return [{ ...field, description: schema.description ?? '' }, ...below];
+    return [{ ...field, description: wordsOf(schema) }, ...below];
   });
+}
+
+function wordsOf({ description, default: value, minimum, maximum }: Schema): string {
+  const range = minimum === undefined || maximum === undefined ? null : `${minimum} to ${maximum}`;
+  const preset = value === undefined ? null : `default \`${[value].flat().join(', ')}\``;
+  return [description, range, preset].filter(Boolean).join('; ');
 }
 
 function typeOf({ type, enum: values, anyOf, items }: Schema): string {

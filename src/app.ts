@@ -1,36 +1,50 @@
 /** Puts the hub together: the one file that knows every adapter. */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { serveControl } from './control/serve-control.ts';
-import type { Caller } from './core/ports.ts';
+import type { Caller, RunEndpoint, TurnRef } from './core/ports.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';
 import type { HttpServer } from './http/serve.ts';
+import { callerOfHello, callerOfRun } from './hub/callers.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { forgetHub, recordHub } from './hub/record-hub.ts';
+import { bearerOf, hashOf, mintToken } from './hub/run-tokens.ts';
 import { type Connection, HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { ownToken } from './hub/token.ts';
 import { environmentFilePath, parseEnvironmentFile } from './link/environment-file.ts';
+import type { Hello } from './link/hello.ts';
 import { ownFolder, socketPath } from './link/home.ts';
+import { IDENTITY_FILE, parseIdentity } from './link/identity-file.ts';
 import { hubArguments } from './link/start-hub.ts';
+import { EndNotices } from './mcp/end-notices.ts';
 import { mcpFace } from './mcp/face.ts';
 import type { HubStatus, Services } from './operations/operation.ts';
+import { OPERATIONS } from './operations/table.ts';
 import { childEnvironment } from './process/environment.ts';
 import { createRunFiles } from './process/run-files.ts';
+import { runHook } from './process/run-hook.ts';
+import { createRunOfProcess } from './process/run-of-process.ts';
 import { createSupervisor } from './process/supervisor.ts';
 import { SquadError } from './schema/error.ts';
 import type { EventBody } from './schema/event.ts';
-import { RunId } from './schema/ids.ts';
+import type { RunId } from './schema/ids.ts';
+import type { Run } from './schema/run.ts';
+import { type Toolset, toolsetsIn } from './schema/toolset.ts';
 import { openStore } from './store/open.ts';
 import { takeLock } from './store/sqlite/lock.ts';
+import type { HttpHandler } from './wire/serve-http.ts';
 import { serveStream } from './wire/serve-stream.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
+import { createPrices } from './workspace/price-file.ts';
+import { createWorkTree } from './workspace/work-tree.ts';
 
 export interface HubOptions {
   home: string;
@@ -42,6 +56,7 @@ export interface HubOptions {
 
 const LINGER_MS = 60_000;
 const STOP_MS = 10_000;
+const HOOK_MS = 60_000;
 const DEFAULT_PORT = 3001;
 /** The client that started this hub waits for an answer, and loading HTTP takes longer than giving it. */
 const PORT_AFTER_MS = 60;
@@ -77,12 +92,17 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     executor,
     engines,
     settings: () => settings.all(),
-    endpoint: async () => null,
+    endpoint: endpointOf,
+    prices: createPrices(join(home, 'prices.json'), warn),
+    workTree: createWorkTree(),
+    onEnd: run => void tellHook(run),
     warn,
   });
   const workspaces = createWorkspaces({
     home,
     shippedRoles: join(programs, '..', 'roles'),
+    shippedTemplates: join(programs, '..', 'templates'),
+    ownTools: new Set(OPERATIONS.flatMap(({ name, tool }) => (tool ? name : []))),
     engines,
     environment: async (caller, keep) =>
       childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir(), keep }),
@@ -94,7 +114,16 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   let successor: string | null = null;
   let url: string | null = null;
   let opening: Promise<HttpServer | null> | null = null;
+  let overHttp: HttpHandler | null = null;
   const tokenFile = join(home, 'token');
+  /** Who asks, found out once for each hello. */
+  const callers = new WeakMap<Hello, Caller>();
+  const identities = {
+    liveRuns: () => runner.liveRuns(),
+    run: async (id: RunId) => runner.current(id) ?? (await store.run(id)),
+    environment: (id: RunId) => files.environment(id),
+    runOfProcess: createRunOfProcess(runsDir),
+  };
 
   const services: Services = {
     clock,
@@ -128,7 +157,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     socketPath: socket,
     version,
     views: { mcp: serveMcp, control: serveTerminal },
-    ready: () => recovered,
+    ready: async hello => {
+      toolsetsOf(hello);
+      await recovered;
+      callers.set(hello, await callerOfHello(hello, identities));
+    },
     onClients: reviewClients,
     onNewer: hello => {
       if (successor !== null) return;
@@ -145,6 +178,13 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     },
     warn,
   });
+  const notices = new EndNotices({
+    ended: async id => {
+      await runner.untilEnded(id, stopped.signal);
+      return stopped.signal.aborted ? null : store.run(id);
+    },
+    teamFilesWritten: async () => {},
+  });
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
     isBusy: () => runner.busy,
@@ -154,10 +194,14 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const onEnd: (() => void)[] = [];
   const stopped = new AbortController();
   store.onEvents(events => {
+    notices.take(events);
     // The runner lets go of a run only after its end was written down.
     for (const { body, runId } of events)
       if (body.type === 'run.ended' && runId !== null)
-        void runner.untilEnded(runId, stopped.signal).then(() => lifetime.review());
+        void runner.untilEnded(runId, stopped.signal).then(() => {
+          lifetime.review();
+          void overHttp?.endSessions(runId);
+        });
   });
 
   const stop = once(async (reason: string) => {
@@ -180,7 +224,10 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   process.on('unhandledRejection', error => log.write('error', 'A bug', error));
 
   // Clients may knock while old runs are being accounted for; what they ask waits until that is done.
-  const recovered = recover(runner, { store, files, executor, engines });
+  const recovered = recover(runner, { store, files, executor, engines }).then(async found => {
+    await restoreTokens();
+    return found;
+  });
   recovered.catch(() => {}); // told below, once the door is open
   await server.listen();
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
@@ -199,6 +246,44 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   setTimeout(openPort, PORT_AFTER_MS);
   return { stop };
 
+  /** A new identity for each turn. Its hash goes to disk with the start of the turn; until then the file is what a later hub knows it by. */
+  async function endpointOf(run: Run, turn: TurnRef): Promise<RunEndpoint | null> {
+    await openPort();
+    if (url === null) return null;
+    const { token, hash } = mintToken();
+    const file = await files.write(turn, IDENTITY_FILE, JSON.stringify({ token, home }));
+    run.tokenHash = hash;
+    const args = [join(programs, '..', 'bin', 'squad.cjs'), 'mcp', '--identity', file];
+    return { url, token, relay: { command: process.execPath, args } };
+  }
+
+  /** For runs whose start an earlier hub did not live to record. */
+  async function restoreTokens(): Promise<void> {
+    for (const run of runner.liveRuns()) {
+      if (run.tokenHash !== null || run.status === 'queued') continue;
+      const number = (await store.turns(run.id)).at(-1)?.number ?? 1;
+      const identity = parseIdentity((await files.read({ runId: run.id, number }, IDENTITY_FILE)) ?? '');
+      if (identity) run.tokenHash = hashOf(identity.token);
+    }
+  }
+
+  /** The user's own command for the end of a run, with the facts on its standard input. */
+  async function tellHook({ id, squadId, status, options, directory, ...run }: Run): Promise<void> {
+    if (options.onEnd === null) return;
+    const facts = { spawn_id: id, squad_id: squadId, status, role_id: run.roleId, engine: run.engine };
+    const fault = await runHook({
+      argv: options.onEnd as [string, ...string[]],
+      cwd: directory,
+      env: {
+        ...childEnvironment({ client: {}, saved: await savedEnvironment(home), home: homedir() }),
+        ...{ HOME: homedir(), SQUAD_HOOK_RUN: id, SQUAD_HOOK_SQUAD: squadId, SQUAD_HOOK_STATUS: status },
+      },
+      stdin: JSON.stringify({ ...facts, error: run.error, usage: run.usage, evidence: run.evidence }),
+      limitMs: HOOK_MS,
+    }).catch(String);
+    if (fault !== null) log.write('warning', `onEnd for ${id}: ${fault}`);
+  }
+
   function record(body: EventBody): Promise<void> {
     return store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] });
   }
@@ -213,23 +298,9 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     lifetime.onClients(server.clients + httpOpen);
   }
 
-  async function callerOf({ hello }: Connection): Promise<Caller> {
-    const parentId = RunId.safeParse(hello.env.SQUAD_RUN_ID);
-    const parent = parentId.success
-      ? (runner.current(parentId.data) ?? (await store.run(parentId.data)))
-      : null;
-    return {
-      client: hello.view === 'control' ? 'terminal' : null,
-      cwd: hello.cwd,
-      workspace: hello.workspace ?? null,
-      env: hello.env,
-      parent: parent && { id: parent.id, depth: parent.depth },
-    };
-  }
-
   async function serveMcp(connection: Connection): Promise<void> {
-    const caller = await callerOf(connection);
-    if (connection.isOver) return;
+    const caller = callers.get(connection.hello)!;
+    const toolsets = toolsetsOf(connection.hello);
     const { socket } = connection;
     const onInFlight = (count: number) => {
       const change = count - connection.calls;
@@ -239,18 +310,20 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     const stream = serveStream({
       input: socket,
       output: socket,
-      build: () => mcpFace({ services, version, transport: 'stream', caller }),
+      build: () => mcpFace({ services, version, transport: 'stream', caller, toolsets, notices }),
       onInFlight,
       onError: error => log.write('debug', 'MCP', error),
     });
+    const leave = notices.join(stream);
     socket.resume();
     await stream.closed;
+    leave();
     onInFlight(0);
   }
 
   async function serveTerminal(connection: Connection): Promise<void> {
     await openPort(); // a terminal may ask for its address
-    const caller = await callerOf(connection);
+    const caller = callers.get(connection.hello)!;
     if (connection.isOver) return;
     await serveControl(connection.socket, {
       services,
@@ -283,13 +356,19 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     ]);
     const stored = Number((await store.settings())['http.port']);
     let mine = 0;
+    const userToken = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
+    const bearers = new WeakMap<IncomingMessage, Run>();
+    const agents = new WeakMap<IncomingMessage, Caller>();
     const mcp = createHttpHandler({
+      owner: request => bearers.get(request)?.id ?? '',
       build: request =>
         mcpFace({
           services,
           version,
           transport: 'http',
-          caller: httpCaller(request.headers['squad-workspace']),
+          caller: agents.get(request) ?? httpCaller(request.headers['squad-workspace']),
+          toolsets: toolsetsIn([request.headers['squad-toolsets'] ?? []].flat().join()),
+          notices,
         }),
       onInFlight: count => {
         countCalls(count - mine);
@@ -297,22 +376,39 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       },
       onError: error => log.write('debug', 'MCP over HTTP', error),
     });
+    notices.join(mcp.of(''));
     const http = await serveHttp({
       port: Number(env.MCP_SERVER_PORT) || stored || DEFAULT_PORT,
-      token: ownToken(tokenFile),
-      mcp,
+      admits: (token, request) => {
+        const run = bearerOf(runner.liveRuns(), token);
+        if (run) bearers.set(request, run);
+        return run !== null || bearerOf(userToken, token) !== null;
+      },
+      mcp: {
+        async handle(request, response) {
+          const run = bearers.get(request);
+          if (run) agents.set(request, await callerOfRun(run, identities));
+          await mcp.handle(request, response);
+        },
+        close: () => mcp.close(),
+      },
       onOpen: count => {
         httpOpen = count;
         reviewClients();
       },
       onError: thrown => log.write('error', 'A bug in HTTP', thrown),
     });
+    overHttp = mcp;
     url = `http://127.0.0.1:${http.port}/mcp`;
     // The next hub takes the same port, so that clients' configurations stay true.
     if (http.port !== stored) await store.setSetting('http.port', String(http.port));
     return http;
   }
 }
+
+/** Throws INVALID_INPUT. */
+const toolsetsOf = ({ toolsets, env }: Hello): readonly Toolset[] =>
+  toolsetsIn(toolsets ?? env.SQUAD_TOOLSETS);
 
 /** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
 function httpCaller(workspace: string | string[] | undefined): Caller {

@@ -1,17 +1,18 @@
 import { homeFolder } from '../link/home.ts';
+import { readIdentity } from '../link/identity-file.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
-import { HELP, workspaceFlag } from '../relay/arguments.ts';
+import { flagsIn, HELP, type RelayFlags } from '../relay/arguments.ts';
 import { relay } from '../relay/relay.ts';
 import type { Trouble } from '../relay/traffic.ts';
 
-const flags = workspaceFlag(process.argv.slice(3));
+const flags = flagsIn(process.argv.slice(3));
 if ('problem' in flags) {
   say(flags.problem);
   process.exit(2);
 } else if (flags.help || process.stdin.isTTY) process.stderr.write(HELP);
 else {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(0));
-  start(flags.workspace).then(
+  start(flags).then(
     trouble => process.exit(trouble ? 1 : 0),
     thrown => {
       report(thrown);
@@ -20,12 +21,18 @@ else {
   );
 }
 
-async function start(workspace: string | undefined): Promise<Trouble | null> {
+async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Trouble | null> {
+  const run = identity === undefined ? null : readIdentity(identity);
   return relay({
-    home: homeFolder(process.env),
+    // A client may hand down so little that only the file knows which hub it is.
+    home: run?.home ?? homeFolder(process.env),
     env: process.env,
     program: hubProgram,
-    hello: helloFor('mcp', workspace),
+    hello: {
+      ...helloFor('mcp', workspace),
+      ...(toolsets !== undefined && { toolsets }),
+      ...(run && { token: run.token }),
+    },
     input: process.stdin,
     output: process.stdout,
     onTrouble: report,

@@ -43,7 +43,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     processTimeoutMs: pick('processTimeoutMs', timeouts(sources), DEFAULT_TIMEOUT_MS),
     engines: pick('engines', enginesOf(sources), {}),
     context: pick('context', contexts(sources), {}),
-    onEnd: pick<string | null>('onEnd', hooks(sources), null),
+    onEnd: pick<string[] | null>('onEnd', hooks(sources), null),
     allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
   };
   return { config, ignored };
@@ -138,7 +138,7 @@ function contexts(sources: ConfigSources): Candidates<ContextSettings> {
   ];
 }
 
-function hooks(sources: ConfigSources): Candidates<string> {
+function hooks(sources: ConfigSources): Candidates<string[]> {
   return [
     fromWorkspace(sources, 'onEnd', value => value, { needsTrust: true }),
     fromUser(sources, 'onEnd', value => value),

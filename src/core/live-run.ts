@@ -1,6 +1,9 @@
 import type { EventBody } from '../schema/event.ts';
+import type { RunId } from '../schema/ids.ts';
 import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
+import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
+import type { Spending } from './budget.ts';
 import { EngineReport } from './engine-report.ts';
 import type { Clock, Engine, LiveTurn, RunFiles } from './ports.ts';
 
@@ -41,6 +44,12 @@ export class LiveRun {
   report: EngineReport;
   /** What the chat had used before this run. */
   chatTotals: Usage | null = null;
+  /** The folder as it was before the agent; null while nobody has looked. */
+  baseline: Baseline | null = null;
+  /** Other runs that worked in the same folder at the same time. */
+  readonly neighbours = new Set<RunId>();
+  /** The budget it went over, if it did. */
+  overBudget: Spending | null = null;
   /** When it last gave a sign of life. */
   lastSignAt: number | null = null;
   readonly over: Promise<void>;

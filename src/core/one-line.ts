@@ -18,9 +18,13 @@ export function oneLine(text: string, most: number): string {
 
 /** One line that is only text in Markdown, also in a cell of a table. */
 export function asMarkdownText(text: string, most: number): string {
-  return oneLine(text, most)
-    .replace(/&(?=[#\w])/g, '&amp;')
-    .replace(/</g, '&lt;')
-    .replace(/>/g, '&gt;')
-    .replace(/[\\`*_[\]|~]/g, '\\$&');
+  return (
+    oneLine(text, most)
+      .replace(/&(?=[#\w])/g, '&amp;')
+      .replace(/</g, '&lt;')
+      .replace(/>/g, '&gt;')
+      .replace(/[\\`*[\]|~]/g, '\\$&')
+      // Inside a word it marks nothing, and ids and names are looked for as they are.
+      .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
+  );
 }

@@ -9,14 +9,17 @@ export interface OutputWatchOptions {
   settings(): HubSettings;
   /** Those at work now. */
   turns(): TurnRef[];
+  /** It has written more since the last look. */
+  onGrowth(runId: RunId): void;
   onTooMuch(runId: RunId): Promise<unknown>;
   warn(message: string, cause: unknown): void;
 }
 
 /** Looks at how much live turns have written, once a second: a fast writer is over the limit by what a second holds. */
-export function watchOutput({ files, settings, turns, onTooMuch, warn }: OutputWatchOptions): {
+export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn }: OutputWatchOptions): {
   close(): void;
 } {
+  const seen = new Map<RunId, number>();
   let isLooking = false;
   const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref();
   return { close: () => clearInterval(timer) };
@@ -24,13 +27,18 @@ export function watchOutput({ files, settings, turns, onTooMuch, warn }: OutputW
   async function look(): Promise<void> {
     if (isLooking) return;
     isLooking = true;
-    for (const turn of turns())
+    const live = turns();
+    for (const id of seen.keys()) if (!live.some(({ runId }) => runId === id)) seen.delete(id);
+    for (const turn of live)
       await check(turn).catch(thrown => warn(`The output of ${turn.runId} could not be measured`, thrown));
     isLooking = false;
   }
 
   async function check(turn: TurnRef): Promise<void> {
     const sizes = await Promise.all([files.size(turn, 'stdout'), files.size(turn, 'stderr')]);
-    if (sizes[0] + sizes[1] > settings()['output.max_bytes']) await onTooMuch(turn.runId);
+    const size = sizes[0] + sizes[1];
+    if (size > (seen.get(turn.runId) ?? 0)) onGrowth(turn.runId);
+    seen.set(turn.runId, size);
+    if (size > settings()['output.max_bytes']) await onTooMuch(turn.runId);
   }
 }

@@ -4,8 +4,9 @@ import { newRunId, newSquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
 import type { RunMaterial } from './live-run.ts';
+import { policyFor } from './policy-of-run.ts';
 import type { Caller, Clock, Engine, Engines, RunFiles, Workspace } from './ports.ts';
-import { buildPrompt } from './prompt.ts';
+import { answerFormat, buildPrompt } from './prompt.ts';
 import { optionsOf, type RunRequest, type SquadRequest } from './run-request.ts';
 import { checkTask, checkText } from './text.ts';
 import { rehearsalFiles, turnInput } from './turn-input.ts';
@@ -85,6 +86,7 @@ async function planRun(
   const options = {
     ...optionsOf(request, meta),
     outputSchema: schemaFile === undefined ? null : await workspace.outputSchema(schemaFile),
+    onEnd: workspace.config.onEnd.value,
   };
   const id = newRunId();
   const run: Run = {
@@ -109,7 +111,7 @@ async function planRun(
     timeoutMs: request.timeoutMs ?? meta.timeout ?? workspace.config.processTimeoutMs.value,
     keepLeftovers: meta.leftovers === 'keep',
     options,
-    policy: engine.policy(options),
+    policy: policyFor(engine, options),
     tokenHash: null,
     status: 'queued',
     error: null,
@@ -125,13 +127,14 @@ async function planRun(
 }
 
 async function promptFor(
-  { form = 'member', context, chatId, task }: RunRequest,
-  { stateMode }: Run,
+  { form = 'member', context, chatId, task: asked }: RunRequest,
+  { stateMode, options: { outputSchema } }: Run,
   role: Role | null,
   engine: Engine,
   workspace: Workspace,
 ): Promise<string> {
   const roleBody = role?.body ?? '';
+  const task = outputSchema === null || engine.takesSchema ? asked : `${asked}${answerFormat(outputSchema)}`;
   if (chatId !== undefined) return buildPrompt({ roleBody, task, mode: 'continued' });
   const wanted = context ?? role?.meta.context ?? form === 'spawn';
   const found = wanted === false ? null : await workspace.context(wanted, engine.loadsItself);
@@ -176,11 +179,12 @@ function noChats(engine: string): SquadError {
   );
 }
 
-function inMember(thrown: unknown, { roleId }: RunRequest, position: number, of: number): SquadError {
+function inMember(thrown: unknown, { roleId, form }: RunRequest, position: number, of: number): SquadError {
   const error = asSquadError(thrown);
   if (of === 1) return error;
   const role = roleId === undefined ? '' : ` (${roleId.length > 80 ? `${roleId.slice(0, 80)}…` : roleId})`;
-  return new SquadError(error.code, `members[${position}]${role}: ${error.message}`, {
+  const list = form === 'spawn' ? 'agents' : 'members';
+  return new SquadError(error.code, `${list}[${position}]${role}: ${error.message}`, {
     suggestions: [...error.suggestions, 'Nothing was started.'],
     cause: error,
   });

@@ -2,8 +2,9 @@
  * What the core needs from the world. Adapters live in other folders and are put together in `src/app.ts`;
  * nothing in `src/core` opens a file, starts a process or reads a clock.
  */
+import type { AgentTemplate } from '../schema/agent-template.ts';
 import type { Config } from '../schema/config.ts';
-import type { EngineSpec, InstalledCli } from '../schema/engine-spec.ts';
+import type { CliId, EngineSpec, InstalledCli } from '../schema/engine-spec.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
@@ -19,6 +20,7 @@ import type {
   Usage,
 } from '../schema/run.ts';
 import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../schema/work.ts';
+import type { RunIdentity } from './policy.ts';
 
 export interface Clock {
   now(): number;
@@ -36,6 +38,8 @@ export interface Change {
 export interface RunFilter {
   workspace?: string;
   squadId?: SquadId;
+  /** Those that this run asked for. */
+  parentId?: RunId;
   status?: Run['status'][];
   /** Only runs created before this moment, for paging backwards. */
   before?: number;
@@ -69,6 +73,8 @@ export interface Store {
   idsLike(prefix: string, limit: number): Promise<string[]>;
   /** Ids of the most recent runs and squads, to suggest near ones from. */
   recentIds(limit: number): Promise<string[]>;
+  /** The money of runs that were asked for since then, or of a squad, as far as it is known. */
+  spent(filter: { since?: number; squadId?: SquadId }): Promise<number>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
   /** Ended runs that ended before `before`, oldest first. */
@@ -315,6 +321,8 @@ export interface Engine {
   policy(options: RunOptions): PolicyRule[];
   /** Project files it reads by itself, which are not handed over a second time. */
   loadsItself: readonly string[];
+  /** It makes sure of an output schema itself; otherwise the prompt asks for it. Squad checks the answer in any case. */
+  takesSchema: boolean;
   /** Whether usage is reported while a turn runs, at its end, or never: what a budget can be held by. */
   usageIsReported: 'live' | 'at_end' | 'never';
 }
@@ -325,6 +333,8 @@ export interface Engines {
   find(nameOrCommand: string, env: Record<string, string>): Promise<InstalledCli | null>;
   /** Every agent CLI there is, in the order of preference. */
   installed(env: Record<string, string>): Promise<InstalledCli[]>;
+  /** Whether a program of that CLI is there; it is not started. */
+  isPresent(cli: CliId, env: Record<string, string>): boolean;
 }
 
 /** Who asks, as the hub knows it from the hello or the request. */
@@ -335,7 +345,7 @@ export interface Caller {
   workspace: string | null;
   env: Record<string, string>;
   /** The run this caller is part of, when it was started inside one. */
-  parent: { id: RunId; depth: number } | null;
+  parent: RunIdentity | null;
 }
 
 /** One workspace as one caller sees it, read afresh for each call. */
@@ -360,6 +370,8 @@ export interface Workspace {
   context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<{ text: string }>;
   /** The folder an agent works in: absolute, links resolved, inside the workspace or an allowed root. */
   directory(cwd: string | undefined): Promise<string>;
+  /** A file of `.squad/` that Squad keeps up to date; null when there is none. */
+  teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
   /** Files that came with the workspace and have no effect, or not all of it, until they are trusted. */
   untrusted(): Promise<string[]>;
 }
@@ -378,6 +390,8 @@ export interface IgnoredSetting {
 
 export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
+  /** Templates of the workspace, the user and Squad itself; without a workspace those of the other two. */
+  templates(caller: Caller, kind: 'tool' | 'prompt'): Promise<AgentTemplate[]>;
   /** The environment an agent of this caller gets; `keep` names what would otherwise be left out as another session's. */
   environment(caller: Caller, keep?: string[]): Promise<Record<string, string>>;
 }

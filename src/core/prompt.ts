@@ -1,3 +1,5 @@
+import type { JsonSchema } from '../schema/run.ts';
+
 /** Stateless and new-chat prompts carry the role; a continued chat has already read it. `spawn`: a bare prompt. */
 type PromptMode = 'stateless' | 'new_chat' | 'continued' | 'spawn';
 
@@ -15,10 +17,20 @@ const RULE = '\n\n---\n\n';
 export function buildPrompt({ context = '', roleBody, task, mode }: PromptParts): string {
   if (mode === 'continued') return `# Task\n${task}${FOOTER}`;
   if (mode === 'spawn')
-    return [context, roleBody, `# Your Task\n\n${task}`].filter(Boolean).join(RULE) + FOOTER;
+    return `${[context, roleBody, `# Your Task\n\n${task}`].filter(Boolean).join(RULE)}${FOOTER}`;
   const heading = mode === 'new_chat' ? '# Initial Task' : '# Task';
-  return (context && context + RULE) + `${roleBody}${RULE}${heading}\n${task}${FOOTER}`;
+  const before = context && `${context}${RULE}`;
+  return `${before}${roleBody}${RULE}${heading}\n${task}${FOOTER}`;
 }
+
+/** For engines that cannot be held to a schema: they are asked. */
+export const answerFormat = (schema: JsonSchema): string => `
+
+# Answer Format
+
+Your final answer must be one JSON value and nothing else: no words around it, no code fence. It must match this JSON Schema:
+
+${JSON.stringify(schema, null, 2)}`;
 
 /** Agents and whoever reads their reports rely on these words. */
 const FOOTER = `

@@ -1,6 +1,7 @@
 import { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
+import { keptBaseline } from './baseline.ts';
 import { LiveRun } from './live-run.ts';
 import type { Engines, Executor, FoundTurn, RunFiles, Store } from './ports.ts';
 import type { Runner } from './runner.ts';
@@ -70,6 +71,7 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
 
   const entry = new LiveRun(run, engines.create(material.spec), null);
   entry.turn = turns.at(-1) ?? null;
+  entry.baseline = await keptBaseline(ports.files, first);
   if (!run.chatIsNew && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   entry.stop = wish?.reason ?? null;

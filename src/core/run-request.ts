@@ -19,6 +19,7 @@ export interface RunRequest {
   tools?: string[];
   permission?: Permission;
   timeoutMs?: number;
+  stallMs?: number;
   budgetUsd?: number;
   stopAtBudget?: boolean;
   /** A file in the workspace. */
@@ -36,8 +37,8 @@ export interface SquadRequest {
   metadata?: Record<string, unknown>;
 }
 
-/** Everything but the schema, which is a file. A call's own words come before the role's. */
-export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions, 'outputSchema'> {
+/** Everything but the schema, which is a file, and the hook, which is configured. A call's own words come before the role's. */
+export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions, 'outputSchema' | 'onEnd'> {
   const budgetUsd = request.budgetUsd ?? meta.budget ?? null;
   if (budgetUsd !== null && !(budgetUsd > 0))
     throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {
@@ -47,7 +48,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions,
     tools: request.tools ?? meta.tools ?? null,
     permission: request.permission ?? meta.permission ?? 'edit',
     effort: request.effort ?? meta.effort ?? null,
-    stallMs: meta.stall ?? null,
+    stallMs: request.stallMs ?? meta.stall ?? null,
     budgetUsd,
     stopAtBudget: request.stopAtBudget ?? true,
     spawn: meta.spawn !== undefined && meta.spawn !== false,

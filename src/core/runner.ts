@@ -1,17 +1,27 @@
 import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
+import type { EventBody } from '../schema/event.ts';
+import type { Evidence } from '../schema/evidence.ts';
 import type { RunId } from '../schema/ids.ts';
-import { isEnd, type Run, type RunError, type StopReason } from '../schema/run.ts';
+import { type EndStatus, isEnd, type Run, type RunError, type StopReason, type Usage } from '../schema/run.ts';
+import { keepBaseline, lookAtFolder, sharesFolder } from './baseline.ts';
+import { overBudget } from './budget.ts';
 import { openChat } from './chat.ts';
+import { gatherEvidence } from './gather-evidence.ts';
 import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial, type Telling } from './live-run.ts';
+import { MoneyWatch } from './money-watch.ts';
 import { HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
 import { chatBusy, type PlannedRun, type PlannedSquad } from './plan.ts';
-import type { Engines, Executor, LiveTurn, RunEndpoint, TurnEnd, TurnRef } from './ports.ts';
+import type { Engines, Executor, LiveTurn, RunEndpoint, TurnEnd, TurnRef, WorkTree } from './ports.ts';
+import type { PriceList } from './prices.ts';
+import { QuietWatch } from './quiet-watch.ts';
 import { type LedgerPorts, RETRY_MS, RunLedger } from './run-ledger.ts';
-import type { RunStep } from './run-state.ts';
+import { nextStatus, type RunStep } from './run-state.ts';
+import type { Silence } from './silence.ts';
+import { structuredAnswer } from './structured-answer.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 
 export interface RunnerPorts extends LedgerPorts {
@@ -20,9 +30,15 @@ export interface RunnerPorts extends LedgerPorts {
   settings(): HubSettings;
   /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
+  prices(): PriceList;
+  workTree: WorkTree;
+  /** The user's own command for the end of a run. Never waited for. */
+  onEnd(run: Run): void;
 }
 
 const READ_TRIES = 5;
+/** A value larger than this is a file, not an answer. */
+const LONGEST_STRUCTURED = 4 * 1024 * 1024;
 /** For what is read once more only to know how it ended. */
 const UNTOLD: Telling = { activity: () => {}, usage: () => {} };
 
@@ -34,6 +50,8 @@ export class Runner {
   private readonly fuse = new SpawnFuse();
   private readonly outputWatch: { close(): void };
   private readonly ledger: RunLedger;
+  private readonly money: MoneyWatch;
+  private readonly quiet: QuietWatch;
   /** Chats of squads that are being written down. */
   private readonly claimed = new Set<string>();
   private active = 0;
@@ -42,10 +60,26 @@ export class Runner {
   constructor(ports: RunnerPorts) {
     this.ports = ports;
     this.ledger = new RunLedger(ports);
+    this.money = new MoneyWatch({
+      ...ports,
+      live: () => this.live.values(),
+      stop: id => void this.stop(id, 'budget'),
+      tell: (run, body) => this.tell(run, body),
+    });
     this.outputWatch = watchOutput({
       ...ports,
       turns: () => [...this.live.values()].flatMap(({ turn, stop }) => (turn && stop === null ? [turn] : [])),
+      onGrowth: runId => {
+        const entry = this.live.get(runId);
+        if (entry) entry.lastSignAt = ports.clock.now();
+      },
       onTooMuch: runId => this.stop(runId, 'output_limit'),
+    });
+    this.quiet = new QuietWatch({
+      ...ports,
+      live: () => this.live.values(),
+      stop: id => void this.stop(id, 'stall'),
+      tell: (run, body) => this.tell(run, body),
     });
   }
 
@@ -54,6 +88,7 @@ export class Runner {
     const { clock, store, files, settings } = this.ports;
     const chats = runs.flatMap(({ run }) => run.chatId ?? []);
     for (const chat of chats) this.refuseBusyChat(chat);
+    await this.money.admit();
     this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
     for (const chat of chats) this.claimed.add(chat);
     try {
@@ -88,8 +123,19 @@ export class Runner {
     return this.live.get(id)?.run ?? null;
   }
 
+  /** What a run at work has reported so far. */
+  usageOf(id: RunId): Usage | null {
+    const entry = this.live.get(id);
+    return entry ? this.money.usageOf(entry) : null;
+  }
+
   liveRuns(): Run[] {
     return [...this.live.values()].map(entry => entry.run);
+  }
+
+  /** How quiet a run at work is; null while it gives signs of life. */
+  silenceOf(id: RunId): Silence | null {
+    return this.quiet.of(id);
   }
 
   get busy(): boolean {
@@ -194,6 +240,7 @@ export class Runner {
     this.closed = true;
     this.ledger.close();
     this.outputWatch.close();
+    this.quiet.close();
     for (const entry of this.live.values()) entry.release();
   }
 
@@ -205,12 +252,18 @@ export class Runner {
   private activate(entry: LiveRun): void {
     entry.isActive = true;
     this.active++;
+    for (const other of this.live.values()) {
+      if (other === entry || !other.isActive || !sharesFolder(entry.run, other.run)) continue;
+      entry.neighbours.add(other.run.id);
+      other.neighbours.add(entry.run.id);
+    }
   }
 
   private async launch(entry: LiveRun): Promise<void> {
     const { files, executor } = this.ports;
     const { run } = entry;
     const material = entry.material!;
+    const looking = lookAtFolder(run.directory, this.ports.workTree);
     try {
       if (this.needsChat(entry)) {
         const chatId = await openChat(entry, material, files, executor);
@@ -227,6 +280,7 @@ export class Runner {
       const command = await entry.engine.command(
         turnInput(run, material, endpoint, turnFiles(files, turn, run)),
       );
+      entry.baseline = await keepBaseline(entry, turn, looking, this.ports);
       if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
       const startedAt = this.ports.clock.now();
       const process = await executor.start(
@@ -248,23 +302,31 @@ export class Runner {
   }
 
   private watch(entry: LiveRun, process: LiveTurn, seen: number): void {
-    const { clock, store, files, warn } = this.ports;
+    const { clock, files, warn } = this.ports;
     entry.process = process;
     entry.follow(
       files,
       clock,
       {
-        activity: body =>
-          void store
-            .commit({ events: [this.ledger.event(entry.run, body)] })
-            .catch(thrown => warn('An activity was not recorded', thrown)),
-        usage: () => {},
+        activity: body => this.tell(entry.run, body),
+        usage: () =>
+          void this.money
+            .onUsage(entry)
+            .catch(thrown => warn(`What ${entry.run.id} spent could not be looked at`, thrown)),
       },
       seen,
     );
     entry.atDeadline(clock, () => void this.stop(entry.run.id, 'timeout'));
     if (entry.stop !== null) process.stop(this.ports.settings()['stop.grace_ms']);
     void process.ended.then(end => this.turnEnded(entry, end));
+  }
+
+  /** News that nobody waits for. */
+  private tell(run: Run, body: EventBody): void {
+    const { store, warn } = this.ports;
+    void store
+      .commit({ events: [this.ledger.event(run, body)] })
+      .catch(thrown => warn(`News of ${run.id} were not recorded`, thrown));
   }
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
@@ -280,10 +342,31 @@ export class Runner {
       deadlineAt: entry.turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
       events: entry.engine.reader ? { end: entry.report.end } : null,
     });
+    await this.money
+      .atEnd(entry)
+      .catch(thrown => this.ports.warn(`What ${entry.run.id} spent could not be looked at`, thrown));
+    if (outcome.error && entry.stop === 'budget' && entry.overBudget)
+      outcome.error.message = overBudget(entry.overBudget);
     const answer = entry.report.end?.answer;
     if (answer !== undefined)
       await this.ledger.retry('an answer', () => this.ports.files.saveAnswer(entry.run.id, answer));
-    await this.finish(entry, outcome.step, outcome.error, end);
+    const mismatch = outcome.step === 'complete' ? await this.checkAnswer(entry) : null;
+    if (mismatch) await this.finish(entry, 'fail', mismatch, end);
+    else await this.finish(entry, outcome.step, outcome.error, end);
+  }
+
+  /** The error of an answer that does not keep to its schema; one that does is saved as a value. */
+  private async checkAnswer({ run, report, turnNumber }: LiveRun): Promise<RunError | null> {
+    const { files } = this.ports;
+    const { outputSchema } = run.options;
+    if (outputSchema === null) return null;
+    const said =
+      report.end?.answer ??
+      (await files.page({ runId: run.id, number: turnNumber }, 'stdout', 0, LONGEST_STRUCTURED)).text;
+    const checked = await structuredAnswer(outputSchema, said, report.end?.structured);
+    if ('error' in checked) return checked.error;
+    await this.ledger.retry('a structured answer', () => files.saveStructured(run.id, checked.value));
+    return null;
   }
 
   /** What an engine tells only when it has ended: in a file of its own, or by not having said anything. */
@@ -326,13 +409,25 @@ export class Runner {
     entry.release();
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
-    run.usage = entry.report.usageOfTurn(entry.chatTotals);
+    run.usage = this.money.usageOf(entry);
+    if (end) run.evidence = await this.evidenceOf(entry, end, nextStatus(run.status, step) as EndStatus);
     const totals = entry.report.totalsOfChat(entry.chatTotals);
     await this.ledger.ended(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end, totals);
     this.live.delete(run.id);
+    this.ports.onEnd(run);
     entry.settle();
     if (entry.isActive) this.active--;
     this.pump();
+  }
+
+  /** Never keeps a run from ending: what could not be seen is left out. */
+  private async evidenceOf(entry: LiveRun, end: TurnEnd, status: EndStatus): Promise<Evidence | null> {
+    try {
+      return await gatherEvidence(entry, end, status, this.ports);
+    } catch (thrown) {
+      this.ports.warn(`The evidence of ${entry.run.id} could not be gathered`, thrown);
+      return null;
+    }
   }
 
   private async writeFiles({ run, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {

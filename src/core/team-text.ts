@@ -63,7 +63,9 @@ export function stateText({ at, active, recent }: TeamState): string {
       ? 'No agent is at work.'
       : table(
           ['Run', 'Squad', 'Agent', 'Status', 'Since', 'Task'],
-          active.slice(0, MOST_ACTIVE).map(run => [...idsOf(run), run.status, time(run.since), summaryOf(run)]),
+          active
+            .slice(0, MOST_ACTIVE)
+            .map(run => [...idsOf(run), run.status, time(run.since), summaryOf(run)]),
         ),
     ...(active.length > MOST_ACTIVE ? [`And ${active.length - MOST_ACTIVE} more.`] : []),
     '## Recent runs',
@@ -83,7 +85,8 @@ export function stateText({ at, active, recent }: TeamState): string {
 
 const idsOf = (run: TeamRun): string[] => [word(run.runId), word(run.squadId), whoOf(run)];
 const word = (text: string): string => asMarkdownText(text, LONGEST_NAME);
-const summaryOf = ({ summary }: TeamRun): string => asMarkdownText(summary, LONGEST_SUMMARY) || '(no summary)';
+const summaryOf = ({ summary }: TeamRun): string =>
+  asMarkdownText(summary, LONGEST_SUMMARY) || '(no summary)';
 
 function whoOf({ roleId, engine, model }: TeamRun): string {
   const way = [engine, ...(model === null ? [] : [model])].map(word).join(', ');

@@ -18,6 +18,7 @@ export interface CliProfile {
   /** The program to start for the one that was found: some launchers are not to be started themselves. */
   resolve?(program: string): string;
   loadsItself: readonly string[];
+  takesSchema: boolean;
   usageIsReported: Engine['usageIsReported'];
   newChat: Engine['newChat'];
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
@@ -37,6 +38,7 @@ export function createCliEngine(
     reader: () => profile.reader(),
     policy: options => profile.policy(options),
     loadsItself: profile.loadsItself,
+    takesSchema: profile.takesSchema,
     usageIsReported: profile.usageIsReported,
   };
 }

@@ -12,7 +12,7 @@ const RATE_LIMITED = /rate.?limit|usage limit|quota (?:was )?exceeded|exceeded y
 const NOT_LOGGED_IN =
   /not logged in|please run \/login|invalid api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
 const UNKNOWN_CHAT =
-  /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found/i;
+  /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found|does not match any session/i;
 
 /** An HTTP status in a message, where it is named as one. */
 function statusIn(words: string): number | null {

@@ -9,18 +9,15 @@ import type { ProgramVersions } from './program-versions.ts';
 import { isOlder } from './version.ts';
 
 /** Which agent CLIs there are for an environment, with the version each says it is. */
-export function installedClis(versions: ProgramVersions): Pick<Engines, 'find' | 'installed'> {
+export function installedClis(versions: ProgramVersions): Pick<Engines, 'find' | 'installed' | 'isPresent'> {
   async function look(
     profile: CliProfile,
     command: string,
     env: Record<string, string>,
   ): Promise<InstalledCli | null> {
-    const path = env.PATH ?? '';
-    // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
-    if (!path && !command.includes('/')) return null;
-    const found = findExecutable(command, { path, cwd: '/' });
-    if (found.status !== 'found') return null;
-    const program = profile.resolve?.(found.path) ?? found.path;
+    const path = pathOf(command, env);
+    if (path === null) return null;
+    const program = profile.resolve?.(path) ?? path;
     const version = await versions.of(program, env);
     return { cli: profile.id, program, version, warning: warningFor(profile, version) };
   }
@@ -51,7 +48,19 @@ export function installedClis(versions: ProgramVersions): Pick<Engines, 'find' |
       );
       return found.filter(cli => cli !== null);
     },
+    isPresent: (cli, env) =>
+      cliProfiles().some(
+        ({ id, programs }) => id === cli && programs.some(command => pathOf(command, env) !== null),
+      ),
   };
+}
+
+function pathOf(command: string, env: Record<string, string>): string | null {
+  const path = env.PATH ?? '';
+  // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
+  if (!path && !command.includes('/')) return null;
+  const found = findExecutable(command, { path, cwd: '/' });
+  return found.status === 'found' ? found.path : null;
 }
 
 function warningFor({ name, versions }: CliProfile, version: string | null): string | null {

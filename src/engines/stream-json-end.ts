@@ -1,6 +1,6 @@
 import type { EngineEnd, EngineFailure } from '../core/ports.ts';
 import { failureKind } from './failure-kind.ts';
-import { type Fields, number, text } from './json-line.ts';
+import { type Fields, fields, number, text } from './json-line.ts';
 
 /** `subtype` says "success" for a refused login too: only `is_error` tells. */
 export function streamJsonEnd(line: Fields): EngineEnd {
@@ -20,7 +20,7 @@ export function streamJsonEnd(line: Fields): EngineEnd {
 function errorWords(line: Fields, answer: string): string {
   const errors = Array.isArray(line.errors) ? line.errors.flatMap(error => text(error) ?? []) : [];
   if (line.subtype === 'error_max_budget_usd') return 'It reached its budget and stopped.';
-  return answer || errors.join('\n') || `It failed: ${text(line.subtype) ?? 'no reason given'}`;
+  return answer || errors.join('\n') || text(fields(line.error).message) || `It failed: ${text(line.subtype) ?? 'no reason given'}`;
 }
 
 function codeOf(line: Fields, words: string): EngineFailure {

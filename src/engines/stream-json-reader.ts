@@ -2,13 +2,15 @@ import type { EngineEvent, EngineReader } from '../core/ports.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
 import { stderrEnd } from './stderr-end.ts';
 import { streamJsonEnd } from './stream-json-end.ts';
-import { MessageUsage, resultUsage, type UsageDialect } from './stream-json-usage.ts';
+import { type Counted, MessageUsage, type Tokens, usageEvent } from './stream-json-usage.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { toolDetail } from './tool-detail.ts';
 
-export interface StreamJsonDialect extends UsageDialect {
+export interface StreamJsonDialect {
   /** Tools whose purpose is to change a file. */
   editing: readonly string[];
+  messageTokens(usage: Fields): Tokens;
+  resultCount(result: Fields): Counted;
 }
 
 /** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
@@ -17,11 +19,13 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     detail: toolDetail(input),
     edits: dialect.editing.includes(name),
   }));
-  const usage = new MessageUsage(dialect);
+  const usage = new MessageUsage(dialect.messageTokens);
   let ended = false;
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
+    // Its own words about a failed request, which the result says again.
+    if (message.model === '<synthetic>') return [];
     // What a sub-agent says is not this agent's answer.
     const isOwn = text(line.parent_tool_use_id) === null;
     const events = list(message.content).flatMap((part): EngineEvent[] => {
@@ -40,7 +44,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       if (event?.type === 'system') return system(event, calls);
       if (event?.type !== 'result') return [];
       ended = true;
-      return [...resultUsage(event, dialect), streamJsonEnd(event)];
+      return [...usageEvent(dialect.resultCount(event)), streamJsonEnd(event)];
     },
     finish: async exit => (ended ? [] : stderrEnd(exit)),
   };

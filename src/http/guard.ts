@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 export interface Refusal {
@@ -21,19 +20,15 @@ export function refuseForeign({ headers }: IncomingMessage, port: number): Refus
   return null;
 }
 
-/** Being the user's own program shows in knowing what only the user can read. */
-export function refuseUnknown({ headers }: IncomingMessage, token: string): Refusal | null {
-  const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (given !== undefined && isSame(given, token)) return null;
-  return {
-    status: 401,
-    code: 'TOKEN_WRONG',
-    message: 'Send "Authorization: Bearer …" with the token from the file that `squad hub status` names',
-  };
+/** What a request shows to say whose it is. Two of them are none: which one counts is not for us to guess. */
+export function tokenOf({ headersDistinct }: IncomingMessage): string | null {
+  const [given, ...more] = headersDistinct.authorization ?? [];
+  return more.length > 0 ? null : (/^Bearer +(\S+)$/i.exec(given ?? '')?.[1] ?? null);
 }
 
-/** Takes the same time however much of the token is right. */
-function isSame(a: string, b: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
-}
+/** Nobody knows this token, or none was shown. An agent whose run has ended is told the same. */
+export const UNKNOWN: Refusal = {
+  status: 401,
+  code: 'TOKEN_WRONG',
+  message: 'Send "Authorization: Bearer …" with the token from the file that `squad hub status` names',
+};

@@ -7,7 +7,7 @@ const TOKEN = 'a-token-of-this-test';
 async function withServer(use: (server: HttpServer) => Promise<void>): Promise<void> {
   const server = await serveHttp({
     port: 0,
-    token: TOKEN,
+    admits: token => token === TOKEN,
     mcp: {
       handle: async (_request, response) => void response.end('reached'),
       close: async () => {},
@@ -72,7 +72,7 @@ test('an admitted request is counted until its answer has ended; a refused one i
   const held: { end(): void }[] = [];
   const server = await serveHttp({
     port: 0,
-    token: TOKEN,
+    admits: token => token === TOKEN,
     onOpen: count => counts.push(count),
     mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
   });
@@ -91,7 +91,7 @@ test('a bug in the handler is an answer without its details, and is reported', a
   const bug = new Error('secret detail');
   const server = await serveHttp({
     port: 0,
-    token: TOKEN,
+    admits: token => token === TOKEN,
     onError: error => errors.push(error),
     mcp: { handle: () => Promise.reject(bug), close: async () => {} },
   });
@@ -106,7 +106,7 @@ test('closing does not wait for an answer that never ends', async () => {
   let isOpen = false;
   const server = await serveHttp({
     port: 0,
-    token: TOKEN,
+    admits: token => token === TOKEN,
     onOpen: count => {
       isOpen ||= count === 1;
     },

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { HttpHandler } from '../wire/serve-http.ts';
-import { type Refusal, refuseForeign, refuseUnknown } from './guard.ts';
+import { type Refusal, refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { listenNear } from './listen-near.ts';
 
 export interface HttpServerOptions {
   /** Asked for; if others hold it, one of the next ones is taken. */
   port: number;
-  token: string;
+  /** Whether this token is anybody's: the user's, or that of a run at work. */
+  admits(token: string, request: IncomingMessage): boolean;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   /** How many admitted requests are being answered, streams that stay open included. */
   onOpen?(count: number): void;
@@ -20,7 +21,7 @@ export interface HttpServer {
 
 /** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const { token, mcp, onOpen, onError } = options;
+  const { admits, mcp, onOpen, onError } = options;
   let open = 0;
   const server = createServer((request, response) => {
     const refusal = refusalOf(request);
@@ -50,9 +51,14 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     const path = request.url?.split('?', 1)[0];
     return (
       refuseForeign(request, port) ??
-      refuseUnknown(request, token) ??
+      refuseUnknown(request) ??
       (path === '/mcp' ? null : { status: 404, code: 'NOT_FOUND', message: 'The MCP endpoint is /mcp' })
     );
+  }
+
+  function refuseUnknown(request: IncomingMessage): Refusal | null {
+    const token = tokenOf(request);
+    return token !== null && admits(token, request) ? null : UNKNOWN;
   }
 }
 

@@ -15,6 +15,8 @@ const HelloLine = z.object({
   env: z.record(z.string(), z.string()),
   hub: z.object({ node: z.string(), script: z.string() }),
   workspace: z.string().optional(),
+  toolsets: z.string().optional(),
+  token: z.string().optional(),
 });
 
 export type Greeting = Hello | { refusal: { code: string; message: string } } | null;

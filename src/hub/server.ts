@@ -25,8 +25,8 @@ export interface HubServerOptions {
   version: string;
   /** Serves one connection; settles when it is over. */
   views: Record<View, (connection: Connection) => Promise<void>>;
-  /** Settles when this hub can serve. Until then nobody is greeted; if it never can, everybody is told why. */
-  ready?(): Promise<unknown>;
+  /** Settles when this hub can serve this client. Until then it is not greeted; if it never can, it is told why. */
+  ready?(hello: Hello): Promise<unknown>;
   onClients(count: number): void;
   /** A client of a later version came: this hub should make way when it can. */
   onNewer(hello: Hello): void;
@@ -87,7 +87,7 @@ export class HubServer {
       const hello = await readHello(socket);
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
-      const refusal = await this.refusal();
+      const refusal = await this.refusal(hello);
       if (refusal) return void socket.end(line({ squad: 1, ok: false, error: refusal }));
       if (!socket.writable) return;
       const connection: Connection = { hello, socket, calls: 0, isOver: false };
@@ -109,9 +109,9 @@ export class HubServer {
     }
   }
 
-  private async refusal(): Promise<ErrorShape | null> {
+  private async refusal(hello: Hello): Promise<ErrorShape | null> {
     try {
-      await this.options.ready?.();
+      await this.options.ready?.(hello);
       return null;
     } catch (thrown) {
       return asSquadError(thrown).toShape();

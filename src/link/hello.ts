@@ -13,6 +13,10 @@ export interface Hello {
   hub: { node: string; script: string };
   /** `--workspace`, when given. */
   workspace?: string;
+  /** `--toolsets`, when given. */
+  toolsets?: string;
+  /** A run's, from its identity file. */
+  token?: string;
 }
 
 export type HelloReply =

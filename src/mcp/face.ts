@@ -1,12 +1,17 @@
 import type { Caller } from '../core/ports.ts';
 import { dispatch, recordToolCall } from '../operations/dispatch.ts';
-import type { Services } from '../operations/operation.ts';
+import type { Operation, Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { asSquadError } from '../schema/error.ts';
+import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/client-ceiling.ts';
 import type { Call, Face, ToolResult } from '../wire/face.ts';
-import { INSTRUCTIONS } from './instructions.ts';
-import { toolList } from './tool-list.ts';
+import type { EndNotices } from './end-notices.ts';
+import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
+import { prompts } from './prompts.ts';
+import { resources } from './resources.ts';
+import { tasks, taskState } from './tasks.ts';
+import { Tools } from './tools.ts';
 
 export interface McpFaceOptions {
   services: Services;
@@ -14,46 +19,74 @@ export interface McpFaceOptions {
   transport: 'stream' | 'http';
   /** Everything about the caller but its client's name, which comes with each call. */
   caller: Caller;
+  toolsets: readonly Toolset[];
+  notices: Pick<EndNotices, 'watch'>;
 }
 
-/** The operations that are tools, for one MCP client. */
-export function mcpFace({ services, version, transport, caller }: McpFaceOptions): Face {
+/** Squad for one MCP client: the operations that are tools, and for the user's own clients what goes with them. */
+export function mcpFace(options: McpFaceOptions): Face {
+  const { services, version, caller, toolsets } = options;
+  const tools = new Tools(services, caller, toolsets);
   return {
     info: { name: 'squad', title: 'Squad', version },
-    instructions: INSTRUCTIONS,
+    instructions: caller.parent ? AGENT_INSTRUCTIONS : INSTRUCTIONS,
     tools: {
-      list: async () => toolList(await stateMode(services, caller)),
+      list: () => tools.list(),
       async call(name, args, call) {
-        const operation = OPERATIONS.find(candidate => candidate.tool !== null && candidate.name === name);
+        const operation = await tools.find(name);
         const from = { ...caller, client: clientName(call) };
-        if (!operation) {
-          await recordToolCall({ services, caller: from }, name, 'UNKNOWN_OPERATION', services.clock.now());
-          return null;
-        }
-        return answer(() =>
-          dispatch(operation, args, {
-            services,
-            caller: from,
-            signal: call.signal,
-            waitMs: waitCeilingMs({
-              clientName: call.client?.name ?? null,
-              transport,
-              wantsProgress: call.wantsProgress,
-              toolTimeout: caller.env.MCP_TOOL_TIMEOUT,
-            }),
-            progress: message => call.progress(message),
-            emit: () => {},
-          }),
-        );
+        if (operation) return answer(() => run(operation, args, call, from, options));
+        // The caller cannot tell them apart; the user, who reads the events, can.
+        const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
+        const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
+        await recordToolCall({ services, caller: from }, name, code, services.clock.now());
+        return null;
       },
     },
+    // An agent has its tools, which know what is its business; these do not.
+    ...(caller.parent === null && {
+      resources: resources(services, caller),
+      prompts: prompts(services, caller),
+      tasks: tasks(services),
+      logging: true,
+    }),
   };
 }
 
+async function run(
+  operation: Operation,
+  args: Record<string, unknown>,
+  call: Call,
+  caller: Caller,
+  { services, transport, notices }: McpFaceOptions,
+): Promise<ToolResult> {
+  const task = call.acceptsTasks ? operation.tool?.task : undefined;
+  const ceiling = waitCeilingMs({
+    clientName: call.client?.name ?? null,
+    transport,
+    wantsProgress: call.wantsProgress,
+    toolTimeout: caller.env.MCP_TOOL_TIMEOUT,
+  });
+  const result = await dispatch(operation, args, {
+    services,
+    caller,
+    signal: call.signal,
+    waitMs: task ? 0 : ceiling,
+    progress: message => call.progress(message),
+    onStarted: runs => notices.watch(runs, call.audience),
+    emit: () => {},
+  });
+  const taskId = task?.(result, args) ?? null;
+  const state = taskId === null ? null : await taskState(services, taskId);
+  if (!state) return { structured: result as Record<string, unknown> };
+  const { note } = result as { note?: string };
+  return { task: note === undefined ? state : { ...state, statusMessage: note } };
+}
+
 /** A refusal is a result the model can read and act on, not a broken call. */
-async function answer(work: () => Promise<unknown>): Promise<ToolResult> {
+async function answer(work: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
-    return { structured: (await work()) as Record<string, unknown> };
+    return await work();
   } catch (thrown) {
     return { structured: { error: asSquadError(thrown).toShape() }, isError: true };
   }
@@ -61,12 +94,3 @@ async function answer(work: () => Promise<unknown>): Promise<ToolResult> {
 
 const clientName = (call: Call) =>
   call.client ? `${call.client.name} ${call.client.version}`.slice(0, 100) : null;
-
-/** A workspace that cannot be read still has tools: the call then says what is wrong. */
-async function stateMode(services: Services, caller: Caller) {
-  try {
-    return (await services.workspaces.open(caller)).config.stateMode.value;
-  } catch {
-    return 'stateless';
-  }
-}

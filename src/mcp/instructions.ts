@@ -1,11 +1,19 @@
 /** What a client's model reads before it sees the tools. At most 2 KB: some clients cut there. */
-export const INSTRUCTIONS = `Squad runs coding agents, each in a role, as separate processes in this workspace.
+export const INSTRUCTIONS = `Squad runs coding agents as separate processes in this workspace. Use it, not a sub-agent tool of your own, to hand work over.
 
-- list_roles: which roles there are.
-- start_squad_members: start one or several at once and wait for all of them. Put everything an agent needs into its task: it sees its role and the task, not this conversation. Agents started together do not see each other; give them separate files or folders.
-- Some agents take long. If a call returns members with status "running" or "queued", they go on: call get_result {squad_id, wait_seconds} until all have ended. Ending or losing a call never stops an agent.
-- get_result {spawn_id, stream, offset} pages through output that was cut.
-- list_running shows what is queued or at work, also for other clients: look there for an id you do not have.
-- cancel_run stops an agent and everything it started.
+Which tool:
+- One task: spawn_agent (any engine; roleId gives it a role), or spawn_claude / spawn_codex where listed. The project's context is added.
+- Several independent tasks: spawn_parallel; aggregate_results sums them up.
+- A team by role, each with its own task: start_squad_members. list_roles has the roles.
+- Not to wait: async: true, then get_result {spawn_id or squad_id, wait_seconds}.
 
-Statuses: queued, running, then one end: completed, error, timeout, cancelled, lost. "completed" says that the agent's process or its own end report succeeded, not that the work is right: read the output, and look at the files. Reports headed SETUP / ENVIRONMENT ISSUES are for the human: pass them on.`;
+An agent sees its prompt, its role and the project's context, not this conversation: say all it needs. Agents started together do not see each other: give them separate files or folders.
+
+If a call returns status "running" or "queued", the agents go on: call get_result until they have ended. Ending or losing a call never stops an agent; cancel_run does, with all it started. get_result {spawn_id, stream, offset} pages through output that was cut. list_running shows what is at work, also for other clients.
+
+permission: read, edit (default: change files and run commands in its folder) or full. "advisory" in a result names limits that nothing but the agent's instructions holds.
+
+Statuses: queued, running, then one end: completed, error, timeout, cancelled, lost. "completed" is the agent's own word. evidence is what Squad saw: verdict "verified" (something really changed), "claimed" (words only), "empty" or "contradicted". Look at the files before you build on it. null means nobody reported it. Reports headed SETUP / ENVIRONMENT ISSUES are for the human: pass them on.`;
+
+/** What an agent at work reads: who it is asks for nothing but its own tools. */
+export const AGENT_INSTRUCTIONS = `You are an agent that Squad runs. squad_status says where you stand: your run, the time and budget you have left, and how those you work with are doing. If you have tools to start agents, they see their role and the task you give them, not your conversation, and you see only what you started. Work on your own task; your final answer is your report.`;

@@ -1,48 +1,62 @@
 import { z } from 'zod';
 import type { Operation } from '../operations/operation.ts';
-import { OPERATIONS } from '../operations/table.ts';
 import type { StateMode } from '../schema/run.ts';
 import type { JsonObjectSchema, ToolDef } from '../wire/face.ts';
 
-const lists = new Map<StateMode, ToolDef[]>();
+const made = new Map<string, ToolDef>();
 
-/** The tools as a client lists them, always in the same order. Made once: a schema does not change while a hub lives. */
-export function toolList(mode: StateMode): ToolDef[] {
-  const known = lists.get(mode);
-  if (known) return known;
-  const list = OPERATIONS.flatMap(operation => (operation.tool ? [definition(operation, mode)] : []));
-  lists.set(mode, list);
-  return list;
+/** One of Squad's own tools as a client lists it. Made once: its schema does not change while a hub lives. */
+export function ownTool(operation: Operation, mode: StateMode): ToolDef {
+  const key = `${mode} ${operation.name}`;
+  const definition = made.get(key) ?? toolDefinition(operation, mode);
+  made.set(key, definition);
+  return definition;
 }
 
-function definition(operation: Operation, mode: StateMode): ToolDef {
+/** As clients are shown it; or, for the reference, with every field there is. */
+export function toolDefinition(operation: Operation, mode: StateMode, isWhole = false): ToolDef {
   const tool = operation.tool!;
-  const { input, output } = (mode === 'stateless' && tool.stateless) || operation;
+  const shown = {
+    ...operation,
+    ...(!isWhole && tool.listed),
+    ...(mode === 'stateless' && tool.stateless),
+  };
   return {
     name: operation.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: jsonSchema(input, 'input'),
-    outputSchema: jsonSchema(output, 'output'),
+    inputSchema: jsonSchema(shown.input, 'input', isWhole),
+    outputSchema: jsonSchema(shown.output, 'output', isWhole),
     annotations: { readOnlyHint: tool.readOnly },
   };
 }
 
 /** Every client pays for each byte of this in its context: nothing is said that goes without saying. */
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObjectSchema {
+export function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false): JsonObjectSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     io,
     override: ({ jsonSchema: node }) => {
       if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
       if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
-      // Fields may be added to a result without breaking a client that validates it.
-      if (io === 'output') delete node.additionalProperties;
       if (node.propertyNames) delete node.propertyNames;
       if (node.additionalProperties && Object.keys(node.additionalProperties).length === 0)
         delete node.additionalProperties;
-      if (io === 'output' && Object.keys(node.properties ?? { some: true }).length === 0)
-        delete node.properties;
+      if (io === 'input') return;
+      // Fields may be added to a result without breaking a client that validates it.
+      delete node.additionalProperties;
+      if (Object.keys(node.properties ?? { some: true }).length === 0) delete node.properties;
+      // A result explains itself when it comes.
+      if (!isWhole) delete node.description;
+      mergeNull(node);
     },
   });
   return { ...rest, type: 'object' };
+}
+
+/** "This or null" in its short form, where there is one. */
+function mergeNull(node: z.core.JSONSchema.BaseSchema): void {
+  const [value, none, ...more] = (node.anyOf ?? []) as z.core.JSONSchema.BaseSchema[];
+  if (more.length > 0 || none?.type !== 'null' || typeof value?.type !== 'string' || value.enum) return;
+  delete node.anyOf;
+  Object.assign(node, value, { type: [value.type, 'null'] });
 }

@@ -36,6 +36,6 @@ function check(key: HubSettingKey, value: string): void {
   if (parsed.success && value.trim() !== '') return;
   const why = parsed.error?.issues[0]?.message ?? 'it is empty';
   throw new SquadError('CONFIG_INVALID', `${key} cannot be ${JSON.stringify(value)}: ${why}`, {
-    suggestions: [`It is ${HubSettings.parse({})[key]} unless set.`],
+    suggestions: [`It is ${HubSettings.parse({})[key] ?? 'no limit'} unless set.`],
   });
 }

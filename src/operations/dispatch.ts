@@ -1,24 +1,35 @@
 import { z } from 'zod';
+import { allowed, notAllowed } from '../core/policy.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { Call, Operation } from './operation.ts';
+import { subjectOf, within } from './scope.ts';
 
-/** The one way any face runs an operation: input checked, bugs kept apart from refusals, tool calls written down. */
+/** The one way any face runs an operation: policy asked, input checked, bugs kept apart from refusals, tool calls written down. */
 export async function dispatch(operation: Operation, input: unknown, call: Call): Promise<unknown> {
   const startedAt = call.services.clock.now();
   let code: string | null = null;
   try {
-    return await operation.run(call, parse(operation.input, input));
+    const permitted = await permit(operation.name, call);
+    return await operation.run(permitted, parse(operation.input, input));
   } catch (thrown) {
     const error = asSquadError(thrown);
     if (error.code === 'INTERNAL') call.services.hub.reportBug(operation.name, thrown);
     code = error.code;
     throw shortened(error);
   } finally {
-    if (operation.tool) await recordToolCall(call, operation.name, code, startedAt);
+    if (operation.tool || code === 'NOT_ALLOWED') await recordToolCall(call, operation.name, code, startedAt);
   }
 }
 
-/** Every call of a tool is an event, also one that was refused. */
+/** The call as its caller may make it: an agent has only what is its own business. */
+async function permit(action: string, call: Call): Promise<Call> {
+  const subject = subjectOf(call);
+  if (subject.kind === 'user') return call;
+  if (!allowed(subject, action)) throw notAllowed(subject, action);
+  return { ...call, services: await within(call.services, subject, action) };
+}
+
+/** Every call of a tool is an event, and so is everything that was denied. */
 export async function recordToolCall(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   tool: string,

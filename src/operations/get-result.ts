@@ -3,8 +3,30 @@ import { SquadError } from '../schema/error.ts';
 import { findRun, findSquad } from './find.ts';
 import { squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
-import { Evidence, outputPage, Page, RunResult, runResult, Tokens } from './run-result.ts';
+import { outputPage, Page } from './output-page.ts';
+import { RunEvidence } from './run-evidence.ts';
+import { RunResult, runResult, Tokens } from './run-result.ts';
 import { waitForEnds } from './wait.ts';
+
+const loose = z.looseObject({});
+/** Whichever was asked for, so nothing is always there: a run's result, a page of it, or a squad's. */
+const either = {
+  page: Page.partial().optional(),
+  squadId: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  members: z.array(loose).optional(),
+  nextOffset: z.number().optional(),
+  note: z.string().optional(),
+};
+const listed = z.object({
+  ...RunResult.partial().shape,
+  tokens: loose.nullable().optional(),
+  usage_source: z.string().optional(),
+  evidence: loose.optional(),
+  error: loose.optional(),
+  ...either,
+  page: z.looseObject({ next_offset: z.number() }).optional(),
+});
 
 export const getResult = operation({
   name: 'get_result',
@@ -14,6 +36,7 @@ export const getResult = operation({
       'Status and result of a run (spawn_id = memberId) or a squad, also after a restart. wait_seconds waits for the end. ' +
       'stream and offset page through long output: go on with next_offset.',
     readOnly: true,
+    listed: { output: listed },
   },
   input: z.strictObject({
     spawn_id: z.string().optional(),
@@ -22,17 +45,11 @@ export const getResult = operation({
     stream: z.enum(['result', 'stdout', 'stderr']).optional(),
     offset: z.number().int().optional(),
   }),
-  // A run's result, a page of it or a squad's: whichever was asked for, so nothing is always there.
   output: z.object({
     ...RunResult.partial().shape,
     tokens: Tokens.partial().nullable().optional(),
-    evidence: Evidence.partial().optional(),
-    page: Page.partial().optional(),
-    squadId: z.string().optional(),
-    metadata: z.record(z.string(), z.unknown()).optional(),
-    members: z.array(z.looseObject({})).optional(),
-    nextOffset: z.number().optional(),
-    note: z.string().optional(),
+    evidence: RunEvidence.partial().optional(),
+    ...either,
   }),
   async run(call, { spawn_id, squad_id, wait_seconds = 0, stream, offset = 0 }) {
     const { services } = call;

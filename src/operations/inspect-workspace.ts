@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Engine, RunFiles, TurnInput } from '../core/ports.ts';
 import { optionsOf } from '../core/run-request.ts';
 import { rehearsalFiles } from '../core/turn-input.ts';
+import { type HubSettingKey, HubSettings } from '../schema/config.ts';
 import { asSquadError } from '../schema/error.ts';
 import { newRunId } from '../schema/ids.ts';
 import { operation } from './operation.ts';
@@ -67,9 +68,9 @@ export const inspectWorkspace = operation({
         await engine.command({ ...imagined(engine, services.files), cwd: workspace.root, env });
         return { id: engine.id, notes };
       }),
-      limits: Object.entries(services.settings.all()).map(([key, value]) => ({
+      limits: Object.keys(HubSettings.shape).map(key => ({
         key,
-        value,
+        value: services.settings.all()[key as HubSettingKey] ?? null,
         origin: key in stored ? 'settings' : 'default',
         source: key in stored ? 'squad config set' : 'built in',
       })),
@@ -100,7 +101,7 @@ function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env
     model: null,
     chatId: null,
     continues: false,
-    options: { ...optionsOf({ task: 'task' }, {}), outputSchema: null },
+    options: { ...optionsOf({ task: 'task' }, {}), outputSchema: null, onEnd: null },
     timeoutMs: 60_000,
     endpoint: null,
     files: rehearsalFiles(files, { engine: engine.id, chatId: null, id: runId }),

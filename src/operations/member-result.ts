@@ -1,6 +1,7 @@
 import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
 import type { RunFiles } from '../core/ports.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
+import type { Verdict } from '../schema/evidence.ts';
 import { isEnd, type Run, runName } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
@@ -23,6 +24,8 @@ export type MemberResult = {
   engine: string;
   rawStdout: string;
   rawStderr: string;
+  /** The short of it; `get_result` of the member has all. */
+  evidence?: { verdict: Verdict; files_changed: number | null; tool_calls: number | null };
   error?: { code: string; message: string };
   truncated?: true;
   outputFile?: string;
@@ -102,6 +105,13 @@ function bare(run: Run, files: RunFiles): MemberResult {
     engine: run.engine,
     rawStdout: '',
     rawStderr: '',
+    ...(run.evidence && {
+      evidence: {
+        verdict: run.evidence.verdict,
+        files_changed: run.evidence.filesChanged?.count ?? null,
+        tool_calls: run.evidence.toolCalls,
+      },
+    }),
     ...(run.error && {
       error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),

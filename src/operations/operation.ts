@@ -2,6 +2,9 @@ import type { z } from 'zod';
 import type { Caller, Clock, Engines, RunFiles, Store, Workspaces } from '../core/ports.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
+import type { CliId } from '../schema/engine-spec.ts';
+import type { Run } from '../schema/run.ts';
+import type { Toolset } from '../schema/toolset.ts';
 
 /** What an operation works with. Put together once, in `src/app.ts`. */
 export interface Services {
@@ -10,7 +13,7 @@ export interface Services {
   files: RunFiles;
   engines: Engines;
   workspaces: Workspaces;
-  runner: Runner;
+  runner: Pick<Runner, 'submit' | 'current' | 'usageOf' | 'liveRuns' | 'untilEnded' | 'stop' | 'pump'>;
   settings: Settings;
   hub: HubControl;
 }
@@ -55,6 +58,8 @@ export interface Call {
   waitMs: number | null;
   /** A sign of life to whoever waits. */
   progress(message: string): Promise<void>;
+  /** Runs were started for this call. */
+  onStarted?(runs: Run[]): void;
   /** For operations that stream: one more item. */
   emit(item: unknown): void;
 }
@@ -72,8 +77,16 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
+  /** `core` unless it says so. */
+  toolset?: Toolset;
+  /** Listed only where this agent CLI is. */
+  needs?: CliId;
   /** Schemas shown to callers in stateless mode, where they differ. */
-  stateless?: { input: z.ZodType; output: z.ZodType };
+  stateless?: { input?: z.ZodType; output?: z.ZodType };
+  /** What clients are shown of a schema that says more than they need to pay for. */
+  listed?: { input?: z.ZodType; output?: z.ZodType };
+  /** For tools that wait: the task a client with tasks gets instead. Null when it is over, or not to be waited for. */
+  task?(result: unknown, input: unknown): string | null;
 }
 
 export function operation<I extends z.ZodType, O extends z.ZodType>(

@@ -3,7 +3,7 @@ import { LONGEST_CHAT_ID } from '../core/chat.ts';
 import { jsonLength } from '../core/digest.ts';
 import { type PlannedSquad, planSquad } from '../core/plan.ts';
 import type { Workspace } from '../core/ports.ts';
-import type { SquadRequest } from '../core/run-request.ts';
+import type { RunRequest, SquadRequest } from '../core/run-request.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Call } from './operation.ts';
 
@@ -29,24 +29,23 @@ const request = <T extends z.ZodType>(members: T) =>
 export const StatelessRequest = request(member);
 export const StatefulRequest = request(chatMember);
 
+type Starter = Pick<Call, 'services' | 'caller' | 'onStarted'>;
+
 export interface StartedSquad extends PlannedSquad {
   warnings: string[];
 }
 
 /** Checks everything, writes it down and sets it going: when this settles, the runs are on disk and queued or at work. */
-export async function startMembers(
-  { services, caller }: Pick<Call, 'services' | 'caller'>,
-  asked: SquadRequest,
-): Promise<StartedSquad> {
+export async function startMembers(call: Starter, asked: SquadRequest): Promise<StartedSquad> {
   refuseLongValues(asked);
-  const workspace = await services.workspaces.open(caller);
+  const workspace = await call.services.workspaces.open(call.caller);
   if (workspace.config.stateMode.value === 'stateless') refuseChats(asked);
-  return startRuns({ services, caller }, asked, workspace);
+  return startRuns(call, asked, workspace);
 }
 
 /** What was asked for is sound in itself; whether it can be done is found out here. */
 export async function startRuns(
-  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  { services, caller, onStarted }: Starter,
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
@@ -60,6 +59,7 @@ export async function startRuns(
     clock,
   });
   await runner.submit(plan);
+  onStarted?.(plan.runs.map(({ run }) => run));
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return { ...plan, warnings: [...withoutTrust(workspace, plan), ...notes] };
 }
@@ -83,7 +83,7 @@ function refuseLongValues({ members, metadata }: SquadRequest): void {
   members.forEach((given, at) => {
     for (const key of ['cwd', 'chatId'] as const) {
       const length = jsonLength(given[key] ?? '');
-      if (length > LONGEST[key]) refuse(`members[${at}].${key}`, length, LONGEST[key]);
+      if (length > LONGEST[key]) refuse(`${placeOf(members, at)}${key}`, length, LONGEST[key]);
     }
   });
   const length = JSON.stringify(metadata ?? {}).length;
@@ -93,7 +93,13 @@ function refuseLongValues({ members, metadata }: SquadRequest): void {
 function refuseChats({ members }: SquadRequest): void {
   const at = members.findIndex(({ chatId }) => chatId !== undefined);
   if (at < 0) return;
-  throw new SquadError('INVALID_INPUT', `members[${at}] has a chatId, but STATE_MODE is stateless`, {
+  throw new SquadError('INVALID_INPUT', `${placeOf(members, at)}chatId is given, but STATE_MODE is stateless`, {
     suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
   });
+}
+
+/** How the caller wrote it: a single spawn is no list. */
+function placeOf(members: RunRequest[], at: number): string {
+  if (members[at]?.form !== 'spawn') return `members[${at}].`;
+  return members.length === 1 ? '' : `agents[${at}].`;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Run } from '../schema/run.ts';
-import { squadResult } from './member-result.ts';
+import { type SquadResult, squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
 import { StatefulRequest, StatelessRequest, startMembers } from './start-members.ts';
 import { waitForEnds } from './wait.ts';
@@ -13,6 +13,9 @@ const memberResult = z.object({
   engine: z.string(),
   rawStdout: z.string(),
   rawStderr: z.string(),
+  evidence: z
+    .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
+    .optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   truncated: z.boolean().optional(),
   outputFile: z.string().optional(),
@@ -35,6 +38,10 @@ export const startSquadMembers = operation({
       'Returns status and output of each, in order. If some still run, go on with get_result {squad_id}.',
     readOnly: false,
     stateless: { input: StatelessRequest, output: result(memberResult) },
+    task: answer => {
+      const { squadId, status } = answer as SquadResult;
+      return status === 'running' ? squadId : null;
+    },
   },
   input: StatefulRequest,
   output: result(memberResult.extend({ chatId: z.string().optional() })),

@@ -13,6 +13,11 @@ import type { Operation } from './operation.ts';
 import { prune } from './prune.ts';
 import { readOutput } from './read-output.ts';
 import { showRun } from './show-run.ts';
+import { spawnAgent } from './spawn-agent.ts';
+import { spawnClaude } from './spawn-claude.ts';
+import { spawnCodex } from './spawn-codex.ts';
+import { spawnParallel } from './spawn-parallel.ts';
+import { squadStatus } from './squad-status.ts';
 import { startSquad } from './start-squad.ts';
 import { startSquadMembers } from './start-squad-members.ts';
 
@@ -20,9 +25,14 @@ import { startSquadMembers } from './start-squad-members.ts';
 export const OPERATIONS: readonly Operation[] = [
   listRoles,
   startSquadMembers,
+  spawnClaude,
+  spawnCodex,
+  spawnAgent,
+  spawnParallel,
   getResult,
   listRunning,
   cancelRun,
+  squadStatus,
   startSquad,
   listRuns,
   showRun,

@@ -16,7 +16,7 @@ export async function waitForEnds(
   const timeUp = new AbortController();
   const timer = ms === null ? null : setTimeout(() => timeUp.abort(), ms);
   // Never waited for: a client that has stopped reading must not keep a result from being made.
-  const beat = () => void progress(sentence(runs)).catch(() => {});
+  const beat = () => void progress(statusCounts(runs)).catch(() => {});
   const heart = setInterval(beat, HEARTBEAT_MS);
   const either = AbortSignal.any([signal, timeUp.signal]);
   try {
@@ -33,7 +33,8 @@ export async function waitForEnds(
   }
 }
 
-function sentence(runs: Run[]): string {
+/** `2 running, 1 completed`. */
+export function statusCounts(runs: readonly Run[]): string {
   const counts = new Map<string, number>();
   for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);
   return [...counts].map(([status, count]) => `${count} ${status}`).join(', ');

@@ -77,6 +77,8 @@ describe('the environment of an agent', () => {
       'SQUAD_TURN',
       'SQUAD_TOKEN',
       'SQUAD_TOKEN_FILE',
+      'SQUAD_MCP_URL',
+      'SQUAD_MCP_TOKEN',
       'SQUAD_DATABASE_URL',
       'SQUAD_HUB_LINGER_MS',
     ],

@@ -59,7 +59,7 @@ const SQUAD_NAMES = new Set([
   ...['SQUAD_RUN_ID', 'SQUAD_TURN', 'SQUAD_DATABASE_URL', 'SQUAD_HUB_LINGER_MS'],
   ...['MCP_DATABASE_PATH', 'MCP_SERVER_PORT', 'MCP_LOG_LEVEL', 'MCP_TOOL_TIMEOUT', 'MCP_TIMEOUT'],
 ]);
-const SQUAD_PREFIXES = ['SQUAD_TOKEN'];
+const SQUAD_PREFIXES = ['SQUAD_TOKEN', 'SQUAD_MCP_'];
 
 /** Where installers put agents, and where a client started from a desktop does not look. Below the home, or absolute. */
 const INSTALL_FOLDERS = [

@@ -10,6 +10,8 @@ import {
 
 /** User space sees 100 ticks a second on every Linux port that Node runs on. */
 const TICK_MS = 10;
+/** Parents are read one after the other, while processes come and go: a number that is used again could make a loop. */
+const LONGEST_LINE = 1000;
 /** A flag in `stat`. These have no environment and are never ours. */
 const KERNEL_THREAD = 0x200000;
 
@@ -26,6 +28,19 @@ export function createProcSource(): ProcessSource {
         const pid = Number(entry);
         const info = Number.isInteger(pid) ? readStat(pid, buffer, bootedAt) : null;
         if (info) found.push(info);
+      }
+      return found;
+    },
+
+    async line(pid) {
+      const found: ProcessInfo[] = [];
+      if (!isOwn(pid)) return found;
+      const bootedAt = Date.now() - uptime() * 1000;
+      for (let next = pid; next > 1 && found.length < LONGEST_LINE; ) {
+        const info = readStat(next, buffer, bootedAt);
+        if (!info) break;
+        found.push(info);
+        next = info.ppid;
       }
       return found;
     },
@@ -108,8 +123,11 @@ function readTag(pid: number): Tag | null | undefined {
 }
 
 /** Another user's process is not ours to judge, even where root may read it. */
-const own = (pid: number, tag: Tag | null): Tag | null =>
-  tag && statSync(`/proc/${pid}`).uid === process.getuid?.() ? tag : null;
+const own = (pid: number, tag: Tag | null): Tag | null => (tag && isOwn(pid) ? tag : null);
+
+function isOwn(pid: number): boolean {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === process.getuid?.();
+}
 
 /** One that cleared its environment may still hold the output of the turn it came from. */
 function outputTag(pid: number): Tag | null {

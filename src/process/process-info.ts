@@ -30,6 +30,8 @@ export const TURN_VARIABLE = 'SQUAD_TURN';
 /** Where the facts come from: `/proc` on Linux, `ps` elsewhere. A dead process that nobody reaped is not listed. */
 export interface ProcessSource {
   list(): Promise<ProcessInfo[]>;
+  /** This process, then its parent, and so on up; empty when it is not there, or another user's. */
+  line(pid: number): Promise<ProcessInfo[]>;
   /** Tags, by pid, of those that have one. */
   tags(processes: readonly ProcessInfo[]): Promise<Map<number, Tag>>;
   /** Whether this very process, not just its number, is still there. */

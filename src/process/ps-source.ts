@@ -13,13 +13,23 @@ const LISTED =
 
 /** macOS and others without `/proc`: the `ps` of the system. Tags are best effort, because it hides the environment of protected programs. */
 export function createPsSource(platform: string = process.platform): ProcessSource {
+  async function list(): Promise<ProcessInfo[]> {
+    const columns = ['pid', 'ppid', 'pgid', 'stat', 'lstart', 'time', 'comm'].flatMap(name => [
+      '-o',
+      `${name}=`,
+    ]);
+    return (await ps(['-A', ...columns])).flatMap(line => parse(line) ?? []);
+  }
+
   return {
-    async list() {
-      const columns = ['pid', 'ppid', 'pgid', 'stat', 'lstart', 'time', 'comm'].flatMap(name => [
-        '-o',
-        `${name}=`,
-      ]);
-      return (await ps(['-A', ...columns])).flatMap(line => parse(line) ?? []);
+    list,
+
+    async line(pid) {
+      const all = new Map((await list()).map(each => [each.pid, each]));
+      const found = new Set<ProcessInfo>();
+      for (let each = all.get(pid); each && each.pid > 1 && !found.has(each); each = all.get(each.ppid))
+        found.add(each);
+      return [...found];
     },
 
     async tags(processes) {

@@ -24,6 +24,7 @@ function given() {
   const world = { rows: [] as ProcessInfo[], tags: new Map<number, Tag>() };
   const table = createProcessTable({
     list: async () => world.rows,
+    line: async () => [],
     tags: async () => world.tags,
     alive: () => true,
     command: async ({ name }) => name,

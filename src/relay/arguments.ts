@@ -2,21 +2,41 @@ export const HELP = `squad mcp is the MCP server: an MCP client starts it and sp
 
   squad install claude-code     puts it into a client's configuration (also cursor, vscode, codex, gemini, copilot, opencode)
   squad mcp --workspace DIR     works in DIR instead of the current folder
+  squad mcp --toolsets LIST     offers these sets of tools: core (the default), team, templates; with commas between them
+  squad mcp --identity FILE     speaks for a run; Squad gives this to the agents it starts
 
 To run agents from this terminal: squad run ROLE "task"
 `;
 
-type Flags = { workspace?: string; help: boolean } | { problem: string };
+const NEEDS: Readonly<Record<string, string>> = {
+  '--workspace': 'a folder',
+  '--toolsets': 'names of toolsets',
+  '--identity': 'a file',
+};
 
-export function workspaceFlag(args: string[]): Flags {
-  let workspace: string | undefined;
+export interface RelayFlags {
+  workspace?: string;
+  toolsets?: string;
+  identity?: string;
+}
+type Flags = (RelayFlags & { help: boolean }) | { problem: string };
+
+export function flagsIn(args: string[]): Flags {
+  const given: Record<string, string> = {};
   for (let i = 0; i < args.length; i++) {
-    const [name, value] = args[i]!.split(/=(.*)/s, 2);
+    const [name = '', value] = args[i]!.split(/=(.*)/s, 2);
     if (name === '--help' || name === '-h') return { help: true };
-    if (name !== '--workspace')
-      return { problem: `${args[i]} means nothing here. Known: --workspace DIR, --help` };
-    workspace = value ?? args[++i];
-    if (!workspace) return { problem: '--workspace needs a folder' };
+    const needs = Object.hasOwn(NEEDS, name) ? NEEDS[name] : undefined;
+    if (needs === undefined)
+      return { problem: `${args[i]} means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help` };
+    const word = value ?? args[++i];
+    if (!word) return { problem: `${name} needs ${needs}` };
+    given[name] = word;
   }
-  return { workspace, help: false };
+  return {
+    workspace: given['--workspace'],
+    toolsets: given['--toolsets'],
+    identity: given['--identity'],
+    help: false,
+  };
 }

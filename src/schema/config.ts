@@ -27,8 +27,8 @@ export const WorkspaceFile = z.strictObject({
   processTimeoutMs: z.number().int().positive().optional(),
   engines: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/), EngineBlock).optional(),
   context: ContextSettings.optional(),
-  /** A command that is run, without a shell, when a run has ended. */
-  onEnd: z.string().optional(),
+  /** A program and its arguments, run without a shell when a run has ended. */
+  onEnd: z.array(z.string()).min(1).optional(),
 });
 export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
 
@@ -57,7 +57,7 @@ export interface Config {
   processTimeoutMs: Setting<number>;
   engines: Setting<Record<string, EngineBlock>>;
   context: Setting<ContextSettings>;
-  onEnd: Setting<string | null>;
+  onEnd: Setting<string[] | null>;
   allowedRoots: Setting<string[]>;
 }
 
@@ -66,6 +66,10 @@ export const HubSettings = z.object({
   'limits.concurrency': z.coerce.number().int().min(1).max(10_000).default(8),
   'limits.spawns_per_minute': z.coerce.number().int().min(1).max(100_000).default(30),
   'limits.depth': z.coerce.number().int().min(0).max(10).default(2),
+  /** Not set: no limit. */
+  'budget.run_usd': z.coerce.number().positive().optional(),
+  'budget.squad_usd': z.coerce.number().positive().optional(),
+  'budget.day_usd': z.coerce.number().positive().optional(),
   'output.max_bytes': z.coerce
     .number()
     .int()

@@ -21,7 +21,7 @@ export const EventBody = z.discriminatedUnion('type', [
   /** How quiet it is, from its own signs and its processes; null: it gave a sign again. */
   z.object({
     type: z.literal('run.quiet'),
-    state: z.enum(['slow start', 'silent', 'stalled', 'dead']).nullable(),
+    state: z.enum(['slow_start', 'silent', 'stalled', 'dead']).nullable(),
     text: z.string(),
   }),
   z.object({

@@ -63,13 +63,15 @@ export const RunOptions = z.object({
   spawn: z.boolean(),
   /** The client asked to be told of the end. */
   notify: z.boolean(),
+  /** A command of the user's, run when the run has ended. */
+  onEnd: z.array(z.string()).nullable(),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 
-/** One limit on a run, and who holds it: the engine's own checks, or only the words of its instructions. */
+/** One limit on a run, and who holds it: Squad itself, the engine's own checks, or only the words of its instructions. */
 export const PolicyRule = z.object({
   rule: z.string(),
-  heldBy: z.enum(['engine', 'advisory']),
+  heldBy: z.enum(['system', 'engine', 'advisory']),
   note: z.string().nullable(),
 });
 export type PolicyRule = z.infer<typeof PolicyRule>;

@@ -20,6 +20,8 @@ export const WorkSnapshot = z.object({
   head: z.string().nullable(),
   /** Null when HEAD is detached. */
   branch: z.string().nullable(),
+  /** Bytes of the list of everything HEAD has pointed to: what comes after them came after the snapshot. */
+  headLogSize: z.number(),
   dirty: z.array(DirtyFile),
   /** When git began to look, and when all of it was known. */
   takenAt: z.number(),

@@ -24,6 +24,7 @@ export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
   if (filter.status?.length === 0) return [];
   let query = db.selectFrom('runs').selectAll().limit(filter.limit);
   if (filter.workspace !== undefined) query = query.where('workspace', '=', filter.workspace);
+  if (filter.parentId !== undefined) query = query.where('parent_id', '=', filter.parentId);
   if (filter.status) query = query.where('status', 'in', filter.status);
   if (filter.before !== undefined) query = query.where('created_at', '<', filter.before);
   query =
@@ -63,6 +64,13 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
   if (filter.types) query = query.where('type', 'in', filter.types);
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
+}
+
+export async function spent(db: Db, filter: { since?: number; squadId?: SquadId }): Promise<number> {
+  let query = db.selectFrom('runs').select(({ fn }) => fn.sum<number | null>('cost_usd').as('sum'));
+  if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since);
+  if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
+  return Number((await query.executeTakeFirst())?.sum ?? 0);
 }
 
 export async function settings(db: Db): Promise<Record<string, string>> {

@@ -58,6 +58,7 @@ export const runToRow = (run: Run): RunRow => ({
   error: toJson(run.error),
   usage: toJson(run.usage),
   evidence: toJson(run.evidence),
+  cost_usd: run.usage?.costUsd ?? null,
   created_at: run.createdAt,
   started_at: run.startedAt,
   ended_at: run.endedAt,

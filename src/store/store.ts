@@ -64,6 +64,7 @@ export function storeOn(backend: Backend, retryMs: number): Store {
     turns: runId => read(db => queries.turns(db, runId)),
     chat: id => read(db => queries.chat(db, id)),
     events: filter => read(db => queries.events(db, filter)),
+    spent: filter => read(db => queries.spent(db, filter)),
     settings: () => read(queries.settings),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),
     idsLike: (prefix, limit) => read(db => idsLike(db, prefix, limit)),

@@ -44,6 +44,8 @@ export interface RunRow {
   error: Json | null;
   usage: Json | null;
   evidence: Json | null;
+  /** Of the usage, for sums. */
+  cost_usd: number | null;
   created_at: number;
   started_at: number | null;
   ended_at: number | null;

@@ -85,6 +85,7 @@ export class FaceServer extends Server {
         wantsProgress: token !== undefined,
         acceptsTasks: this.#acceptsTasks(ctx),
         progress: reporter.report,
+        audience: this.audience,
         raw: ctx,
       });
     } catch (thrown) {

@@ -144,6 +144,25 @@ describe('on one connection', () => {
   });
 });
 
+describe('on a connection that opened with the handshake', () => {
+  it('a request in modern dress is no reason for a task', async () => {
+    const rig = await socketRig({ build: () => taskFace(new Map()) });
+    opened.push(rig);
+    const { socket, lines } = await rig.raw();
+    const send = (id: number, method: string, params: object) =>
+      socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    const clientInfo = { name: 'raw', version: '0' };
+    send(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': WITH_TASKS,
+    };
+    send(2, 'tools/call', { name: 'run', arguments: { id: 'run_1' }, _meta });
+    await until(() => lines.length === 2, 'two answers');
+    expect(lines[1]?.result).toMatchObject({ structuredContent: { waited: true } });
+  });
+});
+
 /** The answer as it came: the client itself does not know what to do with a task. */
 async function rawAnswer(client: Client, request: () => Promise<unknown>): Promise<unknown> {
   let answer: unknown;

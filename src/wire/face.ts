@@ -34,6 +34,8 @@ export interface Call extends Peer {
   acceptsTasks: boolean;
   /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
   progress(message: string, value?: number, total?: number): Promise<void>;
+  /** Whoever asks this: the connection, or the session of a legacy client. It may be gone when it is told something. */
+  audience: Audience;
   /** The SDK's own context, for what this interface does not cover. */
   raw: ServerContext;
 }

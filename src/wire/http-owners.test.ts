@@ -100,6 +100,23 @@ describe('a request that was let in before the access of its owner ended', () =>
   });
 });
 
+describe('a session that opens while the access of its owner ends', () => {
+  it('does not outlive it', async () => {
+    sample = sampleFace();
+    const ending: Promise<void>[] = [];
+    rig = await httpRig({
+      owner: () => 'ann',
+      build: () => {
+        ending.push(rig.handler.endSessions('ann'));
+        return sample.face;
+      },
+    });
+    await rig.post(JSON.stringify(initialize));
+    await Promise.all(ending);
+    expect([ending.length, rig.handler.sessions()]).toEqual([1, 0]);
+  });
+});
+
 const initialize = {
   jsonrpc: '2.0',
   id: 1,

@@ -77,8 +77,6 @@ export class LegacySessions {
     server.onerror = this.#options.onError;
     await server.connect(transport);
     this.#sessions.set(id, session);
-    // It ended while the session was being made: nobody else would close this one.
-    if (access.cutOff.aborted) await this.#end(id);
     const response = await this.#serve(id, session, request, body);
     // The transport refused it (a wrong Accept header, say): no client will ever know the id.
     if (!response.ok) await this.#end(id);

@@ -1,12 +1,11 @@
 import { MOST_COMMITS_NAMED } from '../schema/evidence.ts';
 import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
 import type { Git } from './git.ts';
-import { headLog } from './git-folder.ts';
+import { headLogSince } from './git-folder.ts';
 import type { Status } from './git-status.ts';
 
 const MOST_COUNTED = 10_000;
 const MOST_TIPS = 200;
-const LOG_LINE = /^\S+ ([0-9a-f]{40,64}) .*> (\d+) [+-]\d{4}(?:\t|$)/;
 
 /**
  * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then. A merge or a
@@ -18,9 +17,8 @@ export async function commitsMade(
   now: Status,
 ): Promise<NonNullable<WorkChanges['commits']>> {
   const since = Math.floor(before.takenAt / 1000);
-  const tips = pointedTo(await headLog(git.folder), since);
-  if (now.head) tips.add(now.head);
-  if (before.head) tips.delete(before.head);
+  const visited = pointedTo(await headLogSince(git.folder, before.headLogSize));
+  const tips = new Set([...(now.head ? [now.head] : []), ...visited].filter(id => id !== before.head));
   if (tips.size === 0) return { count: 0, newest: [] };
   const output = await git.run([
     ...[
@@ -32,7 +30,7 @@ export async function commitsMade(
       '--no-notes',
       '--no-show-signature',
     ],
-    ...['--ignore-missing', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
+    ...['--ignore-missing', '--topo-order', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
     ...(before.head ? ['--not', before.head] : []),
     '--',
   ]);
@@ -62,12 +60,9 @@ export async function branchNotes(git: Git, before: WorkSnapshot, now: Status): 
   return notes;
 }
 
-function pointedTo(log: string, since: number): Set<string> {
-  const recent = log.split('\n').flatMap(line => {
-    const [, id, at] = LOG_LINE.exec(line) ?? [];
-    return id && Number(at) >= since && !/^0+$/.test(id) ? [id] : [];
-  });
-  return new Set(recent.slice(-MOST_TIPS));
+function pointedTo(log: string): string[] {
+  const ids = log.split('\n').map(line => /^\S+ ([0-9a-f]{40,64}) /.exec(line)?.[1] ?? '');
+  return [...new Set(ids.filter(id => id !== '' && !/^0+$/.test(id)))].slice(-MOST_TIPS);
 }
 
 function toCommit(line: string): { id: string; subject: string } {

@@ -100,7 +100,7 @@ describe('named files', () => {
     ]);
   });
 
-  it.each(['../secret', '/etc/hostname', 'a/../../secret', 'link', 'folder/secret'])(
+  it.each(['../secret', '../not-there', '/etc/hostname', 'a/../../secret', 'link', 'folder/secret'])(
     'stay inside the workspace: not %j',
     async name => {
       await writeFile(join(root, '../secret'), 'secret');

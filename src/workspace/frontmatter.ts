@@ -1,30 +1,43 @@
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
+import type { z } from 'zod';
 import { RoleMeta } from '../schema/role.ts';
 
-export type Frontmatter =
-  | { meta: RoleMeta; body: string; warnings: string[] }
+export type Frontmatter<Meta = RoleMeta> =
+  | { meta: Meta; body: string; warnings: string[] }
   /** Why the file cannot be used, with its line where there is one. */
   | { fault: string };
 
+/** What the head of a file may say, and for each key the words for what it must be. */
+export interface HeadShape<Meta> {
+  schema: z.ZodObject & z.ZodType<Meta>;
+  allowed: Record<string, string>;
+}
+
 /** Splits a role file into what its YAML head says and its body, trimmed. */
-export function readFrontmatter(source: string): Frontmatter {
+export const readFrontmatter = (source: string): Frontmatter => readHeaded(source, ROLE);
+
+/** The same for any file with such a head. */
+export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontmatter<Meta> {
   const lines = source.split(/\r\n|\n|\r/);
-  if (lines[0]?.trimEnd() !== '---') return { meta: {}, body: lines.join('\n').trim(), warnings: [] };
-  const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === '---');
+  const hasHead = lines[0]?.trimEnd() === '---';
+  const end = hasHead ? lines.findIndex((line, index) => index > 0 && line.trimEnd() === '---') : 0;
   if (end < 0)
     return { fault: 'line 1: the frontmatter that begins with "---" is never closed by another "---"' };
-  const head = readHead(lines.slice(1, end).join('\n'));
+  const head = readHead(lines.slice(1, end).join('\n'), shape);
   if ('fault' in head) return head;
   return {
     ...head,
     body: lines
-      .slice(end + 1)
+      .slice(hasHead ? end + 1 : 0)
       .join('\n')
       .trim(),
   };
 }
 
-function readHead(yaml: string): { meta: RoleMeta; warnings: string[] } | { fault: string } {
+function readHead<Meta>(
+  yaml: string,
+  { schema, allowed }: HeadShape<Meta>,
+): { meta: Meta; warnings: string[] } | { fault: string } {
   const counter = new LineCounter();
   const document = parseDocument(yaml, { lineCounter: counter, prettyErrors: false });
   // The head begins on the file's second line.
@@ -33,22 +46,23 @@ function readHead(yaml: string): { meta: RoleMeta; warnings: string[] } | { faul
 
   const [error] = document.errors;
   if (error) return { fault: `${lineAt(error.pos[0])}: ${firstLine(error.message)}` };
-  if (document.contents === null) return { meta: {}, warnings: [] };
-  if (!isMap(document.contents))
+  if (document.contents !== null && !isMap(document.contents))
     return {
       fault: `${lineAt(document.contents.range?.[0])}: the frontmatter is not a list of "key: value" lines`,
     };
 
   const values = toObject(document);
   if ('fault' in values) return values;
-  const parsed = RoleMeta.safeParse(values.object);
-  const at = (key: PropertyKey | undefined) => lineAt(keyOffset(document.contents as YAMLMap, key));
+  const parsed = schema.safeParse(values.object);
+  const at = (key: PropertyKey | undefined) => lineAt(keyOffset(document.contents as YAMLMap | null, key));
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
     const key = issue.path[0];
-    return { fault: `${at(key)}: "${String(key)}" ${allowed(key) ?? `is wrong: ${issue.message}`}` };
+    const words =
+      typeof key === 'string' && Object.hasOwn(schema.shape, key) ? (allowed[key] ?? TEXT) : undefined;
+    return { fault: `${at(key)}: "${String(key)}" ${words ?? `is wrong: ${issue.message}`}` };
   }
-  const unknown = Object.keys(values.object).filter(key => !Object.hasOwn(RoleMeta.shape, key));
+  const unknown = Object.keys(values.object).filter(key => !Object.hasOwn(schema.shape, key));
   return {
     meta: parsed.data,
     warnings: [
@@ -62,7 +76,7 @@ function toObject(
   document: ReturnType<typeof parseDocument>,
 ): { object: Record<string, unknown> } | { fault: string } {
   try {
-    const object = document.toJS() as Record<string, unknown>;
+    const object = (document.toJS() ?? {}) as Record<string, unknown>;
     // `description:` with nothing after it says nothing.
     return { object: Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) };
   } catch (thrown) {
@@ -71,14 +85,16 @@ function toObject(
   }
 }
 
-function keyOffset(map: YAMLMap, key: PropertyKey | undefined): number | undefined {
-  const pair = map.items.find(item => isScalar(item.key) && item.key.value === key);
+function keyOffset(map: YAMLMap | null, key: PropertyKey | undefined): number | undefined {
+  const pair = map?.items.find(item => isScalar(item.key) && item.key.value === key);
   return isScalar(pair?.key) ? pair.key.range?.[0] : undefined;
 }
 
+const TEXT = 'must be text (put it in quotes)';
 const NAMES = 'must be a list of names';
 const DURATION = 'must be a time: a number of seconds, or 90s, 15m, 2h';
-const ALLOWED: Record<string, string> = {
+/** Where a key must be something else than text. */
+export const ROLE_KEYS: Record<string, string> = {
   type: 'must be planning, coding or review',
   permission: 'must be read, edit or full',
   isolation: 'must be none or worktree',
@@ -92,10 +108,6 @@ const ALLOWED: Record<string, string> = {
   context: `${NAMES}, true or false`,
   spawn: `${NAMES}, true or false`,
 };
-
-function allowed(key: PropertyKey | undefined): string | undefined {
-  if (typeof key !== 'string' || !Object.hasOwn(RoleMeta.shape, key)) return undefined;
-  return ALLOWED[key] ?? 'must be text (put it in quotes)';
-}
+const ROLE: HeadShape<RoleMeta> = { schema: RoleMeta, allowed: ROLE_KEYS };
 
 const firstLine = (message: string) => message.split('\n')[0]!;

@@ -1,5 +1,5 @@
 import { constants, existsSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 /** Where a repository keeps its things; a linked work tree shares most of them. */
@@ -9,7 +9,7 @@ export interface GitFolder {
   commonDir: string;
 }
 
-const MAX_CONFIG_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** The work tree around a folder, found as git finds it. A bare repository has none. */
 export async function findGitFolder(directory: string): Promise<GitFolder | null> {
@@ -30,10 +30,15 @@ export async function repositoryConfig({ gitDir, commonDir }: GitFolder): Promis
   return texts.filter(text => text !== null);
 }
 
-/** The last part of the list of everything HEAD of this work tree has pointed to; empty where none is kept. */
-export async function headLog({ gitDir }: GitFolder): Promise<string> {
-  return (await readText(join(gitDir, 'logs', 'HEAD'), 'end')) ?? '';
-}
+const headLogOf = ({ gitDir }: GitFolder): string => join(gitDir, 'logs', 'HEAD');
+
+/** Everything HEAD of this work tree points to is appended to a list: how long that is now. 0 where none is kept. */
+export const headLogSize = async (folder: GitFolder): Promise<number> =>
+  (await stat(headLogOf(folder)).catch(() => null))?.size ?? 0;
+
+/** What was appended since. */
+export const headLogSince = async (folder: GitFolder, offset: number): Promise<string> =>
+  (await readText(headLogOf(folder), offset)) ?? '';
 
 async function gitDirAt(root: string): Promise<string | null> {
   const path = join(root, '.git');
@@ -51,15 +56,14 @@ function kindOf(path: string): 'folder' | 'file' | null {
 }
 
 /** Null when it is not there or no plain file: to wait for the other end of a pipe would be to wait for ever. */
-async function readText(path: string, part: 'start' | 'end' = 'start'): Promise<string | null> {
+async function readText(path: string, offset = 0): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
   if (!file) return null;
   try {
-    const stat = await file.stat();
-    if (!stat.isFile()) return null;
-    const from = part === 'end' ? Math.max(0, stat.size - MAX_CONFIG_BYTES) : 0;
-    const buffer = Buffer.alloc(Math.min(stat.size, MAX_CONFIG_BYTES));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
+    const found = await file.stat();
+    if (!found.isFile()) return null;
+    const buffer = Buffer.alloc(Math.max(0, Math.min(found.size - offset, MAX_BYTES)));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
     return buffer.toString('utf8', 0, bytesRead);
   } finally {
     await file.close();

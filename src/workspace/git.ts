@@ -24,7 +24,7 @@ type Environment = Record<string, string | undefined>;
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const LIMIT_MS = 20_000;
-const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/opt/homebrew/bin'];
+const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
  * The one way Squad calls git. A repository's own files may name programs to run (hooks, filters, monitors, drivers,
@@ -65,6 +65,8 @@ export async function openGit(directory: string, env: Environment): Promise<Git>
 const OFF = [
   ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.pager=cat'],
   ...['diff.external=', 'log.showSignature=false', 'protocol.allow=never', 'submodule.recurse=false'],
+  // Refreshing would take the index lock, which an agent at work may need.
+  'diff.autoRefreshIndex=false',
   // A file this big is compared and shown as binary, in little memory.
   'core.bigFileThreshold=8m',
 ].flatMap(setting => ['-c', setting]);
@@ -93,7 +95,7 @@ function environment({ root }: GitFolder, env: Environment): Record<string, stri
 
 function personal(env: Environment): Record<string, string> {
   // A relative part of PATH would be a folder of the repository.
-  const path = [...(env.PATH ?? '').split(':').filter(isAbsolute), ...USUAL_FOLDERS].join(':');
+  const path = (env.PATH || USUAL_PATH).split(':').filter(isAbsolute).join(':');
   const kept = ['HOME', 'XDG_CONFIG_HOME'].flatMap(name => (env[name] ? [[name, env[name]]] : []));
   return { ...Object.fromEntries(kept), PATH: path, LC_ALL: 'C' };
 }

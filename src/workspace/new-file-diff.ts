@@ -1,20 +1,21 @@
 import { pathText } from './path-text.ts';
-import { isBinary } from './work-changes.ts';
-import { readWorkFile, statWorkFile } from './work-file.ts';
+import { isBinary, readWorkFile, statWorkFile } from './work-file.ts';
 
+/** As big as what git shows: see `core.bigFileThreshold` in git.ts. */
+const LARGEST_SHOWN = 8 * 1024 * 1024;
 const LINK = 0o120000n;
 const KIND = 0o170000n;
 
 /** A file git does not track, as the diff that would add it. */
-export async function newFileDiff(root: string, path: string, maxBytes: number): Promise<Buffer> {
+export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   const name = pathText(path);
   const stat = await statWorkFile(root, path);
   if (!stat) return Buffer.from(`# ${name} is gone\n`);
   if (stat.isDirectory())
     return Buffer.from(`# ${name} is a repository of its own, which is not looked into\n`);
-  const content = await readWorkFile(root, path, maxBytes);
+  const content = await readWorkFile(root, path, LARGEST_SHOWN);
   if (!content)
-    return Buffer.from(`# ${name} is new: ${stat.size} bytes, too many to show, or not to be read\n`);
+    return Buffer.from(`# ${name} is new: ${stat.size} bytes, too many to show, or not readable\n`);
 
   const mode = (stat.mode & KIND) === LINK ? '120000' : stat.mode & 0o100n ? '100755' : '100644';
   const head = `diff --git ${prefixed('a', name)} ${prefixed('b', name)}\nnew file mode ${mode}\n`;

@@ -30,6 +30,8 @@ const workspaces = () =>
   createWorkspaces({
     home: join(root, 'home'),
     shippedRoles: join(root, 'shipped'),
+    shippedTemplates: join(root, 'shipped-templates'),
+    ownTools: new Set(['list_roles']),
     environment: async () => ({}),
     engines: { find: async () => null, installed: async () => installed },
     onFault: (file, fault) => faults.push(`${file}: ${fault}`),

@@ -1,9 +1,11 @@
 import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { resolveConfig } from '../core/config.ts';
 import { trustableFiles } from '../core/config-sources.ts';
 import type { Caller, Engines, Workspaces } from '../core/ports.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Role } from '../schema/role.ts';
+import { readAgentTemplates } from './agent-templates.ts';
 import { readConfigFiles } from './config-files.ts';
 import { contextOf } from './context-of.ts';
 import { resolveCwd, workspaceRoot } from './cwd.ts';
@@ -11,11 +13,17 @@ import { chooseEngine } from './engine-choice.ts';
 import { readOutputSchema } from './output-schema.ts';
 import { readRole, readRoles, type Trust } from './roles.ts';
 import { rolesFolder } from './roles-folder.ts';
+import { readTeamFile, teamFolder } from './team-file.ts';
+import { templateFolders } from './template-folders.ts';
 import { isTrusted } from './trust.ts';
 
 export interface WorkspacesOptions {
   home: string;
   shippedRoles: string;
+  /** The folder of the templates that came with Squad. */
+  shippedTemplates: string;
+  /** Names of Squad's own tools. */
+  ownTools: ReadonlySet<string>;
   environment: Workspaces['environment'];
   engines: Pick<Engines, 'find' | 'installed'>;
   /** A role that cannot be used was read; told once for each fault, not at every listing. */
@@ -26,30 +34,50 @@ export interface WorkspacesOptions {
 export function createWorkspaces({
   home,
   shippedRoles,
+  shippedTemplates,
+  ownTools,
   environment,
   engines,
   onFault,
 }: WorkspacesOptions): Workspaces {
   const told = new Set<string>();
-  const tellFaults = (roles: Role[]): Role[] => {
-    for (const { file, fault } of roles) {
+  const tellFaults = <T extends Pick<Role, 'file' | 'fault'>>(found: T[]): T[] => {
+    for (const { file, fault } of found) {
       if (fault === null || told.has(`${file}\0${fault}`)) continue;
       told.add(`${file}\0${fault}`);
       onFault(file, fault);
     }
-    return roles;
+    return found;
   };
+  const environmentOf = (caller: Caller) => ({ HOME: homedir(), ...caller.env });
+  const rootOf = async (caller: Caller, env: Record<string, string> & { HOME: string }) => {
+    const { root } = await workspaceRoot({
+      flag: caller.workspace ?? undefined,
+      isHeader: caller.cwd === null,
+      env,
+      cwd: caller.cwd ?? noFolder(caller, env),
+      userHome: env.HOME,
+    });
+    return root;
+  };
+  const templatesIn = (workspace: string | null, env: Record<string, string>, kind: 'tool' | 'prompt') =>
+    readAgentTemplates({
+      kind,
+      folders: templateFolders(kind, { workspace, env, shipped: shippedTemplates }),
+      reserved: kind === 'tool' ? ownTools : NONE,
+      isTrusted: async (file, text) => isTrusted(home, file, text),
+    });
   return {
     environment,
+    async templates(caller, kind) {
+      const env = environmentOf(caller);
+      // Without a workspace there are still the user's and the shipped ones; what is wrong with it, a call says.
+      const root = await rootOf(caller, env).catch(() => null);
+      return tellFaults(await templatesIn(root, env, kind));
+    },
     async open(caller) {
-      const env = { HOME: homedir(), ...caller.env };
-      const { root } = await workspaceRoot({
-        flag: caller.workspace ?? undefined,
-        isHeader: caller.cwd === null,
-        env,
-        cwd: caller.cwd ?? noFolder(caller, env),
-        userHome: env.HOME,
-      });
+      const env = environmentOf(caller);
+      const root = await rootOf(caller, env);
       const sources = await readConfigFiles({ workspace: root, home, env });
       const { config, ignored } = resolveConfig(sources);
       const folder = await rolesFolder({
@@ -71,6 +99,10 @@ export function createWorkspaces({
         engine: (name, env) => chooseEngine(name, env, { config, ignored, engines }),
         outputSchema: file => readOutputSchema(root, file),
         context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
+        teamFile: async name => {
+          const team = await teamFolder(root);
+          return team === null ? null : readTeamFile(join(team, name));
+        },
         directory: async cwd =>
           (await resolveCwd({ workspace: root, cwd, allowedRoots: config.allowedRoots.value })).directory,
         untrusted: async () => [
@@ -80,11 +112,16 @@ export function createWorkspaces({
           ...(await readRoles(folder, mayGrant))
             .filter(role => role.ungranted.length > 0)
             .map(role => role.file),
+          ...[...(await templatesIn(root, env, 'tool')), ...(await templatesIn(root, env, 'prompt'))]
+            .filter(template => template.needsTrust)
+            .map(template => template.file),
         ],
       };
     },
   };
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 function noFolder(caller: Caller, env: Record<string, string>): string {
   if (caller.workspace !== null || env.SQUAD_WORKSPACE) return '/';

@@ -46,7 +46,10 @@ export async function replaceTeamFile(file: string, text: string): Promise<void>
 
 /** At the end, in one write, so that another hub's lines cannot come in between. */
 export async function appendTeamFile(file: string, text: string): Promise<void> {
-  const handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const handle = await open(
+    file,
+    constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+  );
   try {
     await handle.appendFile(text);
   } finally {

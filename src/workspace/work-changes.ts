@@ -4,7 +4,7 @@ import { branchNotes, commitsMade } from './commits-made.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { pathText } from './path-text.ts';
 import { type Compared, compare, type Difference } from './work-difference.ts';
-import { eachOf, readWorkFile } from './work-file.ts';
+import { eachOf, isBinary, readWorkFile } from './work-file.ts';
 
 /** New files up to this size are read to count their lines, in all up to this many bytes. */
 const LARGEST_COUNTED = 1024 * 1024;
@@ -45,9 +45,13 @@ function isOutside(root: string, directory: string, path: string): boolean {
 
 async function countLines(
   root: string,
-  { files }: Compared,
+  { files, uncounted }: Compared,
   notes: string[],
-): Promise<{ insertions: number; deletions: number }> {
+): Promise<WorkChanges['lines']> {
+  if (uncounted) {
+    notes.push(`lines could not be counted (${uncounted})`);
+    return null;
+  }
   const wereDirty = files.filter(({ wasDirty }) => wasDirty).length;
   if (wereDirty > 0)
     notes.push(
@@ -74,6 +78,3 @@ async function linesOfNew(
   for (let at = content.indexOf(10); at >= 0; at = content.indexOf(10, at + 1)) insertions++;
   return { insertions, deletions: 0 };
 }
-
-/** As git tells it. */
-export const isBinary = (content: Buffer): boolean => content.subarray(0, 8000).includes(0);

@@ -39,14 +39,19 @@ export async function writeDiff(git: Git, before: WorkSnapshot, maxBytes: number
         '--dst-prefix=b/',
       ];
       const how = { maxBytes: pieces.room + 1, mayBeCut: true };
-      pieces.add(await git.run([...args, base, '--', ...paths], how));
+      const patch = git.run([...args, base, '--', ...paths], how);
+      pieces.add(await patch.catch(trouble => unshown(paths, trouble)));
     }
     for (const { path, isUntracked, status } of some) {
       if (pieces.isFull) return;
-      if (isUntracked && status !== 'D') pieces.add(await newFileDiff(git.folder.root, path, pieces.room));
+      if (isUntracked && status !== 'D') pieces.add(await newFileDiff(git.folder.root, path));
     }
   }
 }
+
+/** One file that git cannot read, a pipe say, costs the others of its batch. */
+const unshown = (paths: string[], trouble: Error): Buffer =>
+  Buffer.from(`# ${paths.length} changed files cannot be shown: ${trouble.message}\n`);
 
 const toNote = ({ path, status }: Difference): string =>
   `# ${status} ${pathText(path)}${status === 'D' ? ' (deleted)' : ''}\n`;

@@ -21,6 +21,8 @@ export interface Compared {
   status: Status;
   /** What git compares with: the commit before the run, or the empty tree when there was none. */
   base: string;
+  /** Why lines could not be counted; null when they were. */
+  uncounted: string | null;
 }
 
 const LARGEST_HASHED = 4n * 1024n * 1024n;
@@ -32,24 +34,35 @@ const LARGEST_HASHED = 4n * 1024n * 1024n;
 export async function compare(git: Git, before: WorkSnapshot): Promise<Compared> {
   if (git.folder.root !== before.root) throw new GitTrouble('the repository of then is not there any more');
   const base = before.head ?? (await emptyTree(git));
-  const [status, tracked] = await Promise.all([readStatus(git), trackedChanges(git, base)]);
+  const [status, { byPath: tracked, uncounted }] = await Promise.all([
+    readStatus(git),
+    trackedChanges(git, base),
+  ]);
   const untracked = new Set(status.entries.filter(each => each.isUntracked).map(({ path }) => path));
   const dirty = new Map(before.dirty.map(file => [file.path, file]));
 
-  const fromClean = [...tracked.values()].filter(({ path }) => !dirty.has(path)).map(asDifference);
+  const listed = new Set(status.entries.map(({ path }) => path));
+  // While HEAD stands still, what status does not list has another date and nothing else.
+  const isReal = (path: string) => status.head !== before.head || listed.has(path);
+
+  const fromClean = [...tracked.values()]
+    .filter(({ path }) => !dirty.has(path) && isReal(path))
+    .map(asDifference);
   const added = [...untracked].filter(path => !dirty.has(path) && !tracked.has(path)).map(asNewFile);
   const again = await eachOf(before.dirty, file => changedAgain(git.folder.root, file));
   const fromDirty = again
     .filter(each => each !== null)
     .map(each => ({ ...each, isUntracked: untracked.has(each.path) || !tracked.has(each.path) }));
-  return { files: [...fromClean, ...added, ...fromDirty], status, base };
+  return { files: [...fromClean, ...added, ...fromDirty], status, base, uncounted };
 }
 
 const emptyTree = async (git: Git): Promise<string> =>
   String(await git.run(['hash-object', '-t', 'tree', '/dev/null'])).trim();
 
-const asDifference = (change: TrackedChange): Difference => ({
-  ...change,
+const asDifference = ({ path, status, lines }: TrackedChange): Difference => ({
+  path,
+  status,
+  lines,
   wasDirty: false,
   isUntracked: false,
 });

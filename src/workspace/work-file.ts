@@ -38,6 +38,9 @@ export async function hashWorkFile(root: string, path: string, stat: BigIntStats
   return createHash('sha256').update(`${stat.mode}\0`).update(content).digest('base64url');
 }
 
+/** As git tells it. */
+export const isBinary = (content: Buffer): boolean => content.subarray(0, 8000).includes(0);
+
 /** Calls `work` for each, a few at a time: a thousand open files at once are refused. */
 export async function eachOf<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = new Array(items.length);

@@ -1,16 +1,18 @@
 import type { DirtyFile, WorkSnapshot } from '../schema/work.ts';
 import { type Git, GitTrouble } from './git.ts';
+import { headLogSize } from './git-folder.ts';
 import { readStatus, type StatusEntry } from './git-status.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from './work-file.ts';
 
 /** More are not kept: the snapshot is read and written with each run. */
 const MOST_DIRTY = 50_000;
 /** What may be read before a start: a few milliseconds' worth. */
-const HASH_BUDGET = { files: 200, bytes: 4 * 1024 * 1024 };
+const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
 /** One git process, then a look at each file that is not as HEAD has it. */
 export async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapshot> {
   const takenAt = Date.now();
+  const logSize = await headLogSize(git.folder);
   const { head, branch, entries } = await readStatus(git, { signal });
   if (entries.length > MOST_DIRTY)
     throw new GitTrouble(`more than ${MOST_DIRTY} files had uncommitted changes before the run`);
@@ -18,7 +20,7 @@ export async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<Work
   const { root } = git.folder;
   const dirty = await eachOf(entries, entry => look(root, entry, budget));
   if (signal?.aborted) throw new GitTrouble('git was no longer waited for');
-  return { root, head, branch, dirty, takenAt, readyAt: Date.now() };
+  return { root, head, branch, headLogSize: logSize, dirty, takenAt, readyAt: Date.now() };
 }
 
 async function look(

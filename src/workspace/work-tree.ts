@@ -29,6 +29,7 @@ export function createWorkTree(env: Record<string, string | undefined> = process
         return await writeDiff(await openGit(directory, env), before, maxBytes);
       } catch (trouble) {
         throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${directory}: ${wordsOf(trouble)}.`, {
+          suggestions: ['`squad show RUN` has what was seen when the run ended.'],
           cause: trouble,
         });
       }

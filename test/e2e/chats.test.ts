@@ -59,7 +59,7 @@ describe('in stateless mode', () => {
       arguments: one('x', { chatId: 'c' }),
     });
     expect(result.structuredContent).toMatchObject({
-      error: { code: 'INVALID_INPUT', message: 'members[0] has a chatId, but STATE_MODE is stateless' },
+      error: { code: 'INVALID_INPUT', message: 'members[0].chatId is given, but STATE_MODE is stateless' },
     });
     expect(footprint(squad)).toEqual(before);
   });

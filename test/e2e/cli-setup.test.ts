@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
@@ -42,6 +51,35 @@ describe('squad init', () => {
     const { roles } = await squad.json<{ roles: { id: string }[] }>(['roles']);
     expect(roles.map(role => role.id)).toEqual([...SHIPPED, 'mine'].sort());
     expect(existsSync(join(squad.workspace, '.squad/agents'))).toBe(false);
+  });
+
+  test('keeps what Squad writes out of the repository, also beside an ignore file that is there', async () => {
+    await using squad = new TestSquad();
+    squad.write('.squad/.gitignore', '/IAC.md\nmine');
+    const { written } = await squad.json<{ written: string[] }>(['init']);
+    expect(written).toContain('.squad/.gitignore');
+    expect(readFileSync(join(squad.workspace, '.squad/.gitignore'), 'utf8')).toBe(
+      '/IAC.md\nmine\nCONTEXT.md\n*.tmp\n',
+    );
+    execFileSync('git', ['init', '-q'], { cwd: squad.workspace });
+    for (const name of ['IAC.md', 'CONTEXT.md', '.CONTEXT.md.0a1b.tmp']) squad.write(`.squad/${name}`, 'x');
+    const status = ['status', '--porcelain', '--untracked-files=all'];
+    const seen = execFileSync('git', status, { cwd: squad.workspace, encoding: 'utf8' });
+    expect(seen).toContain('.squad/squad.json');
+    expect(seen).not.toMatch(/IAC|CONTEXT/);
+    const again = await squad.json<{ kept: string[] }>(['init']);
+    expect(again.kept).toContain('.squad/.gitignore');
+  });
+
+  test('adds to no ignore file that a link leads to', async () => {
+    await using squad = new TestSquad();
+    squad.write('.squad/squad.json', '{}');
+    const elsewhere = join(squad.root, 'elsewhere');
+    writeFileSync(elsewhere, 'mine');
+    symlinkSync(elsewhere, join(squad.workspace, '.squad/.gitignore'));
+    const { kept } = await squad.json<{ kept: string[] }>(['init']);
+    expect(kept).toContain('.squad/.gitignore');
+    expect(readFileSync(elsewhere, 'utf8')).toBe('mine');
   });
 
   test('is refused in the home folder', async () => {

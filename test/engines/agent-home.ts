@@ -16,6 +16,7 @@ export function agentHome(): AgentHome {
   const home = mkdtempSync(join(engineCache(), 'home-'));
   const cwd = join(home, 'work');
   mkdirSync(cwd);
+  mkdirSync(join(home, 'tmp'));
   return {
     home,
     cwd,

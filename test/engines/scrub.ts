@@ -34,7 +34,8 @@ export function scrubber({ home, url, root }: Place): (text: string) => string {
         standIn(found, number => `${kind}${String(number).padStart(26, '0')}`),
       )
       .replace(ISO_TIME, '2026-01-01T00:00:00.000$1')
-      .replace(EPOCH_MS, '1767225600000');
+      .replace(EPOCH_MS, '1767225600000')
+      .replace(PID_SOCKET, '/1.sock');
   };
 }
 
@@ -43,3 +44,4 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const ID = /\b((?:msg|toolu|call|resp|fc|ses|prt|chatcmpl)[_-])[A-Za-z0-9]{20,}/g;
 const ISO_TIME = /\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|\+00:00)/g;
 const EPOCH_MS = /(?<!\d)1[789]\d{11}(?!\d)/g;
+const PID_SOCKET = /\/\d+\.sock/g;

@@ -118,6 +118,7 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
       outputSchema: null,
       spawn: false,
       notify: false,
+ onEnd: null,
     },
     policy: [],
     tokenHash: null,
@@ -135,7 +136,10 @@ const resultOf = (member: Member, run: Run): RunFacts['result'] => ({
   ...{ success: run.status === 'completed', duration_seconds: 1, cost_usd: null, model: null, tokens: null },
   result: member.answer ?? member.stdout.map(line => `${line}\n`).join(''),
   usage_source: 'none',
-  evidence: { exit_code: member.exitCode, leftovers_killed: 0 },
+  evidence: {
+    ...{ verdict: null, tool_calls: null, tool_failures: null, files_changed: null, commits: null, diff: null },
+    ...{ exit_code: member.exitCode, leftovers_killed: 0 },
+  },
 });
 
 function outputOf(member: Member, bySelf: boolean): Buffer {

@@ -44,6 +44,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   OUTPUT_MISMATCH: ['external', 1],
   CONTEXT_MISSING: ['usage', 2],
   NOT_ALLOWED: ['state', 4],
+  DIFF_UNAVAILABLE: ['external', 1],
   OUTPUT_LIMIT: ['external', 1],
   LOST: ['external', 1],
   PERMISSION_DENIED: ['external', 1],

@@ -29,7 +29,7 @@ export async function showConfig(context: CliContext): Promise<number> {
     `${style.bold('Workspace')} ${inspected.root}`,
     `${style.bold('Roles')}     ${inspected.rolesFolder.folder} ${style.dim(`(${inspected.rolesFolder.reason})`)}`,
     `${style.bold('Engine')}    ${inspected.engine.id ?? style.yellow(oneLine(inspected.engine.problem ?? 'none'))}`,
-    ...inspected.engine.suggestions.map(line => `          ${line}`),
+    ...[...inspected.engine.notes, ...inspected.engine.suggestions].map(line => `          ${oneLine(line)}`),
     `${style.bold('User file')} ${userFile ?? style.dim('none: HOME is not set')}`,
     '',
     ...formatTable(
@@ -61,6 +61,9 @@ export async function setConfig(key: string, value: string | null, context: CliC
     .call<{ key: string; value: unknown }>('change_setting', { key, value })
     .finally(() => client.close());
   if (context.json) printJson(context.out, changed);
-  else print(context, [`${changed.key} is ${changed.value}${value === null ? ' (the default)' : ''}`]);
+  else
+    print(context, [
+      `${changed.key} is ${changed.value ?? 'not set'}${value === null ? ' (the default)' : ''}`,
+    ]);
   return EXIT.done;
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
@@ -11,10 +11,11 @@ import { printJson } from '../output/json.ts';
 import { shippedRoles } from '../package-files.ts';
 
 const CONFIG = `${JSON.stringify({ stateMode: 'stateless' }, null, 2)}\n`;
-/** Written by Squad while it works; not for the repository. */
-const IGNORED = 'IAC.md\nCONTEXT.md\n';
+/** Written by Squad while it works, with their drafts; not for the repository. */
+const IGNORED = ['IAC.md', 'CONTEXT.md', '*.tmp'];
+const IGNORE_FILE = join('.squad', '.gitignore');
 
-/** `squad init`: lays down the shipped roles and a config to edit. Never overwrites. */
+/** `squad init`: lays down the shipped roles and a config to edit. Never overwrites; only adds to an ignore file. */
 export async function initCommand(context: CliContext): Promise<number> {
   const { root } = await workspaceRoot({
     flag: context.workspace,
@@ -26,7 +27,7 @@ export async function initCommand(context: CliContext): Promise<number> {
   const roles = existsSync(join(root, 'agents')) ? 'agents' : join('.squad', 'agents');
   const files: [string, string][] = [
     [join('.squad', 'squad.json'), CONFIG],
-    [join('.squad', '.gitignore'), IGNORED],
+    [IGNORE_FILE, `${IGNORED.join('\n')}\n`],
   ];
   for (const name of (await readdir(shippedRoles)).sort())
     if (name.endsWith('.md'))
@@ -37,7 +38,8 @@ export async function initCommand(context: CliContext): Promise<number> {
   const home = homeFolder(process.env);
   for (const [name, content] of files) {
     const isNew = await lay(join(root, name), content);
-    (isNew ? written : kept).push(name);
+    const isAdded = !isNew && name === IGNORE_FILE && (await addIgnored(join(root, name)));
+    (isNew || isAdded ? written : kept).push(name);
     if (isNew) await trust(home, join(root, name), content);
   }
 
@@ -63,4 +65,16 @@ async function lay(path: string, content: string): Promise<boolean> {
     if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw thrown;
   }
+}
+
+/** Adds what an ignore file of somebody else's lacks; false when it has it all. */
+async function addIgnored(path: string): Promise<boolean> {
+  // A link that came with a repository could lead to any file of the user's.
+  if (!(await lstat(path)).isFile()) return false;
+  const text = await readFile(path, 'utf8');
+  const lines = text.split('\n').map(line => line.trim());
+  const missing = IGNORED.filter(name => !lines.includes(name) && !lines.includes(`/${name}`));
+  if (missing.length === 0) return false;
+  await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
+  return true;
 }

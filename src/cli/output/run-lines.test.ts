@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type Run } from '../../schema/run.ts';
+import type { Run } from '../../schema/run.ts';
 import { eventToLine, labelWidth } from './run-lines.ts';
 import { statusLines } from './run-status.ts';
 import { summaryLines } from './run-summary.ts';
-import { type RunViews } from './run-view.ts';
+import { RunViews } from './run-view.ts';
 import { createStyle } from './style.ts';
 import { displayWidth } from './width.ts';
 

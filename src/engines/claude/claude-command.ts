@@ -1,6 +1,8 @@
 import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
 import { SquadError } from '../../schema/error.ts';
-import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { chatUuid } from '../chat-uuid.ts';
+import { partOfArgument } from '../one-argument.ts';
+import { claudeEffort } from './claude-effort.ts';
 import { claudePermissions } from './claude-permissions.ts';
 
 /** The prompt comes on standard input; Squad's own server from a file, because arguments are there for everyone to read. */
@@ -13,12 +15,12 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
   argv.push('--strict-mcp-config');
   if (endpoint) argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint))}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
-  if (options.effort !== null) argv.push(`--effort=${partOfArgument('effort', options.effort)}`);
+  if (options.effort !== null) argv.push(`--effort=${claudeEffort(options.effort)}`);
   if (options.budgetUsd !== null && options.stopAtBudget) argv.push(`--max-budget-usd=${options.budgetUsd}`);
   if (options.outputSchema)
     argv.push(`--json-schema=${partOfArgument('output schema', JSON.stringify(options.outputSchema))}`);
   if (input.chatId !== null)
-    argv.push(input.continues ? '--resume' : '--session-id', oneArgument('chat id', input.chatId));
+    argv.push(input.continues ? '--resume' : '--session-id', chatUuid('Claude Code', input.chatId));
   return { argv, stdin: input.promptFile, env: { ...FEWER_RETRIES, ...input.env, ...QUIET } };
 }
 

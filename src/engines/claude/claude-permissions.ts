@@ -4,6 +4,35 @@ import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
+const KNOWN = [
+  ...[
+    'Bash',
+    'Read',
+    'Glob',
+    'Grep',
+    'LS',
+    'Edit',
+    'Write',
+    'MultiEdit',
+    'NotebookEdit',
+    'WebFetch',
+    'WebSearch',
+  ],
+  ...[
+    'Task',
+    'Agent',
+    'Skill',
+    'TodoWrite',
+    'TaskCreate',
+    'TaskGet',
+    'TaskList',
+    'TaskOutput',
+    'TaskStop',
+    'TaskUpdate',
+  ],
+  ...['Monitor', 'Workflow', 'SendMessage', 'ListAgents', 'ReportFindings', 'EnterWorktree', 'ExitWorktree'],
+];
+
 type Asked = Pick<RunOptions, 'permission' | 'tools'>;
 
 /** The tools that only look. */
@@ -19,11 +48,15 @@ export function claudePermissions(asked: Asked, hasSquad: boolean): string[] {
   const builtIn = builtInTools(asked);
   if (builtIn) flags.push(`--tools=${builtIn.join(',')}`);
   if (asked.permission === 'full') return [...flags, '--dangerously-skip-permissions'];
-  flags.push(`--permission-mode=${asked.permission === 'edit' ? 'acceptEdits' : 'dontAsk'}`);
+  flags.push(`--permission-mode=${mayWrite(asked) ? 'acceptEdits' : 'dontAsk'}`);
   const allowed = [...allowedTools(asked), ...(hasSquad ? [`mcp__${SQUAD_SERVER}`] : [])];
   if (allowed.length > 0) flags.push(`--allowedTools=${partOfArgument('tools', allowed.join(','))}`);
   return flags;
 }
+
+/** Accepting edits also lets commands through that only write files in its folder. */
+const mayWrite = ({ permission, tools }: Asked): boolean =>
+  permission === 'edit' && (tools === null || tools.some(tool => WRITING.includes(baseName(tool))));
 
 /** The whole set of built-in tools it sees; null for its own. */
 function builtInTools({ permission, tools }: Asked): string[] | null {
@@ -37,15 +70,15 @@ function allowedTools({ permission, tools }: Asked): string[] {
   return asked.filter(tool => !WRITING.includes(tool));
 }
 
-/** `Bash` of `Bash(git log *)`. */
+/** `Bash` of `Bash(git log *)`. A name it does not know it would pass over without a word. */
 function baseName(tool: string): string {
-  const name = /^([A-Za-z][\w-]*)(?:\([^()\n]+\))?$/.exec(tool)?.[1];
-  if (name) return name;
+  const name = /^([A-Za-z]\w*)(?:\([^()\n]+\))?$/.exec(tool)?.[1];
+  if (name && (KNOWN.includes(name) || isMcp(name))) return name;
   throw new SquadError(
     'INVALID_INPUT',
-    `Not a tool of Claude Code: ${JSON.stringify(tool.slice(0, 60).toWellFormed())}`,
+    `Claude Code has no tool that can be granted as ${JSON.stringify(tool.slice(0, 60).toWellFormed())}`,
     {
-      suggestions: ['Name tools like Read, Bash, or Bash(git log *).'],
+      suggestions: [`Tools that can be granted: ${KNOWN.join(', ')}; or with a rule, like Bash(git log *).`],
     },
   );
 }

@@ -1,8 +1,10 @@
 import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
-import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { chatUuid } from '../chat-uuid.ts';
+import { partOfArgument } from '../one-argument.ts';
 import { codexPermissions } from './codex-permissions.ts';
 import { sandboxTemp } from './sandbox-temp.ts';
 import { tomlString } from './toml-string.ts';
+import { userServers } from './user-servers.ts';
 
 /** The variable Codex reads the run's token from: arguments are there for everyone to read. */
 const TOKEN = 'SQUAD_TOKEN';
@@ -18,8 +20,10 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
     argv.push(
       `--output-schema=${await input.files.write('schema.json', JSON.stringify(options.outputSchema))}`,
     );
+  for (const name of userServers(input.env))
+    if (name !== SQUAD_SERVER) argv.push(...setting(`mcp_servers.${name}.enabled`, 'false'));
   if (endpoint) argv.push(...setting(`mcp_servers.${SQUAD_SERVER}`, server(endpoint)));
-  if (input.continues && input.chatId !== null) argv.push('resume', oneArgument('chat id', input.chatId));
+  if (input.continues && input.chatId !== null) argv.push('resume', chatUuid('Codex', input.chatId));
   argv.push('-');
   return {
     argv,

@@ -1,4 +1,5 @@
 import { type Fields, fields, list, number, text } from '../json-line.ts';
+import { toolDetail } from '../tool-detail.ts';
 
 const TOOLS = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search']);
 
@@ -12,10 +13,8 @@ export function toolName(item: Fields): string {
 
 export function describeItem(name: string, item: Fields): { detail: string; edits: boolean } {
   const files = list(item.changes).flatMap(change => text(change.path) ?? []);
-  return {
-    detail: text(item.command) ?? text(item.query) ?? (files.join(', ') || ''),
-    edits: name === 'file_change',
-  };
+  const own = text(item.command) ?? text(item.query) ?? files.join(', ');
+  return { detail: own || toolDetail(fields(item.arguments)), edits: name === 'file_change' };
 }
 
 export function itemOk(item: Fields): boolean {

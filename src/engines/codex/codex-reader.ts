@@ -49,8 +49,10 @@ export function codexReader(): EngineReader {
 const note = (words: string): EngineEvent[] => (words ? [{ type: 'note', text: words }] : []);
 
 function failure(event: Fields): EngineEvent {
-  const words = text(fields(event.error).message) ?? 'The turn failed; Codex gave no reason.';
-  return { type: 'end', ok: false, answer: '', error: words, code: failureKind(words) };
+  const message = text(fields(event.error).message) ?? 'The turn failed; Codex gave no reason.';
+  // Some of the API's answers are passed on as they came.
+  const words = text(fields(fieldsOf(message)?.error).message) ?? message;
+  return { type: 'end', ok: false, answer: '', error: words, code: failureKind(message) };
 }
 
 /** Codex counts from the beginning of the chat. Its input holds the cached part, its output the reasoning. */

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { chatUuid } from '../chat-uuid.ts';
 import { fields, fieldsOf } from '../json-line.ts';
-import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { partOfArgument } from '../one-argument.ts';
 import { toolFlags } from './copilot-tools.ts';
 
 /** Its reader looks for the tokens there. */
@@ -25,8 +26,8 @@ export async function copilotCommand(input: TurnInput, { program }: { program: s
       ...(chatId === null
         ? []
         : continues
-          ? [`--resume=${chatId}`]
-          : ['--session-id', oneArgument('chat id', chatId)]),
+          ? [`--resume=${chatUuid('Copilot CLI', chatId)}`]
+          : ['--session-id', chatUuid('Copilot CLI', chatId)]),
     ],
     stdin: input.promptFile,
     env,

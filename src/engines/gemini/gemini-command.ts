@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
 import { SquadError } from '../../schema/error.ts';
-import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { chatUuid } from '../chat-uuid.ts';
+import { partOfArgument } from '../one-argument.ts';
 import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
 import { geminiSettings, linkLogin } from './gemini-settings.ts';
 
@@ -26,7 +27,7 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
       ...['--policy', rules],
       ...['--allowed-mcp-server-names', SQUAD_SERVER],
       ...['--extensions', 'none'],
-      ...(chatId === null ? [] : [continues ? '--resume' : '--session-id', oneArgument('chat id', chatId)]),
+      ...(chatId === null ? [] : [continues ? '--resume' : '--session-id', chatUuid('Gemini CLI', chatId)]),
     ],
     stdin: input.promptFile,
     env: {

@@ -26,7 +26,11 @@ export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' 
  * is not even shown to the model.
  */
 export function geminiRules({ permission, tools }: RunOptions): string {
-  const rules = [rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 })];
+  const rules = [
+    rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 }),
+    // Nobody is there to approve a plan.
+    rule({ toolName: ['enter_plan_mode', 'exit_plan_mode'], decision: 'deny', priority: 900 }),
+  ];
   if (permission === 'read') rules.push(rule({ toolName: CHANGING, decision: 'deny', priority: 800 }));
   if (tools !== null) {
     const names = granted(tools);

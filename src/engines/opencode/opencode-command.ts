@@ -10,6 +10,8 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
     argv: [
       program,
       'run',
+      // Its events hold back the cause of some failures.
+      ...['--print-logs', '--log-level', 'ERROR'],
       ...['--format', 'json'],
       ...['--agent', AGENT],
       // Without a title a second request asks the model for one.

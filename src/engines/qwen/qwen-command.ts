@@ -1,5 +1,6 @@
 import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
-import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { chatUuid } from '../chat-uuid.ts';
+import { partOfArgument } from '../one-argument.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
 
 /** The prompt comes on standard input. */
@@ -15,15 +16,30 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
       `--json-schema=@${await input.files.write('schema.json', JSON.stringify(options.outputSchema))}`,
     );
   if (input.chatId !== null)
-    argv.push(`--${input.continues ? 'resume' : 'session-id'}=${oneArgument('chat id', input.chatId)}`);
-  return { argv, stdin: input.promptFile, env: { ...input.env, ...QUIET } };
+    argv.push(`--${input.continues ? 'resume' : 'session-id'}=${chatUuid('Qwen Code', input.chatId)}`);
+  const defaults = await input.files.write('settings.json', JSON.stringify(DEFAULTS));
+  return {
+    argv,
+    stdin: input.promptFile,
+    env: { QWEN_CODE_SYSTEM_DEFAULTS_PATH: defaults, ...input.env, ...QUIET },
+  };
 }
 
 const QUIET = {
   QWEN_USAGE_STATISTICS_ENABLED: 'false',
-  QWEN_TELEMETRY_ENABLED: 'false',
-  // One process instead of two, and a second less to the first request.
+  // One process instead of two.
   QWEN_CODE_NO_RELAUNCH: '1',
+};
+
+/** Weaker than the user's own settings. */
+const DEFAULTS = {
+  general: { enableAutoUpdate: false },
+  // An agent of its own after each turn, which costs tokens nobody asked for and writes files.
+  memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+  // Left alone it waits minutes between tries, in silence, for an hour.
+  model: { generationConfig: { maxRetries: 3, retryInitialDelayMs: 2_000, retryMaxDelayMs: 10_000 } },
+  // Otherwise the model has to search for Squad's tools before it can call them.
+  tools: { toolSearch: { enabled: false } },
 };
 
 /** Its HTTP client was never tried with a token; the relay is a program like any other. */

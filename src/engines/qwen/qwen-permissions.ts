@@ -23,13 +23,18 @@ const TABLE: ToolTable = {
 const SHELL = 'run_shell_command';
 const LOOKING = ['read_file', 'glob', 'grep_search', 'list_directory'];
 
+/** Not among the tools a list chooses from: they are there unless they are taken away. */
+const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_artifact', 'send_message'];
+
 export function qwenPermissions({ permission, tools }: Asked): string[] {
   const flags = [`--approval-mode=${MODES[permission]}`];
   const only = toolSet({ permission, tools });
   // An empty list would be no list at all.
-  if (only) flags.push(`--core-tools=${partOfArgument('tools', only.join(',') || 'none')}`);
-  if (permission === 'edit' && (!only || only.includes(SHELL)))
-    flags.push(`--allowed-tools=${SHELL}`);
+  if (only) {
+    flags.push(`--core-tools=${partOfArgument('tools', only.join(',') || 'none')}`);
+    flags.push(`--exclude-tools=${BEYOND.filter(name => !only.includes(name)).join(',')}`);
+  }
+  if (permission === 'edit' && (!only || only.includes(SHELL))) flags.push(`--allowed-tools=${SHELL}`);
   return flags;
 }
 
@@ -44,13 +49,9 @@ function toolSet({ permission, tools }: Asked): string[] | null {
 const ownNames = (tools: readonly string[]): string[] => ownTools(tools, 'Qwen Code', TABLE);
 
 export function qwenPolicy(options: RunOptions): PolicyRule[] {
-  const { tools } = options;
-  const hasShell = tools === null || ownNames(tools).includes(SHELL);
   return policyRules(options, {
     read: held('it has only the tools that look'),
-    edit: hasShell
-      ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
-      : held('its file tools write only in its folder'),
+    edit: advisory('its tools and commands can write outside its folder too'),
     tools: held(),
     budget: advisory('Qwen Code reports tokens and knows no money'),
     schema: held('Qwen Code checks it, and Squad checks the result again'),

@@ -1,15 +1,22 @@
 import type { EngineReader } from '../../core/ports.ts';
-import { number } from '../json-line.ts';
+import { type Fields, fields, number } from '../json-line.ts';
 import { streamJsonReader } from '../stream-json-reader.ts';
+import type { Tokens } from '../stream-json-usage.ts';
 
 export const qwenReader = (): EngineReader =>
   streamJsonReader({
     editing: ['edit', 'write_file', 'notebook_edit'],
-    // The cached part is in the input already.
-    tokens: usage => ({
-      input: number(usage.input_tokens),
-      output: number(usage.output_tokens),
-      cached: number(usage.cache_read_input_tokens),
+    messageTokens: tokens,
+    resultCount: result => ({
+      ...tokens(fields(result.usage)),
+      costUsd: null,
+      runningTotals: ['input', 'output', 'cached'],
     }),
-    runningTotals: ['input', 'output', 'cached'],
   });
+
+/** The cached part is in the input already. */
+const tokens = (usage: Fields): Tokens => ({
+  input: number(usage.input_tokens),
+  output: number(usage.output_tokens),
+  cached: number(usage.cache_read_input_tokens),
+});

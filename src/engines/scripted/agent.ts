@@ -3,9 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { callSquad } from './call-squad.ts';
 import type { EventLine } from './event-line.ts';
 import { flood, replay } from './output.ts';
-import { quantity, type Step, scriptIn } from './script.ts';
+import { quantity, type Step, scriptIn, toolCall } from './script.ts';
 
 type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
 
@@ -28,7 +29,7 @@ export async function scriptedAgent(
     for (const step of steps) {
       if (step.verb === 'report') report = text(step);
       else if (step.verb === 'exit') return Number(step.rest);
-      else await perform(step, said);
+      else await perform(step, said, env);
     }
     emit({ type: 'end', ok: true, answer: report || said.join('\n'), error: null });
     return 0;
@@ -45,7 +46,7 @@ function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
   return [{ verb: 'say', rest: words, body: '' }];
 }
 
-async function perform(step: Step, said: string[]): Promise<void> {
+async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   switch (step.verb) {
     case 'say':
       said.push(text(step));
@@ -60,6 +61,8 @@ async function perform(step: Step, said: string[]): Promise<void> {
     case 'run':
     case 'try':
       return shell(step.rest, step.verb === 'run', said);
+    case 'call':
+      return call(step.rest, said, env);
     case 'leave':
       return void spawn('/bin/sh', ['-c', step.rest], { detached: true, stdio: 'ignore' }).unref();
     case 'sleep':
@@ -100,6 +103,16 @@ async function shell(command: string, mustSucceed: boolean, said: string[]): Pro
   said.push(words);
   emit({ type: 'text', text: words });
   if (code !== 0 && mustSucceed) throw new Failed(`"${command}" failed with exit code ${code}`);
+}
+
+/** A refusal is an answer like any other; only a Squad that is not there ends the script. */
+async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { tool, args } = toolCall(words);
+  emit({ type: 'tool', name: tool, detail: words.slice(tool.length).trim() });
+  const { ok, text } = await callSquad(env, tool, args);
+  const answer = `${tool}${ok ? '' : ' refused'}: ${text}`;
+  said.push(answer);
+  emit({ type: 'text', text: answer });
 }
 
 async function awaitFile(path: string): Promise<void> {

@@ -8,6 +8,7 @@ const VERBS = {
   append: 'to a file, likewise',
   run: 'a shell command; the agent fails if it fails',
   try: 'a shell command; the agent goes on if it fails',
+  call: "one of Squad's own tools, as TOOL or TOOL {json}",
   sleep: 'for a while: 200ms, 3s, 2m',
   await: 'a file to appear (up to a minute)',
   flood: 'this much output: 10MB, 1GB',
@@ -37,6 +38,7 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   flood: asQuantity,
   usage: rest => (/^\d+ \d+( \d+( \d+(\.\d+)?)?)?$/.test(rest) ? null : 'needs INPUT OUTPUT [CACHED [COST]]'),
   exit: rest => (/^\d{1,3}$/.test(rest) && Number(rest) <= 255 ? null : 'needs an exit code from 0 to 255'),
+  call: asCall,
   ...Object.fromEntries(
     (['write', 'append', 'run', 'try', 'await', 'leave', 'replay'] as const).map(verb => [
       verb,
@@ -111,5 +113,23 @@ function asQuantity(text: string): string | null {
     return null;
   } catch {
     return 'needs a duration or a size: 200ms, 3s, 10MB';
+  }
+}
+
+/** `TOOL {json}`: the tool and its arguments, none when only the tool is named. */
+export function toolCall(text: string): { tool: string; args: Record<string, unknown> } {
+  const [, tool = '', json = ''] = /^(\S*)\s*(.*)$/s.exec(text) ?? [];
+  const args = json === '' ? {} : JSON.parse(json);
+  if (tool === '' || typeof args !== 'object' || args === null || Array.isArray(args))
+    throw new SyntaxError();
+  return { tool, args };
+}
+
+function asCall(text: string): string | null {
+  try {
+    toolCall(text);
+    return null;
+  } catch {
+    return 'needs a tool and, if it takes any, its arguments as a JSON object';
   }
 }

@@ -20,6 +20,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     reader: () => ({ line: parseEventLine }),
     policy: scriptedPolicy,
     loadsItself: [],
+    takesSchema: false,
     usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },
     async command(input) {
@@ -29,7 +30,15 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
       return {
         argv: [node, agentScript, ...(input.continues ? ['--continue'] : [])],
         stdin: input.promptFile,
-        env: { ...input.env, SQUAD_SCRIPTED_CHAT: chat, SQUAD_SCRIPTED_ROLE: input.roleId },
+        env: {
+          ...input.env,
+          SQUAD_SCRIPTED_CHAT: chat,
+          SQUAD_SCRIPTED_ROLE: input.roleId,
+          ...(input.endpoint && {
+            SQUAD_MCP_URL: input.endpoint.url,
+            SQUAD_MCP_TOKEN: input.endpoint.token,
+          }),
+        },
       };
     },
   };

@@ -49,6 +49,7 @@ const input = (more: Partial<TurnInput> = {}): TurnInput => ({
     outputSchema: null,
     spawn: false,
     notify: false,
+ onEnd: null,
   },
   timeoutMs: 60_000,
   endpoint: null,

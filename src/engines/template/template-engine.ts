@@ -38,6 +38,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     reader: options.reader,
     policy: templatePolicy,
     loadsItself: [],
+    takesSchema: false,
     usageIsReported: options.reader ? 'at_end' : 'never',
     async command(input) {
       const { rendered, argv } = prepare('run template', runTemplate, input);

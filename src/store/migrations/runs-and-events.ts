@@ -42,6 +42,7 @@ export async function runsAndEvents(db: Kysely<Tables>, words: SchemaWords): Pro
     .addColumn('error', 'text')
     .addColumn('usage', 'text')
     .addColumn('evidence', 'text')
+    .addColumn('cost_usd', 'double precision')
     .addColumn('created_at', 'bigint', column => column.notNull())
     .addColumn('started_at', 'bigint')
     .addColumn('ended_at', 'bigint')

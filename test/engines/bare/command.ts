@@ -1,5 +1,5 @@
 /** The agent CLIs as a person would start them by hand, without Squad: for recordings, and to compare Squad with. */
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type CliName, cliAt } from '../../../scripts/engine-clis.ts';
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
@@ -19,6 +19,7 @@ export function bareCommand(name: CliName, options: BareOptions): BareCommand {
 export const cleanEnvironment = (home: string): Record<string, string> => ({
   HOME: home,
   PATH: [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
+  TMPDIR: join(home, 'tmp'),
   LANG: 'C.UTF-8',
-  TERM: 'dumb',
+  TERM: 'xterm-256color',
 });

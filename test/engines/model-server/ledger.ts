@@ -1,5 +1,5 @@
 /** Every request the server saw, and what it counted for it: tests compare this with what Squad says. */
-import type { Usage } from './conversation.ts';
+import type { Turn, Usage } from './conversation.ts';
 
 export interface ModelCall {
   /** Milliseconds since the epoch, with fractions. */
@@ -15,6 +15,8 @@ export interface ModelCall {
   system: string;
   /** The user's message with the directive. */
   prompt: string;
+  /** The whole conversation so far. */
+  turns: Turn[];
   /** What the tools said so far, in order. */
   toolResults: string[];
   /** What was sent; null while nothing was, as when hanging. */

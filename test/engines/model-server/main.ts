@@ -7,6 +7,8 @@ const server = await startModelServer(Number(process.argv[2] ?? 0));
 console.log(server.url);
 for (let printed = 0; ; printed++) {
   await server.waitForRequest(() => server.requests.length > printed, FOR_EVER);
-  const { system, prompt, tools, ...call } = server.requests[printed]!;
-  console.log(JSON.stringify({ ...call, tools: tools.length, system: system.length, prompt }));
+  const { system, prompt, tools, turns, ...call } = server.requests[printed]!;
+  console.log(
+    JSON.stringify({ ...call, tools: tools.length, system: system.length, turns: turns.length, prompt }),
+  );
 }

@@ -122,6 +122,7 @@ const callFrom = ({ method = '', headers }: IncomingMessage, url: URL): ModelCal
   tools: [],
   system: '',
   prompt: '',
+  turns: [],
   toolResults: [],
   status: null,
   usage: null,
@@ -130,7 +131,16 @@ const callFrom = ({ method = '', headers }: IncomingMessage, url: URL): ModelCal
 function describe(call: ModelCall, { model, system, turns, tools }: Conversation, next: NextStep): void {
   const { tag, number, prompt } = next;
   const toolResults = turns.filter(({ by }) => by === 'tool').map(({ text }) => text);
-  Object.assign(call, { model, system, tag, step: number, prompt, toolResults, tools: tools.map(fullName) });
+  Object.assign(call, {
+    model,
+    system,
+    tag,
+    step: number,
+    prompt,
+    turns,
+    toolResults,
+    tools: tools.map(fullName),
+  });
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

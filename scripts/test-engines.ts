@@ -1,0 +1,31 @@
+/**
+ * Runs the tests with the real agent CLIs: `npm run test:engines -- [--all] [names…] [vitest's arguments]`.
+ * The CLIs are installed first; then everything (tests, model server, hub, agents) runs where there is only loopback.
+ */
+import { CHOSEN_CLIS } from '../test/engines/chosen-clis.ts';
+import { inNamespace } from '../test/engines/namespace.ts';
+import { type CliName, EVERY_CLI, installCli, USUAL_CLIS } from './engine-clis.ts';
+import { type Counts, runVitest } from './run-vitest.ts';
+
+export async function runEngineTests(names: CliName[], more: string[] = []): Promise<Counts> {
+  try {
+    for (const name of names) await installCli(name);
+    return runVitest(['--config', 'vitest.engines.config.ts', ...more], {
+      wrap: inNamespace,
+      env: { [CHOSEN_CLIS]: names.join(',') },
+    });
+  } catch (error) {
+    console.error(`The tests with the real agent CLIs did not run: ${(error as Error).message}`);
+    return { passed: 0, failed: 1 };
+  }
+}
+
+if (import.meta.main) {
+  const given = process.argv.slice(2);
+  const named = EVERY_CLI.filter(name => given.includes(name));
+  const usual = given.includes('--all') ? EVERY_CLI : USUAL_CLIS;
+  const more = given.filter(word => word !== '--all' && !named.includes(word as CliName));
+  const { passed, failed } = await runEngineTests(named.length > 0 ? named : usual, more);
+  console.log(`\n${passed} passed, ${failed} failed`);
+  process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+}

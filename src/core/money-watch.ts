@@ -1,0 +1,116 @@
+import type { HubSettings } from '../schema/config.ts';
+import type { EventBody } from '../schema/event.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Run, Usage } from '../schema/run.ts';
+import { type BudgetScope, refuseOverDay, review, runBudget, type Spending, startOfDay } from './budget.ts';
+import type { LiveRun } from './live-run.ts';
+import type { Clock, Store } from './ports.ts';
+import { type PriceList, withCost } from './prices.ts';
+
+export interface MoneyPorts {
+  clock: Clock;
+  store: Store;
+  settings(): HubSettings;
+  prices(): PriceList;
+  live(): Iterable<LiveRun>;
+  /** Stops a run for its money. */
+  stop(id: RunId): void;
+  tell(run: Run, body: EventBody): void;
+}
+
+const AT_MOST_EVERY_MS = 1_000;
+
+/** Holds runs to their budgets as soon as they report what they used: the run's own, its squad's and the day's. */
+export class MoneyWatch {
+  private readonly ports: MoneyPorts;
+  private readonly lookedAt = new Map<RunId, number>();
+  private readonly told = new Map<RunId, Set<BudgetScope>>();
+
+  constructor(ports: MoneyPorts) {
+    this.ports = ports;
+  }
+
+  /** What a run has used so far, with the money estimated where only tokens are known. */
+  usageOf({ report, chatTotals, run }: LiveRun): Usage | null {
+    return withCost(report.usageOfTurn(chatTotals), run.model, this.ports.prices());
+  }
+
+  /** Throws when the day's budget is used up. */
+  async admit(): Promise<void> {
+    const settings = this.ports.settings();
+    if (settings['budget.day_usd'] !== undefined) refuseOverDay(await this.today(), settings);
+  }
+
+  /** It reported something. */
+  async onUsage(entry: LiveRun): Promise<void> {
+    const { clock } = this.ports;
+    const { id } = entry.run;
+    if (clock.now() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY) < AT_MOST_EVERY_MS) return;
+    this.lookedAt.set(id, clock.now());
+    await this.look(entry);
+  }
+
+  /** It has ended: what it reported last is looked at in any case, and then it is forgotten. */
+  async atEnd(entry: LiveRun): Promise<void> {
+    await this.look(entry);
+    this.lookedAt.delete(entry.run.id);
+    this.told.delete(entry.run.id);
+  }
+
+  private async look(entry: LiveRun): Promise<void> {
+    const { run } = entry;
+    const spentUsd = this.usageOf(entry)?.costUsd ?? null;
+    if (spentUsd === null) return;
+    const { warn, over } = review(await this.spendings(run, spentUsd));
+    const told = this.told.get(run.id) ?? new Set();
+    this.told.set(run.id, told);
+    for (const spending of warn) {
+      if (told.has(spending.scope)) continue;
+      told.add(spending.scope);
+      this.ports.tell(run, { type: 'run.budget', ...spending });
+    }
+    if (over === null) return;
+    if (over.scope === 'run' && !run.options.stopAtBudget) return;
+    for (const spender of this.spendersOf(over.scope, entry)) {
+      spender.overBudget ??= over;
+      this.ports.stop(spender.run.id);
+    }
+  }
+
+  /** Whoever shares the money that is gone. */
+  private spendersOf(scope: BudgetScope, entry: LiveRun): LiveRun[] {
+    if (scope === 'run') return [entry];
+    const live = [...this.ports.live()];
+    return scope === 'day' ? live : live.filter(({ run }) => run.squadId === entry.run.squadId);
+  }
+
+  private async spendings({ squadId, options }: Run, spentUsd: number): Promise<Spending[]> {
+    const settings = this.ports.settings();
+    const spendings: Spending[] = [];
+    const ofRun = runBudget(options.budgetUsd, settings);
+    if (ofRun !== null) spendings.push({ scope: 'run', spentUsd, budgetUsd: ofRun });
+    const ofSquad = settings['budget.squad_usd'];
+    if (ofSquad !== undefined)
+      spendings.push({
+        scope: 'squad',
+        budgetUsd: ofSquad,
+        spentUsd:
+          (await this.ports.store.spent({ squadId })) + this.unwritten(run => run.squadId === squadId),
+      });
+    const ofDay = settings['budget.day_usd'];
+    if (ofDay !== undefined) spendings.push({ scope: 'day', budgetUsd: ofDay, spentUsd: await this.today() });
+    return spendings;
+  }
+
+  private async today(): Promise<number> {
+    const since = startOfDay(this.ports.clock.now());
+    return (await this.ports.store.spent({ since })) + this.unwritten(run => run.createdAt >= since);
+  }
+
+  /** Of runs at work: their money is in the database only when they have ended. */
+  private unwritten(belongs: (run: Run) => boolean): number {
+    let sum = 0;
+    for (const entry of this.ports.live()) if (belongs(entry.run)) sum += this.usageOf(entry)?.costUsd ?? 0;
+    return sum;
+  }
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import { allowed, notAllowed, type RunSubject, type Subject } from './policy.ts';
+
+const id = (n: number) => `run_${String(n).padStart(10, '0')}` as RunId;
+const squad = (n: number) => `squad_${String(n).padStart(10, '0')}` as SquadId;
+const run = (more: Partial<RunSubject> = {}): RunSubject => ({
+  kind: 'run',
+  id: id(1),
+  squadId: squad(1),
+  depth: 0,
+  spawn: false,
+  isLive: true,
+  ...more,
+});
+const USER: Subject = { kind: 'user' };
+
+/** Written by hand, apart from the code: what a run may do with `spawn`, and what without. */
+const WITH_SPAWN = [
+  ...['list_roles', 'start_squad_members', 'spawn_claude', 'spawn_codex', 'spawn_agent', 'spawn_parallel'],
+  ...['get_result', 'list_running', 'cancel_run'],
+  ...['start_squad', 'list_runs', 'show_run', 'read_output', 'follow_events', 'inspect_workspace'],
+];
+const NEVER = [
+  ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'trust', 'no_such_tool', ''],
+  ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
+];
+const ACTIONS = ['squad_status', ...WITH_SPAWN, ...NEVER];
+
+describe('what a run may do', () => {
+  test('without spawn it is squad_status and nothing else', () => {
+    expect(ACTIONS.filter(action => allowed(run(), action))).toEqual(['squad_status']);
+  });
+
+  test('with spawn it is also what starting and looking after runs takes', () => {
+    expect(ACTIONS.filter(action => allowed(run({ spawn: true }), action))).toEqual([
+      'squad_status',
+      ...WITH_SPAWN,
+    ]);
+  });
+
+  test('once it has ended it is squad_status, whatever its role granted', () => {
+    const ended = run({ spawn: true, isLive: false });
+    expect(ACTIONS.filter(action => allowed(ended, action))).toEqual(['squad_status']);
+  });
+
+  test('the user may do all of it, to any run', () => {
+    const object = { line: [id(9)], squadId: squad(9) };
+    expect(ACTIONS.every(action => allowed(USER, action) && allowed(USER, action, object))).toBe(true);
+  });
+});
+
+/** The same once more, as a table with one row for each way to be related. */
+function reference(subject: Subject, action: string, relation: Relation | null): boolean {
+  if (subject.kind === 'user') return true;
+  const isOwn =
+    relation === null || relation === 'itself' || relation === 'child' || relation === 'grandchild';
+  if (action === 'squad_status') return isOwn || relation === 'sibling';
+  return WITH_SPAWN.includes(action) && subject.spawn && subject.isLive && isOwn;
+}
+
+type Relation = 'itself' | 'child' | 'grandchild' | 'parent' | 'sibling' | 'nephew' | 'stranger';
+const OBJECTS: Record<Relation, { line: RunId[]; squadId: SquadId }> = {
+  itself: { line: [id(1), id(5)], squadId: squad(1) },
+  child: { line: [id(2), id(1), id(5)], squadId: squad(2) },
+  grandchild: { line: [id(3), id(2), id(1), id(5)], squadId: squad(3) },
+  parent: { line: [id(5)], squadId: squad(5) },
+  sibling: { line: [id(6), id(5)], squadId: squad(1) },
+  nephew: { line: [id(7), id(6), id(5)], squadId: squad(7) },
+  stranger: { line: [id(8)], squadId: squad(8) },
+};
+
+test('every subject, action and object is decided as the reference does', () => {
+  const subjects: Subject[] = [
+    USER,
+    ...[true, false].flatMap(spawn =>
+      [true, false].flatMap(isLive => [0, 1, 2].map(depth => run({ spawn, isLive, depth }))),
+    ),
+  ];
+  let decided = 0;
+  for (const subject of subjects)
+    for (const action of ACTIONS)
+      for (const relation of [null, ...(Object.keys(OBJECTS) as Relation[])]) {
+        const object = relation === null ? undefined : OBJECTS[relation];
+        const said = { subject, action, relation, allowed: allowed(subject, action, object) };
+        expect(said).toEqual({ ...said, allowed: reference(subject, action, relation) });
+        decided++;
+      }
+  expect(decided).toBe(13 * ACTIONS.length * 8);
+});
+
+test('nothing about an object allows what the action alone does not', () => {
+  for (const subject of [run(), run({ spawn: true }), run({ spawn: true, isLive: false })])
+    for (const action of ACTIONS)
+      for (const object of Object.values(OBJECTS))
+        expect(allowed(subject, action, object) && !allowed(subject, action)).toBe(false);
+});
+
+test('a refusal says in which run, and what would help', () => {
+  const words = (subject: RunSubject, action: string) => {
+    const { code, message, suggestions } = notAllowed(subject, action);
+    return [code, message, ...suggestions].join('\n');
+  };
+  expect(words(run(), 'start_squad')).toMatch(/^NOT_ALLOWED\n.*run_0000000001.*start_squad\n.*`spawn: true`/);
+  expect(words(run({ spawn: true }), 'stop_hub')).toMatch(/stop_hub is for the user/);
+  expect(words(run(), 'stop_hub')).not.toContain('spawn');
+  expect(words(run({ spawn: true, isLive: false }), 'start_squad')).toMatch(/which has ended/);
+});

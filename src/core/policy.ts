@@ -1,0 +1,91 @@
+import { SquadError } from '../schema/error.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+
+/** A run as somebody who asks. */
+export interface RunIdentity {
+  id: RunId;
+  squadId: SquadId;
+  depth: number;
+  /** Its role lets it start runs of its own. */
+  spawn: boolean;
+}
+
+/** Who asks: the user, by whatever client, or an agent at work. */
+export type Subject = { kind: 'user' } | RunSubject;
+export interface RunSubject extends RunIdentity {
+  kind: 'run';
+  /** False once it has ended: what it left behind may ask nothing more than where it stands. */
+  isLive: boolean;
+}
+
+/** A run as something that is asked about. */
+export interface Asked {
+  /** Itself, then the run that started it, and so on up. */
+  line: readonly RunId[];
+  squadId: SquadId;
+}
+
+/** What a run may do at all: with nothing granted, or with `spawn`. Whatever is not here is the user's alone. */
+const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn'>> = {
+  squad_status: 'always',
+  list_roles: 'spawn',
+  start_squad_members: 'spawn',
+  spawn_claude: 'spawn',
+  spawn_codex: 'spawn',
+  spawn_agent: 'spawn',
+  spawn_parallel: 'spawn',
+  get_result: 'spawn',
+  list_running: 'spawn',
+  cancel_run: 'spawn',
+  // What the terminal's own commands for these are made of.
+  start_squad: 'spawn',
+  list_runs: 'spawn',
+  show_run: 'spawn',
+  read_output: 'spawn',
+  follow_events: 'spawn',
+  inspect_workspace: 'spawn',
+};
+
+/**
+ * The one answer to "may it?": for lists, calls, commands and everything that is looked up on the way. With an object,
+ * whether this run is any of the subject's business: its own, one it started, or one that came of those.
+ */
+export function allowed(subject: Subject, action: string, object?: Asked): boolean {
+  if (subject.kind === 'user') return true;
+  const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
+  if (needs === undefined) return false;
+  if (needs === 'spawn' && !(subject.spawn && subject.isLive)) return false;
+  if (object === undefined || object.line.includes(subject.id)) return true;
+  // How those it was started with are doing, and no more than that.
+  return action === 'squad_status' && object.squadId === subject.squadId;
+}
+
+/** Why not, and what would have to be otherwise. */
+export function notAllowed(subject: RunSubject, action: string): SquadError {
+  const { id, spawn, isLive } = subject;
+  if (Object.hasOwn(FOR_RUNS, action) && !isLive)
+    return new SquadError(
+      'NOT_ALLOWED',
+      `This was started inside run ${id}, which has ended: ${action} is closed to it`,
+      {
+        suggestions: ['In a terminal of your own, unset SQUAD_RUN_ID and SQUAD_TURN.'],
+      },
+    );
+  if (Object.hasOwn(FOR_RUNS, action) && !spawn)
+    return new SquadError(
+      'NOT_ALLOWED',
+      `This runs inside run ${id}, whose role does not let it use ${action}`,
+      {
+        suggestions: [
+          'It needs `spawn: true` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+        ],
+      },
+    );
+  return new SquadError(
+    'NOT_ALLOWED',
+    `This runs inside run ${id}: ${action} is for the user, not for agents`,
+    {
+      suggestions: ['Ask the user to do it in a terminal of their own.'],
+    },
+  );
+}

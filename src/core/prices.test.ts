@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import { PriceList, SHIPPED_PRICES, withCost } from './prices.ts';
+
+const tokens = { input: 1_000_000, output: 100_000, cached: 400_000, costUsd: null, costIsEstimated: false };
+const prices = {
+  small: { input: 2, cached: 0.5, output: 10 },
+  'small-pro': { input: 20, cached: 5, output: 100 },
+};
+
+describe('money worked out from tokens', () => {
+  test('counts what came from the cache at its own price, and is marked', () => {
+    expect(withCost(tokens, 'small', prices)).toEqual({ ...tokens, costUsd: 2.4, costIsEstimated: true });
+  });
+  test('knows a model by its name with a date or a vendor around it, and no other by a name that begins alike', () => {
+    const costOf = (model: string | null) => withCost(tokens, model, prices)?.costUsd;
+    expect(['small-2025-08-07', 'openai/small', 'small-latest', 'small-pro'].map(costOf)).toEqual([
+      2.4, 2.4, 2.4, 24,
+    ]);
+    expect(['small-mini', 'smaller', 'other', null].map(costOf)).toEqual([null, null, null, null]);
+  });
+  test('is never put in the place of what the engine reported', () => {
+    expect(withCost({ ...tokens, costUsd: 9 }, 'small', prices)).toEqual({ ...tokens, costUsd: 9 });
+  });
+  test('needs both input and output: half a figure is none', () => {
+    expect(withCost({ ...tokens, output: null }, 'small', prices)?.costUsd).toBeNull();
+    expect(withCost(null, 'small', prices)).toBeNull();
+  });
+});
+
+test('the shipped list is one', () => {
+  expect(Object.keys(PriceList.parse(SHIPPED_PRICES)).length).toBeGreaterThan(10);
+});

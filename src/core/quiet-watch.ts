@@ -1,0 +1,93 @@
+import type { EventBody } from '../schema/event.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+import type { LiveRun } from './live-run.ts';
+import type { Clock } from './ports.ts';
+import { quietBeforeLook, type Silence, SilenceWatch } from './silence.ts';
+
+export interface QuietPorts {
+  clock: Clock;
+  live(): Iterable<LiveRun>;
+  /** Stops a run whose role allows no longer silence. */
+  stop(id: RunId): void;
+  tell(run: Run, body: EventBody): void;
+  warn(message: string, cause: unknown): void;
+}
+
+const TICK_MS = 1_000;
+const LOOK_EVERY_MS = 5_000;
+
+interface Watched {
+  silence: SilenceWatch;
+  told: Silence;
+  lookedAt: number;
+}
+
+/** Looks at runs that say nothing, and tells slow, silent, stalled and dead ones apart. None of it is an end. */
+export class QuietWatch {
+  private readonly ports: QuietPorts;
+  private readonly watched = new Map<RunId, Watched>();
+  private readonly timer: NodeJS.Timeout;
+  private isLooking = false;
+
+  constructor(ports: QuietPorts) {
+    this.ports = ports;
+    this.timer = setInterval(() => void this.tick(), TICK_MS).unref();
+  }
+
+  /** How quiet a run is; null while it gives signs, or when it is not at work. */
+  of(id: RunId): Silence | null {
+    const told = this.watched.get(id)?.told;
+    return told && told.state !== 'working' ? told : null;
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private async tick(): Promise<void> {
+    if (this.isLooking) return;
+    this.isLooking = true;
+    const live = [...this.ports.live()].filter(({ process, turn }) => process && turn);
+    const ids = new Set(live.map(({ run }) => run.id));
+    for (const id of this.watched.keys()) if (!ids.has(id)) this.watched.delete(id);
+    for (const entry of live)
+      await this.look(entry).catch(thrown =>
+        this.ports.warn(`What ${entry.run.id} does could not be looked at`, thrown),
+      );
+    this.isLooking = false;
+  }
+
+  private async look(entry: LiveRun): Promise<void> {
+    const { run, process, turn, lastSignAt } = entry;
+    const { clock } = this.ports;
+    const { stallMs } = run.options;
+    const watched = this.watchedOf(run.id, turn!.startedAt, stallMs);
+    const quietSince = lastSignAt ?? turn!.startedAt;
+    if (lastSignAt !== null) watched.silence.sign(lastSignAt);
+    const lookEvery = Math.min(LOOK_EVERY_MS, (stallMs ?? Number.POSITIVE_INFINITY) / 4);
+    const now = clock.now();
+    if (now - quietSince >= quietBeforeLook(stallMs) && now - watched.lookedAt >= lookEvery) {
+      watched.lookedAt = now;
+      const vitals = await process!.vitals();
+      // A sign that came meanwhile counts more than what was seen before it.
+      if (entry.lastSignAt === lastSignAt) watched.silence.look(vitals, clock.now());
+    }
+    const silence = watched.silence.state(clock.now());
+    if (silence.state !== watched.told.state) {
+      const state = silence.state === 'working' ? null : silence.state;
+      this.ports.tell(run, { type: 'run.quiet', state, text: silence.sentence });
+    }
+    watched.told = silence;
+    if (silence.state === 'stalled' && stallMs !== null) this.ports.stop(run.id);
+  }
+
+  private watchedOf(id: RunId, startedAt: number, stallMs: number | null): Watched {
+    const known = this.watched.get(id);
+    if (known) return known;
+    const silence = new SilenceWatch(startedAt, stallMs);
+    const watched = { silence, told: silence.state(startedAt), lookedAt: Number.NEGATIVE_INFINITY };
+    this.watched.set(id, watched);
+    return watched;
+  }
+}

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { ToolTally } from './tool-tally.ts';
+
+test('calls, failures, refusals and edits that were not seen to fail', () => {
+  const tally = new ToolTally();
+  tally.take({ type: 'tool', name: 'Bash', detail: 'ls' });
+  tally.take({ type: 'tool_end', name: 'Bash', ok: false });
+  tally.take({ type: 'tool', name: 'Edit', detail: 'a.ts', edits: true });
+  tally.take({ type: 'tool_end', name: 'Edit', ok: true });
+  tally.take({ type: 'tool', name: 'Write', detail: 'b.ts', edits: true });
+  tally.take({ type: 'tool_end', name: 'Write', ok: false, denied: true });
+  tally.take({ type: 'text', text: 'done' });
+  expect(tally).toMatchObject({ calls: 3, failures: 2, denials: 1, edits: 1 });
+});

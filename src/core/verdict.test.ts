@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { type VerdictFacts, verdict } from './verdict.ts';
+
+/** A run that completed, said something, and was seen to do nothing. */
+const spoke: VerdictFacts = {
+  status: 'completed',
+  exitCode: 0,
+  hasWords: true,
+  structured: null,
+  filesChanged: 0,
+  commits: 0,
+  toolCalls: 3,
+  toolFailures: 0,
+  toolDenials: 0,
+  reportedEdits: 0,
+  isLate: false,
+  isShared: false,
+};
+const of = (facts: Partial<VerdictFacts>) => verdict({ ...spoke, ...facts });
+
+describe('a run that completed', () => {
+  test('with words only has claimed', () => {
+    expect(of({})).toBe('claimed');
+    expect(of({ filesChanged: null, commits: null })).toBe('claimed');
+  });
+
+  test('with nothing at all is empty', () => {
+    expect(of({ hasWords: false })).toBe('empty');
+    expect(of({ hasWords: false, filesChanged: null, commits: null, toolCalls: null })).toBe('empty');
+  });
+
+  test('with something to show for it is verified', () => {
+    expect(of({ filesChanged: 1 })).toBe('verified');
+    expect(of({ commits: 1 })).toBe('verified');
+    expect(of({ structured: 'valid' })).toBe('verified');
+    expect(of({ filesChanged: 1, toolDenials: 1, toolFailures: 3 })).toBe('verified');
+  });
+
+  test('and failed by its exit code or its schema is contradicted, whatever it changed', () => {
+    expect(of({ exitCode: 1, filesChanged: 1 })).toBe('contradicted');
+    expect(of({ structured: 'invalid', filesChanged: 1 })).toBe('contradicted');
+  });
+
+  test('and reported edits that nobody can find is contradicted', () => {
+    expect(of({ reportedEdits: 2 })).toBe('contradicted');
+    expect(of({ reportedEdits: 2, structured: 'valid' })).toBe('contradicted');
+    expect(of({ reportedEdits: 2, filesChanged: null, commits: null })).toBe('claimed');
+    expect(of({ reportedEdits: 2, isLate: true })).toBe('claimed');
+  });
+
+  test('but could use no tool, with nothing to show, is contradicted', () => {
+    expect(of({ toolDenials: 1 })).toBe('contradicted');
+    expect(of({ toolFailures: 3 })).toBe('contradicted');
+    expect(of({ toolFailures: 2 })).toBe('claimed');
+    expect(of({ toolCalls: 0 })).toBe('claimed');
+  });
+
+  test('in a folder others worked in needs its own word for the changes', () => {
+    expect(of({ filesChanged: 4, isShared: true })).toBe('claimed');
+    expect(of({ filesChanged: 4, isShared: true, reportedEdits: 1 })).toBe('verified');
+    expect(of({ filesChanged: 0, isShared: true, reportedEdits: 1 })).toBe('contradicted');
+  });
+});
+
+describe.each(['error', 'timeout', 'cancelled', 'terminated', 'abandoned', 'lost'] as const)(
+  'a run that ended %s',
+  status => {
+    test('is empty when it left nothing', () => {
+      expect(of({ status, hasWords: false, exitCode: null })).toBe('empty');
+    });
+
+    test('is contradicted by that when it left something, and never verified', () => {
+      expect(of({ status })).toBe('contradicted');
+      expect(of({ status, hasWords: false, filesChanged: 2 })).toBe('contradicted');
+      expect(of({ status, hasWords: false, commits: 1, structured: 'valid' })).toBe('contradicted');
+    });
+  },
+);

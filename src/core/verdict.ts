@@ -1,0 +1,69 @@
+import type { Verdict } from '../schema/evidence.ts';
+import type { EndStatus } from '../schema/run.ts';
+
+/**
+ * One word for how far a run's claim can be relied on. The first row that fits decides; docs/guides/evidence.md has the
+ * same table.
+ *
+ * | The run       | What Squad saw                                                              | Word         |
+ * | ------------- | --------------------------------------------------------------------------- | ------------ |
+ * | not completed | neither words nor changes                                                   | empty        |
+ * | not completed | words or changes, which its end does not bear out                           | contradicted |
+ * | completed     | its exit code is not 0                                                      | contradicted |
+ * | completed     | its structured answer does not fit the schema                               | contradicted |
+ * | completed     | the engine reported edits, and no file changed and nothing was committed    | contradicted |
+ * | completed     | nothing backs it, and tool calls were denied or all of them failed          | contradicted |
+ * | completed     | files changed, commits, or a structured answer that fits the schema         | verified     |
+ * | completed     | words only                                                                  | claimed      |
+ * | completed     | nothing                                                                     | empty        |
+ *
+ * *Verified* says that something happened, not that it is right.
+ */
+export function verdict(facts: VerdictFacts): Verdict {
+  const hasChanges = (facts.filesChanged ?? 0) > 0 || (facts.commits ?? 0) > 0;
+  if (facts.status !== 'completed') return facts.hasWords || hasChanges ? 'contradicted' : 'empty';
+  if (isAtOdds(facts)) return 'contradicted';
+  const isBacked = facts.structured === 'valid' || (hasChanges && areItsOwn(facts));
+  if (!isBacked && wasHeldUp(facts)) return 'contradicted';
+  if (isBacked) return 'verified';
+  return facts.hasWords || hasChanges ? 'claimed' : 'empty';
+}
+
+export interface VerdictFacts {
+  status: EndStatus;
+  exitCode: number | null;
+  /** The answer, or any output of an engine without answers, is more than white space. */
+  hasWords: boolean;
+  /** Null when no schema was asked for. */
+  structured: 'valid' | 'invalid' | null;
+  /** Null when it could not be seen. */
+  filesChanged: number | null;
+  commits: number | null;
+  /** Null when the engine reports none; so for the other three. */
+  toolCalls: number | null;
+  toolFailures: number | null;
+  toolDenials: number | null;
+  /** File-changing tool calls the engine reported as done. */
+  reportedEdits: number | null;
+  /** The snapshot came after the start: changes made before it are missing. */
+  isLate: boolean;
+  /** Other runs worked in the same folder meanwhile: changes may be theirs. */
+  isShared: boolean;
+}
+
+function isAtOdds(facts: VerdictFacts): boolean {
+  if (facts.exitCode !== null && facts.exitCode !== 0) return true;
+  if (facts.structured === 'invalid') return true;
+  // A late snapshot may hold the edits already: that nothing changed since proves nothing.
+  const sawNothing = facts.filesChanged === 0 && facts.commits === 0 && !facts.isLate;
+  return sawNothing && (facts.reportedEdits ?? 0) > 0;
+}
+
+/** In a shared folder only with the engine's word for it: either alone could be mistaken. */
+const areItsOwn = ({ isShared, reportedEdits }: VerdictFacts): boolean =>
+  !isShared || (reportedEdits ?? 0) > 0;
+
+function wasHeldUp({ toolCalls, toolFailures, toolDenials }: VerdictFacts): boolean {
+  const allFailed = toolCalls !== null && toolCalls > 0 && toolFailures === toolCalls;
+  return allFailed || (toolDenials ?? 0) > 0;
+}

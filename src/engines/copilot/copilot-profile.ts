@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import type { CliProfile } from '../cli-profile.ts';
+import { copilotCommand } from './copilot-command.ts';
+import { copilotReader } from './copilot-reader.ts';
+import { copilotPolicy } from './copilot-tools.ts';
+import { nativeProgram } from './native-program.ts';
+
+export const COPILOT: CliProfile = {
+  id: 'copilot',
+  name: 'GitHub Copilot CLI',
+  programs: ['copilot'],
+  install: 'npm install -g @github/copilot',
+  login:
+    'Run `copilot login` in a terminal, or set COPILOT_GITHUB_TOKEN (or the COPILOT_PROVIDER_ variables of a model of your own).',
+  versions: { from: '1.0.102', tested: '1.0.102' },
+  resolve: nativeProgram,
+  loadsItself: ['AGENTS.md', 'CLAUDE.md'],
+  usageIsReported: 'at_end',
+  takesSchema: false,
+  newChat: { kind: 'minted', mint: randomUUID },
+  command: copilotCommand,
+  reader: copilotReader,
+  policy: copilotPolicy,
+};

@@ -1,0 +1,20 @@
+import type { CliProfile } from '../cli-profile.ts';
+import { cursorCommand, cursorPolicy } from './cursor-command.ts';
+import { cursorReader } from './cursor-reader.ts';
+
+export const CURSOR: CliProfile = {
+  id: 'cursor',
+  name: 'Cursor Agent',
+  // Its installer also makes a link called `agent`: a name anyone may have given to anything.
+  programs: ['cursor-agent'],
+  install: 'see https://cursor.com/docs/cli/installation',
+  login: 'Run `cursor-agent login` in a terminal, or set CURSOR_API_KEY.',
+  versions: null,
+  loadsItself: ['AGENTS.md', 'CLAUDE.md'],
+  usageIsReported: 'never',
+  takesSchema: false,
+  newChat: { kind: 'reported' },
+  command: cursorCommand,
+  reader: cursorReader,
+  policy: cursorPolicy,
+};

@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto';
+import type { CliProfile } from '../cli-profile.ts';
+import { geminiCommand } from './gemini-command.ts';
+import { geminiPolicy } from './gemini-policy.ts';
+import { geminiReader } from './gemini-reader.ts';
+
+export const GEMINI: CliProfile = {
+  id: 'gemini',
+  name: 'Gemini CLI',
+  programs: ['gemini'],
+  install: 'npm install -g @google/gemini-cli',
+  login: 'Run `gemini` once in a terminal and log in, or set GEMINI_API_KEY.',
+  versions: { from: '0.61.0', tested: '0.61.0' },
+  loadsItself: ['GEMINI.md'],
+  usageIsReported: 'at_end',
+  takesSchema: false,
+  newChat: { kind: 'minted', mint: randomUUID },
+  command: geminiCommand,
+  reader: geminiReader,
+  policy: geminiPolicy,
+};

@@ -1,0 +1,102 @@
+import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports.ts';
+import { failureKind } from '../failure-kind.ts';
+import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
+import { Speech } from '../speech.ts';
+import { stderrEnd } from '../stderr-end.ts';
+import { ToolCalls } from '../tool-calls.ts';
+import { toolDetail } from '../tool-detail.ts';
+import { EDITING } from './gemini-policy.ts';
+import { modelIn, usageIn } from './gemini-stats.ts';
+
+type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
+
+/**
+ * Reads `--output-format stream-json`. A success is a `result` whose status is "success", unless an `error` came right
+ * before it: that is how a loop or a blocked agent ends.
+ */
+export function geminiReader(): EngineReader {
+  const calls = new ToolCalls((name, input) => ({
+    detail: toolDetail(input),
+    edits: EDITING.includes(name),
+  }));
+  const speech = new Speech();
+  let ok = false;
+  let error: string | null = null;
+
+  function read(line: Fields): EngineEvent[] {
+    if (line.type === 'error') return noted(line);
+    if (line.type === 'result') return result(line);
+    error = null;
+    if (line.type === 'init') return begun(line);
+    if (line.type === 'message' && line.role === 'assistant') return speech.add(text(line.content) ?? '');
+    if (line.type === 'tool_use')
+      return [
+        ...speech.restart(),
+        ...calls.begin(text(line.tool_id), text(line.tool_name), fields(line.parameters)),
+      ];
+    return line.type === 'tool_result' ? toolEnded(line, calls) : [];
+  }
+
+  function noted(line: Fields): EngineEvent[] {
+    error = text(line.message);
+    return error ? [{ type: 'note', text: error }] : [];
+  }
+
+  function result(line: Fields): EngineEvent[] {
+    const stats = fields(line.stats);
+    const events = [...speech.pause(), ...modelIn(stats), ...usageIn(stats)];
+    ok = line.status === 'success' && !error;
+    if (ok) return [...events, { type: 'end', ok, answer: speech.answer, error: null }];
+    error = wordsOf(text(fields(line.error).message)) || error || 'Gemini CLI says it failed, and not why.';
+    return events;
+  }
+
+  return {
+    line(line) {
+      const event = fieldsOf(line);
+      return event ? read(event) : [];
+    },
+    // Only the exit code says what the API answered, so a failure waits for it.
+    finish: async exit => (ok ? [] : [...speech.pause(), await failure(error, exit)]),
+  };
+}
+
+function begun(line: Fields): EngineEvent[] {
+  const chat = text(line.session_id);
+  const model = text(line.model);
+  return [
+    ...(chat ? [{ type: 'chat' as const, id: chat }] : []),
+    ...(model ? [{ type: 'model' as const, model }] : []),
+  ];
+}
+
+function toolEnded(line: Fields, calls: ToolCalls): EngineEvent[] {
+  if (fields(line.error).type === 'policy_violation') calls.deny(text(line.tool_id));
+  return calls.end(text(line.tool_id), line.status === 'success');
+}
+
+async function failure(error: string | null, exit: Exit): Promise<EngineEnd> {
+  const { exitCode } = exit;
+  const [told] = error === null ? await stderrEnd(exit) : [];
+  const words =
+    error ??
+    told?.error ??
+    `It ended without a result (exit code ${exitCode}), as Gemini CLI does when it is killed.`;
+  return { type: 'end', ok: false, answer: '', error: words, code: kind(words, exitCode) };
+}
+
+/** Its exit codes: a few of its own, and for a failed request the HTTP status, of which only the low byte is left. */
+function kind(words: string, exitCode: number | null) {
+  if (exitCode === 41) return 'ENGINE_NOT_LOGGED_IN';
+  if (exitCode === 42 && /session/i.test(words)) return 'CHAT_UNKNOWN';
+  const status = [401, 403, 429].find(status => status % 256 === exitCode);
+  return failureKind(words, status);
+}
+
+/** `[API Error: {"error":{"message":"…"}}]` → what the API said. */
+function wordsOf(message: string | null): string {
+  const inner = /^\[API Error: ([\s\S]*?)\](?=\n|$)/.exec(message ?? '')?.[1];
+  const said = inner === undefined ? null : fields(fieldsOf(inner)?.error);
+  const words = text(said?.message);
+  return words ? `The API answered ${said?.code ?? 'with an error'}: ${words}` : (message ?? '').trim();
+}

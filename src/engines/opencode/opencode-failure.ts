@@ -1,0 +1,48 @@
+import type { EngineEnd, EngineFailure, EngineReader } from '../../core/ports.ts';
+import { failureKind } from '../failure-kind.ts';
+import { type Fields, fields, number, text } from '../json-line.ts';
+import { stderrEnd } from '../stderr-end.ts';
+
+type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
+
+/** From its `error` event; where that only points to the logs, from the logs. */
+export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> {
+  const data = fields(error.data);
+  const said =
+    text(data.message) || text(error.message) || text(error.name) || 'opencode says it failed, and not why.';
+  if (error.name === 'ProviderAuthError') return failed(said, 'ENGINE_NOT_LOGGED_IN');
+  const words = text(data.ref) ? (causeIn(await exit.file('stderr')) ?? said) : said;
+  const unusable = /Model not found: [^/\s]+\/(\S+)\. Did you mean: (.*)\?$/.exec(words);
+  // It has the very model that was asked for, and cannot use it.
+  if (unusable && unusable[2]!.split(', ').includes(unusable[1]!))
+    return failed(`${words} The model is known; its provider has no key.`, 'ENGINE_NOT_LOGGED_IN');
+  return failed(words, failureKind(words, number(data.statusCode) ?? undefined));
+}
+
+/** `… error="ProviderModelNotFoundError: Model not found: x/y." cause=…` → its message. */
+const causeIn = (log: string | null): string | null =>
+  /message=failed .*?error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(log ?? '')?.[1] ?? null;
+
+/** A turn that said nothing of an error, and did not finish. */
+export async function unfinished(reason: string | null, exit: Exit): Promise<EngineEnd> {
+  const [told] = reason === null ? await stderrEnd(exit) : [];
+  if (told?.error && /^Error: Session not found$/m.test(told.error)) return { ...told, code: 'CHAT_UNKNOWN' };
+  return told ?? failed(whyNot(reason, exit.exitCode), 'ENGINE_FAILED');
+}
+
+function whyNot(reason: string | null, exitCode: number | null): string {
+  if (reason === 'tool-calls')
+    return `It ended in the middle of its work, after a tool call and without an answer (exit code ${exitCode}). opencode does that when a permission was refused, or when it is killed.`;
+  if (reason === 'length') return "Its answer was cut off at the model's output limit.";
+  if (reason === 'stop') return `It answered, and then ended with exit code ${exitCode}.`;
+  if (reason !== null) return `Its last step ended with "${reason}" (exit code ${exitCode}).`;
+  return `It ended without an answer (exit code ${exitCode}).`;
+}
+
+const failed = (error: string, code: EngineFailure): EngineEnd => ({
+  type: 'end',
+  ok: false,
+  answer: '',
+  error,
+  code,
+});

@@ -1,0 +1,82 @@
+import type { EngineEvent, EngineReader } from '../../core/ports.ts';
+import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+import { Speech } from '../speech.ts';
+import { toolDetail } from '../tool-detail.ts';
+import { apiFailure, unfinished } from './opencode-failure.ts';
+import { StepUsage } from './opencode-usage.ts';
+
+/** Reads `--format json`. There is no end event: a turn is done when its last step ended with "stop" and it exits with 0. */
+export function opencodeReader(): EngineReader {
+  const usage = new StepUsage();
+  const speech = new Speech();
+  let chat: string | null = null;
+  let reason: string | null = null;
+  let error: Fields | null = null;
+
+  function chatOf(line: Fields): EngineEvent[] {
+    const id = text(line.sessionID);
+    if (chat !== null || !id) return [];
+    chat = id;
+    return [{ type: 'chat', id }];
+  }
+
+  function read(line: Fields): EngineEvent[] {
+    const part = fields(line.part);
+    switch (line.type) {
+      case 'step_start':
+        reason = null;
+        error = null;
+        return speech.restart();
+      case 'text':
+        return [...speech.add(text(part.text) ?? ''), ...speech.pause()];
+      case 'tool_use':
+        return toolUsed(part);
+      case 'step_finish':
+        reason = text(part.reason);
+        return usage.add(part);
+      case 'error':
+        error = fields(line.error);
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  return {
+    line(line) {
+      const event = fieldsOf(line);
+      return event ? [...chatOf(event), ...read(event)] : [];
+    },
+    async finish(exit) {
+      if (error) return [await apiFailure(error, exit)];
+      if (reason === 'stop' && exit.exitCode === 0)
+        return [{ type: 'end', ok: true, answer: speech.answer, error: null }];
+      return [await unfinished(reason, exit)];
+    },
+  };
+}
+
+const EDITING = ['edit', 'write', 'patch', 'apply_patch', 'multiedit'];
+
+/** A call is reported once, when it is over. */
+function toolUsed({ tool, state }: Fields): EngineEvent[] {
+  const name = text(tool);
+  if (!name) return [];
+  const { status, input, error, metadata } = fields(state);
+  // A command that failed is a call that worked, to it.
+  const ok = status === 'completed' && (number(fields(metadata).exit) ?? 0) === 0;
+  const denied =
+    !ok && /rejected permission|prevents you from using|permission (?:was )?denied/i.test(text(error) ?? '');
+  return [
+    {
+      type: 'tool',
+      name,
+      detail: shortened(toolDetail(fields(input))),
+      ...(EDITING.includes(name) && { edits: true }),
+    },
+    { type: 'tool_end', name, ok, ...(denied && { denied }) },
+  ];
+}
+
+const shortened = (words: string): string =>
+  words.length > 500 ? `${words.slice(0, 500).toWellFormed()}…` : words;

@@ -1,0 +1,78 @@
+import type { Run } from '../schema/run.ts';
+import type { Event } from '../schema/event.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Audience } from '../wire/face.ts';
+import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
+
+export interface EndNoticesOptions {
+  /** The run once the runner has let go of it; null when the hub stops first. */
+  ended(id: RunId): Promise<Run | null>;
+  /** Settles when the team's files say what happened so far. */
+  teamFilesWritten(): Promise<void>;
+}
+
+/** Tells MCP clients what happened while they were not asking. */
+export class EndNotices {
+  readonly #options: EndNoticesOptions;
+  readonly #present = new Set<Audience>();
+  /** Who asked to be told of a run's end. */
+  readonly #waiting = new Map<RunId, Audience>();
+
+  constructor(options: EndNoticesOptions) {
+    this.#options = options;
+  }
+
+  /** From now on this audience hears of updates. Returns how to leave. */
+  join(audience: Audience): () => void {
+    this.#present.add(audience);
+    return () => this.#present.delete(audience);
+  }
+
+  watch(runs: readonly Run[], audience: Audience): void {
+    for (const { id, options } of runs) if (options.notify) this.#waiting.set(id, audience);
+  }
+
+  take(events: readonly Event[]): void {
+    let isTeamNews = false;
+    for (const { runId, body } of events) {
+      if (runId === null) continue;
+      if (body.type === 'run.started') this.#updated(runUri(runId));
+      if (body.type === 'run.ended') void this.#ended(runId);
+      isTeamNews ||= body.type === 'run.started' || body.type === 'run.ended';
+    }
+    if (isTeamNews) void this.#teamNews();
+  }
+
+  /** A client that comes at once must find the end, so it is told once everybody knows. */
+  async #ended(id: RunId): Promise<void> {
+    const run = await this.#options.ended(id);
+    this.#updated(runUri(id));
+    const audience = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (run && audience) audience.log({ level: 'info', logger: 'squad', data: endOf(run) });
+  }
+
+  async #teamNews(): Promise<void> {
+    await this.#options.teamFilesWritten();
+    this.#updated(IAC_LOG);
+    this.#updated(CONTEXT);
+  }
+
+  /** A notice says that there is news, not what: whoever asked to hear of it reads it, in its own workspace. */
+  #updated(uri: string): void {
+    for (const { notices } of this.#present) notices.resourceUpdated(uri);
+  }
+}
+
+function endOf({ id, squadId, status, title, startedAt, endedAt, usage }: Run) {
+  return {
+    spawn_id: id,
+    squad_id: squadId,
+    status,
+    success: status === 'completed',
+    duration_seconds: startedAt === null || endedAt === null ? null : (endedAt - startedAt) / 1000,
+    cost_usd: usage?.costUsd ?? null,
+    ...(title !== null && { task_summary: title }),
+    message: `Run ${id} has ended: ${status}. get_result {"spawn_id":"${id}"} has its result.`,
+  };
+}

@@ -1,0 +1,78 @@
+import type { Caller } from '../core/ports.ts';
+import { findRun } from '../operations/find.ts';
+import type { Services } from '../operations/operation.ts';
+import { runResult } from '../operations/run-result.ts';
+import { SquadError } from '../schema/error.ts';
+import { RunId } from '../schema/ids.ts';
+import type { Face } from '../wire/face.ts';
+
+export const IAC_LOG = 'agents://iac-log';
+export const CONTEXT = 'agents://context';
+export const runUri = (id: RunId): string => `agents://runs/${id}`;
+const RUN = 'agents://runs/';
+
+const MARKDOWN = 'text/markdown';
+const JSON_TYPE = 'application/json';
+
+/** The team's own files, and every run by its id. */
+export function resources(services: Services, caller: Caller): NonNullable<Face['resources']> {
+  return {
+    watchable: true,
+    list: async () => [
+      {
+        uri: IAC_LOG,
+        name: 'iac-log',
+        title: 'Inter-agent log',
+        description: 'Every start and end of a run in this workspace.',
+        mimeType: MARKDOWN,
+      },
+      {
+        uri: CONTEXT,
+        name: 'context',
+        title: 'Agents',
+        description: 'Who is at work in this workspace, and what was done last.',
+        mimeType: MARKDOWN,
+      },
+    ],
+    templates: async () => [
+      {
+        uriTemplate: `${RUN}{id}`,
+        name: 'run',
+        title: 'Run',
+        description: 'Status and result of a run, as get_result gives it. An update comes when it ends.',
+        mimeType: JSON_TYPE,
+      },
+    ],
+    async read(uri) {
+      if (uri === IAC_LOG || uri === CONTEXT) {
+        const text = await teamFile(services, caller, uri === IAC_LOG ? 'IAC.md' : 'CONTEXT.md');
+        return { contents: [{ uri, mimeType: MARKDOWN, text }] };
+      }
+      if (!uri.startsWith(RUN)) return null;
+      const result = await resultOf(services, uri.slice(RUN.length));
+      return result && { contents: [{ uri, mimeType: JSON_TYPE, text: JSON.stringify(result) }] };
+    },
+  };
+}
+
+async function teamFile(
+  { workspaces }: Services,
+  caller: Caller,
+  name: 'IAC.md' | 'CONTEXT.md',
+): Promise<string> {
+  const workspace = await workspaces.open(caller);
+  return (
+    (await workspace.teamFile(name)) ??
+    `There is no .squad/${name} in ${workspace.root} yet. It is written once the folder .squad is there (\`squad init\`) and an agent has run.\n`
+  );
+}
+
+async function resultOf(services: Services, id: string) {
+  if (!RunId.safeParse(id).success) return null;
+  try {
+    return await runResult(services, await findRun(services, id));
+  } catch (thrown) {
+    if (thrown instanceof SquadError && thrown.code === 'RUN_UNKNOWN') return null;
+    throw thrown;
+  }
+}

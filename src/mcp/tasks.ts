@@ -1,0 +1,86 @@
+import { squadStatus } from '../core/run-state.ts';
+import { findRun, findSquad } from '../operations/find.ts';
+import { squadResult } from '../operations/member-result.ts';
+import type { Services } from '../operations/operation.ts';
+import { parallelResult } from '../operations/parallel-result.ts';
+import { latestActivity } from '../operations/run-activity.ts';
+import { runResult } from '../operations/run-result.ts';
+import { type TaskTarget, taskTarget } from '../operations/task-id.ts';
+import { statusCounts } from '../operations/wait.ts';
+import { SquadError } from '../schema/error.ts';
+import { isEnd, type Run, type Squad } from '../schema/run.ts';
+import type { Face } from '../wire/face.ts';
+import type { TaskState } from '../wire/task-state.ts';
+
+const POLL_MS = 3_000;
+/** As long as `squad prune` keeps what has ended. */
+const TTL_MS = 30 * 24 * 3_600_000;
+
+/** Runs and squads as the tasks of clients that have such. Nothing is kept: the store and the runner know it all. */
+export function tasks(services: Services): NonNullable<Face['tasks']> {
+  return {
+    get: taskId => taskState(services, taskId),
+    async cancel(taskId) {
+      const found = await find(services, taskId);
+      if (!found) return false;
+      await Promise.all(found.runs.map(run => services.runner.stop(run.id, 'cancel')));
+      return true;
+    },
+  };
+}
+
+/** Null when there is no such task. */
+export async function taskState(services: Services, taskId: string): Promise<TaskState | null> {
+  const found = await find(services, taskId);
+  if (!found) return null;
+  const { runs } = found;
+  const moments = runs.map(run => run.endedAt ?? run.startedAt ?? run.createdAt);
+  const facts = {
+    id: taskId,
+    statusMessage: await statusMessage(services, runs),
+    createdAt: Math.min(...runs.map(run => run.createdAt)),
+    lastUpdatedAt: Math.max(...moments),
+    ttlMs: TTL_MS,
+    pollIntervalMs: POLL_MS,
+  };
+  if (!runs.every(run => isEnd(run.status))) return { ...facts, status: 'working' };
+  if (runs.every(run => run.status === 'cancelled')) return { ...facts, status: 'cancelled' };
+  return { ...facts, status: 'completed', result: { structured: { ...(await result(services, found)) } } };
+}
+
+interface Found {
+  target: TaskTarget;
+  squad: Pick<Squad, 'id' | 'metadata'>;
+  runs: Run[];
+}
+
+async function find(services: Services, taskId: string): Promise<Found | null> {
+  const target = taskTarget(taskId);
+  if (!target) return null;
+  try {
+    if (target.shape !== 'run') {
+      const { squad, runs } = await findSquad(services, target.id);
+      return squad.id === target.id && runs.length > 0 ? { target, squad, runs } : null;
+    }
+    const run = await findRun(services, target.id);
+    return run.id === target.id ? { target, squad: { id: run.squadId, metadata: null }, runs: [run] } : null;
+  } catch (thrown) {
+    if (thrown instanceof SquadError && /^(RUN|SQUAD)_UNKNOWN$/.test(thrown.code)) return null;
+    throw thrown;
+  }
+}
+
+/** What the call would have returned, had it waited. */
+function result(services: Services, { target, squad, runs }: Found) {
+  if (target.shape === 'run') return runResult(services, runs[0]!);
+  if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs);
+  return parallelResult(services, squad.id, runs, { aggregates: target.shape === 'aggregate' });
+}
+
+async function statusMessage({ store, clock }: Services, runs: Run[]): Promise<string> {
+  const [run] = runs;
+  if (runs.length > 1 || !run)
+    return `${squadStatus(runs.map(({ status }) => status))}: ${statusCounts(runs)}`;
+  const activity = isEnd(run.status) ? null : await latestActivity(store, run, clock.now());
+  return activity === null ? run.status : `${run.status}: ${activity}`;
+}

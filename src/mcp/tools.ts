@@ -1,0 +1,69 @@
+import type { Caller } from '../core/ports.ts';
+import type { Operation, Services } from '../operations/operation.ts';
+import { subjectOf } from '../operations/scope.ts';
+import { OPERATIONS } from '../operations/table.ts';
+import { templateOperation } from '../operations/template-operation.ts';
+import type { CliId } from '../schema/engine-spec.ts';
+import type { StateMode } from '../schema/run.ts';
+import type { Toolset } from '../schema/toolset.ts';
+import type { ToolDef } from '../wire/face.ts';
+import { isOffered } from './offered.ts';
+import { ownTool, toolDefinition } from './tool-list.ts';
+
+/** What one client can call, and what of it is worth listing just now. */
+export class Tools {
+  readonly #services: Services;
+  readonly #caller: Caller;
+  readonly #toolsets: readonly Toolset[];
+
+  constructor(services: Services, caller: Caller, toolsets: readonly Toolset[]) {
+    this.#services = services;
+    this.#caller = caller;
+    this.#toolsets = toolsets;
+  }
+
+  /** Always in the same order. A tool whose agent CLI is not there can be called, and then says how to get it. */
+  async list(): Promise<ToolDef[]> {
+    const { mode, has } = await this.#surroundings();
+    const own = this.#own().filter(({ tool }) => tool?.needs === undefined || has(tool.needs));
+    const templates = await this.#templates();
+    return [
+      ...own.map(operation => ownTool(operation, mode)),
+      ...templates.map(operation => toolDefinition(operation, mode)),
+    ];
+  }
+
+  async find(name: string): Promise<Operation | null> {
+    const isNamed = (operation: Operation) => operation.name === name;
+    return this.#own().find(isNamed) ?? (await this.#templates()).find(isNamed) ?? null;
+  }
+
+  /** Asked anew each time: a run that has ended has fewer. */
+  #own(): Operation[] {
+    const subject = subjectOf({ services: this.#services, caller: this.#caller });
+    return OPERATIONS.filter(operation => isOffered(operation, subject, this.#toolsets));
+  }
+
+  async #templates(): Promise<Operation[]> {
+    if (this.#caller.parent || !this.#toolsets.includes('templates')) return [];
+    const found = await this.#services.workspaces.templates(this.#caller, 'tool');
+    return found.filter(({ fault }) => fault === null).map(templateOperation);
+  }
+
+  /** A workspace that cannot be read still has tools: the call then says what is wrong. */
+  async #surroundings(): Promise<{ mode: StateMode; has(cli: CliId): boolean }> {
+    const { workspaces, engines } = this.#services;
+    const [config, env] = await Promise.all([
+      workspaces.open(this.#caller).then(
+        workspace => workspace.config,
+        () => null,
+      ),
+      workspaces.environment(this.#caller).catch(() => this.#caller.env),
+    ]);
+    return {
+      mode: config?.stateMode.value ?? 'stateless',
+      // An engine of the user's own may have taken the name.
+      has: cli => engines.isPresent(cli, env) || Object.hasOwn(config?.engines.value ?? {}, cli),
+    };
+  }
+}

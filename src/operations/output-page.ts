@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { jsonLength, longestStart } from '../core/digest.ts';
+import type { OutputStream } from '../core/ports.ts';
+import type { Run } from '../schema/run.ts';
+import { RESULT_LIMIT } from './member-result.ts';
+import type { Services } from './operation.ts';
+
+const PAGE_BYTES = 10_000;
+
+export const Page = z.object({
+  stream: z.string(),
+  offset: z.number(),
+  next_offset: z.number(),
+  size: z.number(),
+  text: z.string(),
+});
+
+/** One page of what a run wrote, sized so that the reply fits. Offsets count bytes, and pages meet without gap or overlap. */
+export async function outputPage(
+  { files }: Services,
+  run: Run,
+  stream: 'result' | OutputStream,
+  offset: number,
+): Promise<z.infer<typeof Page>> {
+  if (stream === 'result') {
+    const answer = await files.answer(run.id);
+    if (answer !== null) return answerPage(answer, offset);
+  }
+  const source = stream === 'result' ? 'stdout' : stream;
+  const turn = { runId: run.id, number: 1 };
+  let bytes = PAGE_BYTES;
+  let page = await files.page(turn, source, offset, bytes);
+  // Control characters take six characters of JSON each: a page full of them has to be shorter.
+  while (jsonLength(page.text) > RESULT_LIMIT - 1_000 && bytes > 64) {
+    bytes = Math.floor(bytes / 2);
+    page = await files.page(turn, source, offset, bytes);
+  }
+  return { stream, offset: page.offset, next_offset: page.nextOffset, size: page.size, text: page.text };
+}
+
+function answerPage(answer: string, offset: number): z.infer<typeof Page> {
+  const bytes = Buffer.from(answer);
+  const isInside = (at: number) => at < bytes.length && (bytes[at]! & 0xc0) === 0x80;
+  let from = Math.min(Math.max(0, offset < 0 ? bytes.length + offset : offset), bytes.length);
+  while (isInside(from)) from++;
+  let until = Math.min(from + PAGE_BYTES, bytes.length);
+  while (isInside(until)) until--;
+  const text = longestStart(bytes.toString('utf8', from, until), PAGE_BYTES);
+  return {
+    stream: 'result',
+    offset: from,
+    next_offset: from + Buffer.byteLength(text),
+    size: bytes.length,
+    text,
+  };
+}

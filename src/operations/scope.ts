@@ -1,0 +1,34 @@
+import { allowed, type RunSubject, type Subject } from '../core/policy.ts';
+import type { Call, Services } from './operation.ts';
+import { Sight } from './sight.ts';
+import { storeWithin } from './store-within.ts';
+
+export function subjectOf({ services, caller }: Pick<Call, 'services' | 'caller'>): Subject {
+  const { parent } = caller;
+  if (!parent) return { kind: 'user' };
+  return { kind: 'run', ...parent, isLive: services.runner.current(parent.id) !== null };
+}
+
+/**
+ * The services as one run has them for one action: what is none of its business is not there, so that no operation has to
+ * think of it and a run that may not be asked about cannot be told from one that does not exist.
+ */
+export async function within(services: Services, subject: RunSubject, action: string): Promise<Services> {
+  const { runner, store } = services;
+  const sight = new Sight(services, object => allowed(subject, action, object));
+  await Promise.all(runner.liveRuns().map(run => sight.look(run)));
+  return {
+    ...services,
+    store: storeWithin(store, subject, sight),
+    runner: {
+      submit: squad => runner.submit(squad),
+      current: id => sight.ifSeen(runner.current(id)),
+      usageOf: id => (sight.ifSeen(runner.current(id)) ? runner.usageOf(id) : null),
+      // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
+      liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && sight.sees(run)),
+      untilEnded: (id, signal) => runner.untilEnded(id, signal),
+      stop: async (id, reason) => sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason),
+      pump: () => runner.pump(),
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { isEnd } from '../schema/run.ts';
+import { operation } from './operation.ts';
+import { ParallelResult, parallelResult } from './parallel-result.ts';
+import { isAsync } from './spawn-one.ts';
+import { runRequest, StatefulAgent } from './spawn-request.ts';
+import { startMembers } from './start-members.ts';
+import { parallelTaskId } from './task-id.ts';
+import { waitForEnds } from './wait.ts';
+
+const MOST_AGENTS = 50;
+
+const flags = { aggregate_results: z.boolean().optional(), async: z.boolean().optional() };
+const agents = <T extends z.ZodType>(agent: T) => z.array(agent).min(1).max(MOST_AGENTS);
+
+export const spawnParallel = operation({
+  name: 'spawn_parallel',
+  tool: {
+    title: 'Spawn in parallel',
+    description: 'Run several spawn_agent inputs (without async) at once and wait for all.',
+    readOnly: false,
+    listed: {
+      input: z.object({ agents: agents(z.looseObject({ prompt: z.string() })), ...flags }),
+      output: z.object({
+        squad_id: z.string(),
+        results: z.array(z.looseObject({})),
+        aggregate: z.looseObject({}).optional(),
+        note: z.string().optional(),
+      }),
+    },
+    task: (answer, input) => {
+      const { squad_id, results } = answer as ParallelResult;
+      if (isAsync(input) || results.every(({ success }) => success !== null)) return null;
+      return parallelTaskId(squad_id, (input as { aggregate_results?: boolean }).aggregate_results === true);
+    },
+  },
+  input: z.strictObject({ agents: agents(StatefulAgent.omit({ async: true })), ...flags }),
+  output: ParallelResult,
+  async run(call, input) {
+    const { squad, runs: planned, warnings } = await startMembers(call, {
+      members: input.agents.map(agent => runRequest({ async: input.async, ...agent })),
+    });
+    const runs = planned.map(({ run }) => run);
+    await waitForEnds(call, runs, input.async ? 0 : call.waitMs);
+    if (runs.some(({ status }) => !isEnd(status)))
+      warnings.push(
+        `Not all have finished. Call get_result {"squad_id":"${squad.id}","wait_seconds":40} to go on waiting.`,
+      );
+    return parallelResult(call.services, squad.id, runs, {
+      aggregates: input.aggregate_results ?? false,
+      notes: warnings,
+    });
+  },
+});

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { RunRequest } from '../core/run-request.ts';
+import { Permission } from '../schema/run.ts';
+
+const SHORTEST_S = 30;
+const LONGEST_S = 1800;
+const LONGEST_TITLE = 200;
+const TIME = `a run may take ${SHORTEST_S} to ${LONGEST_S} seconds`;
+
+const timeout = z.int().min(SHORTEST_S, TIME).max(LONGEST_S, TIME).describe('Seconds');
+const names = z.array(z.string().min(1));
+
+/** What every way to spawn takes. */
+const common = {
+  prompt: z.string(),
+  model: z.string().min(1).optional(),
+  tools: names.optional(),
+  timeout: timeout.optional(),
+  task_summary: z
+    .string()
+    // Not in the schema, where every client would pay for it.
+    .refine(text => text.length <= LONGEST_TITLE, `at most ${LONGEST_TITLE} characters`)
+    .optional()
+    .describe('One line for listings'),
+  include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
+  structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
+  permission: Permission.optional(),
+  async: z.boolean().optional().describe('Return at once; get_result has the rest'),
+  notify_on_complete: z.boolean().optional(),
+  max_cost_usd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
+  abort_on_budget_exceeded: z.boolean().optional(),
+};
+
+export const SpawnClaude = z.strictObject({
+  ...common,
+  model: z.string().min(1).default('sonnet'),
+  tools: names.default(['Bash', 'Read', 'Glob', 'Grep']),
+  timeout: timeout.default(300),
+});
+
+export const SpawnCodex = z.strictObject({
+  ...common,
+  working_directory: z.string().optional(),
+  tools: names.default(['Bash', 'Read']),
+  timeout: timeout.default(120),
+});
+
+const agent = {
+  ...common,
+  engine: z.string().min(1).optional(),
+  roleId: z.string().optional(),
+  working_directory: z.string().optional(),
+  effort: z.string().min(1).optional(),
+};
+export const StatelessAgent = z.strictObject(agent);
+export const StatefulAgent = z.strictObject({
+  ...agent,
+  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+});
+
+type Asked = Partial<z.infer<typeof StatefulAgent>> & { prompt: string };
+
+/** What is left out comes from the role, then from the configuration. */
+export function runRequest(asked: Asked): RunRequest {
+  return {
+    form: 'spawn',
+    task: asked.prompt,
+    roleId: asked.roleId,
+    title: asked.task_summary,
+    cwd: asked.working_directory,
+    chatId: asked.chatId,
+    engine: asked.engine,
+    model: asked.model,
+    effort: asked.effort,
+    tools: asked.tools,
+    permission: asked.permission,
+    timeoutMs: asked.timeout === undefined ? undefined : asked.timeout * 1000,
+    budgetUsd: asked.max_cost_usd,
+    stopAtBudget: asked.abort_on_budget_exceeded,
+    outputSchema: asked.structured_output,
+    context: asked.include_context,
+    notify: asked.notify_on_complete ?? asked.async,
+  };
+}

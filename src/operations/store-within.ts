@@ -1,0 +1,87 @@
+import type { RunSubject } from '../core/policy.ts';
+import type { EventFilter, RunFilter, Store } from '../core/ports.ts';
+import type { Event } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+import { LONGEST_LINE, type Sight } from './sight.ts';
+
+const EVERY = 100_000;
+
+/** The store as one run has it: rows and events of others are not there. */
+export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight): Store {
+  async function run(id: RunId): Promise<Run | null> {
+    const found = await store.run(id);
+    return found && (await sight.look(found)) ? found : null;
+  }
+
+  const seen = async (found: Run[]) => {
+    const verdicts = await Promise.all(found.map(each => sight.look(each)));
+    return found.filter((_, i) => verdicts[i]);
+  };
+
+  /** All that came of it, generation by generation. */
+  async function own(): Promise<Run[]> {
+    const found: Run[] = [];
+    let parents = [self];
+    for (let i = 0; parents.length > 0 && i < LONGEST_LINE; i++) {
+      const children = await Promise.all(parents.map(parentId => store.runs({ parentId, limit: EVERY })));
+      found.push(...children.flat());
+      parents = children.flat().map(child => child.id);
+    }
+    return found.sort((a, b) => b.createdAt - a.createdAt || a.position - b.position);
+  }
+
+  async function runs(filter: RunFilter): Promise<Run[]> {
+    if (filter.squadId !== undefined || filter.parentId !== undefined) return seen(await store.runs(filter));
+    const { workspace, status, before = Number.POSITIVE_INFINITY, limit } = filter;
+    return (await own())
+      .filter(each => workspace === undefined || each.workspace === workspace)
+      .filter(each => status === undefined || status.includes(each.status))
+      .filter(each => each.createdAt < before)
+      .slice(0, limit);
+  }
+
+  const squadIsSeen = async (squadId: SquadId) => (await runs({ squadId, limit: EVERY })).length > 0;
+
+  async function isSeen({ runId, squadId }: Event): Promise<boolean> {
+    if (runId !== null) return (await run(runId)) !== null;
+    return squadId !== null && squadIsSeen(squadId);
+  }
+
+  /** As many as were asked for, however many others lie between them. */
+  async function events(filter: EventFilter): Promise<Event[]> {
+    const kept: Event[] = [];
+    for (let { after } = filter; ; ) {
+      const page = await store.events({ ...filter, after });
+      for (const event of page) if (kept.length < filter.limit && (await isSeen(event))) kept.push(event);
+      if (filter.reverse || kept.length === filter.limit || page.length < filter.limit) return kept;
+      after = page.at(-1)!.seq;
+    }
+  }
+
+  const seenIds = async (ids: string[], limit: number) => {
+    const verdicts = await Promise.all(
+      ids.map(async each =>
+        each.startsWith('run_') ? (await run(each as RunId)) !== null : squadIsSeen(each as SquadId),
+      ),
+    );
+    return ids.filter((_, i) => verdicts[i]).slice(0, limit);
+  };
+
+  return {
+    ...store,
+    run,
+    runs,
+    events,
+    squad: async id => ((await squadIsSeen(id)) ? store.squad(id) : null),
+    liveRuns: async () => seen(await store.liveRuns()),
+    turns: async id => ((await run(id)) ? store.turns(id) : []),
+    idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
+    recentIds: async limit => seenIds(await store.recentIds(limit), limit),
+    onEvents: listener =>
+      store.onEvents(told => {
+        const own = told.filter(event => sight.seesNow(event));
+        if (own.length > 0) listener(own);
+      }),
+  };
+}

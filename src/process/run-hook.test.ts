@@ -1,0 +1,33 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runHook } from './run-hook.ts';
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'squad-hook-'));
+});
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+const hook = (script: string, more = {}) =>
+  runHook({
+    argv: ['/bin/sh', '-c', script, 'sh', 'one two', '$HOME'],
+    ...{ cwd, env: { PATH: '/usr/bin:/bin', FACT: 'yes' }, stdin: '{"a":1}', limitMs: 20_000, ...more },
+  });
+
+test('gets its arguments as they are, the facts on standard input and its environment', async () => {
+  expect(await hook('printf "%s|%s|%s|%s" "$1" "$2" "$FACT" "$(cat)" > out')).toBeNull();
+  expect(readFileSync(join(cwd, 'out'), 'utf8')).toBe('one two|$HOME|yes|{"a":1}');
+});
+
+test('a failure is told with its own words', async () => {
+  expect(await hook('echo broken >&2; exit 3')).toBe('exit 3: broken');
+  expect(await runHook({ argv: ['/nonesuch'], cwd, env: {}, stdin: '', limitMs: 1000 })).toContain('ENOENT');
+});
+
+test('one that does not end is ended, with what it started', async () => {
+  expect(await hook('sleep 600 & echo $! > pid; wait', { limitMs: 300 })).toContain('took longer than');
+  const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
+  await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
+});

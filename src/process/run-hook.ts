@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+
+export interface Hook {
+  argv: [string, ...string[]];
+  cwd: string;
+  env: Record<string, string>;
+  stdin: string;
+  limitMs: number;
+}
+
+const LONGEST_WORDS = 2_000;
+
+/** Runs a command of the user's to its end, or to its limit. Null when it did what it was to do, otherwise what went wrong. */
+export function runHook({ argv, cwd, env, stdin, limitMs }: Hook): Promise<string | null> {
+  return new Promise(settle => {
+    const [program, ...args] = argv;
+    const child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] });
+    let words = '';
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      endGroup(child.pid);
+    }, limitMs);
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      words = (words + text).slice(-LONGEST_WORDS);
+    });
+    child.stdin.on('error', () => {}); // it need not read
+    child.stdin.end(stdin);
+    child.once('error', error => done(error.message));
+    child.once('exit', (code, signal) => {
+      const how = isLate ? `took longer than ${limitMs / 1000} s` : `exit ${code ?? signal}`;
+      done(code === 0 && !isLate ? null : [how, words.trim()].filter(Boolean).join(': '));
+    });
+
+    function done(fault: string | null): void {
+      clearTimeout(timer);
+      endGroup(child.pid); // what it left behind in its own group
+      child.stderr.destroy();
+      settle(fault);
+    }
+  });
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {} // nobody left
+}

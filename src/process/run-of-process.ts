@@ -1,0 +1,53 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createProcSource } from './proc-source.ts';
+import type { ProcessInfo, ProcessSource, Tag } from './process-info.ts';
+import { createPsSource } from './ps-source.ts';
+import { runFolder } from './turn-folder.ts';
+import { readWrapperPid } from './turn-record.ts';
+
+/** The run in whose process tree this process is; null when it is in none, or not a process of ours. */
+export type RunOfProcess = (pid: number) => Promise<string | null>;
+
+/**
+ * A wrapper above it decides, because nobody below can take that away: neither by clearing the environment nor by putting
+ * another run's mark into it. One that was orphaned is known by its session, or by its own mark. What shed all three is
+ * in no run. Reads the few processes above this one, not the whole table.
+ */
+export function createRunOfProcess(
+  runsDir: string,
+  source: ProcessSource = process.platform === 'linux' ? createProcSource() : createPsSource(),
+): RunOfProcess {
+  return async pid => {
+    const line = untilSquad(await source.line(pid));
+    const [asker] = line;
+    if (!asker) return null;
+    const leader = asker.sid !== null && asker.sid > 1 ? (await source.line(asker.sid))[0] : undefined;
+    const candidates = leader ? [...line, leader] : line;
+    const tags = await source.tags(candidates);
+    const marks = candidates.flatMap(each => tags.get(each.pid) ?? []);
+    const wrapper = candidates.find(each => isWrapper(runsDir, each, tags.get(each.pid)));
+    return (wrapper && tags.get(wrapper.pid)?.runId) ?? marks[0]?.runId ?? null;
+  };
+}
+
+/** A hub may have been started inside a run; what it starts is not in that run for it. */
+function untilSquad(line: ProcessInfo[]): ProcessInfo[] {
+  const own = line.findIndex(({ pid }) => pid === process.pid);
+  return own < 0 ? line : line.slice(0, own);
+}
+
+/** It shows a run's mark, and that run's folder says that it is the wrapper. */
+function isWrapper(runsDir: string, { pid }: ProcessInfo, tag: Tag | undefined): boolean {
+  if (!tag || !/^[\w-]+$/.test(tag.runId)) return false;
+  const folder = runFolder(runsDir, tag.runId);
+  return turnsIn(folder).some(name => readWrapperPid(join(folder, name)) === pid);
+}
+
+function turnsIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter(name => /^turn-\d+$/.test(name));
+  } catch {
+    return []; // a run of another home, or of none
+  }
+}

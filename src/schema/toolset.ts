@@ -1,0 +1,26 @@
+import { SquadError } from './error.ts';
+
+/** Tools come in sets, because every client pays for each of them in its context. */
+export const TOOLSETS = ['core', 'team', 'templates'] as const;
+export type Toolset = (typeof TOOLSETS)[number];
+
+export const DEFAULT_TOOLSETS: readonly Toolset[] = ['core'];
+
+/** `core,templates` as somebody wrote it; nothing is the default. Throws INVALID_INPUT. */
+export function toolsetsIn(text: string | undefined): readonly Toolset[] {
+  const names = (text ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(Boolean);
+  if (names.length === 0) return DEFAULT_TOOLSETS;
+  return [...new Set(names.map(known))];
+}
+
+function known(name: string): Toolset {
+  const found = TOOLSETS.find(toolset => toolset === name);
+  if (found) return found;
+  const shown = name.length > 40 ? `${name.slice(0, 40).toWellFormed()}…` : name;
+  throw new SquadError('INVALID_INPUT', `There is no toolset "${shown}"`, {
+    suggestions: [`Toolsets are ${TOOLSETS.join(', ')}; several with commas between them.`],
+  });
+}

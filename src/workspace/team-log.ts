@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { addToLog, withState } from '../core/team-files.ts';
+import { entryLine, stateText, type TeamEntry, type TeamState } from '../core/team-text.ts';
+import { appendTeamFile, readTeamFile, replaceTeamFile, teamFolder } from './team-file.ts';
+
+export interface TeamLogOptions {
+  /** Asked when CONTEXT.md is written: the store knows the state also after a restart. */
+  stateOf(workspace: string): Promise<TeamState>;
+  /** A file could not be written; told once until it can be again. Must not throw. */
+  onTrouble(file: string, reason: string): void;
+}
+
+/**
+ * Keeps `.squad/IAC.md` and `.squad/CONTEXT.md` of every workspace up to date, in workspaces that have the folder. One
+ * writer for each workspace; whoever records never waits for it and never sees it fail.
+ */
+export class TeamLog {
+  readonly #options: TeamLogOptions;
+  readonly #queues = new Map<string, Queue>();
+  readonly #told = new Set<string>();
+
+  constructor(options: TeamLogOptions) {
+    this.#options = options;
+  }
+
+  record(workspace: string, entry: TeamEntry): void {
+    this.#wake(workspace, [entry]);
+  }
+
+  /** The state changed without a start or an end, or may be out of date. */
+  refresh(workspace: string): void {
+    this.#wake(workspace, []);
+  }
+
+  /** Settles when everything recorded so far is written, or could not be. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map(({ work }) => work));
+  }
+
+  #wake(workspace: string, entries: TeamEntry[]): void {
+    const queue = this.#queues.get(workspace) ?? { entries: [], isStale: false, work: null };
+    this.#queues.set(workspace, queue);
+    queue.entries = [...queue.entries, ...entries].slice(-MOST_WAITING);
+    queue.isStale = true;
+    queue.work ??= this.#write(workspace, queue);
+  }
+
+  async #write(workspace: string, queue: Queue): Promise<void> {
+    // Runs of a squad start together: their entries come in one batch.
+    await setImmediate();
+    while (queue.isStale) {
+      queue.isStale = false;
+      const entries = queue.entries;
+      queue.entries = [];
+      const found = await this.#attempt(join(workspace, '.squad'), () => teamFolder(workspace));
+      const folder = found?.done ?? null;
+      if (folder === null) continue;
+      const log = join(folder, 'IAC.md');
+      const logged = await this.#attempt(log, () => append(log, entries));
+      // Kept for the next time: the disk may have been full.
+      if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MOST_WAITING);
+      const context = join(folder, 'CONTEXT.md');
+      await this.#attempt(context, async () => {
+        const state = await this.#options.stateOf(workspace);
+        await replaceTeamFile(context, withState(await readTeamFile(context), stateText(state)));
+      });
+    }
+    queue.work = null;
+    if (queue.entries.length === 0) this.#queues.delete(workspace);
+  }
+
+  async #attempt<T>(file: string, action: () => Promise<T>): Promise<{ done: T } | null> {
+    try {
+      const done = await action();
+      this.#told.delete(file);
+      return { done };
+    } catch (thrown) {
+      if (!this.#told.has(file)) this.#options.onTrouble(file, reasonOf(thrown));
+      this.#told.add(file);
+      return null;
+    }
+  }
+}
+
+interface Queue {
+  entries: TeamEntry[];
+  /** Something happened since the files were last written. */
+  isStale: boolean;
+  work: Promise<void> | null;
+}
+
+/** A disk that stays full must not fill the memory too. */
+const MOST_WAITING = 1_000;
+
+async function append(file: string, entries: readonly TeamEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  const change = addToLog(await readTeamFile(file), entries.map(entryLine));
+  if ('append' in change) await appendTeamFile(file, change.append);
+  else await replaceTeamFile(file, change.replace);
+}
+
+const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -1,0 +1,66 @@
+/** A whole Squad with the real CLIs and a scripted model: its own home, its own hub, its own MCP client. */
+import type { Client } from '@modelcontextprotocol/client';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import type { RunResult } from '../../src/operations/run-result.ts';
+import { callTool, TestSquad, until } from '../support/squad.ts';
+import { type AgentHome, agentHome } from './agent-home.ts';
+import { type ModelServer, startModelServer } from './model-server/server.ts';
+import { setUpClis } from './user-setup.ts';
+
+/** Real CLIs take seconds to start, and longer on a busy machine. */
+const PATIENCE_S = 100;
+
+export class EngineSquad implements AsyncDisposable {
+  private constructor(
+    readonly squad: TestSquad,
+    readonly server: ModelServer,
+    readonly client: Client,
+    readonly place: AgentHome,
+    /** The hub and the relay: whatever else is alive later belongs to an agent. */
+    private readonly ours: number[],
+  ) {}
+
+  static async start(names: CliName[]): Promise<EngineSquad> {
+    const server = await startModelServer();
+    const place = agentHome();
+    const squad = new TestSquad(setUpClis(names, place.home, server.url));
+    await squad.unlimited();
+    const client = await squad.client({ env: { STATE_MODE: 'stateful' } });
+    return new EngineSquad(squad, server, client, place, place.processes());
+  }
+
+  /** Spawns an agent and waits for its end. */
+  async spawn(engine: CliName, prompt: string, more: object = {}): Promise<RunResult> {
+    const { spawn_id } = await this.begin(engine, prompt, more);
+    return this.end(spawn_id);
+  }
+
+  begin(engine: CliName, prompt: string, more: object = {}): Promise<RunResult> {
+    return this.call('spawn_agent', { engine, prompt, include_context: false, async: true, ...more });
+  }
+
+  end(spawn_id: string): Promise<RunResult> {
+    return this.call('get_result', { spawn_id, wait_seconds: PATIENCE_S });
+  }
+
+  async call<T = RunResult>(tool: string, args: object): Promise<T> {
+    const { isError, ...result } = await callTool(this.client, tool, args as Record<string, unknown>);
+    if (isError) throw new Error(JSON.stringify(result));
+    return result as T;
+  }
+
+  /** Resolves when no process of any agent is left. */
+  async nothingLeft(): Promise<void> {
+    await until('no process of an agent is left', () => this.agents().length === 0);
+  }
+
+  agents(): number[] {
+    return this.place.processes().filter(pid => !this.ours.includes(pid));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.squad[Symbol.asyncDispose]();
+    this.place[Symbol.dispose]();
+    await this.server.close();
+  }
+}
