@@ -37,7 +37,7 @@ export interface InstalledCli {
   version: string;
   /** What to start. */
   program: string;
-  /** What npm put on the PATH; for some CLIs a small program that starts the real one. */
+  /** What npm would put on the PATH; for some CLIs a small program that starts the real one, or nothing that works by itself. */
   launcher: string;
 }
 

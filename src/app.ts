@@ -8,6 +8,7 @@ import { serveControl } from './control/serve-control.ts';
 import type { Caller, RunEndpoint, TurnRef } from './core/ports.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
+import { teamEntry, teamState } from './core/team-state.ts';
 import { createEngines } from './engines/create-engines.ts';
 import type { HttpServer } from './http/serve.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
@@ -25,7 +26,7 @@ import { ownFolder, socketPath } from './link/home.ts';
 import { IDENTITY_FILE, parseIdentity } from './link/identity-file.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
-import { mcpFace } from './mcp/face.ts';
+import { type McpFaceOptions, mcpFace } from './mcp/face.ts';
 import type { HubStatus, Services } from './operations/operation.ts';
 import { OPERATIONS } from './operations/table.ts';
 import { childEnvironment } from './process/environment.ts';
@@ -34,7 +35,7 @@ import { runHook } from './process/run-hook.ts';
 import { createRunOfProcess } from './process/run-of-process.ts';
 import { createSupervisor } from './process/supervisor.ts';
 import { SquadError } from './schema/error.ts';
-import type { EventBody } from './schema/event.ts';
+import type { Event, EventBody } from './schema/event.ts';
 import type { RunId } from './schema/ids.ts';
 import type { Run } from './schema/run.ts';
 import { type Toolset, toolsetsIn } from './schema/toolset.ts';
@@ -44,6 +45,7 @@ import type { HttpHandler } from './wire/serve-http.ts';
 import { serveStream } from './wire/serve-stream.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
 import { createPrices } from './workspace/price-file.ts';
+import { TeamLog } from './workspace/team-log.ts';
 import { createWorkTree } from './workspace/work-tree.ts';
 
 export interface HubOptions {
@@ -57,6 +59,7 @@ export interface HubOptions {
 const LINGER_MS = 60_000;
 const STOP_MS = 10_000;
 const HOOK_MS = 60_000;
+const TEAM_EVENTS = new Set<EventBody['type']>(['run.started', 'run.ended']);
 const DEFAULT_PORT = 3001;
 /** The client that started this hub waits for an answer, and loading HTTP takes longer than giving it. */
 const PORT_AFTER_MS = 60;
@@ -107,6 +110,14 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     environment: async (caller, keep) =>
       childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir(), keep }),
     onFault: (file, fault) => log.write('warning', `Role ${file} cannot be run: ${fault}`),
+  });
+
+  const team = new TeamLog({
+    stateOf: workspace => teamState(store, clock, workspace),
+    onTrouble: (file, reason) => log.write('warning', `${file}: ${reason}`),
+  });
+  store.onEvents(events => {
+    for (const event of events) void logForTeam(event);
   });
 
   let calls = 0;
@@ -183,7 +194,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       await runner.untilEnded(id, stopped.signal);
       return stopped.signal.aborted ? null : store.run(id);
     },
-    teamFilesWritten: async () => {},
+    teamFilesWritten: () => team.flush(),
   });
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
@@ -211,6 +222,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), closePort()]);
     runner.close();
     stopped.abort();
+    await team.flush();
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
     forgetHub(home);
@@ -267,6 +279,14 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     }
   }
 
+  /** Starts and ends, for the workspace they happened in. */
+  async function logForTeam(event: Event): Promise<void> {
+    if (event.runId === null || !TEAM_EVENTS.has(event.body.type)) return;
+    const run = await store.run(event.runId).catch(() => null);
+    const entry = run && teamEntry(event, run);
+    if (entry) team.record(run.workspace, entry);
+  }
+
   /** The user's own command for the end of a run, with the facts on its standard input. */
   async function tellHook({ id, squadId, status, options, directory, ...run }: Run): Promise<void> {
     if (options.onEnd === null) return;
@@ -275,7 +295,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       argv: options.onEnd as [string, ...string[]],
       cwd: directory,
       env: {
-        ...childEnvironment({ client: {}, saved: await savedEnvironment(home), home: homedir() }),
+        ...childEnvironment({
+          client: { PATH: env.PATH ?? '' },
+          saved: await savedEnvironment(home),
+          home: homedir(),
+        }),
         ...{ HOME: homedir(), SQUAD_HOOK_RUN: id, SQUAD_HOOK_SQUAD: squadId, SQUAD_HOOK_STATUS: status },
       },
       stdin: JSON.stringify({ ...facts, error: run.error, usage: run.usage, evidence: run.evidence }),
@@ -358,7 +382,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     let mine = 0;
     const userToken = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
     const bearers = new WeakMap<IncomingMessage, Run>();
-    const agents = new WeakMap<IncomingMessage, Caller>();
+    const asking = new WeakMap<IncomingMessage, Pick<McpFaceOptions, 'caller' | 'toolsets'>>();
     const mcp = createHttpHandler({
       owner: request => bearers.get(request)?.id ?? '',
       build: request =>
@@ -366,8 +390,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
           services,
           version,
           transport: 'http',
-          caller: agents.get(request) ?? httpCaller(request.headers['squad-workspace']),
-          toolsets: toolsetsIn([request.headers['squad-toolsets'] ?? []].flat().join()),
+          ...asking.get(request)!,
           notices,
         }),
       onInFlight: count => {
@@ -387,7 +410,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       mcp: {
         async handle(request, response) {
           const run = bearers.get(request);
-          if (run) agents.set(request, await callerOfRun(run, identities));
+          const { 'squad-workspace': workspace, 'squad-toolsets': toolsets = [] } = request.headers;
+          asking.set(request, {
+            caller: run ? await callerOfRun(run, identities) : httpCaller(workspace),
+            toolsets: toolsetsIn([toolsets].flat().join()),
+          });
           await mcp.handle(request, response);
         },
         close: () => mcp.close(),

@@ -15,7 +15,7 @@ export const LONGEST_CHAT_ID = 1_000;
 /** The turn before the first: it has its own folder, so its output is never mistaken for the agent's. */
 const CHAT_TURN = 0;
 
-/** The id of a new chat: minted for engines that take ours, otherwise the last non-empty line its command prints. */
+/** The id of a new chat: the last non-empty line its command prints. */
 export async function openChat(
   entry: LiveRun,
   material: RunMaterial,
@@ -23,9 +23,8 @@ export async function openChat(
   executor: Executor,
 ): Promise<string> {
   const { run, engine } = entry;
-  if (engine.newChat === null || engine.newChat.kind === 'reported')
+  if (engine.newChat?.kind !== 'command')
     throw new SquadError('CHAT_FAILED', `The ${engine.id} engine cannot open a chat`);
-  if (engine.newChat.kind === 'minted') return engine.newChat.mint();
   const turn = { runId: run.id, number: CHAT_TURN };
   const command = await engine.newChat.command(turnInput(run, material, null, turnFiles(files, turn, run)));
   await files.prepare(turn, material.prompt);

@@ -1,23 +1,20 @@
 import type { Usage } from '../schema/run.ts';
 import type { EngineEnd, EngineEvent, EngineReader, UsageFigure } from './ports.ts';
+import { ToolTally } from './tool-tally.ts';
 import { sinceLastTurn, totalsAfter } from './usage.ts';
 
 /** Everything an engine has said about one turn, gathered. Empty for an engine that says nothing. */
 export class EngineReport {
   end: EngineEnd | null = null;
   /** Null: this engine reports no tool calls. */
-  toolCalls: number | null;
-  toolFailures = 0;
-  denials = 0;
-  /** Tool calls meant to change a file. */
-  edits = 0;
+  readonly tools: ToolTally | null;
   private usage: Usage | null = null;
   private runningTotals: readonly UsageFigure[] = [];
   private readonly reader: EngineReader | null;
 
   constructor(reader: EngineReader | null) {
     this.reader = reader;
-    this.toolCalls = reader ? 0 : null;
+    this.tools = reader && new ToolTally();
   }
 
   take(line: string): EngineEvent[] {
@@ -45,16 +42,11 @@ export class EngineReport {
   }
 
   private note(event: EngineEvent): void {
+    this.tools?.take(event);
     if (event.type === 'end') this.end = event;
     else if (event.type === 'usage') {
       this.usage = event.usage;
       this.runningTotals = event.runningTotals ?? [];
-    } else if (event.type === 'tool') {
-      this.toolCalls = (this.toolCalls ?? 0) + 1;
-      if (event.edits) this.edits++;
-    } else if (event.type === 'tool_end' && !event.ok) {
-      this.toolFailures++;
-      if (event.denied) this.denials++;
     }
   }
 }

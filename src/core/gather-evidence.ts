@@ -19,7 +19,6 @@ export async function gatherEvidence(
   status: EndStatus,
   { files, workTree }: EvidencePorts,
 ): Promise<Evidence> {
-  const { toolCalls: calls, toolFailures: failures, denials, edits } = report;
   const turn = { runId: run.id, number: turnNumber };
   const words = report.end?.answer ?? (await files.page(turn, 'stdout', 0, PEEK_BYTES)).text;
   return evidenceOf({
@@ -29,7 +28,7 @@ export async function gatherEvidence(
     leftoversKilled: end.leftovers.length,
     hasWords: words.trim() !== '',
     structured: structuredOf(run, status),
-    tools: calls === null ? null : { calls, failures, denials, edits },
+    tools: report.tools,
     baseline,
     changes: baseline?.snapshot ? await workTree.changes(run.directory, baseline.snapshot) : null,
     startedAt: run.startedAt,

@@ -5,7 +5,7 @@ import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
 import type { Spending } from './budget.ts';
 import { EngineReport } from './engine-report.ts';
-import type { Clock, Engine, LiveTurn, RunFiles } from './ports.ts';
+import type { Clock, Engine, EngineEvent, LiveTurn, RunFiles } from './ports.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -78,13 +78,18 @@ export class LiveRun {
       bytes += Buffer.byteLength(line) + 1;
       this.lastSignAt = clock.now();
       for (const event of this.report.take(line)) {
-        if (event.type === 'chat') this.run.chatId = event.id;
-        else if (event.type === 'model') this.run.model = event.model;
-        else if (event.type === 'usage') tell.usage();
+        this.learn(event);
+        if (event.type === 'usage') tell.usage();
         const activity = bytes > seen ? pace.take(event, clock.now()) : null;
         if (activity) tell.activity(activity);
       }
     });
+  }
+
+  /** What an engine says about the run itself. */
+  learn(event: EngineEvent): void {
+    if (event.type === 'chat') this.run.chatId = event.id;
+    else if (event.type === 'model') this.run.model = event.model;
   }
 
   atDeadline(clock: Clock, act: () => void): void {

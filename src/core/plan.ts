@@ -103,7 +103,8 @@ async function planRun(
     engine: engine.id,
     model: request.model ?? meta.model ?? null,
     stateMode,
-    chatId: request.chatId ?? null,
+    // An engine that takes an id of ours always gets one: then any run of it can be gone on with.
+    chatId: request.chatId ?? (engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null),
     chatIsNew: !continues,
     parentId: caller.parent?.id ?? null,
     depth: caller.parent ? caller.parent.depth + 1 : 0,

@@ -22,7 +22,7 @@ const WITH_SPAWN = [
   ...['start_squad', 'list_runs', 'show_run', 'read_output', 'follow_events', 'inspect_workspace'],
 ];
 const NEVER = [
-  ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'trust', 'no_such_tool', ''],
+  ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
 const ACTIONS = ['squad_status', ...WITH_SPAWN, ...NEVER];

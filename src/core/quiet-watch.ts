@@ -20,6 +20,7 @@ const LOOK_EVERY_MS = 5_000;
 interface Watched {
   silence: SilenceWatch;
   told: Silence;
+  signAt: number | null;
   lookedAt: number;
 }
 
@@ -64,7 +65,8 @@ export class QuietWatch {
     const { stallMs } = run.options;
     const watched = this.watchedOf(run.id, turn!.startedAt, stallMs);
     const quietSince = lastSignAt ?? turn!.startedAt;
-    if (lastSignAt !== null) watched.silence.sign(lastSignAt);
+    if (lastSignAt !== null && lastSignAt !== watched.signAt) watched.silence.sign(lastSignAt);
+    watched.signAt = lastSignAt;
     const lookEvery = Math.min(LOOK_EVERY_MS, (stallMs ?? Number.POSITIVE_INFINITY) / 4);
     const now = clock.now();
     if (now - quietSince >= quietBeforeLook(stallMs) && now - watched.lookedAt >= lookEvery) {
@@ -86,7 +88,12 @@ export class QuietWatch {
     const known = this.watched.get(id);
     if (known) return known;
     const silence = new SilenceWatch(startedAt, stallMs);
-    const watched = { silence, told: silence.state(startedAt), lookedAt: Number.NEGATIVE_INFINITY };
+    const watched = {
+      silence,
+      told: silence.state(startedAt),
+      signAt: null,
+      lookedAt: Number.NEGATIVE_INFINITY,
+    };
     this.watched.set(id, watched);
     return watched;
   }

@@ -2,45 +2,37 @@ import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { EventBody } from '../schema/event.ts';
-import type { Evidence } from '../schema/evidence.ts';
 import type { RunId } from '../schema/ids.ts';
-import { type EndStatus, isEnd, type Run, type RunError, type StopReason, type Usage } from '../schema/run.ts';
-import { keepBaseline, lookAtFolder, sharesFolder } from './baseline.ts';
-import { overBudget } from './budget.ts';
-import { openChat } from './chat.ts';
-import { gatherEvidence } from './gather-evidence.ts';
+import {
+  type EndStatus,
+  isEnd,
+  type Run,
+  type RunError,
+  type StopReason,
+  type Usage,
+} from '../schema/run.ts';
+import { sharesFolder } from './baseline.ts';
 import { SpawnFuse } from './limits.ts';
-import { LiveRun, type RunMaterial, type Telling } from './live-run.ts';
+import { LiveRun, type RunMaterial } from './live-run.ts';
 import { MoneyWatch } from './money-watch.ts';
-import { HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
 import { chatBusy, type PlannedRun, type PlannedSquad } from './plan.ts';
-import type { Engines, Executor, LiveTurn, RunEndpoint, TurnEnd, TurnRef, WorkTree } from './ports.ts';
+import type { Engines, LiveTurn, TurnEnd } from './ports.ts';
 import type { PriceList } from './prices.ts';
 import { QuietWatch } from './quiet-watch.ts';
-import { type LedgerPorts, RETRY_MS, RunLedger } from './run-ledger.ts';
+import { RunLedger } from './run-ledger.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
 import type { Silence } from './silence.ts';
-import { structuredAnswer } from './structured-answer.ts';
-import { turnFiles, turnInput } from './turn-input.ts';
+import { closeTurn, evidenceOfTurn, hearOut, UNTOLD } from './turn-end.ts';
+import { startTurn, type TurnStartPorts } from './turn-start.ts';
 
-export interface RunnerPorts extends LedgerPorts {
-  executor: Executor;
+export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;
   settings(): HubSettings;
-  /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
-  endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
   prices(): PriceList;
-  workTree: WorkTree;
   /** The user's own command for the end of a run. Never waited for. */
   onEnd(run: Run): void;
 }
-
-const READ_TRIES = 5;
-/** A value larger than this is a file, not an answer. */
-const LONGEST_STRUCTURED = 4 * 1024 * 1024;
-/** For what is read once more only to know how it ended. */
-const UNTOLD: Telling = { activity: () => {}, usage: () => {} };
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
 export class Runner {
@@ -260,40 +252,10 @@ export class Runner {
   }
 
   private async launch(entry: LiveRun): Promise<void> {
-    const { files, executor } = this.ports;
-    const { run } = entry;
-    const material = entry.material!;
-    const looking = lookAtFolder(run.directory, this.ports.workTree);
     try {
-      if (this.needsChat(entry)) {
-        const chatId = await openChat(entry, material, files, executor);
-        // A create-chat command may print the id of a chat that is not new at all.
-        this.refuseBusyChat(chatId);
-        run.chatId = chatId;
-        // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
-        await this.ledger.chatOpened(run);
-      }
-      if (!run.chatIsNew && run.chatId !== null)
-        entry.chatTotals = (await this.ports.store.chat(run.chatId))?.totals ?? null;
-      const turn = { runId: run.id, number: entry.turnNumber };
-      const endpoint = await this.ports.endpoint(run, turn);
-      const command = await entry.engine.command(
-        turnInput(run, material, endpoint, turnFiles(files, turn, run)),
-      );
-      entry.baseline = await keepBaseline(entry, turn, looking, this.ports);
-      if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
-      const startedAt = this.ports.clock.now();
-      const process = await executor.start(
-        {
-          ...turn,
-          command,
-          cwd: run.directory,
-          hardLimitMs: run.timeoutMs + HARD_LIMIT_GRACE_MS,
-        },
-        { keepLeftovers: run.keepLeftovers },
-      );
-      await this.ledger.started(entry, process.pid, startedAt);
-      this.watch(entry, process, 0);
+      const process = await startTurn(entry, this.ports, this.ledger, chat => this.refuseBusyChat(chat));
+      if (process) this.watch(entry, process, 0);
+      else await this.finish(entry, 'cancel', null, null);
     } catch (thrown) {
       const error = asSquadError(thrown);
       if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
@@ -331,71 +293,13 @@ export class Runner {
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
     if (this.closed) return;
-    await this.readToEnd(entry);
-    await this.hearOut(entry, end);
+    await hearOut(entry, end, this.ports);
     entry.isEnding = true;
-    entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end);
-    if (entry.turn) entry.turn.stop = entry.stop;
-    const outcome = judge({
-      end,
-      stop: entry.stop,
-      deadlineAt: entry.turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
-      events: entry.engine.reader ? { end: entry.report.end } : null,
-    });
     await this.money
       .atEnd(entry)
       .catch(thrown => this.ports.warn(`What ${entry.run.id} spent could not be looked at`, thrown));
-    if (outcome.error && entry.stop === 'budget' && entry.overBudget)
-      outcome.error.message = overBudget(entry.overBudget);
-    const answer = entry.report.end?.answer;
-    if (answer !== undefined)
-      await this.ledger.retry('an answer', () => this.ports.files.saveAnswer(entry.run.id, answer));
-    const mismatch = outcome.step === 'complete' ? await this.checkAnswer(entry) : null;
-    if (mismatch) await this.finish(entry, 'fail', mismatch, end);
-    else await this.finish(entry, outcome.step, outcome.error, end);
-  }
-
-  /** The error of an answer that does not keep to its schema; one that does is saved as a value. */
-  private async checkAnswer({ run, report, turnNumber }: LiveRun): Promise<RunError | null> {
-    const { files } = this.ports;
-    const { outputSchema } = run.options;
-    if (outputSchema === null) return null;
-    const said =
-      report.end?.answer ??
-      (await files.page({ runId: run.id, number: turnNumber }, 'stdout', 0, LONGEST_STRUCTURED)).text;
-    const checked = await structuredAnswer(outputSchema, said, report.end?.structured);
-    if ('error' in checked) return checked.error;
-    await this.ledger.retry('a structured answer', () => files.saveStructured(run.id, checked.value));
-    return null;
-  }
-
-  /** What an engine tells only when it has ended: in a file of its own, or by not having said anything. */
-  private async hearOut({ run, report, turnNumber }: LiveRun, { exitCode }: TurnEnd): Promise<void> {
-    const turn = { runId: run.id, number: turnNumber };
-    const events = await report
-      .finish(exitCode, name => this.ports.files.read(turn, name))
-      .catch(thrown => {
-        this.ports.warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
-        return [];
-      });
-    for (const event of events) {
-      if (event.type === 'chat') run.chatId = event.id;
-      else if (event.type === 'model') run.model = event.model;
-    }
-  }
-
-  /** An output that cannot be read just now, for want of descriptors say, must not keep a run from ending. */
-  private async readToEnd(entry: LiveRun): Promise<void> {
-    const { files, clock, warn } = this.ports;
-    for (let tries = 0; tries < READ_TRIES; tries++) {
-      try {
-        return await entry.drain();
-      } catch (thrown) {
-        warn(`The output of ${entry.run.id} could not be read`, thrown);
-        await new Promise(wake => setTimeout(wake, RETRY_MS));
-        entry.follow(files, clock, UNTOLD, Number.POSITIVE_INFINITY);
-      }
-    }
+    const { step, error } = await closeTurn(entry, end, this.ports, this.ledger);
+    await this.finish(entry, step, error, end);
   }
 
   private async finish(
@@ -410,7 +314,8 @@ export class Runner {
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
     run.usage = this.money.usageOf(entry);
-    if (end) run.evidence = await this.evidenceOf(entry, end, nextStatus(run.status, step) as EndStatus);
+    const status = nextStatus(run.status, step) as EndStatus;
+    if (end) run.evidence = await evidenceOfTurn(entry, end, status, this.ports);
     const totals = entry.report.totalsOfChat(entry.chatTotals);
     await this.ledger.ended(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end, totals);
     this.live.delete(run.id);
@@ -418,16 +323,6 @@ export class Runner {
     entry.settle();
     if (entry.isActive) this.active--;
     this.pump();
-  }
-
-  /** Never keeps a run from ending: what could not be seen is left out. */
-  private async evidenceOf(entry: LiveRun, end: TurnEnd, status: EndStatus): Promise<Evidence | null> {
-    try {
-      return await gatherEvidence(entry, end, status, this.ports);
-    } catch (thrown) {
-      this.ports.warn(`The evidence of ${entry.run.id} could not be gathered`, thrown);
-      return null;
-    }
   }
 
   private async writeFiles({ run, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {
@@ -439,15 +334,6 @@ export class Runner {
       files.write(turn, 'engine.json', JSON.stringify(spec)),
     ]);
     return new LiveRun(run, engine, { prompt, promptFile, env });
-  }
-
-  /** An engine that takes an id of ours always gets one; a command for it is run only where chats were asked for. */
-  private needsChat({ run, engine }: LiveRun): boolean {
-    if (!run.chatIsNew || run.chatId !== null) return false;
-    return (
-      engine.newChat?.kind === 'minted' ||
-      (engine.newChat?.kind === 'command' && run.stateMode === 'stateful')
-    );
   }
 
   private refuseBusyChat(chatId: string): void {

@@ -9,7 +9,7 @@ import { OPENCODE } from './opencode/opencode-profile.ts';
 import { QWEN } from './qwen/qwen-profile.ts';
 
 /** Every agent CLI with a folder of its own. */
-const PROFILES: Partial<Record<CliId, CliProfile>> = {
+const PROFILES: Record<CliId, CliProfile> = {
   claude: CLAUDE,
   codex: CODEX,
   gemini: GEMINI,
@@ -19,10 +19,6 @@ const PROFILES: Partial<Record<CliId, CliProfile>> = {
   cursor: CURSOR,
 };
 
-export const cliProfiles = (): CliProfile[] => CLI_IDS.flatMap(id => PROFILES[id] ?? []);
+export const cliProfiles = (): CliProfile[] => CLI_IDS.map(cliProfile);
 
-export function cliProfile(id: CliId): CliProfile {
-  const profile = PROFILES[id];
-  if (!profile) throw new Error(`No profile for ${id}`);
-  return profile;
-}
+export const cliProfile = (id: CliId): CliProfile => PROFILES[id];

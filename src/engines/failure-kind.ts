@@ -10,7 +10,7 @@ export function failureKind(words: string, status: number | null = statusIn(word
 
 const RATE_LIMITED = /rate.?limit|usage limit|quota (?:was )?exceeded|exceeded your current quota/i;
 const NOT_LOGGED_IN =
-  /not logged in|please run \/login|invalid api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
+  /not logged in|authentication required|please run \/login|invalid api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
 const UNKNOWN_CHAT =
   /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found|does not match any session/i;
 

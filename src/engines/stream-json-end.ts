@@ -25,5 +25,5 @@ function errorWords(line: Fields, answer: string): string {
 
 function codeOf(line: Fields, words: string): EngineFailure {
   if (line.subtype === 'error_max_budget_usd') return 'BUDGET_EXCEEDED';
-  return failureKind(words, number(line.api_error_status));
+  return failureKind(words, number(line.api_error_status) ?? undefined);
 }

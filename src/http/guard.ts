@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 export interface Refusal {
-  status: 401 | 403 | 404 | 500;
+  status: 400 | 401 | 403 | 404 | 500;
   code: string;
   message: string;
 }

@@ -50,6 +50,50 @@ test('without the right token it is refused, and told in full how to send one', 
   });
 });
 
+test.each([
+  ['another scheme', { authorization: `Basic ${TOKEN}` }, '/mcp'],
+  ['two of them', { authorization: [`Bearer ${TOKEN}`, `Bearer ${TOKEN}`] }, '/mcp'],
+  ['one with a word after it', { authorization: `Bearer ${TOKEN} x` }, '/mcp'],
+  ['one in the address', {}, `/mcp?token=${TOKEN}&access_token=${TOKEN}`],
+  ['one in a cookie', { cookie: `token=${TOKEN}` }, '/mcp'],
+])('a token shown in the wrong way is none: %s', async (_, headers, path) => {
+  await withServer(async ({ port }) => {
+    const answer = await ask(port, path, headers as Record<string, string>);
+    expect([answer.status, refusal(answer).code]).toEqual([401, 'TOKEN_WRONG']);
+  });
+});
+
+test.each([
+  'localhost.evil.example',
+  '127.0.0.1.evil.example',
+  '127.0.0.1',
+  '0.0.0.0',
+  '2130706433',
+  '[::1].evil',
+])('the Host %j is not ours', async host => {
+  await withServer(async ({ port }) => {
+    const authorization = `Bearer ${TOKEN}`;
+    for (const named of [host, `${host}:${port + 1}`]) {
+      const answer = await ask(port, '/mcp', { authorization, host: named });
+      expect([answer.status, refusal(answer).code]).toEqual([403, 'HOST_REFUSED']);
+    }
+  });
+});
+
+test.each([
+  'null',
+  '',
+  'http://127.0.0.1',
+  'http://localhost:1',
+  'https://127.0.0.1',
+  'http://127.0.0.1@evil.example',
+])('the Origin %j is not ours', async origin => {
+  await withServer(async ({ port }) => {
+    const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}`, origin });
+    expect([answer.status, refusal(answer).code]).toEqual([403, 'ORIGIN_REFUSED']);
+  });
+});
+
 test('a foreign Host or Origin is refused even with the token', async () => {
   await withServer(async ({ port }) => {
     const authorization = `Bearer ${TOKEN}`;

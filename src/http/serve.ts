@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { type Refusal, refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { listenNear } from './listen-near.ts';
@@ -29,8 +30,12 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     onOpen?.(++open);
     response.once('close', () => onOpen?.(--open));
     mcp.handle(request, response).catch((thrown: unknown) => {
-      onError?.(thrown);
+      const { code, kind, message, suggestions = [] } = asSquadError(thrown).toShape();
+      const isMistake = kind === 'usage';
+      if (!isMistake) onError?.(thrown);
       if (response.headersSent) response.destroy();
+      else if (isMistake)
+        refuse(response, { status: 400, code, message: [message, ...suggestions].join('. ') });
       else
         refuse(response, { status: 500, code: 'INTERNAL', message: 'A bug in Squad; see `squad hub log`' });
     });

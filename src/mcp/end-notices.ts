@@ -1,6 +1,6 @@
-import type { Run } from '../schema/run.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
 import type { Audience } from '../wire/face.ts';
 import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 

@@ -10,7 +10,7 @@ import type { EndNotices } from './end-notices.ts';
 import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
-import { tasks, taskState } from './tasks.ts';
+import { taskState, tasks } from './tasks.ts';
 import { Tools } from './tools.ts';
 
 export interface McpFaceOptions {

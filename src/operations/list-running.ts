@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { firstThatFit } from '../core/digest.ts';
+import { runSummary } from '../schema/run.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { operation } from './operation.ts';
 
-const SUMMARY = 80;
 const ROOM_FOR_REST = 100;
 
 export const listRunning = operation({
@@ -41,7 +41,7 @@ export const listRunning = operation({
       model: run.model,
       started_at: run.startedAt === null ? null : new Date(run.startedAt).toISOString(),
       elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
-      task_summary: run.title ?? summary(run.task),
+      task_summary: runSummary(run),
     }));
     const shown = firstThatFit(agents, RESULT_LIMIT - ROOM_FOR_REST);
     return {
@@ -51,9 +51,3 @@ export const listRunning = operation({
     };
   },
 });
-
-/** The first line of a task, short. */
-export function summary(task: string): string {
-  const line = task.trim().split('\n', 1)[0] ?? '';
-  return line.length > SUMMARY ? `${line.slice(0, SUMMARY - 1).toWellFormed()}…` : line;
-}

@@ -100,7 +100,7 @@ function bare(run: Run, files: RunFiles): MemberResult {
     memberId: run.id,
     roleId: runName(run),
     cwd: run.cwd,
-    ...(run.stateMode === 'stateful' && run.chatId !== null && { chatId: run.chatId }),
+    ...(run.stateMode === 'stateful' && hasChat(run) && { chatId: run.chatId }),
     status: run.status,
     engine: run.engine,
     rawStdout: '',
@@ -119,6 +119,10 @@ function bare(run: Run, files: RunFiles): MemberResult {
     outputFile: files.outputPath({ runId: run.id, number: 1 }, 'stdout'),
   };
 }
+
+/** An id that was chosen for a run that never started names no chat. */
+const hasChat = (run: Run): run is Run & { chatId: string } =>
+  run.chatId !== null && (run.startedAt !== null || !run.chatIsNew);
 
 /** What the agent said: an engine's own final answer where there is one, otherwise its output. */
 export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {

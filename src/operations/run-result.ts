@@ -7,7 +7,7 @@ import { latestActivity } from './run-activity.ts';
 import { RunEvidence, runEvidence } from './run-evidence.ts';
 
 /** In characters of JSON. */
-const ROOM = { error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
+const ROOM = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
 
 export const Tokens = z.object({
   input: z.number().nullable(),
@@ -86,7 +86,7 @@ export async function withoutText({ store, files, clock }: Services, run: Run): 
     duration_seconds:
       run.startedAt === null || run.endedAt === null ? null : (run.endedAt - run.startedAt) / 1000,
     cost_usd: usage?.costUsd ?? null,
-    model: run.model,
+    model: run.model && longestStart(run.model, ROOM.model),
     tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
     usage_source: usage === null ? 'none' : usage.costIsEstimated ? 'estimated' : 'reported',
     ...(run.error && {

@@ -7,7 +7,8 @@ export const spawnAgent = operation({
   name: 'spawn_agent',
   tool: {
     title: 'Spawn agent',
-    description: 'Run an agent on a prompt, with project context, and wait. engine: claude, codex, gemini, opencode, copilot, qwen, cursor or one of your own; none is the configured one.',
+    description:
+      'Run an agent on a prompt, with project context, and wait. engine: claude, codex, gemini, opencode, copilot, qwen, cursor or one of your own; none is the configured one.',
     ...SPAWN_TOOL,
     stateless: { input: StatelessAgent },
   },

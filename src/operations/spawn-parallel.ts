@@ -37,7 +37,11 @@ export const spawnParallel = operation({
   input: z.strictObject({ agents: agents(StatefulAgent.omit({ async: true })), ...flags }),
   output: ParallelResult,
   async run(call, input) {
-    const { squad, runs: planned, warnings } = await startMembers(call, {
+    const {
+      squad,
+      runs: planned,
+      warnings,
+    } = await startMembers(call, {
       members: input.agents.map(agent => runRequest({ async: input.async, ...agent })),
     });
     const runs = planned.map(({ run }) => run);

@@ -4,24 +4,23 @@ import { Permission } from '../schema/run.ts';
 
 const SHORTEST_S = 30;
 const LONGEST_S = 1800;
-const LONGEST_TITLE = 200;
+/** These come back in results and listings. */
+const LONGEST_NAME = 200;
 const TIME = `a run may take ${SHORTEST_S} to ${LONGEST_S} seconds`;
 
 const timeout = z.int().min(SHORTEST_S, TIME).max(LONGEST_S, TIME).describe('Seconds');
-const names = z.array(z.string().min(1));
+// Said when it is broken; in the schema every client would pay for it.
+const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
+const name = atMost(LONGEST_NAME).min(1);
+const names = z.array(name);
 
 /** What every way to spawn takes. */
 const common = {
   prompt: z.string(),
-  model: z.string().min(1).optional(),
+  model: name.optional(),
   tools: names.optional(),
   timeout: timeout.optional(),
-  task_summary: z
-    .string()
-    // Not in the schema, where every client would pay for it.
-    .refine(text => text.length <= LONGEST_TITLE, `at most ${LONGEST_TITLE} characters`)
-    .optional()
-    .describe('One line for listings'),
+  task_summary: atMost(LONGEST_NAME).optional().describe('One line for listings'),
   include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
   structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
   permission: Permission.optional(),
@@ -33,7 +32,7 @@ const common = {
 
 export const SpawnClaude = z.strictObject({
   ...common,
-  model: z.string().min(1).default('sonnet'),
+  model: name.default('sonnet'),
   tools: names.default(['Bash', 'Read', 'Glob', 'Grep']),
   timeout: timeout.default(300),
 });
@@ -47,10 +46,10 @@ export const SpawnCodex = z.strictObject({
 
 const agent = {
   ...common,
-  engine: z.string().min(1).optional(),
-  roleId: z.string().optional(),
+  engine: name.optional(),
+  roleId: atMost(LONGEST_NAME).optional(),
   working_directory: z.string().optional(),
-  effort: z.string().min(1).optional(),
+  effort: name.optional(),
 };
 export const StatelessAgent = z.strictObject(agent);
 export const StatefulAgent = z.strictObject({

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { runBudget, startOfDay } from '../core/budget.ts';
 import { firstThatFit } from '../core/digest.ts';
 import type { RunId } from '../schema/ids.ts';
-import { isEnd, type Run } from '../schema/run.ts';
+import { isEnd, type Run, runSummary } from '../schema/run.ts';
 import { asItIsNow, findRun } from './find.ts';
-import { summary } from './list-running.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { type Call, operation, type Services } from './operation.ts';
 
@@ -66,7 +65,7 @@ async function ofRun(services: Services, id: RunId) {
     spawn_id: child.id,
     role_id: child.roleId,
     status: child.status,
-    task_summary: child.title ?? summary(child.task),
+    task_summary: runSummary(child),
   }));
   const siblings = (await now(ofSquad))
     .filter(other => other.id !== id)

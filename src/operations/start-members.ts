@@ -93,9 +93,13 @@ function refuseLongValues({ members, metadata }: SquadRequest): void {
 function refuseChats({ members }: SquadRequest): void {
   const at = members.findIndex(({ chatId }) => chatId !== undefined);
   if (at < 0) return;
-  throw new SquadError('INVALID_INPUT', `${placeOf(members, at)}chatId is given, but STATE_MODE is stateless`, {
-    suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
-  });
+  throw new SquadError(
+    'INVALID_INPUT',
+    `${placeOf(members, at)}chatId is given, but STATE_MODE is stateless`,
+    {
+      suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
+    },
+  );
 }
 
 /** How the caller wrote it: a single spawn is no list. */

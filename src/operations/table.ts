@@ -2,6 +2,7 @@ import { nearest } from '../core/nearest.ts';
 import { SquadError } from '../schema/error.ts';
 import { cancelRun } from './cancel-run.ts';
 import { changeSetting } from './change-setting.ts';
+import { changeTrust } from './change-trust.ts';
 import { followEvents } from './follow-events.ts';
 import { getResult } from './get-result.ts';
 import { hubStatus, stopHub } from './hub.ts';
@@ -40,6 +41,7 @@ export const OPERATIONS: readonly Operation[] = [
   followEvents,
   inspectWorkspace,
   changeSetting,
+  changeTrust,
   prune,
   hubStatus,
   stopHub,

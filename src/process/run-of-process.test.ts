@@ -18,7 +18,6 @@ afterAll(() => {
     } catch {} // gone already
   rmSync(root, { recursive: true });
 });
-});
 
 /** A process at the place of a run's wrapper: tagged, leader of its session, named in the run's folder. */
 function wrapper(runId: string, script: string): number {

@@ -28,7 +28,9 @@ export function flagsIn(args: string[]): Flags {
     if (name === '--help' || name === '-h') return { help: true };
     const needs = Object.hasOwn(NEEDS, name) ? NEEDS[name] : undefined;
     if (needs === undefined)
-      return { problem: `${args[i]} means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help` };
+      return {
+        problem: `${args[i]} means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help`,
+      };
     const word = value ?? args[++i];
     if (!word) return { problem: `${name} needs ${needs}` };
     given[name] = word;

@@ -128,6 +128,14 @@ export type Run = z.infer<typeof Run>;
 /** What listings call it. */
 export const runName = ({ roleId, engine }: Pick<Run, 'roleId' | 'engine'>): string => roleId ?? engine;
 
+const LONGEST_SUMMARY = 80;
+
+/** What a run is about, on one short line: its title, or how its task begins. */
+export function runSummary({ title, task }: Pick<Run, 'title' | 'task'>): string {
+  const line = (title ?? task).trim().split('\n', 1)[0] ?? '';
+  return line.length > LONGEST_SUMMARY ? `${line.slice(0, LONGEST_SUMMARY - 1).toWellFormed()}…` : line;
+}
+
 /** One process on one chat. A run's current turn is its highest number. */
 export const Turn = z.object({
   runId: RunId,

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
-import { userFilePath } from './config-files.ts';
 import type { TemplatesFolder } from './agent-templates.ts';
+import { userFilePath } from './config-files.ts';
 
 export interface TemplatePlaces {
   /** Null when the caller has none. */

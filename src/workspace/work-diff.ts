@@ -51,7 +51,7 @@ export async function writeDiff(git: Git, before: WorkSnapshot, maxBytes: number
 
 /** One file that git cannot read, a pipe say, costs the others of its batch. */
 const unshown = (paths: string[], trouble: Error): Buffer =>
-  Buffer.from(`# ${paths.length} changed files cannot be shown: ${trouble.message}\n`);
+  Buffer.from(`# Not shown (${trouble.message}), files: ${paths.length}\n`);
 
 const toNote = ({ path, status }: Difference): string =>
   `# ${status} ${pathText(path)}${status === 'D' ? ' (deleted)' : ''}\n`;

@@ -1,4 +1,5 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
+import type { Call } from '../../src/wire/face.ts';
 import { text } from './content.ts';
 import type { FixtureTool } from './plain-tools.ts';
 
@@ -7,25 +8,31 @@ type Fields = ElicitRequestFormParams['requestedSchema']['properties'];
 /** Tools that ask by a request of their own while the call is open, as only legacy clients allow. */
 export const legacyAskingTools: Record<string, FixtureTool> = {
   test_sampling: async (args, call) => {
-    const { content } = await call.raw.mcpReq.requestSampling({
-      messages: [{ role: 'user', content: { type: 'text', text: String(args.prompt) } }],
-      maxTokens: 100,
-    });
+    const { content } = await call.raw.mcpReq.requestSampling(
+      {
+        messages: [{ role: 'user', content: { type: 'text', text: String(args.prompt) } }],
+        maxTokens: 100,
+      },
+      inItsStream(call),
+    );
     const said = 'text' in content ? content.text : JSON.stringify(content);
     return { raw: { content: [text(`LLM response: ${said}`)] } };
   },
   test_elicitation: async (args, call) => {
-    const answer = await call.raw.mcpReq.elicitInput({
-      message: String(args.message),
-      requestedSchema: {
-        type: 'object',
-        properties: {
-          username: { type: 'string', description: "User's response" },
-          email: { type: 'string', description: "User's email address" },
+    const answer = await call.raw.mcpReq.elicitInput(
+      {
+        message: String(args.message),
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            username: { type: 'string', description: "User's response" },
+            email: { type: 'string', description: "User's email address" },
+          },
+          required: ['username', 'email'],
         },
-        required: ['username', 'email'],
       },
-    });
+      inItsStream(call),
+    );
     const words = `<action: ${answer.action}, content: ${JSON.stringify(answer.content)}>`;
     return { raw: { content: [text(`User response: ${words}`)] } };
   },
@@ -51,14 +58,17 @@ export const legacyAskingTools: Record<string, FixtureTool> = {
 
 function asking(message: string, properties: Fields): FixtureTool {
   return async (_args, call) => {
-    const answer = await call.raw.mcpReq.elicitInput({
-      message,
-      requestedSchema: { type: 'object', properties, required: [] },
-    });
+    const answer = await call.raw.mcpReq.elicitInput(
+      { message, requestedSchema: { type: 'object', properties, required: [] } },
+      inItsStream(call),
+    );
     const words = `action=${answer.action}, content=${JSON.stringify(answer.content)}`;
     return { raw: { content: [text(`Elicitation completed: ${words}`)] } };
   };
 }
+
+/** The client's listening stream may not be open yet; that of its call is. */
+const inItsStream = (call: Call) => ({ relatedRequestId: call.raw.mcpReq.id });
 
 function titled(noun: string): { const: string; title: string }[] {
   return ['First', 'Second', 'Third'].map((order, at) => ({

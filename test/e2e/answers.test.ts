@@ -12,7 +12,8 @@ beforeAll(async () => {
   squad.write('roles/reviewer.md', '---\noutput_schema: bugs.schema.json\n---\nYou review.');
   squad.write('roles/broken.md', '---\noutput_schema: broken.schema.json\n---\nYou review.');
   squad.write('roles/missing.md', '---\noutput_schema: nonesuch.json\n---\nYou review.');
-  squad.write('roles/outside.md', '---\noutput_schema: ../../etc/passwd\n---\nYou review.');
+  squad.write('roles/outside.md', '---\noutput_schema: ../outside.json\n---\nYou review.');
+  squad.write('../outside.json', '{}');
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());

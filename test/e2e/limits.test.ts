@@ -212,7 +212,8 @@ describe('more runs than may work at once', () => {
 
 test('runs inside runs are refused beyond the depth that is allowed', async () => {
   // The agent starts a squad of its own, which does the same, and so on.
-  squad.script('deeper.sh', 'exec "$SQUAD_NODE" "$SQUAD_BIN" run coder deeper');
+  squad.script('deeper.sh', 'exec "$SQUAD_NODE" "$SQUAD_BIN" run lead deeper');
+  squad.write('roles/lead.md', '---\nspawn: true\n---\nYou lead.');
   const env = {
     SQUAD_AGENTS_DIR: 'roles',
     RUN_TEMPLATE: './deeper.sh',
@@ -220,7 +221,7 @@ test('runs inside runs are refused beyond the depth that is allowed', async () =
     SQUAD_BIN: join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs'),
   };
   const client = await squad.client({ env });
-  const { members } = await startAndWait(client, one('x'));
+  const { members } = await startAndWait(client, one('x', { roleId: 'lead' }));
   expect(members[0]!.status).toBe('error');
   const { runs } = await squad.json<{
     runs: { id: string; task: string; depth: number; parentId: string }[];

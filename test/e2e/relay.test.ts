@@ -52,9 +52,19 @@ test('typed on a terminal it explains itself instead of waiting for a protocol n
 });
 
 test.each([
-  { args: ['--workspaces', 'x'], words: '--workspaces means nothing here. Known: --workspace DIR, --help' },
-  { args: ['serve'], words: 'serve means nothing here. Known: --workspace DIR, --help' },
-  { args: ['-x'], words: '-x means nothing here. Known: --workspace DIR, --help' },
+  {
+    args: ['--workspaces', 'x'],
+    words:
+      '--workspaces means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
+  },
+  {
+    args: ['serve'],
+    words: 'serve means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
+  },
+  {
+    args: ['-x'],
+    words: '-x means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
+  },
   { args: ['--workspace'], words: '--workspace needs a folder' },
   { args: ['--workspace='], words: '--workspace needs a folder' },
 ])('wrong use ($args) is exit code 2 and a word on standard error', async ({ args, words }) => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ENVELOPE, RawMcp } from '../support/raw-mcp.ts';
@@ -130,11 +130,21 @@ describe.each([{ modern: false }, { modern: true }])(
   },
 );
 
+/** A folder the user named: its roles grant what they say. */
+function leads(): Record<string, string> {
+  const folder = join(squad.root, 'roles');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'lead.md'), '---\nspawn: true\n---\nYou lead.\n');
+  return { ...SCRIPTED, SQUAD_AGENTS_DIR: folder };
+}
+
 test('what is started inside a run is one level deeper, down to the limit and no further', async () => {
+  const go = nextFile();
   const runId = async (env: Record<string, string>) => {
-    const client = await RawMcp.legacy(squad, { env: { ...SCRIPTED, ...env } });
+    // Nobody waits for the end: only a run that is at work can be a parent.
+    const client = await RawMcp.legacy(squad, { env: { ...leads(), MCP_TOOL_TIMEOUT: '50', ...env } });
     const told = await client.told<Squad & { error?: { code: string } }>(
-      client.call('start_squad_members', { members: [{ roleId: 'coder', task: 'x' }] }),
+      client.call('start_squad_members', { members: [{ roleId: 'lead', task: task(go, 'done') }] }),
     );
     await client.close();
     return told.members?.[0]?.memberId ?? told.error!.code;
@@ -152,18 +162,19 @@ test('what is started inside a run is one level deeper, down to the limit and no
     depth: 0,
     parentId: null,
   });
+  writeFileSync(go, '');
 });
 
 test('an agent that starts Squad by itself is known as the parent of what it starts', async () => {
   const env = {
-    ...SCRIPTED,
+    ...leads(),
     NODE: process.execPath,
     SQUAD: join(import.meta.dirname, '../../bin/squad.cjs'),
   };
-  const task = '```script\nrun "$NODE" "$SQUAD" run coder inner --engine scripted --detach\n```';
+  const task = '```script\nrun "$NODE" "$SQUAD" run lead inner --engine scripted --detach\n```';
   const client = await RawMcp.legacy(squad, { env });
   const outer = await client.told<Squad>(
-    client.call('start_squad_members', { members: [{ roleId: 'coder', task }] }),
+    client.call('start_squad_members', { members: [{ roleId: 'lead', task }] }),
   );
   expect(outer.members[0]).toMatchObject({ status: 'completed' });
   const inner = /run_[0-9a-z]{10}/.exec(outer.members[0]!.rawStdout)![0];

@@ -11,14 +11,20 @@ import { setUpClis } from './user-setup.ts';
 const PATIENCE_S = 100;
 
 export class EngineSquad implements AsyncDisposable {
-  private constructor(
-    readonly squad: TestSquad,
-    readonly server: ModelServer,
-    readonly client: Client,
-    readonly place: AgentHome,
-    /** The hub and the relay: whatever else is alive later belongs to an agent. */
-    private readonly ours: number[],
-  ) {}
+  readonly server: ModelServer;
+  readonly squad: TestSquad;
+  readonly #place: AgentHome;
+  readonly #client: Client;
+  /** The hub and the relay: whatever else is alive later belongs to an agent. */
+  readonly #ours: number[];
+
+  private constructor(server: ModelServer, place: AgentHome, squad: TestSquad, client: Client) {
+    this.server = server;
+    this.squad = squad;
+    this.#place = place;
+    this.#client = client;
+    this.#ours = place.processes();
+  }
 
   static async start(names: CliName[]): Promise<EngineSquad> {
     const server = await startModelServer();
@@ -26,7 +32,7 @@ export class EngineSquad implements AsyncDisposable {
     const squad = new TestSquad(setUpClis(names, place.home, server.url));
     await squad.unlimited();
     const client = await squad.client({ env: { STATE_MODE: 'stateful' } });
-    return new EngineSquad(squad, server, client, place, place.processes());
+    return new EngineSquad(server, place, squad, client);
   }
 
   /** Spawns an agent and waits for its end. */
@@ -44,7 +50,7 @@ export class EngineSquad implements AsyncDisposable {
   }
 
   async call<T = RunResult>(tool: string, args: object): Promise<T> {
-    const { isError, ...result } = await callTool(this.client, tool, args as Record<string, unknown>);
+    const { isError, ...result } = await callTool(this.#client, tool, args as Record<string, unknown>);
     if (isError) throw new Error(JSON.stringify(result));
     return result as T;
   }
@@ -55,12 +61,12 @@ export class EngineSquad implements AsyncDisposable {
   }
 
   agents(): number[] {
-    return this.place.processes().filter(pid => !this.ours.includes(pid));
+    return this.#place.processes().filter(pid => !this.#ours.includes(pid));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.squad[Symbol.asyncDispose]();
-    this.place[Symbol.dispose]();
+    this.#place[Symbol.dispose]();
     await this.server.close();
   }
 }

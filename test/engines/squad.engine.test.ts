@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RunResult } from '../../src/operations/run-result.ts';
 import { until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
@@ -14,6 +15,11 @@ describe.each(chosenClis())('%s', name => {
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
+  /** The error comes first: it says most about a run that went wrong. */
+  const completed = (result: RunResult, expected: object) => {
+    expect(result.error).toBeUndefined();
+    expect(result).toMatchObject({ status: 'completed', success: true, ...expected });
+  };
   const inWorkspace = (path: string) => join(it.squad.workspace, path);
   /** What the model counted, as a result says it. */
   const counted = (tag: string) => {
@@ -24,14 +30,14 @@ describe.each(chosenClis())('%s', name => {
   test('answers, and its tokens are those the model counted', async () => {
     const usage = { input: 1200, output: 34, cached: 1000 };
     const result = await it.spawn(name, `Greet. ${mock([{ text: 'Hello there.', usage }], 'answer')}`);
-    expect(result).toMatchObject({ status: 'completed', success: true, result: 'Hello there.' });
+    completed(result, { result: 'Hello there.' });
     expect(result.tokens).toEqual(counted('answer'));
   });
 
   test('uses its shell, and Squad sees what it did', async () => {
     const steps = [{ text: 'Looking.', shell: 'echo made > made.txt' }, { text: 'Made it.' }];
     const result = await it.spawn(name, `Make it. ${mock(steps, 'tool')}`, { permission: 'edit' });
-    expect(result).toMatchObject({ status: 'completed', result: 'Made it.', evidence: { tool_calls: 1 } });
+    completed(result, { result: 'Made it.', evidence: { tool_calls: 1 } });
     expect(readFileSync(inWorkspace('made.txt'), 'utf8')).toBe('made\n');
     expect(result.tokens).toEqual(counted('tool'));
   });
@@ -41,7 +47,7 @@ describe.each(chosenClis())('%s', name => {
     const second = await it.spawn(name, `What was it? ${mock([{ text: 'Plums.' }], 'chat-2')}`, {
       chatId: first.chat_id,
     });
-    expect(second).toMatchObject({ status: 'completed', result: 'Plums.', chat_id: first.chat_id });
+    completed(second, { result: 'Plums.', chat_id: first.chat_id });
     const asked = it.server
       .first('chat-2')!
       .turns.map(({ text }) => text)
@@ -54,7 +60,7 @@ describe.each(chosenClis())('%s', name => {
   test('calls a tool of Squad and is known as its run', async () => {
     const steps = [{ call: 'squad_status', arguments: {} }, { text: 'Seen.' }];
     const result = await it.spawn(name, `Look. ${mock(steps, 'callback')}`);
-    expect(result).toMatchObject({ status: 'completed', result: 'Seen.' });
+    completed(result, { result: 'Seen.' });
     const last = it.server.requests.findLast(({ tag, step }) => tag === 'callback' && step === 1);
     expect(last?.toolResults.join('\n')).toContain(result.spawn_id);
   });
@@ -71,6 +77,7 @@ describe.each(chosenClis())('%s', name => {
     const steps = [{ shell: 'touch started; exec tail -f /dev/null' }];
     const { spawn_id } = await it.begin(name, `Wait. ${mock(steps, 'cancel')}`, { permission: 'edit' });
     await until('its command runs', () => existsSync(inWorkspace('started')), 60_000);
+    expect(it.agents()).not.toEqual([]);
     await it.call('cancel_run', { spawn_id });
     expect(await it.end(spawn_id)).toMatchObject({ status: 'cancelled', success: false });
     await it.nothingLeft();
@@ -96,13 +103,13 @@ describe.each(chosenClis())('%s', name => {
     const result = await it.spawn(name, `Judge. ${mock(steps, 'schema')}`, {
       structured_output: 'schema.json',
     });
-    expect(result).toMatchObject({ status: 'completed', structured: { verdict: 'fine' } });
+    completed(result, { structured: { verdict: 'fine' } });
   });
 
   test('gets a prompt of 200 KB whole', async () => {
     const long = 'All work and no play. '.repeat(9_400);
     const result = await it.spawn(name, `${long} THE END ${mock([{ text: 'Read.' }], 'long')}`);
-    expect(result).toMatchObject({ status: 'completed', result: 'Read.' });
+    completed(result, { result: 'Read.' });
     expect(it.server.first('long')!.prompt).toContain(`${long} THE END`);
   });
 

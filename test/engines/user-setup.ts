@@ -15,8 +15,7 @@ export function setUpClis(names: CliName[], home: string, url: string): Record<s
   const env = cleanEnvironment(home);
   mkdirSync(join(home, 'bin'));
   for (const name of names) {
-    // As npm puts it on the PATH, launchers and all.
-    symlinkSync(cliAt(name).launcher, join(home, 'bin', name));
+    symlinkSync(onPath(name), join(home, 'bin', name));
     const { env: more, files = {} } = SET_UPS[name](url);
     Object.assign(env, more);
     for (const [path, content] of Object.entries(files)) {
@@ -26,6 +25,9 @@ export function setUpClis(names: CliName[], home: string, url: string): Record<s
   }
   return { ...env, PATH: `${join(home, 'bin')}:${env.PATH}` };
 }
+
+/** What users have on their PATH. Copilot's is a launcher, which Squad has to see through. */
+const onPath = (name: CliName) => (name === 'copilot' ? cliAt(name).launcher : cliAt(name).program);
 
 const SET_UPS: Record<CliName, (url: string) => SetUp> = {
   claude: url => ({

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Client } from '@modelcontextprotocol/client';
+import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { isRunning } from '../../src/link/is-running.ts';
 
@@ -88,11 +88,19 @@ export class TestSquad {
 
   /** The official SDK's client on a real `squad mcp`. */
   async client(
-    options: StartOptions & { modern?: boolean; name?: string; args?: string[] } = {},
+    options: StartOptions & {
+      modern?: boolean;
+      name?: string;
+      args?: string[];
+      capabilities?: ClientCapabilities;
+    } = {},
   ): Promise<Client> {
     const client = new Client(
       { name: options.name ?? 'test', version: '1' },
-      { versionNegotiation: options.modern ? { mode: { pin: '2026-07-28' } } : { mode: 'legacy' } },
+      {
+        versionNegotiation: options.modern ? { mode: { pin: '2026-07-28' } } : { mode: 'legacy' },
+        capabilities: options.capabilities,
+      },
     );
     await client.connect(
       new StdioClientTransport({

@@ -78,10 +78,14 @@ function savedEnvironment(): Check {
 async function hub(): Promise<Check> {
   const client = await HubClient.start();
   const status = await client.call<HubStatus>('hub_status').finally(() => client.close());
-  return ok(
-    'hub',
-    `version ${status.version}, pid ${status.pid}, database ${status.database}, ${status.url ?? 'HTTP not open yet'}`,
-  );
+  const detail = `version ${status.version}, pid ${status.pid}, database ${status.database}`;
+  if (status.url !== null) return ok('hub', `${detail}, ${status.url}`);
+  return {
+    name: 'hub',
+    state: 'warning',
+    detail: `${detail}, no HTTP`,
+    next: ['Agents cannot call Squad, and HTTP clients cannot connect: `squad hub log` says why.'],
+  };
 }
 
 async function workspace(context: CliContext): Promise<Check[]> {

@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { summary } from '../../operations/list-running.ts';
-import { isEnd, type Run, runName } from '../../schema/run.ts';
+import { isEnd, type Run, runName, runSummary } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -50,7 +49,7 @@ function table(runs: Run[], { out, style }: CliContext): string[] {
     run.startedAt === null
       ? '–'
       : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
-    oneLine(run.title ?? summary(run.task)),
+    oneLine(runSummary(run)),
   ]);
   return formatTable(
     [

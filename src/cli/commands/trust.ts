@@ -6,6 +6,7 @@ import { isTrusted, trust, untrust } from '../../workspace/trust.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
 import { inspect } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
 import { sanitize } from '../output/sanitize.ts';
@@ -22,6 +23,7 @@ export async function trustCommand(
   context: CliContext,
 ): Promise<number> {
   const home = homeFolder(process.env);
+  await refuseAgents();
   const files = given.length > 0 ? given.map(file => resolve(file)) : (await inspect(context)).untrusted;
   if (files.length === 0) {
     if (context.json) printJson(context.out, { files: [] });
@@ -59,4 +61,10 @@ export async function trustCommand(
       results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${file}`),
     );
   return EXIT.done;
+}
+
+/** An agent must not open by itself what the user has not. */
+async function refuseAgents(): Promise<void> {
+  const client = await HubClient.start();
+  await client.call('change_trust').finally(() => client.close());
 }

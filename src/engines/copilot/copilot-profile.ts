@@ -14,7 +14,7 @@ export const COPILOT: CliProfile = {
     'Run `copilot login` in a terminal, or set COPILOT_GITHUB_TOKEN (or the COPILOT_PROVIDER_ variables of a model of your own).',
   versions: { from: '1.0.102', tested: '1.0.102' },
   resolve: nativeProgram,
-  loadsItself: ['AGENTS.md', 'CLAUDE.md'],
+  loadsItself: ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'],
   usageIsReported: 'at_end',
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },

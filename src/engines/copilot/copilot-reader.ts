@@ -27,6 +27,7 @@ export function copilotReader(): EngineReader {
     // What a sub-agent says is not this agent's answer.
     if (!words || text(data.parentToolCallId) !== null) return [];
     answer = words;
+    error = {};
     return [{ type: 'text', text: words }];
   }
 
@@ -60,6 +61,12 @@ export function copilotReader(): EngineReader {
           return toolEnded(data, calls);
         case 'assistant.turn_retry':
           return [{ type: 'note', text: `Asks the model again: ${text(data.reason) ?? 'no reason given'}` }];
+        case 'model.call_failure':
+          error = {
+            message: `The model's API failed: ${text(data.errorMessage) ?? 'no words'}`,
+            statusCode: data.statusCode,
+          };
+          return [];
         case 'session.error':
           error = data;
           return [];
@@ -74,7 +81,7 @@ export function copilotReader(): EngineReader {
     },
     finish: async exit => [
       ...usageInFile(await exit.file(USAGE_FILE)),
-      ...(ended ? [] : [await withoutResult(error, exit)]),
+      ...(ended ? [] : await withoutResult(error, exit)),
     ],
   };
 }
@@ -95,12 +102,13 @@ function failure(error: Fields, aborted: boolean): EngineEnd {
   return { type: 'end', ok: false, answer: '', error: words, code };
 }
 
-async function withoutResult(error: Fields, exit: Exit): Promise<EngineEnd> {
+async function withoutResult(error: Fields, exit: Exit): Promise<EngineEnd[]> {
+  if (text(error.message)) return [failure(error, false)];
   const [told] = await stderrEnd(exit);
-  if (told?.error) return { ...told, code: kind(told.error, null) };
-  if (text(error.message)) return failure(error, false);
-  const words = `It ended without a result (exit code ${exit.exitCode}).`;
-  return { type: 'end', ok: false, answer: '', error: words, code: 'ENGINE_FAILED' };
+  if (told?.error) return [{ ...told, code: kind(told.error, null) }];
+  if (exit.exitCode !== 0) return []; // a signal, or an exit code without a word: both speak for themselves
+  const words = 'It ended without a result, though with exit code 0.';
+  return [{ type: 'end', ok: false, answer: '', error: words, code: 'ENGINE_FAILED' }];
 }
 
 function kind(words: string, status: number | null) {

@@ -120,6 +120,19 @@ describe('how a turn of Gemini CLI ends', () => {
     expect((await readTurn(geminiReader(), lines, 0)).end).toMatchObject({ ok: true, answer: 'There.' });
   });
 
+  it('says what it printed as plain text when it never came to events', async () => {
+    const lines = ['\u001b[31mManual authorization is required.\u001b[0m', ''];
+    const stderr = 'FatalAuthenticationError\n    at x (file:///y.js:1:1)';
+    expect((await readTurn(geminiReader(), lines, 41, { stderr })).end).toMatchObject({
+      error: 'Manual authorization is required.',
+      code: 'ENGINE_NOT_LOGGED_IN',
+    });
+  });
+
+  it('leaves the end to the signal that ended it', async () => {
+    expect((await readTurn(geminiReader(), linesOf('gemini', 'terminated'), 137)).end).toBeUndefined();
+  });
+
   it('says what stderr says when it never came to events', async () => {
     const stderr = 'Please set an Auth method in your settings.json';
     expect((await readTurn(geminiReader(), [], 41, { stderr })).end).toEqual({

@@ -22,6 +22,8 @@ export function geminiReader(): EngineReader {
   const speech = new Speech();
   let ok = false;
   let error: string | null = null;
+  /** What it said in no event: why it could not begin. */
+  let plain: string | null = null;
 
   function read(line: Fields): EngineEvent[] {
     if (line.type === 'error') return noted(line);
@@ -54,12 +56,16 @@ export function geminiReader(): EngineReader {
   return {
     line(line) {
       const event = fieldsOf(line);
+      if (!event) plain = line.replace(COLOURS, '').trim() || plain;
       return event ? read(event) : [];
     },
     // Only the exit code says what the API answered, so a failure waits for it.
-    finish: async exit => (ok ? [] : [...speech.pause(), await failure(error, exit)]),
+    finish: async exit => (ok ? [] : [...speech.pause(), ...(await failure(error ?? plain, exit))]),
   };
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is to be removed
+const COLOURS = /\u001b\[[0-9;]*m/g;
 
 function begun(line: Fields): EngineEvent[] {
   const chat = text(line.session_id);
@@ -75,14 +81,16 @@ function toolEnded(line: Fields, calls: ToolCalls): EngineEvent[] {
   return calls.end(text(line.tool_id), line.status === 'success');
 }
 
-async function failure(error: string | null, exit: Exit): Promise<EngineEnd> {
+async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
   const { exitCode } = exit;
+  // A signal speaks for itself; higher codes than these are statuses of the API.
+  if (exitCode === null || (exitCode > 128 && exitCode < 144)) return [];
   const [told] = error === null ? await stderrEnd(exit) : [];
   const words =
     error ??
     told?.error ??
     `It ended without a result (exit code ${exitCode}), as Gemini CLI does when it is killed.`;
-  return { type: 'end', ok: false, answer: '', error: words, code: kind(words, exitCode) };
+  return [{ type: 'end', ok: false, answer: '', error: words, code: kind(words, exitCode) }];
 }
 
 /** Its exit codes: a few of its own, and for a failed request the HTTP status, of which only the low byte is left. */

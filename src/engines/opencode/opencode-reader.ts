@@ -51,7 +51,7 @@ export function opencodeReader(): EngineReader {
       if (error) return [await apiFailure(error, exit)];
       if (reason === 'stop' && exit.exitCode === 0)
         return [{ type: 'end', ok: true, answer: speech.answer, error: null }];
-      return [await unfinished(reason, exit)];
+      return unfinished(reason, exit);
     },
   };
 }

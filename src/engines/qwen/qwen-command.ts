@@ -37,7 +37,7 @@ const DEFAULTS = {
   // An agent of its own after each turn, which costs tokens nobody asked for and writes files.
   memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
   // Left alone it waits minutes between tries, in silence, for an hour.
-  model: { generationConfig: { maxRetries: 3, retryInitialDelayMs: 2_000, retryMaxDelayMs: 10_000 } },
+  model: { generationConfig: { maxRetries: 1, retryInitialDelayMs: 2_000, retryMaxDelayMs: 10_000 } },
   // Otherwise the model has to search for Squad's tools before it can call them.
   tools: { toolSearch: { enabled: false } },
 };

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports.ts';
@@ -62,4 +62,8 @@ export async function readTurn(
   };
 }
 
-export const sideFile = (cli: string, name: string): string => readFileSync(join(FOLDER, cli, name), 'utf8');
+/** A file the CLI wrote beside its output, or nothing. */
+export function sideFile(cli: string, name: string): string {
+  const path = join(FOLDER, cli, name);
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}

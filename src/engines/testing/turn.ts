@@ -15,6 +15,7 @@ export const OPTIONS: RunOptions = {
   outputSchema: null,
   spawn: false,
   notify: false,
+  onEnd: null,
 };
 
 export const ENDPOINT = {

@@ -1,0 +1,50 @@
+import type { Event } from '../schema/event.ts';
+import { type Run, runSummary } from '../schema/run.ts';
+import type { Clock, Store } from './ports.ts';
+import type { TeamCost, TeamEntry, TeamRun, TeamState } from './team-text.ts';
+
+/** As many as the file shows. */
+const MOST = 100;
+
+/** Who is at work in a workspace, and what was done there last. */
+export async function teamState(store: Store, clock: Clock, workspace: string): Promise<TeamState> {
+  const [active, recent] = await Promise.all([
+    store.runs({ workspace, status: ['queued', 'running', 'waiting_review'], limit: MOST }),
+    store.runs({ workspace, limit: MOST }),
+  ]);
+  return {
+    at: clock.now(),
+    active: active.map(run => ({
+      ...teamRun(run),
+      status: run.status,
+      since: run.startedAt ?? run.createdAt,
+    })),
+    recent: recent
+      .filter(run => run.endedAt !== null)
+      .map(run => ({ ...teamRun(run), ...teamCost(run), status: run.status, endedAt: run.endedAt! })),
+  };
+}
+
+/** What a start or an end is worth in the log; null for any other event. */
+export function teamEntry({ at, body }: Event, run: Run): TeamEntry | null {
+  if (body.type === 'run.started') return { ...teamRun(run), kind: 'start', at };
+  if (body.type === 'run.ended')
+    return { ...teamRun(run), ...teamCost(run), kind: 'end', at, status: body.status };
+  return null;
+}
+
+const teamRun = (run: Run): TeamRun => ({
+  runId: run.id,
+  squadId: run.squadId,
+  roleId: run.roleId,
+  engine: run.engine,
+  model: run.model,
+  summary: runSummary(run),
+});
+
+const teamCost = ({ startedAt, endedAt, usage }: Run): TeamCost => ({
+  durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
+  costUsd: usage?.costUsd ?? null,
+  costIsEstimated: usage?.costIsEstimated ?? false,
+  tokens: usage && { input: usage.input, output: usage.output },
+});

@@ -1,0 +1,98 @@
+import type { Evidence } from '../schema/evidence.ts';
+import type { EndStatus, RunError } from '../schema/run.ts';
+import { overBudget } from './budget.ts';
+import { gatherEvidence } from './gather-evidence.ts';
+import type { LiveRun, Telling } from './live-run.ts';
+import { judge, type Outcome, stopInForce } from './outcome.ts';
+import type { TurnEnd, WorkTree } from './ports.ts';
+import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
+import { structuredAnswer } from './structured-answer.ts';
+
+export interface TurnEndPorts extends LedgerPorts {
+  workTree: WorkTree;
+}
+
+const READ_TRIES = 5;
+/** A value larger than this is a file, not an answer. */
+const LONGEST_STRUCTURED = 4 * 1024 * 1024;
+/** For what is read once more only to know how it ended. */
+export const UNTOLD: Telling = { activity: () => {}, usage: () => {} };
+
+/** Reads what the agent and its engine said last. An output that cannot be read just now must not keep a run from ending. */
+export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: TurnEndPorts): Promise<void> {
+  const { files, clock, warn } = ports;
+  const { run } = entry;
+  for (let tries = 0; tries < READ_TRIES; tries++) {
+    try {
+      await entry.drain();
+      break;
+    } catch (thrown) {
+      warn(`The output of ${run.id} could not be read`, thrown);
+      await new Promise(wake => setTimeout(wake, RETRY_MS));
+      entry.follow(files, clock, UNTOLD, Number.POSITIVE_INFINITY);
+    }
+  }
+  const turn = { runId: run.id, number: entry.turnNumber };
+  const events = await entry.report
+    .finish(exitCode, name => files.read(turn, name))
+    .catch(thrown => {
+      warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
+      return [];
+    });
+  for (const event of events) entry.learn(event);
+}
+
+/** How the turn ended, from everything that is known now; its answer is on disk afterwards. */
+export async function closeTurn(
+  entry: LiveRun,
+  end: TurnEnd,
+  ports: TurnEndPorts,
+  ledger: RunLedger,
+): Promise<Outcome> {
+  const { run, turn, engine, report } = entry;
+  entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end);
+  if (turn) turn.stop = entry.stop;
+  const outcome = judge({
+    end,
+    stop: entry.stop,
+    deadlineAt: turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
+    events: engine.reader ? { end: report.end } : null,
+  });
+  if (outcome.error && entry.stop === 'budget' && entry.overBudget)
+    outcome.error.message = overBudget(entry.overBudget);
+  const answer = report.end?.answer;
+  if (answer !== undefined) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, answer));
+  const mismatch = outcome.step === 'complete' ? await checkAnswer(entry, ports, ledger) : null;
+  return mismatch ? { step: 'fail', error: mismatch } : outcome;
+}
+
+/** The error of an answer that does not keep to its schema; one that does is saved as a value. */
+async function checkAnswer(
+  { run, report, turnNumber }: LiveRun,
+  { files }: TurnEndPorts,
+  ledger: RunLedger,
+): Promise<RunError | null> {
+  const { outputSchema } = run.options;
+  if (outputSchema === null) return null;
+  const turn = { runId: run.id, number: turnNumber };
+  const said = report.end?.answer ?? (await files.page(turn, 'stdout', 0, LONGEST_STRUCTURED)).text;
+  const checked = await structuredAnswer(outputSchema, said, report.end?.structured);
+  if ('error' in checked) return checked.error;
+  await ledger.retry('a structured answer', () => files.saveStructured(run.id, checked.value));
+  return null;
+}
+
+/** Never keeps a run from ending: what could not be seen is left out. */
+export async function evidenceOfTurn(
+  entry: LiveRun,
+  end: TurnEnd,
+  status: EndStatus,
+  ports: TurnEndPorts,
+): Promise<Evidence | null> {
+  try {
+    return await gatherEvidence(entry, end, status, ports);
+  } catch (thrown) {
+    ports.warn(`The evidence of ${entry.run.id} could not be gathered`, thrown);
+    return null;
+  }
+}

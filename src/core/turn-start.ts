@@ -1,0 +1,54 @@
+import type { Run } from '../schema/run.ts';
+import { keepBaseline, lookAtFolder } from './baseline.ts';
+import { openChat } from './chat.ts';
+import type { LiveRun } from './live-run.ts';
+import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
+import type { Executor, LiveTurn, RunEndpoint, TurnRef, WorkTree } from './ports.ts';
+import type { LedgerPorts, RunLedger } from './run-ledger.ts';
+import { turnFiles, turnInput } from './turn-input.ts';
+
+export interface TurnStartPorts extends LedgerPorts {
+  executor: Executor;
+  /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
+  endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
+  workTree: WorkTree;
+}
+
+/** Everything between a free place and a process at work. Null when it was to be stopped before there was one. */
+export async function startTurn(
+  entry: LiveRun,
+  ports: TurnStartPorts,
+  ledger: RunLedger,
+  refuseBusyChat: (chatId: string) => void,
+): Promise<LiveTurn | null> {
+  const { files, executor, store, clock } = ports;
+  const { run, engine } = entry;
+  const material = entry.material!;
+  const looking = lookAtFolder(run.directory, ports.workTree);
+  if (needsChat(entry)) {
+    const chatId = await openChat(entry, material, files, executor);
+    // A create-chat command may print the id of a chat that is not new at all.
+    refuseBusyChat(chatId);
+    run.chatId = chatId;
+    // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
+    await ledger.chatOpened(run);
+  }
+  if (!run.chatIsNew && run.chatId !== null)
+    entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
+  const turn = { runId: run.id, number: entry.turnNumber };
+  const endpoint = await ports.endpoint(run, turn);
+  const command = await engine.command(turnInput(run, material, endpoint, turnFiles(files, turn, run)));
+  entry.baseline = await keepBaseline(entry, turn, looking, ports);
+  if (entry.stop !== null) return null;
+  const startedAt = clock.now();
+  const process = await executor.start(
+    { ...turn, command, cwd: run.directory, hardLimitMs: run.timeoutMs + HARD_LIMIT_GRACE_MS },
+    { keepLeftovers: run.keepLeftovers },
+  );
+  await ledger.started(entry, process.pid, startedAt);
+  return process;
+}
+
+/** A command for a chat is run only where chats were asked for. */
+const needsChat = ({ run, engine }: LiveRun): boolean =>
+  run.chatIsNew && run.chatId === null && engine.newChat?.kind === 'command' && run.stateMode === 'stateful';

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import type { Engine, TurnInput } from '../core/ports.ts';
+import { findExecutable } from '../process/find-executable.ts';
+import { SquadError } from '../schema/error.ts';
+import { createCliEngine } from './cli-profile.ts';
+import { cliProfiles } from './cli-profiles.ts';
+import { CHAT, ENDPOINT, EVERY_OPTION, PLAIN, rehearsal, TOKEN } from './contract.ts';
+import { readerOf } from './parsers.ts';
+import { createScriptedEngine } from './scripted/scripted-engine.ts';
+import { createTemplateEngine } from './template/template-engine.ts';
+
+const CLIS: Engine[] = cliProfiles().map(profile =>
+  createCliEngine(profile, {
+    program: `/opt/bin/${profile.id}`,
+    version: profile.versions?.tested ?? null,
+  }),
+);
+const OTHERS: Engine[] = [
+  createScriptedEngine({ node: '/usr/bin/node', agentScript: '/opt/squad/scripted-agent.cjs' }),
+  createTemplateEngine({
+    id: 'template-with-parser',
+    runTemplate: '/bin/cat -u',
+    createChatTemplate: null,
+    engineCommand: 'cat',
+    reader: readerOf('claude'),
+    findExecutable,
+  }),
+];
+
+async function build(engine: Engine, changes: Partial<TurnInput> = {}) {
+  const { input, written } = rehearsal({ chatId: firstChat(engine), ...changes });
+  const command = await engine.command(input);
+  return { ...command, written };
+}
+
+const firstChat = ({ newChat }: Engine): string | null =>
+  newChat?.kind === 'minted' ? newChat.mint() : newChat?.kind === 'command' ? CHAT : null;
+
+const ids = (engines: Engine[]) => engines.map(engine => [engine.id, engine] as const);
+
+describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
+  test('reads the prompt from its file; neither prompt nor task nor token is in an argument', async () => {
+    const { argv, stdin } = await build(engine, { endpoint: ENDPOINT });
+    expect(stdin).toBe('/squad/turn/prompt.md');
+    for (const argument of argv) {
+      expect(argument).not.toContain('the-prompt-itself');
+      expect(argument).not.toContain('the-task-itself');
+      expect(argument).not.toContain(TOKEN);
+    }
+  });
+
+  test('a prompt of 5 MB makes the command no longer', async () => {
+    const long = 'é'.repeat(2_500_000);
+    const { argv, env } = await build(engine, { prompt: long, task: long });
+    expect(JSON.stringify({ argv, env }).length).toBeLessThan(10_000);
+  });
+
+  test('passes on the environment it was given', async () => {
+    const { env } = await build(engine, { env: { PATH: '/usr/bin:/bin', HOME: '/home/u', MINE: 'a\n"b"' } });
+    expect(env).toMatchObject({ HOME: '/home/u', MINE: 'a\n"b"' });
+  });
+
+  test('builds with every combination of options', async () => {
+    for (const options of EVERY_OPTION)
+      for (const endpoint of [null, ENDPOINT]) {
+        const { argv } = await build(engine, { options, endpoint });
+        for (const argument of argv) expect(argument).not.toContain(TOKEN);
+      }
+  });
+
+  test('says who holds a list of tools, and reading only', () => {
+    for (const options of EVERY_OPTION) {
+      const rules = engine.policy(options).map(({ rule }) => rule);
+      expect(rules.some(rule => rule.startsWith('tools:'))).toBe(options.tools !== null);
+      if (options.permission === 'read') expect(rules).toContain('permission: read');
+      if (options.permission === 'full') expect(rules.join()).not.toContain('permission');
+    }
+  });
+});
+
+describe.each(ids(CLIS))('%s', (_id, engine) => {
+  test('hands over Squad with the token in a file or variable, or by the relay, only when it can be reached', async () => {
+    const seen = ({ env, written }: Awaited<ReturnType<typeof build>>) =>
+      JSON.stringify([env, ...written.values()]);
+    const reachable = seen(await build(engine, { endpoint: ENDPOINT }));
+    expect(reachable.includes(TOKEN) || reachable.includes('--identity')).toBe(true);
+    const alone = seen(await build(engine, { endpoint: null }));
+    expect(alone).not.toContain(TOKEN);
+    expect(alone).not.toContain('--identity');
+  });
+
+  test('goes on with a chat by its id, and does not begin one that way', async () => {
+    const begun = await build(engine, { chatId: firstChat(engine) });
+    const later = await build(engine, { chatId: CHAT, continues: true });
+    expect(later.argv).not.toEqual(begun.argv);
+    expect(later.argv.some(argument => argument.includes(CHAT))).toBe(true);
+  });
+
+  test('a chat id that could be taken for anything else is refused', async () => {
+    for (const chatId of ['--yolo', '-x', 'a\nb', 'a\0b'])
+      await outcome(build(engine, { chatId, continues: true }), ({ argv }) => {
+        expect(argv).not.toContain(chatId);
+      });
+  });
+
+  test('covers each limit that is asked for, and says why one is only advice', () => {
+    for (const options of EVERY_OPTION) {
+      const rules = engine.policy(options);
+      const has = (start: string) => rules.some(({ rule }) => rule.startsWith(start));
+      expect(has(`permission: ${options.permission}`)).toBe(options.permission !== 'full');
+      expect(has('budget:')).toBe(options.budgetUsd !== null);
+      expect(has('output_schema')).toBe(options.outputSchema !== null);
+      expect(has('effort:')).toBe(options.effort !== null);
+      for (const { heldBy, note } of rules) if (heldBy === 'advisory') expect(note).toBeTruthy();
+    }
+  });
+
+  test.each([
+    '-model',
+    '--dangerously-skip-permissions',
+    'two words',
+    'a\nb',
+    `"quoted" 'too'`,
+    '$(touch x) `y`',
+    'モデル🙂',
+    '{"a":1}',
+    'a,b',
+  ])('the model %j is one argument, or refused', async model => {
+    const usual = await build(engine, { model: 'sonnet', chatId: CHAT, continues: true });
+    await outcome(build(engine, { model, chatId: CHAT, continues: true }), ({ argv, env }) => {
+      expect(argv.length).toBe(usual.argv.length);
+      const changed = argv.filter((argument, index) => argument !== usual.argv[index]);
+      expect(changed.length).toBeLessThanOrEqual(1);
+      // Alone it would be a flag.
+      if (model.startsWith('-')) expect(argv).not.toContain(model);
+      expect(JSON.stringify([argv, env])).toContain(JSON.stringify(JSON.stringify(model).slice(1, -1)).slice(1, -1).slice(0, 4));
+    });
+  });
+
+  test.each(['a\0b', 'x'.repeat(200_000)])('a model that cannot be an argument is refused', async model => {
+    await outcome(build(engine, { model }), ({ argv }) => {
+      for (const argument of argv) {
+        expect(argument).not.toContain('\0');
+        expect(Buffer.byteLength(argument)).toBeLessThan(128 * 1024);
+      }
+    });
+  });
+
+  test.each(['--yolo', 'no such tool', 'Bash,Write', 'x\ny', 'Bash(rm\n*)'])('the tool %j is refused', async tool => {
+    const options = { ...PLAIN, tools: ['Read', tool] };
+    await expect(build(engine, { options })).rejects.toBeInstanceOf(SquadError);
+  });
+
+  test('an effort of any shape stays in one argument, or is refused', async () => {
+    const usual = await build(engine, { options: { ...PLAIN, effort: 'high' }, chatId: CHAT, continues: true });
+    for (const effort of ['--x', 'a" b=\'c', 'a\nb', '\\', '\u007f'])
+      await outcome(build(engine, { options: { ...PLAIN, effort }, chatId: CHAT, continues: true }), ({ argv }) => {
+        expect(argv.length).toBe(usual.argv.length);
+        expect(argv).not.toContain(effort);
+      });
+  });
+});
+
+/** A refusal is a fine answer when it is one of ours. */
+async function outcome<T>(building: Promise<T>, check: (built: T) => void): Promise<void> {
+  let built: T;
+  try {
+    built = await building;
+  } catch (error) {
+    expect(error).toBeInstanceOf(SquadError);
+    return;
+  }
+  check(built);
+}

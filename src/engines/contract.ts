@@ -1,0 +1,78 @@
+/** What the tests of every engine share: turns to build commands for, and the options to build them with. */
+import type { RunEndpoint, TurnFiles, TurnInput } from '../core/ports.ts';
+import { newRunId } from '../schema/ids.ts';
+import type { RunOptions } from '../schema/run.ts';
+
+export const TOKEN = 'token-of-this-run-0123456789abcdef';
+export const CHAT = '3f0e6a52-8d1c-4b7a-9e6f-2c4d5e6f7a8b';
+
+export const ENDPOINT: RunEndpoint = {
+  url: 'http://127.0.0.1:4567/runs/mcp',
+  token: TOKEN,
+  relay: { command: '/usr/bin/node', args: ['/opt/squad/relay.cjs', '--identity', '/home/u/identity'] },
+};
+
+export const PLAIN: RunOptions = {
+  tools: null,
+  permission: 'edit',
+  effort: null,
+  stallMs: null,
+  budgetUsd: null,
+  stopAtBudget: true,
+  outputSchema: null,
+  spawn: false,
+  notify: false,
+};
+
+const SCHEMA = { type: 'object', properties: { verdict: { type: 'string' } }, required: ['verdict'] };
+
+/** Every permission with every kind of list, and each of the other limits asked for or not. */
+export const EVERY_OPTION: RunOptions[] = (['read', 'edit', 'full'] as const).flatMap(permission =>
+  [null, [], ['Read'], ['Bash', 'Read', 'Glob', 'Grep'], ['Edit', 'Write', 'WebFetch']].flatMap(tools =>
+    [null, SCHEMA].flatMap(outputSchema =>
+      [null, 'high'].flatMap(effort =>
+        [null, 2.5].map(budgetUsd => ({ ...PLAIN, permission, tools, outputSchema, effort, budgetUsd })),
+      ),
+    ),
+  ),
+);
+
+export interface Rehearsal {
+  input: TurnInput;
+  /** What would have been written, by name. */
+  written: Map<string, string>;
+}
+
+/** A turn of which nothing reaches the disk. */
+export function rehearsal(changes: Partial<TurnInput> = {}): Rehearsal {
+  const written = new Map<string, string>();
+  const save = (folder: string) => async (name: string, content: string) => {
+    written.set(name, content);
+    return `${folder}/${name}`;
+  };
+  const files: TurnFiles = {
+    path: name => `/squad/turn/${name}`,
+    write: save('/squad/turn'),
+    chatFolder: '/squad/chat',
+    writeInChat: save('/squad/chat'),
+  };
+  const input: TurnInput = {
+    runId: newRunId(),
+    roleId: 'coder',
+    task: 'the-task-itself',
+    prompt: 'the-prompt-itself',
+    promptFile: '/squad/turn/prompt.md',
+    cwd: '/work place/here',
+    model: null,
+    chatId: null,
+    continues: false,
+    // As root, Claude Code wants to be told that this is a sandbox before it lets an agent do anything.
+    env: { PATH: '/usr/bin:/bin', HOME: '/home/u', IS_SANDBOX: '1' },
+    options: PLAIN,
+    timeoutMs: 60_000,
+    endpoint: null,
+    files,
+    ...changes,
+  };
+  return { input, written };
+}

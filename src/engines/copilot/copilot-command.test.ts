@@ -1,0 +1,85 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { TurnInput } from '../../core/ports.ts';
+import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
+import { copilotCommand } from './copilot-command.ts';
+import { copilotPolicy } from './copilot-tools.ts';
+
+const CHAT = '589b0adb-a52d-4bbd-bb0b-d03dbd1ae2f4';
+const argvOf = async (input: TurnInput) =>
+  (await copilotCommand(input, { program: '/bin/copilot' })).argv.join(' ');
+
+describe('the command of Copilot CLI', () => {
+  it('hands the prompt over on standard input and asks for the usage in a file', async () => {
+    using place = new TurnPlace();
+    const input = place.input();
+    const { argv, stdin } = await copilotCommand(input, { program: '/bin/copilot' });
+    expect(stdin).toBe(input.promptFile);
+    expect(argv).not.toContain(input.prompt);
+    expect(argv.join(' ')).toContain(`--usage-output-file ${input.files.path('usage.json')}`);
+  });
+
+  it("gives Squad's endpoint in a file only the user can read, and in no argument", async () => {
+    using place = new TurnPlace();
+    const argv = await argvOf(place.input({ endpoint: ENDPOINT }));
+    const file = join(place.folder, 'turn/mcp.json');
+    expect(argv).toContain(`--additional-mcp-config @${file}`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, 'utf8')).mcpServers.squad).toMatchObject({
+      url: ENDPOINT.url,
+      tools: ['*'],
+    });
+    expect(argv).not.toContain(ENDPOINT.token);
+    expect(await argvOf(place.input())).not.toContain('--additional-mcp-config');
+  });
+
+  it("turns the user's own MCP servers off by name", async () => {
+    using place = new TurnPlace();
+    place.inHome('.copilot/mcp-config.json', '{"mcpServers":{"mine":{},"--yolo":{},"squad":{}}}');
+    const argv = await argvOf(place.input());
+    expect(argv).toContain('--disable-builtin-mcps --disable-mcp-server mine --allow-all-tools');
+    expect(argv).not.toContain('--yolo');
+    place.inHome('.copilot/mcp-config.json', '{ half');
+    expect(await argvOf(place.input())).not.toContain('--disable-mcp-server');
+  });
+
+  it('opens a chat under the id given and goes on with it', async () => {
+    using place = new TurnPlace();
+    expect(await argvOf(place.input({ chatId: CHAT }))).toContain(`--session-id ${CHAT}`);
+    expect(await argvOf(place.input({ chatId: CHAT, continues: true }))).toContain(`--resume=${CHAT}`);
+    const named = place.input({ chatId: 'my feature', continues: true });
+    await expect(argvOf(named)).rejects.toMatchObject({ code: 'CHAT_UNKNOWN' });
+  });
+
+  it('passes model and effort on', async () => {
+    using place = new TurnPlace();
+    const argv = await argvOf(place.input({ model: 'gpt-5.4', options: { effort: 'high' } }));
+    expect(argv).toContain('--model=gpt-5.4 --reasoning-effort=high');
+  });
+});
+
+describe('what Copilot CLI may do', () => {
+  it.each([
+    ['read', '--allow-tool squad --deny-tool write --deny-tool shell'],
+    ['edit', '--allow-all-tools'],
+    ['full', '--allow-all '],
+  ] as const)('permission %s', async (permission, flags) => {
+    using place = new TurnPlace();
+    expect(await argvOf(place.input({ options: { permission } }))).toContain(flags);
+  });
+
+  it("has only the tools of a list, and Squad's own", async () => {
+    using place = new TurnPlace();
+    const argv = await argvOf(place.input({ options: { tools: ['Read', 'Write', 'Grep'] } }));
+    expect(argv).toContain('--available-tools view,create,grep,rg,squad ');
+    const unknown = place.input({ options: { tools: ['Telescope'] } });
+    await expect(argvOf(unknown)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+  });
+
+  it('holds edit only as long as it has no shell', () => {
+    expect(copilotPolicy(OPTIONS)[0]).toMatchObject({ rule: 'permission: edit', heldBy: 'advisory' });
+    expect(copilotPolicy({ ...OPTIONS, tools: ['Edit'] })[0]).toMatchObject({ heldBy: 'engine' });
+    expect(copilotPolicy({ ...OPTIONS, permission: 'read' })[0]).toMatchObject({ heldBy: 'engine' });
+  });
+});

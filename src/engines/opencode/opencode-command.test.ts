@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
+import { opencodeCommand } from './opencode-command.ts';
+import { opencodePermissions, opencodePolicy } from './opencode-permissions.ts';
+
+const CLI = { program: '/bin/opencode' };
+
+describe('the command of opencode', () => {
+  it('hands the prompt over on standard input', async () => {
+    using place = new TurnPlace();
+    const input = place.input();
+    const { argv, stdin } = await opencodeCommand(input, CLI);
+    expect(stdin).toBe(input.promptFile);
+    expect(argv).not.toContain(input.prompt);
+    expect(argv).toContain(`Squad ${input.runId}`);
+  });
+
+  it("gives Squad's endpoint in the environment and in no argument, with time for a long call", async () => {
+    using place = new TurnPlace();
+    const { argv, env } = await opencodeCommand(place.input({ endpoint: ENDPOINT }), CLI);
+    expect(config(env).mcp.squad).toMatchObject({
+      type: 'remote',
+      url: ENDPOINT.url,
+      headers: { Authorization: `Bearer ${ENDPOINT.token}` },
+      oauth: false,
+      timeout: 600_000,
+    });
+    expect(argv.join(' ')).not.toContain(ENDPOINT.token);
+    expect(config((await opencodeCommand(place.input(), CLI)).env).mcp).toBeUndefined();
+  });
+
+  it("keeps what the user's environment configures and refuses what cannot be read", async () => {
+    using place = new TurnPlace();
+    const env = { OPENCODE_CONFIG_CONTENT: '{"provider":{"mine":{}},"permission":{"bash":"ask"}}' };
+    const built = config((await opencodeCommand(place.input({ env }), CLI)).env);
+    expect(built.provider).toEqual({ mine: {} });
+    expect(built.permission.bash).toBe('allow');
+    const broken = place.input({ env: { OPENCODE_CONFIG_CONTENT: '{' } });
+    await expect(opencodeCommand(broken, CLI)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  });
+
+  it('goes on with a chat, and gives no title then', async () => {
+    using place = new TurnPlace();
+    const { argv } = await opencodeCommand(place.input({ chatId: 'ses_1', continues: true }), CLI);
+    expect(argv.join(' ')).toContain('--session ses_1');
+    expect(argv).not.toContain('--title');
+    const flag = place.input({ chatId: '--share', continues: true });
+    await expect(opencodeCommand(flag, CLI)).rejects.toMatchObject({ code: 'ARGUMENT_LOOKS_LIKE_FLAG' });
+  });
+
+  it('refuses a model without a provider, and passes model and effort on', async () => {
+    using place = new TurnPlace();
+    await expect(opencodeCommand(place.input({ model: 'sonnet' }), CLI)).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    });
+    const { argv } = await opencodeCommand(place.input({ model: 'a/b/c', options: { effort: 'high' } }), CLI);
+    expect(argv).toEqual(expect.arrayContaining(['--model=a/b/c', '--variant=high']));
+  });
+});
+
+describe('what opencode may do', () => {
+  it('is never asked about: everything is allowed or denied', () => {
+    for (const permission of ['read', 'edit', 'full'] as const)
+      for (const tools of [null, ['Read'], []])
+        expect(
+          Object.values(opencodePermissions({ ...OPTIONS, permission, tools })).filter(isAnswer),
+        ).toEqual([]);
+  });
+
+  it('changes nothing with read, stays in its folder with edit, goes anywhere with full', () => {
+    const of = (permission: 'read' | 'edit' | 'full') => opencodePermissions({ ...OPTIONS, permission });
+    expect(of('read')).toMatchObject({
+      '*': 'deny',
+      edit: 'deny',
+      bash: 'deny',
+      task: 'deny',
+      read: 'allow',
+    });
+    expect(of('edit')).toMatchObject({ edit: 'allow', bash: 'allow', external_directory: 'deny' });
+    expect(of('full')).toMatchObject({ '*': 'allow', external_directory: 'allow' });
+  });
+
+  it("has only the tools of a list, and Squad's own", () => {
+    const permissions = opencodePermissions({ ...OPTIONS, tools: ['Read', 'Grep'] });
+    expect(permissions).toMatchObject({
+      '*': 'deny',
+      bash: 'deny',
+      edit: 'deny',
+      grep: 'allow',
+      read: 'allow',
+    });
+    expect(Object.entries(permissions).at(-1)).toEqual(['squad_*', 'allow']);
+    expect(() => opencodePermissions({ ...OPTIONS, tools: ['Telescope'] })).toThrow('Telescope');
+  });
+
+  it('says that Edit and Write are one permission', () => {
+    const [edit, tools] = opencodePolicy({ ...OPTIONS, tools: ['Write'] });
+    expect(edit).toMatchObject({ rule: 'permission: edit', heldBy: 'engine' });
+    expect(tools?.note).toContain('one permission for Edit and Write');
+    expect(opencodePolicy(OPTIONS)[0]?.heldBy).toBe('advisory');
+  });
+});
+
+const isAnswer = (value: string) => value !== 'allow' && value !== 'deny';
+const config = (env: Record<string, string>) => JSON.parse(env.OPENCODE_CONFIG_CONTENT ?? '');

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { hostileLines } from '../testing/hostile-lines.ts';
+import { linesOf, readTranscript, readTurn, recordOf } from '../testing/transcript.ts';
+import { opencodeReader } from './opencode-reader.ts';
+
+const read = (name: string) => readTranscript(opencodeReader(), 'opencode', name);
+
+describe('what opencode prints', () => {
+  it('has an answer and the id of its chat', async () => {
+    const { events, end } = await read('answer');
+    expect(end).toEqual({ type: 'end', ok: true, answer: 'Hello from the model.', error: null });
+    expect(events[0]).toEqual({ type: 'chat', id: 'ses_00000000000000000000000001' });
+    expect(events.filter(({ type }) => type === 'chat')).toHaveLength(1);
+  });
+
+  it.each(['answer', 'tool', 'chat', 'chat-2', 'mcp'])(
+    'adds up its steps to what the model counted: %s',
+    async name => {
+      const { input, output, cached } = recordOf('opencode', name);
+      expect((await read(name)).usage).toMatchObject({ input, output, cached });
+    },
+  );
+
+  it('reports usage while it works', async () => {
+    const { events } = await read('tool');
+    expect(events.map(({ type }) => type)).toEqual([
+      'chat',
+      'text',
+      'tool',
+      'tool_end',
+      'usage',
+      'text',
+      'usage',
+      'end',
+    ]);
+  });
+
+  it('adds up money, and takes no money for a price it does not know', async () => {
+    const priced = await readTurn(opencodeReader(), [step('tool-calls', 0.25), step('stop', 0.5)], 0);
+    expect(priced.usage?.costUsd).toBe(0.75);
+    const unpriced = await readTurn(opencodeReader(), [step('stop', 0)], 0);
+    expect(unpriced.usage?.costUsd).toBeNull();
+  });
+
+  it('counts reasoning as output and the cache as input', async () => {
+    const tokens = { input: 10, output: 5, reasoning: 7, cache: { read: 100, write: 30 } };
+    const { usage } = await readTurn(opencodeReader(), [event('step_finish', { reason: 'stop', tokens })], 0);
+    expect(usage).toMatchObject({ input: 140, output: 12, cached: 100 });
+  });
+
+  it('marks tools that change files, and commands that failed', async () => {
+    const write = event('tool_use', {
+      tool: 'write',
+      state: { status: 'completed', input: { filePath: 'a.ts' } },
+    });
+    expect(opencodeReader().line(write)).toEqual([
+      { type: 'chat', id: 's' },
+      { type: 'tool', name: 'write', detail: 'a.ts', edits: true },
+      { type: 'tool_end', name: 'write', ok: true },
+    ]);
+    expect((await read('failing-tool')).events).toContainEqual({ type: 'tool_end', name: 'bash', ok: false });
+  });
+});
+
+describe('how a turn of opencode ends', () => {
+  it('is no success after a rejected permission, though it exits with 0', async () => {
+    const { events, end } = await read('not-allowed');
+    expect(recordOf('opencode', 'not-allowed').code).toBe(0);
+    expect(events).toContainEqual({ type: 'tool_end', name: 'bash', ok: false, denied: true });
+    expect(end).toMatchObject({
+      ok: false,
+      code: 'ENGINE_FAILED',
+      error: expect.stringContaining('permission was refused'),
+    });
+  });
+
+  it.each([
+    ['api-401', 'ENGINE_NOT_LOGGED_IN', 'scripted 401'],
+    ['garbage', 'ENGINE_FAILED', 'JSON parsing failed'],
+  ])('%s is %s', async (name, code, words) => {
+    expect((await read(name)).end).toMatchObject({ ok: false, code, error: expect.stringContaining(words) });
+  });
+
+  it.each(['terminated', 'api-429', 'api-500'])(
+    'says nothing of its end when it was killed: %s',
+    async name => {
+      expect((await read(name)).end).toBeUndefined();
+    },
+  );
+
+  it('is a failure when the answer was cut off, or the process failed after it', async () => {
+    expect((await readTurn(opencodeReader(), [step('length', 1)], 0)).end?.ok).toBe(false);
+    expect((await readTurn(opencodeReader(), [step('stop', 1)], 1)).end?.ok).toBe(false);
+  });
+
+  it('finds in its logs what its events only point to', async () => {
+    const line = JSON.stringify({
+      type: 'error',
+      sessionID: 's',
+      error: { name: 'UnknownError', data: { message: 'Unexpected server error.', ref: 'err_1' } },
+    });
+    const log = (words: string) => ({
+      stderr: `timestamp=1 level=ERROR message="share subscriber failed" cause="x"\ntimestamp=1 level=ERROR message=failed ref=err_1 error="ProviderModelNotFoundError: ${words}" cause="y"`,
+    });
+    const unknown = await readTurn(
+      opencodeReader(),
+      [line],
+      1,
+      log('Model not found: a/nope. Did you mean: b, c?'),
+    );
+    expect(unknown.end).toMatchObject({
+      error: 'Model not found: a/nope. Did you mean: b, c?',
+      code: 'ENGINE_FAILED',
+    });
+    const keyless = await readTurn(
+      opencodeReader(),
+      [line],
+      1,
+      log('Model not found: a/b. Did you mean: b, c?'),
+    );
+    expect(keyless.end).toMatchObject({
+      code: 'ENGINE_NOT_LOGGED_IN',
+      error: expect.stringContaining('no key'),
+    });
+    const silent = await readTurn(opencodeReader(), [line], 1);
+    expect(silent.end?.error).toBe('Unexpected server error.');
+  });
+
+  it('knows a chat that is not there', async () => {
+    const stderr = '\u001b[91m\u001b[1mError: \u001b[0mSession not found\n';
+    expect((await readTurn(opencodeReader(), [], 1, { stderr })).end?.code).toBe('CHAT_UNKNOWN');
+  });
+});
+
+it('never throws, whatever is printed', async () => {
+  const lines = hostileLines([...linesOf('opencode', 'tool'), ...linesOf('opencode', 'api-401')]);
+  const { usage } = await readTurn(opencodeReader(), lines, 1);
+  expect(
+    Object.values(usage ?? {}).every(value => value === null || value === false || Number.isFinite(value)),
+  ).toBe(true);
+});
+
+const event = (type: string, part: object) => JSON.stringify({ type, sessionID: 's', part });
+const step = (reason: string, cost: number) =>
+  event('step_finish', {
+    reason,
+    cost,
+    tokens: { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
+  });

@@ -1,0 +1,164 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
+
+const TASKS = 'io.modelcontextprotocol/tasks';
+const anything = z.looseObject({});
+const script = (lines: string) => `Do it.\n\`\`\`script\n${lines}\n\`\`\``;
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+
+beforeAll(() => squad.unlimited());
+afterAll(() => squad[Symbol.asyncDispose]());
+
+interface Task {
+  resultType?: string;
+  taskId: string;
+  status: string;
+  statusMessage?: string;
+  ttlMs: number;
+  pollIntervalMs: number;
+  result?: { structuredContent: Record<string, unknown> };
+}
+
+const open = () => squad.client({ modern: true, capabilities: { extensions: { [TASKS]: {} } } });
+const ask = async (client: Client, method: string, params: object) =>
+  (await client.request({ method, params: params as Record<string, unknown> }, anything)) as unknown as Task;
+
+/** The answer as it came: the SDK's client has no words for a task. */
+async function call(
+  client: Client,
+  name: string,
+  args: object,
+): Promise<Task & { structuredContent?: object }> {
+  const transport = client.transport!;
+  const hear = transport.onmessage!;
+  let answer: Record<string, unknown> | null = null;
+  transport.onmessage = (message, extra) => {
+    if ('result' in message && answer === null) answer = message.result as Record<string, unknown>;
+    hear.call(transport, message, extra);
+  };
+  await ask(client, 'tools/call', { name, arguments: args }).catch(() => {});
+  transport.onmessage = hear;
+  return answer as unknown as Task;
+}
+
+const untilOver = (client: Client, taskId: string) =>
+  until('the task is over', async () => {
+    const task = await ask(client, 'tasks/get', { taskId });
+    return task.status === 'working' ? null : task;
+  });
+
+describe('a client with tasks', () => {
+  test.each([
+    {
+      tool: 'spawn_agent',
+      args: { prompt: script('say Looking.\nawait one\nreport Done.') },
+      file: 'one',
+      id: /^run_\w+$/,
+      result: { status: 'completed', result: 'Done.' },
+    },
+    {
+      tool: 'start_squad_members',
+      args: { members: [{ roleId: 'coder', task: script('await two\nreport Done.') }] },
+      file: 'two',
+      id: /^squad_\w+$/,
+      result: { status: 'completed', members: [{ rawStdout: 'Done.' }] },
+    },
+    {
+      tool: 'spawn_parallel',
+      args: { agents: [{ prompt: script('await three\nreport a') }, { prompt: script('report b') }] },
+      file: 'three',
+      id: /^squad_\w+\.results$/,
+      result: { results: [{ result: 'a' }, { result: 'b' }] },
+    },
+    {
+      tool: 'spawn_parallel',
+      args: { aggregate_results: true, agents: [{ prompt: script('await four\nreport a') }] },
+      file: 'four',
+      id: /^squad_\w+\.aggregate$/,
+      result: { results: [{ result: 'a' }], aggregate: { ok: 1 } },
+    },
+  ])(
+    'gets one from $tool, and from it what the call would have returned ($file)',
+    async ({ tool, args, file, id, result }) => {
+      const client = await open();
+      const task = await call(client, tool, args);
+      expect(task).toMatchObject({ resultType: 'task', status: 'working', pollIntervalMs: 3000 });
+      expect(task.taskId).toMatch(id);
+      expect(task.ttlMs).toBeGreaterThan(24 * 3_600_000);
+      // Any other connection may ask.
+      const later = await open();
+      expect(await ask(later, 'tasks/get', { taskId: task.taskId })).toMatchObject({ status: 'working' });
+      squad.write(file, '');
+      const over = await untilOver(later, task.taskId);
+      expect(over.status).toBe('completed');
+      expect(over.result!.structuredContent).toMatchObject(result);
+    },
+  );
+
+  test('is told in one line what goes on', async () => {
+    const client = await open();
+    const { taskId } = await call(client, 'spawn_agent', {
+      prompt: script('say Looking around.\nawait told'),
+    });
+    await until('it says so', async () =>
+      /^running: Looking.*\(\d+ s ago\)$/.test(
+        (await ask(client, 'tasks/get', { taskId })).statusMessage ?? '',
+      ),
+    );
+    squad.write('told', '');
+    await untilOver(client, taskId);
+  });
+
+  test('stops the agent by cancelling the task', async () => {
+    const client = await open();
+    const { taskId } = await call(client, 'spawn_agent', { prompt: script('hang') });
+    const pid = await until('it runs', async () => {
+      const { turns } = await squad.json<{ turns: { pid: number | null }[] }>(['show', taskId]);
+      return turns[0]?.pid;
+    });
+    expect(await ask(client, 'tasks/cancel', { taskId })).not.toHaveProperty('isError');
+    expect(await untilOver(client, taskId)).toMatchObject({ status: 'cancelled' });
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('finds it again after the hub was killed', async () => {
+    const client = await open();
+    const { taskId } = await call(client, 'spawn_agent', {
+      prompt: script('await again\nreport Still here.'),
+    });
+    process.kill(await squad.hubPid(), 'SIGKILL');
+    squad.write('again', '');
+    const over = await untilOver(await open(), taskId);
+    expect(over).toMatchObject({
+      status: 'completed',
+      result: { structuredContent: { result: 'Still here.' } },
+    });
+  });
+
+  test('gets no task when it asked not to wait, nor for a refusal', async () => {
+    const client = await open();
+    expect(await callTool(client, 'spawn_agent', { prompt: script('report x'), async: true })).toMatchObject({
+      spawn_id: expect.stringMatching(/^run_/),
+    });
+    expect(await callTool(client, 'spawn_agent', { prompt: '' })).toMatchObject({ isError: true });
+  });
+
+  test.each(['run_0000000000', 'squad_0000000000', 'run_0000000000.results', 'nonsense'])(
+    'is told that there is no task %s',
+    async taskId => {
+      const client = await open();
+      await expect(ask(client, 'tasks/get', { taskId })).rejects.toThrow(taskId);
+      await expect(ask(client, 'tasks/cancel', { taskId })).rejects.toThrow(taskId);
+    },
+  );
+});
+
+test('a client without tasks waits for its result', async () => {
+  const client = await squad.client({ modern: true });
+  expect(await callTool(client, 'spawn_agent', { prompt: script('report x') })).toMatchObject({
+    status: 'completed',
+    result: 'x',
+  });
+});
