@@ -88,6 +88,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
   const executor = createSupervisor({ runsDir, onTrouble: message => log.write('warning', message) });
   const engines = createEngines({ node: process.execPath, programs, home });
+  const workTree = createWorkTree();
   const runner = new Runner({
     clock,
     store,
@@ -97,7 +98,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     settings: () => settings.all(),
     endpoint: endpointOf,
     prices: createPrices(join(home, 'prices.json'), warn),
-    workTree: createWorkTree(),
+    workTree,
     onEnd: run => void tellHook(run),
     warn,
   });
@@ -142,6 +143,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     files,
     engines,
     workspaces,
+    workTree,
     runner,
     settings,
     hub: {

@@ -3,6 +3,7 @@ import { asSquadError, SquadError } from '../schema/error.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
+import type { Context } from './context.ts';
 import type { RunMaterial } from './live-run.ts';
 import { policyFor } from './policy-of-run.ts';
 import type { Caller, Clock, Engine, Engines, RunFiles, Workspace } from './ports.ts';
@@ -13,6 +14,7 @@ import { rehearsalFiles, turnInput } from './turn-input.ts';
 
 export interface PlannedRun {
   run: Run;
+  request: RunRequest;
   prompt: string;
   engine: Engine;
   spec: EngineSpec;
@@ -79,13 +81,13 @@ async function planRun(
     ? { spec: request.spec, notes: [] }
     : await workspace.engine(request.engine ?? meta.engine ?? null, env);
   const engine = engines.create(spec);
-  const stateMode = workspace.config.stateMode.value;
+  const stateMode = request.stateMode ?? workspace.config.stateMode.value;
   const continues = request.chatId !== undefined;
   if (!continues && stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
-  const schemaFile = request.outputSchema ?? meta.output_schema;
+  const schema = request.outputSchema === undefined ? (meta.output_schema ?? null) : request.outputSchema;
   const options = {
     ...optionsOf(request, meta),
-    outputSchema: schemaFile === undefined ? null : await workspace.outputSchema(schemaFile),
+    outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     onEnd: workspace.config.onEnd.value,
   };
   const id = newRunId();
@@ -124,23 +126,34 @@ async function planRun(
   };
   const prompt = await promptFor(request, run, role, engine, workspace);
   await rehearse(engine, run, { prompt, promptFile: '/prompt.md', env }, files);
-  return { run, prompt, engine, spec, role, env, notes };
+  return { run, request, prompt, engine, spec, role, env, notes };
 }
 
 async function promptFor(
-  { form = 'member', context, chatId, task: asked }: RunRequest,
+  request: RunRequest,
   { stateMode, options: { outputSchema } }: Run,
   role: Role | null,
   engine: Engine,
   workspace: Workspace,
 ): Promise<string> {
+  const { form, chatId, task: asked } = request;
   const roleBody = role?.body ?? '';
   const task = outputSchema === null || engine.takesSchema ? asked : `${asked}${answerFormat(outputSchema)}`;
   if (chatId !== undefined) return buildPrompt({ roleBody, task, mode: 'continued' });
-  const wanted = context ?? role?.meta.context ?? form === 'spawn';
-  const found = wanted === false ? null : await workspace.context(wanted, engine.loadsItself);
+  const found = await contextFor(request, role, engine, workspace);
   const mode = form === 'spawn' ? 'spawn' : stateMode === 'stateful' ? 'new_chat' : 'stateless';
   return buildPrompt({ context: found?.text ?? '', roleBody, task, mode });
+}
+
+/** What an agent is told of the project before its task; null when neither the call nor the role asks for it. */
+export async function contextFor(
+  { form, context }: Pick<RunRequest, 'form' | 'context'>,
+  role: Role | null,
+  engine: Engine,
+  workspace: Workspace,
+): Promise<Context | null> {
+  const wanted = context ?? role?.meta.context ?? form === 'spawn';
+  return wanted === false ? null : workspace.context(wanted, engine.loadsItself);
 }
 
 /** Builds the commands once and throws them away: a broken template must refuse the call, not fail a member later. */

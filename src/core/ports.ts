@@ -4,7 +4,7 @@
  */
 import type { AgentTemplate } from '../schema/agent-template.ts';
 import type { Config } from '../schema/config.ts';
-import type { CliId, EngineSpec, InstalledCli } from '../schema/engine-spec.ts';
+import type { CliFacts, CliId, EngineSpec, InstalledCli } from '../schema/engine-spec.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
@@ -20,6 +20,7 @@ import type {
   Usage,
 } from '../schema/run.ts';
 import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../schema/work.ts';
+import type { Context } from './context.ts';
 import type { RunIdentity } from './policy.ts';
 
 export interface Clock {
@@ -212,6 +213,9 @@ export interface RunFiles {
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
   /** Removes everything of the run; returns the bytes freed. */
   remove(runId: RunId): Promise<number>;
+  /** Every chat that has a folder: its id, or the id of the run it was opened for, where that can be a name. */
+  listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
+  removeChat(engine: string, chatId: string): Promise<number>;
 }
 
 /** What an engine's line says, in words every engine shares. */
@@ -335,6 +339,10 @@ export interface Engines {
   installed(env: Record<string, string>): Promise<InstalledCli[]>;
   /** Whether a program of that CLI is there; it is not started. */
   isPresent(cli: CliId, env: Record<string, string>): boolean;
+  /** Every agent CLI there could be, in the same order. */
+  clis(): CliFacts[];
+  /** False when the program of a stored spec is gone. */
+  canStart(spec: EngineSpec): boolean;
 }
 
 /** Who asks, as the hub knows it from the hello or the request. */
@@ -367,7 +375,7 @@ export interface Workspace {
   /** A JSON Schema from a file in the workspace. Throws SCHEMA_INVALID. */
   outputSchema(file: string): Promise<JsonSchema>;
   /** What the project's own files say, for an agent that does not read them itself. Throws CONTEXT_MISSING. */
-  context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<{ text: string }>;
+  context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<Context>;
   /** The folder an agent works in: absolute, links resolved, inside the workspace or an allowed root. */
   directory(cwd: string | undefined): Promise<string>;
   /** A file of `.squad/` that Squad keeps up to date; null when there is none. */

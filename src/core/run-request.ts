@@ -2,9 +2,9 @@ import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { RoleMeta } from '../schema/role.ts';
-import type { Permission, RunOptions } from '../schema/run.ts';
+import type { JsonSchema, Permission, RunOptions, StateMode } from '../schema/run.ts';
 
-/** One run as somebody asks for it. What is left out comes from the role, then from the configuration. */
+/** One run as somebody asks for it. What is left out comes from the role, then from the configuration; null is none. */
 export interface RunRequest {
   /** `spawn` puts the project's context and a plain heading around the prompt; a member gets its role and nothing else. */
   form?: 'member' | 'spawn';
@@ -15,17 +15,19 @@ export interface RunRequest {
   chatId?: string;
   engine?: string;
   model?: string;
-  effort?: string;
-  tools?: string[];
+  effort?: string | null;
+  tools?: string[] | null;
   permission?: Permission;
   timeoutMs?: number;
-  stallMs?: number;
-  budgetUsd?: number;
+  stallMs?: number | null;
+  budgetUsd?: number | null;
   stopAtBudget?: boolean;
-  /** A file in the workspace. */
-  outputSchema?: string;
+  /** A file in the workspace, or the schema itself. */
+  outputSchema?: string | JsonSchema | null;
   context?: boolean | string[];
   notify?: boolean;
+  /** A retry or a reply: chats are kept as they were then, whatever is set now. */
+  stateMode?: StateMode;
   /** A retry or a reply: it belongs to the same task as this run. */
   lineageId?: RunId;
   /** A reply: the engine as it was, because a chat belongs to one. */
@@ -39,19 +41,22 @@ export interface SquadRequest {
 
 /** Everything but the schema, which is a file, and the hook, which is configured. A call's own words come before the role's. */
 export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions, 'outputSchema' | 'onEnd'> {
-  const budgetUsd = request.budgetUsd ?? meta.budget ?? null;
+  const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
     throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {
       suggestions: ['Give more than 0, or leave it out for no limit.'],
     });
   return {
-    tools: request.tools ?? meta.tools ?? null,
+    tools: own(request.tools, meta.tools),
     permission: request.permission ?? meta.permission ?? 'edit',
-    effort: request.effort ?? meta.effort ?? null,
-    stallMs: request.stallMs ?? meta.stall ?? null,
+    effort: own(request.effort, meta.effort),
+    stallMs: own(request.stallMs, meta.stall),
     budgetUsd,
     stopAtBudget: request.stopAtBudget ?? true,
     spawn: meta.spawn !== undefined && meta.spawn !== false,
     notify: request.notify ?? false,
   };
 }
+
+const own = <T>(asked: T | null | undefined, ofRole: T | undefined): T | null =>
+  asked === undefined ? (ofRole ?? null) : asked;

@@ -13,6 +13,7 @@ import {
 } from '../schema/run.ts';
 import { sharesFolder } from './baseline.ts';
 import { SpawnFuse } from './limits.ts';
+import { keepRequest } from './kept-request.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { MoneyWatch } from './money-watch.ts';
 import { watchOutput } from './output-watch.ts';
@@ -325,13 +326,14 @@ export class Runner {
     this.pump();
   }
 
-  private async writeFiles({ run, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {
+  private async writeFiles({ run, request, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {
     const turn = { runId: run.id, number: 1 };
     const { files } = this.ports;
     const { promptFile } = await files.prepare(turn, prompt);
     await Promise.all([
       files.saveEnvironment(run.id, env),
       files.write(turn, 'engine.json', JSON.stringify(spec)),
+      keepRequest(files, turn, request),
     ]);
     return new LiveRun(run, engine, { prompt, promptFile, env });
   }

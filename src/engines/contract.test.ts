@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Engine, TurnInput } from '../core/ports.ts';
 import { findExecutable } from '../process/find-executable.ts';
 import { SquadError } from '../schema/error.ts';
@@ -35,6 +38,8 @@ async function build(engine: Engine, changes: Partial<TurnInput> = {}) {
 
 const firstChat = ({ newChat }: Engine): string | null =>
   newChat?.kind === 'minted' ? newChat.mint() : newChat?.kind === 'command' ? CHAT : null;
+
+const knownChat = ({ id }: Engine): string => (id === 'opencode' ? 'ses_1234567890abcdef' : CHAT);
 
 const ids = (engines: Engine[]) => engines.map(engine => [engine.id, engine] as const);
 
@@ -78,7 +83,8 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
   });
 });
 
-describe.each(ids(CLIS))('%s', (_id, engine) => {
+/** Cursor Agent takes servers only from files that are not ours to write, and knows no list of tools. */
+describe.each(ids(CLIS.filter(({ id }) => id !== 'cursor')))('%s', (_id, engine) => {
   test('hands over Squad with the token in a file or variable, or by the relay, only when it can be reached', async () => {
     const seen = ({ env, written }: Awaited<ReturnType<typeof build>>) =>
       JSON.stringify([env, ...written.values()]);
@@ -89,18 +95,31 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     expect(alone).not.toContain('--identity');
   });
 
+  test.each(['--yolo', 'no such tool', 'Bash,Write', 'x\ny', 'Bash(rm\n*)'])(
+    'the tool %j is refused',
+    async tool => {
+      const options = { ...PLAIN, tools: ['Read', tool] };
+      await expect(build(engine, { options })).rejects.toBeInstanceOf(SquadError);
+    },
+  );
+});
+
+describe.each(ids(CLIS))('%s', (_id, engine) => {
   test('goes on with a chat by its id, and does not begin one that way', async () => {
-    const begun = await build(engine, { chatId: firstChat(engine) });
-    const later = await build(engine, { chatId: CHAT, continues: true });
+    // Some keep a chat in a folder of Squad's, and look there first.
+    const chatFolder = mkdtempSync(join(tmpdir(), 'squad-chat-'));
+    onTestFinished(() => rmSync(chatFolder, { recursive: true }));
+    mkdirSync(join(chatFolder, '.gemini'));
+    const files = { ...rehearsal().input.files, chatFolder };
+    const begun = await build(engine, { files });
+    const later = await build(engine, { chatId: knownChat(engine), continues: true, files });
     expect(later.argv).not.toEqual(begun.argv);
-    expect(later.argv.some(argument => argument.includes(CHAT))).toBe(true);
+    expect(later.argv.some(argument => argument.includes(knownChat(engine)))).toBe(true);
   });
 
-  test('a chat id that could be taken for anything else is refused', async () => {
-    for (const chatId of ['--yolo', '-x', 'a\nb', 'a\0b'])
-      await outcome(build(engine, { chatId, continues: true }), ({ argv }) => {
-        expect(argv).not.toContain(chatId);
-      });
+  test('a chat id that could be taken for a flag, or cannot be an argument, is refused', async () => {
+    for (const chatId of ['--yolo', '-x', 'a\0b'])
+      await expect(build(engine, { chatId, continues: true })).rejects.toBeInstanceOf(SquadError);
   });
 
   test('covers each limit that is asked for, and says why one is only advice', () => {
@@ -126,14 +145,17 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     '{"a":1}',
     'a,b',
   ])('the model %j is one argument, or refused', async model => {
-    const usual = await build(engine, { model: 'sonnet', chatId: CHAT, continues: true });
-    await outcome(build(engine, { model, chatId: CHAT, continues: true }), ({ argv, env }) => {
+    const chatId = firstChat(engine) && CHAT;
+    const usual = await build(engine, { model: 'anthropic/sonnet', chatId });
+    await outcome(build(engine, { model, chatId }), ({ argv, env, written }) => {
       expect(argv.length).toBe(usual.argv.length);
       const changed = argv.filter((argument, index) => argument !== usual.argv[index]);
       expect(changed.length).toBeLessThanOrEqual(1);
       // Alone it would be a flag.
       if (model.startsWith('-')) expect(argv).not.toContain(model);
-      expect(JSON.stringify([argv, env])).toContain(JSON.stringify(JSON.stringify(model).slice(1, -1)).slice(1, -1).slice(0, 4));
+      const places = [...argv, ...Object.values(env), ...written.values()];
+      const quoted = JSON.stringify(model).slice(1, -1);
+      expect(places.some(place => place.includes(model) || place.includes(quoted))).toBe(true);
     });
   });
 
@@ -146,15 +168,11 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     });
   });
 
-  test.each(['--yolo', 'no such tool', 'Bash,Write', 'x\ny', 'Bash(rm\n*)'])('the tool %j is refused', async tool => {
-    const options = { ...PLAIN, tools: ['Read', tool] };
-    await expect(build(engine, { options })).rejects.toBeInstanceOf(SquadError);
-  });
-
   test('an effort of any shape stays in one argument, or is refused', async () => {
-    const usual = await build(engine, { options: { ...PLAIN, effort: 'high' }, chatId: CHAT, continues: true });
+    const chatId = firstChat(engine) && CHAT;
+    const usual = await build(engine, { options: { ...PLAIN, effort: 'high' }, chatId });
     for (const effort of ['--x', 'a" b=\'c', 'a\nb', '\\', '\u007f'])
-      await outcome(build(engine, { options: { ...PLAIN, effort }, chatId: CHAT, continues: true }), ({ argv }) => {
+      await outcome(build(engine, { options: { ...PLAIN, effort }, chatId }), ({ argv }) => {
         expect(argv.length).toBe(usual.argv.length);
         expect(argv).not.toContain(effort);
       });

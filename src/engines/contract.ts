@@ -22,6 +22,7 @@ export const PLAIN: RunOptions = {
   outputSchema: null,
   spawn: false,
   notify: false,
+  onEnd: null,
 };
 
 const SCHEMA = { type: 'object', properties: { verdict: { type: 'string' } }, required: ['verdict'] };

@@ -21,6 +21,8 @@ export function createEngines({ node, programs, home }: EngineSurroundings): Eng
   const scripted = createScriptedEngine({ node, agentScript: join(programs, 'scripted-agent.cjs') });
   return {
     ...installedClis(createProgramVersions(join(home, 'cache', 'versions.json'))),
+    canStart: spec =>
+      spec.kind !== 'cli' || findExecutable(spec.program, { path: '', cwd: '/' }).status === 'found',
     create(spec) {
       if (spec.kind === 'scripted') return scripted;
       if (spec.kind === 'cli') return createCliEngine(cliProfile(spec.cli), spec);

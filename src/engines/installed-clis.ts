@@ -9,7 +9,9 @@ import type { ProgramVersions } from './program-versions.ts';
 import { isOlder } from './version.ts';
 
 /** Which agent CLIs there are for an environment, with the version each says it is. */
-export function installedClis(versions: ProgramVersions): Pick<Engines, 'find' | 'installed' | 'isPresent'> {
+export function installedClis(
+  versions: ProgramVersions,
+): Pick<Engines, 'find' | 'installed' | 'isPresent' | 'clis'> {
   async function look(
     profile: CliProfile,
     command: string,
@@ -48,6 +50,7 @@ export function installedClis(versions: ProgramVersions): Pick<Engines, 'find' |
       );
       return found.filter(cli => cli !== null);
     },
+    clis: () => cliProfiles().map(({ id, name, install, login }) => ({ cli: id, name, install, login })),
     isPresent: (cli, env) =>
       cliProfiles().some(
         ({ id, programs }) => id === cli && programs.some(command => pathOf(command, env) !== null),

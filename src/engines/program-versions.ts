@@ -24,14 +24,14 @@ export function createProgramVersions(cacheFile: string): ProgramVersions {
 
   async function learn(program: string, env: Record<string, string>): Promise<string | null> {
     const { mtimeMs, size } = statSync(program);
-    const all = (known ??= readCache(cacheFile));
-    const before = all[program];
+    known ??= readCache(cacheFile);
+    const before = known[program];
     if (before?.mtimeMs === mtimeMs && before.size === size) return before.version;
     const version = await ask(program, env);
     // One that gave no answer may have been slow only this once.
     if (version !== null) {
-      all[program] = { mtimeMs, size, version };
-      writeCache(cacheFile, all);
+      known[program] = { mtimeMs, size, version };
+      writeCache(cacheFile, known);
     }
     return version;
   }

@@ -5,7 +5,9 @@ const MOST_LINES = 6;
 const LONGEST_LINE = 300;
 
 /** The end of a turn that failed before it could say so in events: a bad flag, a missing key, a chat that is not there. */
-export async function stderrEnd(exit: Parameters<NonNullable<EngineReader['finish']>>[0]): Promise<EngineEnd[]> {
+export async function stderrEnd(
+  exit: Parameters<NonNullable<EngineReader['finish']>>[0],
+): Promise<EngineEnd[]> {
   // Success needs the engine's own word, and a signal speaks for itself.
   if (exit.exitCode === null || exit.exitCode === 0 || exit.exitCode > 128) return [];
   const words = lastWords((await exit.file('stderr')) ?? '');

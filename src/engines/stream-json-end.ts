@@ -20,7 +20,12 @@ export function streamJsonEnd(line: Fields): EngineEnd {
 function errorWords(line: Fields, answer: string): string {
   const errors = Array.isArray(line.errors) ? line.errors.flatMap(error => text(error) ?? []) : [];
   if (line.subtype === 'error_max_budget_usd') return 'It reached its budget and stopped.';
-  return answer || errors.join('\n') || text(fields(line.error).message) || `It failed: ${text(line.subtype) ?? 'no reason given'}`;
+  return (
+    answer ||
+    errors.join('\n') ||
+    text(fields(line.error).message) ||
+    `It failed: ${text(line.subtype) ?? 'no reason given'}`
+  );
 }
 
 function codeOf(line: Fields, words: string): EngineFailure {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Caller, Clock, Engines, RunFiles, Store, Workspaces } from '../core/ports.ts';
+import type { Caller, Clock, Engines, RunFiles, Store, Workspaces, WorkTree } from '../core/ports.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
 import type { CliId } from '../schema/engine-spec.ts';
@@ -13,7 +13,8 @@ export interface Services {
   files: RunFiles;
   engines: Engines;
   workspaces: Workspaces;
-  runner: Pick<Runner, 'submit' | 'current' | 'usageOf' | 'liveRuns' | 'untilEnded' | 'stop' | 'pump'>;
+  workTree: WorkTree;
+  runner: Pick<Runner, 'submit' | 'current' | 'usageOf' | 'silenceOf' | 'liveRuns' | 'untilEnded' | 'stop' | 'pump'>;
   settings: Settings;
   hub: HubControl;
 }

@@ -31,6 +31,8 @@ export interface RunFiles<RunName extends string = string> {
   structured(runId: string): Promise<unknown>;
   list(): Promise<{ runId: RunName; changedAt: number }[]>;
   remove(runId: string): Promise<number>;
+  listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
+  removeChat(engine: string, chatId: string): Promise<number>;
 }
 
 /**
@@ -106,12 +108,24 @@ export function createRunFiles<RunName extends string>({
         })),
       );
     },
-    async remove(runId) {
-      const folder = runFolder(runsDir, runId);
-      const bytes = await sizeOfAll(folder);
-      await rm(folder, { recursive: true, force: true });
-      return bytes;
+    remove: runId => removeAll(runFolder(runsDir, runId)),
+
+    async listChats() {
+      const engines = await readdir(chatsDir).catch(none([]));
+      const chats = engines.map(async engine => {
+        const names = await readdir(join(chatsDir, engine)).catch(none([]));
+        // What a hash stands for cannot be told from it.
+        const ids = names.filter(name => !HASH.test(name));
+        return Promise.all(
+          ids.map(async chatId => {
+            const { mtimeMs } = await stat(join(chatsDir, engine, chatId));
+            return { engine, chatId, changedAt: mtimeMs };
+          }),
+        );
+      });
+      return (await Promise.all(chats)).flat();
     },
+    removeChat: (engine, chatId) => removeAll(chatFolder(engine, chatId)),
   };
 }
 
@@ -130,6 +144,8 @@ async function save(path: string, content: string): Promise<string> {
 const folderName = (id: string): string =>
   /^[\w-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('hex');
 
+const HASH = /^[0-9a-f]{64}$/;
+
 async function readIfThere(path: string): Promise<string | null> {
   const file = await openRegular(path);
   if (!file) return null;
@@ -138,6 +154,12 @@ async function readIfThere(path: string): Promise<string | null> {
   } finally {
     await file.close();
   }
+}
+
+async function removeAll(folder: string): Promise<number> {
+  const bytes = await sizeOfAll(folder);
+  await rm(folder, { recursive: true, force: true });
+  return bytes;
 }
 
 async function sizeOfAll(folder: string): Promise<number> {

@@ -31,6 +31,16 @@ export const EngineSpec = z.discriminatedUnion('kind', [
 ]);
 export type EngineSpec = z.infer<typeof EngineSpec>;
 
+/** What is known of an agent CLI before anybody has looked for it. */
+export interface CliFacts {
+  cli: CliId;
+  /** As its makers write it. */
+  name: string;
+  /** How a user gets it, and how they log in. */
+  install: string;
+  login: string;
+}
+
 /** An agent CLI that was found on this machine. */
 export interface InstalledCli {
   cli: CliId;

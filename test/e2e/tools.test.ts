@@ -47,7 +47,11 @@ describe.each([
       ],
     });
     const base = { engine: 'template', memberId: expect.stringMatching(/^run_[0-9a-z]{10}$/) };
-    const streams = (role: string) => ({ rawStdout: `out of ${role}`, rawStderr: `err of ${role}` });
+    const streams = (role: string, verdict = 'claimed') => ({
+      rawStdout: `out of ${role}`,
+      rawStderr: `err of ${role}`,
+      evidence: { verdict, files_changed: null, tool_calls: null },
+    });
     expect(result).toEqual({
       squadId: expect.stringMatching(/^squad_[0-9a-z]{10}$/),
       status: 'failed',
@@ -59,7 +63,7 @@ describe.each([
           cwd: '.',
           status: 'error',
           error: { code: 'ENGINE_FAILED', message: 'exit code 7' },
-          ...streams('architect'),
+          ...streams('architect', 'contradicted'),
         },
         { ...base, roleId: 'coder', cwd: './', status: 'completed', ...streams('coder') },
       ],
@@ -99,7 +103,17 @@ describe.each([
       model: null,
       tokens: { input: 120, output: 30, cached: 7 },
       usage_source: 'reported',
-      evidence: { exit_code: 0, leftovers_killed: 0 },
+      evidence: {
+        verdict: 'claimed',
+        exit_code: 0,
+        tool_calls: 0,
+        tool_failures: 0,
+        files_changed: null,
+        commits: null,
+        diff: null,
+        leftovers_killed: 0,
+        note: 'not a git repository',
+      },
     });
   });
 

@@ -82,8 +82,16 @@ describe('the tools a client is offered', () => {
       const client = await connect('templates', mode);
       expect(await names(client)).toEqual(SHIPPED);
       await client.close();
-      await expect(connect('cora', mode)).rejects.toThrow(/INVALID_INPUT.*There is no toolset .*cora/);
     }
+    const refused = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'squad-toolsets': 'cora' },
+      body: '{}',
+    });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'INVALID_INPUT', message: expect.stringContaining('There is no toolset "cora"') },
+    });
   });
 
   test('do not include those of other sets for a call either', async () => {

@@ -44,6 +44,7 @@ export interface Member {
   engine: string;
   rawStdout: string;
   rawStderr: string;
+  evidence?: { verdict: string; files_changed: number | null; tool_calls: number | null };
   error?: { code: string; message: string };
   truncated?: boolean;
   outputFile?: string;

@@ -1,19 +1,35 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
 type Asked = Pick<RunOptions, 'permission' | 'tools'>;
 
-/** Codex reads files with its shell: who may look needs it too. */
-const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
-const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
+type Means = 'shell' | 'look' | 'write' | 'search' | 'other';
+
+/** What it takes in Codex to do what a tool does. Codex reads files with its shell: who may look needs it too. */
+const TABLE: ToolTable = {
+  Bash: ['shell'],
+  Read: ['look'],
+  Glob: ['look'],
+  Grep: ['look'],
+  LS: ['look'],
+  Edit: ['write'],
+  Write: ['write'],
+  MultiEdit: ['write'],
+  NotebookEdit: ['write'],
+  WebSearch: ['search'],
+  WebFetch: ['other'],
+  TodoWrite: ['other'],
+  Task: ['other'],
+};
 
 /** Codex has no list of tools: its sandbox and a few switches come as near as can be. */
 export function codexPermissions({ permission, tools }: Asked): string[] {
   const flags =
     permission === 'full' && mayWrite(tools) ? [BYPASS] : [`--sandbox=${sandbox(permission, tools)}`];
   if (tools === null) return flags;
-  if (!has(tools, ['Bash', ...LOOKING])) flags.push('--disable', 'shell_tool');
-  if (!has(tools, ['WebSearch'])) flags.push('-c', 'web_search="disabled"');
+  if (!needs(tools, ['shell', 'look'])) flags.push('--disable', 'shell_tool');
+  if (!needs(tools, ['search'])) flags.push('-c', 'web_search="disabled"');
   return flags;
 }
 
@@ -22,10 +38,10 @@ const BYPASS = '--dangerously-bypass-approvals-and-sandbox';
 const sandbox = (permission: Asked['permission'], tools: Asked['tools']): string =>
   permission === 'read' || !mayWrite(tools) ? 'read-only' : 'workspace-write';
 
-const mayWrite = (tools: Asked['tools']): boolean => tools === null || has(tools, ['Bash', ...WRITING]);
+const mayWrite = (tools: Asked['tools']): boolean => tools === null || needs(tools, ['shell', 'write']);
 
-const has = (tools: readonly string[], names: readonly string[]): boolean =>
-  tools.some(tool => names.includes(tool.split('(')[0]!));
+const needs = (tools: readonly string[], means: readonly Means[]): boolean =>
+  ownTools(tools, 'Codex', TABLE).some(need => (means as readonly string[]).includes(need));
 
 export function codexPolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {

@@ -6,6 +6,7 @@ import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
 import { geminiSettings, linkLogin } from './gemini-settings.ts';
+import { refuseProjectCommands } from './project-commands.ts';
 
 /** Its own word for the best model the user may use. Without a model it asks a classifier first which one to take. */
 const DEFAULT_MODEL = 'pro';
@@ -14,6 +15,7 @@ const DEFAULT_MODEL = 'pro';
 export async function geminiCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { files, options, env, chatId, continues } = input;
   const home = files.chatFolder;
+  refuseProjectCommands(input.cwd, env);
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
   const settings = await files.writeInChat('.gemini/settings.json', geminiSettings(env, input.endpoint));

@@ -36,8 +36,8 @@ const DEFAULTS = {
   general: { enableAutoUpdate: false },
   // An agent of its own after each turn, which costs tokens nobody asked for and writes files.
   memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
-  // Left alone it waits minutes between tries, in silence, for an hour.
-  model: { generationConfig: { maxRetries: 1, retryInitialDelayMs: 2_000, retryMaxDelayMs: 10_000 } },
+  // Left alone it waits minutes between tries, for an hour. Seven tries within some 80 seconds it makes in any case.
+  model: { generationConfig: { maxRetries: 0 } },
   // Otherwise the model has to search for Squad's tools before it can call them.
   tools: { toolSearch: { enabled: false } },
 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { quantity, scriptIn } from './script.ts';
+import { quantity, scriptIn, toolCall } from './script.ts';
 
 const fenced = (script: string) => `Do this.\n\n\`\`\`script\n${script}\n\`\`\`\n\nThen stop.`;
 
@@ -44,3 +44,18 @@ test.each([
 test('nonsense is no quantity', () => {
   expect(() => quantity('soon')).toThrow(expect.objectContaining({ code: 'SCRIPT_INVALID' }));
 });
+
+test('a call names a tool and its arguments, if it takes any', () => {
+  expect(toolCall('squad_status')).toEqual({ tool: 'squad_status', args: {} });
+  expect(toolCall('get_result {"spawn_id": "x y"}')).toEqual({
+    tool: 'get_result',
+    args: { spawn_id: 'x y' },
+  });
+});
+
+test.each(['call', 'call x {', 'call x [1]', 'call x null', 'call x words'])(
+  '%j is refused before anything starts',
+  line => {
+    expect(() => scriptIn(fenced(line))).toThrow(expect.objectContaining({ code: 'SCRIPT_INVALID' }));
+  },
+);

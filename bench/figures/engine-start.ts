@@ -1,0 +1,87 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BenchSquad } from '../bench-squad.ts';
+import { Fifo } from '../fifo.ts';
+import { type Figure, paired } from '../figure.ts';
+import { interleave } from '../measure.ts';
+
+const MOST_OVER_SPAWN_MS = 25;
+const PAIRS = 60;
+const FILES = 200;
+
+/**
+ * From tools/call to the exec of an engine's own command, with everything a built-in engine brings: its version looked up,
+ * the folder's git state taken, a token, a config file. In the engine's place stands a program that only says it is there.
+ */
+export const engineStart: Figure = {
+  name: 'engine-start',
+  title: "From tools/call to the exec of the engine's own command",
+  async measure() {
+    await using squad = new BenchSquad();
+    repository(squad.workspace);
+    const fifo = new Fifo(join(squad.root, 'started'));
+    const program = standIn(join(squad.root, 'bin'), fifo.path);
+    const env = { PATH: `${join(squad.root, 'bin')}:${squad.env().PATH}`, ENGINE_COMMAND: 'claude' };
+    await squad.hubPid();
+    await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
+    const client = squad.client(env);
+    await client.initialize();
+
+    const pair = await interleave(
+      async () => {
+        const start = performance.now();
+        const call = client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin' }] });
+        const [started] = await Promise.all([fifo.take(), call]);
+        return started - start;
+      },
+      async () => {
+        const start = performance.now();
+        const child = spawn(program, ['-p'], {
+          cwd: squad.workspace,
+          env: squad.env(env),
+          stdio: 'ignore',
+        });
+        const gone = once(child, 'exit');
+        const [started] = await Promise.all([fifo.take(), gone]);
+        return started - start;
+      },
+      { pairs: PAIRS, warmUps: 5 },
+    );
+    await client.close();
+    fifo.close();
+    return [
+      paired('a built-in engine, against child_process.spawn', 'ms', pair, {
+        target: `≤ floor + ${MOST_OVER_SPAWN_MS} ms`,
+        isMet: ({ over }) => over! <= MOST_OVER_SPAWN_MS,
+        note: `in a git repository of ${FILES} files; warm, so the version is known`,
+      }),
+    ];
+  },
+};
+
+/** Speaks as much of Claude Code as it takes to be found and to end well. */
+function standIn(folder: string, fifo: string): string {
+  mkdirSync(folder);
+  const program = join(folder, 'claude');
+  const end = JSON.stringify({ type: 'result', subtype: 'success', is_error: false, result: 'ok' });
+  writeFileSync(
+    program,
+    `#!/bin/sh\nif [ "$1" = --version ]; then echo '2.1.325 (Claude Code)'; exit; fi\necho >${fifo}\necho '${end}'\n`,
+  );
+  chmodSync(program, 0o755);
+  return program;
+}
+
+function repository(folder: string): void {
+  for (let n = 0; n < FILES; n++) writeFileSync(join(folder, `file-${n}.txt`), `${n}\n`);
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Bench', '-c', 'user.email=bench@localhost', ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
+    });
+  git('init', '--quiet');
+  git('add', '.');
+  git('commit', '--quiet', '--message', 'Files');
+}

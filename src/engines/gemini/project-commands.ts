@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SquadError } from '../../schema/error.ts';
+import { type Fields, fieldsOf } from '../json-line.ts';
+import { usersFolder } from './gemini-settings.ts';
+
+/** Settings by which a folder makes Gemini CLI run commands as soon as it starts there. (Its MCP servers are off anyway.) */
+const RUNS_COMMANDS = /"(?:discoveryCommand|callCommand|hooks)"\s*:/;
+
+/**
+ * Headless, Gemini CLI has to be told to trust the folder, and then obeys what came with the repository. Whether it may is
+ * for the user to say, and they say it to Gemini CLI itself.
+ */
+export function refuseProjectCommands(cwd: string, env: Record<string, string>): void {
+  const file = join(cwd, '.gemini', 'settings.json');
+  const found = RUNS_COMMANDS.exec(read(file));
+  if (!found || isTrusted(cwd, env)) return;
+  throw new SquadError(
+    'NOT_ALLOWED',
+    `${file} would make Gemini CLI run commands of the repository (${found[0].slice(1, -1).replace(/"\s*$/, '')})`,
+    {
+      suggestions: [
+        `Read that file. If you trust it, run \`gemini\` in ${cwd} once and choose to trust the folder.`,
+        'Or let another engine do this task.',
+      ],
+    },
+  );
+}
+
+/** The nearest folder the user decided about decides. */
+function isTrusted(cwd: string, env: Record<string, string>): boolean {
+  const levels: Fields = fieldsOf(read(join(usersFolder(env), 'trustedFolders.json'))) ?? {};
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    const level = levels[folder];
+    if (level === 'TRUST_FOLDER' || level === 'DO_NOT_TRUST') return level === 'TRUST_FOLDER';
+    if (Object.entries(levels).some(([path, said]) => said === 'TRUST_PARENT' && dirname(path) === folder))
+      return true;
+    if (folder === dirname(folder)) return false;
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return ''; // none, or not readable for Gemini CLI either
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import type { Hello } from '../link/hello.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+import { type CallerPorts, callerOfHello, callerOfRun } from './callers.ts';
+import { mintToken } from './run-tokens.ts';
+
+const run = (name: string, more: Partial<Run> = {}) =>
+  ({
+    id: `run_${name.padEnd(10, '0')}` as RunId,
+    squadId: 'squad_0000000000' as SquadId,
+    depth: 1,
+    directory: '/work/part',
+    workspace: '/work',
+    options: { spawn: false },
+    tokenHash: null,
+    ...more,
+  }) as Run;
+
+const hello = (more: Partial<Hello> = {}): Hello => ({
+  squad: 1,
+  version: '1.0.0',
+  view: 'mcp',
+  pid: 4711,
+  cwd: '/elsewhere',
+  env: { FROM: 'hello' },
+  hub: { node: 'node', script: 'hub.cjs' },
+  workspace: '/other',
+  ...more,
+});
+
+const [one, other] = [mintToken(), mintToken()];
+const live = [run('one', { tokenHash: one.hash }), run('other', { tokenHash: other.hash })];
+const ended = run('ended');
+
+/** A hub with two runs at work; `around` is the run of the asking process. */
+function ports(around: string | null, runs: Run[] = live): CallerPorts & { looked: number[] } {
+  const looked: number[] = [];
+  return {
+    looked,
+    liveRuns: () => runs,
+    run: async id => [...runs, ended].find(each => each.id === id) ?? null,
+    environment: async () => ({ FROM: 'run' }),
+    runOfProcess: async pid => {
+      looked.push(pid);
+      return around;
+    },
+  };
+}
+
+const parentOf = async (given: Hello, from: CallerPorts) =>
+  (await callerOfHello(given, from)).parent?.id ?? null;
+
+describe('who says hello', () => {
+  test('is the user where nothing speaks for a run, with their own folder and environment', async () => {
+    expect(await callerOfHello(hello(), ports(null))).toEqual({
+      client: null,
+      cwd: '/elsewhere',
+      workspace: '/other',
+      env: { FROM: 'hello' },
+      parent: null,
+    });
+    expect(await callerOfHello(hello({ view: 'control' }), ports(null))).toMatchObject({
+      client: 'terminal',
+    });
+  });
+
+  test("is the run it is in, in that run's workspace and with that run's environment", async () => {
+    const given = hello({ env: { FROM: 'hello', MORE: '1', MCP_TOOL_TIMEOUT: '50' } });
+    expect(await callerOfHello(given, ports(live[0]!.id))).toEqual({
+      client: null,
+      cwd: '/elsewhere',
+      workspace: '/work',
+      env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
+      parent: { id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, spawn: false },
+    });
+  });
+
+  test('is known by its processes before its mark, and by its mark where those say nothing', async () => {
+    const marked = hello({ env: { SQUAD_RUN_ID: live[1]!.id } });
+    expect(await parentOf(marked, ports(live[0]!.id))).toBe(live[0]!.id);
+    expect(await parentOf(marked, ports(null))).toBe(live[1]!.id);
+    expect(await parentOf(hello({ env: { SQUAD_RUN_ID: ended.id } }), ports(null))).toBe(ended.id);
+  });
+
+  test.each(['run_unknown000', '', 'nonsense', '../../x'])(
+    'a mark %j that no run has is none',
+    async mark => {
+      expect(await parentOf(hello({ env: { SQUAD_RUN_ID: mark } }), ports(mark))).toBeNull();
+    },
+  );
+
+  test('costs no look at processes while no run is at work', async () => {
+    const idle = ports('whatever', []);
+    await callerOfHello(hello(), idle);
+    expect(idle.looked).toEqual([]);
+    const busy = ports(null);
+    await callerOfHello(hello(), busy);
+    expect(busy.looked).toEqual([4711]);
+  });
+
+  test('with a token is the run that has it, wherever it is started', async () => {
+    expect(await parentOf(hello({ token: one.token }), ports(null))).toBe(live[0]!.id);
+    expect(await parentOf(hello({ token: other.token }), ports(live[1]!.id))).toBe(live[1]!.id);
+  });
+
+  test.each([
+    ['of nobody', mintToken().token, null],
+    ['that is empty', '', null],
+    ['that is only the hash of one', one.hash, null],
+    ['of another run than it is in', other.token, live[0]!.id],
+  ])('with a token %s is refused, not taken for somebody else', async (_, token, around) => {
+    await expect(callerOfHello(hello({ token }), ports(around))).rejects.toMatchObject({
+      code: 'NOT_ALLOWED',
+    });
+  });
+});
+
+test('an agent over HTTP works where its run does', async () => {
+  expect(await callerOfRun(live[0]!, ports(null))).toMatchObject({
+    cwd: '/work/part',
+    workspace: '/work',
+    env: { FROM: 'run' },
+    parent: { id: live[0]!.id },
+  });
+});
