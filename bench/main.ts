@@ -4,13 +4,24 @@ import { bigOutput } from './figures/big-output.ts';
 import { coldStart } from './figures/cold-start.ts';
 import { engineStart } from './figures/engine-start.ts';
 import { eventRate } from './figures/event-rate.ts';
+import { firstRequest } from './figures/first-request.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { recovery } from './figures/recovery.ts';
 import { toolList } from './figures/tool-list.ts';
 import { interruption, listenForInterruption } from './interruption.ts';
 import { loadNow, printTable, type Report, writeJson } from './report.ts';
 
-const FIGURES = [toolList, coldStart, agentStart, engineStart, manyAgents, bigOutput, eventRate, recovery];
+const FIGURES = [
+  toolList,
+  coldStart,
+  agentStart,
+  engineStart,
+  firstRequest,
+  manyAgents,
+  bigOutput,
+  eventRate,
+  recovery,
+];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter(name => !FIGURES.some(figure => figure.name === name));

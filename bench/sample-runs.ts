@@ -23,7 +23,7 @@ export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS)
       outputSchema: null,
       spawn: false,
       notify: false,
- onEnd: null,
+      onEnd: null,
     },
     policy: [],
     tokenHash: null,

@@ -110,15 +110,16 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     engines,
     environment: async (caller, keep) =>
       childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir(), keep }),
-    onFault: (file, fault) => log.write('warning', `Role ${file} cannot be run: ${fault}`),
+    onFault: (file, fault) => log.write('warning', `${file} cannot be used: ${fault}`),
   });
 
   const team = new TeamLog({
     stateOf: workspace => teamState(store, clock, workspace),
     onTrouble: (file, reason) => log.write('warning', `${file}: ${reason}`),
   });
+  let teamWritten: Promise<unknown> = Promise.resolve();
   store.onEvents(events => {
-    for (const event of events) void logForTeam(event);
+    teamWritten = Promise.all(events.map(logForTeam)).then(() => team.flush());
   });
 
   let calls = 0;
@@ -196,7 +197,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       await runner.untilEnded(id, stopped.signal);
       return stopped.signal.aborted ? null : store.run(id);
     },
-    teamFilesWritten: () => team.flush(),
+    teamFilesWritten: () => teamWritten,
   });
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,

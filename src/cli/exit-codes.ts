@@ -8,6 +8,8 @@ export const EXIT = {
   usage: 2,
   needsInput: 3,
   limit: 4,
+  /** `squad wait --timeout`: as timeout(1) says it. */
+  timeUp: 124,
   interrupted: 130,
 } as const;
 

@@ -3,7 +3,9 @@ import { version } from '../link/program.ts';
 import { asSquadError, exitCodeOf, SquadError } from '../schema/error.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { setConfig, showConfig } from './commands/config.ts';
+import { contextCommand } from './commands/context.ts';
 import { demoCommand } from './commands/demo.ts';
+import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { hubLog, hubStart, hubStatus, hubStop } from './commands/hub.ts';
 import { initCommand } from './commands/init.ts';
@@ -11,10 +13,13 @@ import { installCommand } from './commands/install.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
 import { pruneCommand } from './commands/prune.ts';
+import { replyCommand } from './commands/reply.ts';
+import { retryCommand } from './commands/retry.ts';
 import { rolesCommand } from './commands/roles.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
 import { trustCommand } from './commands/trust.ts';
+import { waitCommand } from './commands/wait.ts';
 import { type CliContext, openContext } from './context.ts';
 import { EXIT } from './exit-codes.ts';
 import { printJson } from './output/json.ts';
@@ -22,7 +27,7 @@ import { oneLine } from './output/sanitize.ts';
 import { createStyle } from './output/style.ts';
 
 const EXIT_CODES = `
-Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 130 interrupted
+Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time (squad wait) · 130 interrupted
 Every command takes --json. Guides and reference: README.md and docs/.`;
 
 /** The whole command line. Returns the exit code; never throws. */
@@ -72,12 +77,44 @@ export async function main(argv: string[]): Promise<number> {
     .option('-f, --follow', 'until it ends')
     .option('--raw', 'the bytes as they were written')
     .action(does((context, run: string, options: object) => logCommand(run, options, context)));
+  command(program, 'wait <ids...>', 'wait for runs or squads to end; the exit code says how they did')
+    .option('--any', 'until the first of them has ended')
+    .option('--timeout <time>', 'at most this long (90s, 15m, 2h), then exit code 124; they go on')
+    .action(does((context, ids: string[], options: object) => waitCommand(ids, options, context)));
+  command(
+    program,
+    'reply <run> <text>',
+    'go on with the chat of a run that has ended; - reads the text from stdin',
+  )
+    .usage('[options] RUN "text"')
+    .option('-d, --detach', 'print the run id and leave')
+    .action(
+      does((context, run: string, text: string, options: object) =>
+        replyCommand(run, text, options, context),
+      ),
+    );
+  command(program, 'retry <id>', 'the same request once more; of a squad, those that did not complete')
+    .option('--engine <name>', 'another engine')
+    .option('--model <name>', 'another model')
+    .option('--timeout <time>', 'another time limit: 90s, 15m, 2h')
+    .option('-d, --detach', 'print the run ids and leave')
+    .action(does((context, id: string, options: object) => retryCommand(id, options, context)));
+  command(program, 'diff <run>', 'what is different in its folder from before the run')
+    .option('--stat', 'only the files, and how many lines')
+    .action(does((context, run: string, options: object) => diffCommand(run, options, context)));
   command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')
     .option('--all', 'every run')
     .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
   command(program, 'roles', 'the roles here, and what is wrong with any of them').action(
     does(context => rolesCommand(context)),
   );
+  command(program, 'context [role]', 'what an agent would be told of this project, and its size')
+    .option('--engine <name>', 'for this engine: some read files by themselves')
+    .option('--files <list>', 'these files instead, separated by commas')
+    .option('--text', 'only the text, as it would be sent')
+    .action(
+      does((context, role: string | undefined, options: object) => contextCommand(role, options, context)),
+    );
   command(program, 'init', 'lay down the shipped roles and a config to edit').action(
     does(context => initCommand(context)),
   );

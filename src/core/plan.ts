@@ -5,6 +5,7 @@ import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
 import type { Context } from './context.ts';
 import type { RunMaterial } from './live-run.ts';
+import { permissionFrom } from './policy.ts';
 import { policyFor } from './policy-of-run.ts';
 import type { Caller, Clock, Engine, Engines, RunFiles, Workspace } from './ports.ts';
 import { answerFormat, buildPrompt } from './prompt.ts';
@@ -87,6 +88,7 @@ async function planRun(
   const schema = request.outputSchema === undefined ? (meta.output_schema ?? null) : request.outputSchema;
   const options = {
     ...optionsOf(request, meta),
+    ...(caller.parent && { permission: permissionFrom(caller.parent, request.permission, meta.permission) }),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     onEnd: workspace.config.onEnd.value,
   };

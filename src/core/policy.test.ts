@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import { allowed, notAllowed, type RunSubject, type Subject } from './policy.ts';
+import { allowed, notAllowed, permissionFrom, type RunSubject, type Subject } from './policy.ts';
 
 const id = (n: number) => `run_${String(n).padStart(10, '0')}` as RunId;
 const squad = (n: number) => `squad_${String(n).padStart(10, '0')}` as SquadId;
@@ -10,6 +10,7 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   squadId: squad(1),
   depth: 0,
   spawn: false,
+  permission: 'edit',
   isLive: true,
   ...more,
 });
@@ -19,7 +20,9 @@ const USER: Subject = { kind: 'user' };
 const WITH_SPAWN = [
   ...['list_roles', 'start_squad_members', 'spawn_claude', 'spawn_codex', 'spawn_agent', 'spawn_parallel'],
   ...['get_result', 'list_running', 'cancel_run'],
-  ...['start_squad', 'list_runs', 'show_run', 'read_output', 'follow_events', 'inspect_workspace'],
+  ...['start_squad', 'list_runs', 'show_run', 'read_output', 'follow_events'],
+  ...['reply_to_run', 'retry_runs', 'wait_for_runs', 'find_runs', 'diff_run'],
+  ...['inspect_workspace', 'inspect_engines', 'preview_context'],
 ];
 const NEVER = [
   ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
@@ -106,3 +109,25 @@ test('a refusal says in which run, and what would help', () => {
   expect(words(run(), 'stop_hub')).not.toContain('spawn');
   expect(words(run({ spawn: true, isLive: false }), 'start_squad')).toMatch(/which has ended/);
 });
+
+test.each([
+  // has, asks for, role says, gives
+  ['read', undefined, undefined, 'read'],
+  ['edit', undefined, undefined, 'edit'],
+  ['full', undefined, undefined, 'edit'],
+  ['read', undefined, 'full', 'full'],
+  ['read', 'read', 'full', 'read'],
+  ['edit', 'edit', 'read', 'edit'],
+  ['full', 'full', undefined, 'full'],
+  ['read', 'edit', undefined, null],
+  ['read', 'edit', 'full', 'edit'],
+  ['read', 'full', 'edit', null],
+  ['edit', 'full', undefined, null],
+] as const)(
+  'a run with permission %s that asks for %s, by a role that says %s, gives %s',
+  (permission, asked, role, given) => {
+    const give = () => permissionFrom(run({ permission }), asked, role);
+    if (given !== null) expect(give()).toBe(given);
+    else expect(give).toThrow(expect.objectContaining({ code: 'NOT_ALLOWED' }));
+  },
+);

@@ -1,5 +1,6 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import { Permission } from '../schema/run.ts';
 
 /** A run as somebody who asks. */
 export interface RunIdentity {
@@ -8,6 +9,7 @@ export interface RunIdentity {
   depth: number;
   /** Its role lets it start runs of its own. */
   spawn: boolean;
+  permission: Permission;
 }
 
 /** Who asks: the user, by whatever client, or an agent at work. */
@@ -41,9 +43,16 @@ const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn'>> = {
   start_squad: 'spawn',
   list_runs: 'spawn',
   show_run: 'spawn',
+  find_runs: 'spawn',
+  wait_for_runs: 'spawn',
   read_output: 'spawn',
   follow_events: 'spawn',
+  reply_to_run: 'spawn',
+  retry_runs: 'spawn',
+  diff_run: 'spawn',
   inspect_workspace: 'spawn',
+  inspect_engines: 'spawn',
+  preview_context: 'spawn',
 };
 
 /**
@@ -89,3 +98,27 @@ export function notAllowed(subject: RunSubject, action: string): SquadError {
     },
   );
 }
+
+/**
+ * What a run gets that this run starts. By its own word an agent gives no more than it has; what a role says is the user's
+ * word, whoever uses that role.
+ */
+export function permissionFrom(
+  parent: RunIdentity,
+  asked: Permission | undefined,
+  role: Permission | undefined,
+): Permission {
+  if (asked === undefined)
+    return role ?? (rank(parent.permission) < rank('edit') ? parent.permission : 'edit');
+  if (rank(asked) <= Math.max(rank(parent.permission), rank(role ?? 'read'))) return asked;
+  throw new SquadError(
+    'NOT_ALLOWED',
+    `Run ${parent.id} has permission ${parent.permission} and cannot give ${asked}`,
+    {
+      suggestions: [`Leave permission out, or use a role whose frontmatter says \`permission: ${asked}\`.`],
+    },
+  );
+}
+
+/** From the least to the most. */
+const rank = (permission: Permission): number => Permission.options.indexOf(permission);

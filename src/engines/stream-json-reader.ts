@@ -10,7 +10,8 @@ export interface StreamJsonDialect {
   /** Tools whose purpose is to change a file. */
   editing: readonly string[];
   messageTokens(usage: Fields): Tokens;
-  resultCount(result: Fields): Counted;
+  /** `before`: what the results before this one came to. A turn has several when a sub-agent outlasts the agent's answer. */
+  resultCount(result: Fields, before: Counted | null): Counted;
 }
 
 /** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
@@ -20,7 +21,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     edits: dialect.editing.includes(name),
   }));
   const usage = new MessageUsage(dialect.messageTokens);
-  let ended = false;
+  let counted: Counted | null = null;
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
@@ -43,10 +44,10 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       if (event?.type === 'user') return toolResults(event, calls);
       if (event?.type === 'system') return system(event, calls);
       if (event?.type !== 'result') return [];
-      ended = true;
-      return [...usageEvent(dialect.resultCount(event)), streamJsonEnd(event)];
+      counted = dialect.resultCount(event, counted);
+      return [...usageEvent(counted), streamJsonEnd(event)];
     },
-    finish: async exit => (ended ? [] : stderrEnd(exit)),
+    finish: async exit => (counted ? [] : stderrEnd(exit)),
   };
 }
 

@@ -80,20 +80,18 @@ describe.each(RECORDED)('%s', cli => {
     expect(events.some(({ type }) => type === 'chat')).toBe(true);
   });
 
-  test.each(Object.entries(cases).filter(([, { code }]) => code === 0))(
-    '%s: tokens are what the model server counted',
-    async (name, recorded) => {
-      const events = await read(cli, name, recorded);
-      if (name === 'terminated') return expect(endIn(events)?.ok ?? false).toBe(false);
-      const before = name === 'chat-2' && countsOn(events) ? cases.chat! : { input: 0, output: 0, cached: 0 };
-      const usage = events.findLast(event => event.type === 'usage')?.usage;
-      expect(usage).toMatchObject({
-        input: before.input + recorded.input,
-        output: before.output + recorded.output,
-        cached: before.cached + recorded.cached,
-      });
-    },
+  const endedByItself = Object.entries(cases).filter(
+    ([name, { code, input }]) => code !== null && input > 0 && name !== 'terminated',
   );
+  test.each(endedByItself)('%s: tokens are what the model server counted', async (name, recorded) => {
+    const events = await read(cli, name, recorded);
+    const before = name === 'chat-2' && countsOn(events) ? cases.chat! : { input: 0, output: 0, cached: 0 };
+    expect(events.findLast(event => event.type === 'usage')?.usage).toMatchObject({
+      input: before.input + recorded.input,
+      output: before.output + recorded.output,
+      cached: before.cached + recorded.cached,
+    });
+  });
 
   test('both turns of a chat name the same chat', async () => {
     const chatOf = async (name: string) =>

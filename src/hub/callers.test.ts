@@ -12,7 +12,7 @@ const run = (name: string, more: Partial<Run> = {}) =>
     depth: 1,
     directory: '/work/part',
     workspace: '/work',
-    options: { spawn: false },
+    options: { spawn: false, permission: 'edit' },
     tokenHash: null,
     ...more,
   }) as Run;
@@ -72,7 +72,7 @@ describe('who says hello', () => {
       cwd: '/elsewhere',
       workspace: '/work',
       env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
-      parent: { id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, spawn: false },
+      parent: { id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, spawn: false, permission: 'edit' },
     });
   });
 

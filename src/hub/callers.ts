@@ -1,7 +1,7 @@
 import type { Hello } from '../link/hello.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, type SquadId } from '../schema/ids.ts';
-import type { Run } from '../schema/run.ts';
+import type { Permission, Run } from '../schema/run.ts';
 import { bearerOf } from './run-tokens.ts';
 
 /** Structurally the core's `Caller`. */
@@ -10,7 +10,7 @@ export interface Caller {
   cwd: string | null;
   workspace: string | null;
   env: Record<string, string>;
-  parent: { id: RunId; squadId: SquadId; depth: number; spawn: boolean } | null;
+  parent: { id: RunId; squadId: SquadId; depth: number; spawn: boolean; permission: Permission } | null;
 }
 
 export interface CallerPorts {
@@ -51,7 +51,7 @@ export async function callerOfRun(run: Run, { environment }: CallerPorts): Promi
     cwd: run.directory,
     workspace: run.workspace,
     env: await environment(id),
-    parent: { id, squadId, depth, spawn: options.spawn },
+    parent: { id, squadId, depth, spawn: options.spawn, permission: options.permission },
   };
 }
 

@@ -8,7 +8,7 @@ export interface EndNoticesOptions {
   /** The run once the runner has let go of it; null when the hub stops first. */
   ended(id: RunId): Promise<Run | null>;
   /** Settles when the team's files say what happened so far. */
-  teamFilesWritten(): Promise<void>;
+  teamFilesWritten(): Promise<unknown>;
 }
 
 /** Tells MCP clients what happened while they were not asking. */

@@ -33,6 +33,18 @@ export async function findSquad(
   return { squad, runs: await Promise.all(rows.map(row => asItIsNow({ store, runner }, row))) };
 }
 
+/** A run or a squad by its id, or by any beginning that only one of either has. A run alone has no squad here. */
+export async function findRunOrSquad(
+  services: Pick<Services, 'store' | 'runner'>,
+  given: string,
+): Promise<{ squad: Squad | null; runs: Run[] }> {
+  const id = /^(run|squad)_/.test(given) ? given : await expand(services.store, given, 'run or squad');
+  if (id.startsWith('squad_')) return findSquad(services, id);
+  return { squad: null, runs: [await findRun(services, id)] };
+}
+
+type Kind = 'run' | 'squad' | 'run or squad';
+
 /** A row may be older than what the runner knows; and a run that ended since the row was read is only in the store. */
 export async function asItIsNow(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
@@ -42,26 +54,23 @@ export async function asItIsNow(
   return runner.current(row.id) ?? (await store.run(row.id)) ?? row;
 }
 
-async function expand(store: Store, given: string, kind: 'run' | 'squad'): Promise<string> {
+async function expand(store: Store, given: string, kind: Kind): Promise<string> {
   const bare = given.replace(/^(run|squad)_/, '');
+  const prefix = kind === 'run or squad' ? bare : `${kind}_${bare}`;
   const matches = /^[0-9a-z]+$/.test(bare)
-    ? (await store.idsLike(`${kind}_${bare}`, 5)).filter(id => id.startsWith(kind))
+    ? (await store.idsLike(prefix, 5)).filter(id => isOf(kind, id))
     : [];
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) throw await unknown(store, given, kind);
-  throw new SquadError(
-    kind === 'run' ? 'RUN_UNKNOWN' : 'SQUAD_UNKNOWN',
-    `${given} is the beginning of several ids: ${matches.join(', ')}`,
-    {
-      suggestions: ['Give more letters.'],
-    },
-  );
+  throw new SquadError(codeOf(kind), `${given} is the beginning of several ids: ${matches.join(', ')}`, {
+    suggestions: ['Give more letters.'],
+  });
 }
 
-async function unknown(store: Store, given: string, kind: 'run' | 'squad'): Promise<SquadError> {
-  const recent = (await store.recentIds(200)).filter(id => id.startsWith(kind));
+async function unknown(store: Store, given: string, kind: Kind): Promise<SquadError> {
+  const recent = (await store.recentIds(200)).filter(id => isOf(kind, id));
   const near = nearest(given, recent);
-  return new SquadError(kind === 'run' ? 'RUN_UNKNOWN' : 'SQUAD_UNKNOWN', `There is no ${kind} ${given}`, {
+  return new SquadError(codeOf(kind), `There is no ${kind} ${given}`, {
     suggestions: [
       near.length > 0
         ? `Did you mean ${near.join(' or ')}?`
@@ -69,3 +78,6 @@ async function unknown(store: Store, given: string, kind: 'run' | 'squad'): Prom
     ],
   });
 }
+
+const isOf = (kind: Kind, id: string) => kind === 'run or squad' || id.startsWith(kind);
+const codeOf = (kind: Kind) => (kind === 'squad' ? 'SQUAD_UNKNOWN' : 'RUN_UNKNOWN');

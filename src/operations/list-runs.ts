@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { Run, RunStatus } from '../schema/run.ts';
+import { RunStatus, ShownRun, shownRun } from '../schema/run.ts';
 import { asItIsNow } from './find.ts';
 import { operation } from './operation.ts';
+import { Quiet, quietOf } from './quiet.ts';
 
 /** Runs, newest first: what `squad ls` and the page show. */
 export const listRuns = operation({
@@ -13,9 +14,16 @@ export const listRuns = operation({
     before: z.number().optional(),
     limit: z.number().int().min(1).max(1000).default(20),
   }),
-  output: z.object({ runs: z.array(Run) }),
+  output: z.object({ runs: z.array(ShownRun.extend({ quiet: Quiet.nullable() })) }),
   async run({ services }, filter) {
     const runs = await services.store.runs(filter);
-    return { runs: await Promise.all(runs.map(run => asItIsNow(services, run))) };
+    return {
+      runs: await Promise.all(
+        runs.map(async row => {
+          const run = await asItIsNow(services, row);
+          return { ...shownRun(run), quiet: quietOf(services, run) };
+        }),
+      ),
+    };
   },
 });

@@ -14,7 +14,10 @@ export interface Services {
   engines: Engines;
   workspaces: Workspaces;
   workTree: WorkTree;
-  runner: Pick<Runner, 'submit' | 'current' | 'usageOf' | 'silenceOf' | 'liveRuns' | 'untilEnded' | 'stop' | 'pump'>;
+  runner: Pick<
+    Runner,
+    'submit' | 'current' | 'usageOf' | 'silenceOf' | 'liveRuns' | 'untilEnded' | 'stop' | 'pump'
+  >;
   settings: Settings;
   hub: HubControl;
 }

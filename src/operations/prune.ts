@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
 import { operation, type Services } from './operation.ts';
 
 const DAY_MS = 86_400_000;
@@ -31,10 +32,12 @@ export const prune = operation({
       // Files first: a row without files says so when asked; files without a row would never be found again.
       for (const run of old) bytes += await files.remove(run.id);
       await store.forget(old.map(run => run.id));
+      bytes += await removeChats(services, old);
       runs += old.length;
       await progress(`${runs} runs removed`);
     }
-    bytes += await removeStrays(services, Math.min(before, clock.now() - DAY_MS));
+    const longAgo = Math.min(before, clock.now() - DAY_MS);
+    bytes += (await removeStrays(services, longAgo)) + (await removeStrayChats(services, longAgo));
     if (runs > 0)
       await store.commit({
         events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],
@@ -49,5 +52,27 @@ async function removeStrays({ files, store }: Services, before: number): Promise
   for (const { runId, changedAt } of await files.list())
     if (changedAt < before && RunId.safeParse(runId).success && (await store.run(runId)) === null)
       bytes += await files.remove(runId);
+  return bytes;
+}
+
+/** What engines keep of chats that no run refers to any more. A run without a chat has its folder under its own id. */
+async function removeChats({ files, store }: Services, runs: Run[]): Promise<number> {
+  let bytes = 0;
+  for (const { id, engine, chatId } of runs) {
+    bytes += await files.removeChat(engine, id);
+    if (chatId !== null && (await store.chat(chatId)) === null)
+      bytes += await files.removeChat(engine, chatId);
+  }
+  return bytes;
+}
+
+/** Those a hub did not live to remove, or whose run was never written down. */
+async function removeStrayChats({ files, store }: Services, before: number): Promise<number> {
+  let bytes = 0;
+  for (const { engine, chatId, changedAt } of await files.listChats()) {
+    if (changedAt >= before || (await store.chat(chatId)) !== null) continue;
+    if (RunId.safeParse(chatId).success && (await store.run(chatId as RunId)) !== null) continue;
+    bytes += await files.removeChat(engine, chatId);
+  }
   return bytes;
 }

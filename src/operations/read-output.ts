@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Engine, EngineEvent, EngineReader, OutputPage, TurnRef } from '../core/ports.ts';
-import { parseJson } from '../core/text.ts';
-import { EngineSpec } from '../schema/engine-spec.ts';
+import type { Engine, EngineEvent, EngineReader, OutputPage } from '../core/ports.ts';
+import type { RunId } from '../schema/ids.ts';
 import { isEnd, RunStatus } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
+import { storedSpec } from './stored-spec.ts';
 
 const BYTES = 256 * 1024;
 
@@ -35,7 +35,7 @@ export const readOutput = operation({
     const status = run.status;
     const turn = { runId: run.id, number: 1 };
     const page = await services.files.page(turn, stream, offset, limit);
-    const reader = readable && stream === 'stdout' ? await readerFor(services, turn) : null;
+    const reader = readable && stream === 'stdout' ? await readerFor(services, run.id) : null;
     return {
       runId: run.id,
       status,
@@ -45,10 +45,9 @@ export const readOutput = operation({
   },
 });
 
-async function readerFor({ files, engines }: Services, turn: TurnRef): Promise<Engine['reader']> {
-  const text = await files.read(turn, 'engine.json');
-  const spec = EngineSpec.safeParse(text === null ? null : parseJson(text));
-  return spec.success ? engines.create(spec.data).reader : null;
+async function readerFor({ files, engines }: Services, runId: RunId): Promise<Engine['reader']> {
+  const spec = await storedSpec(files, runId);
+  return spec && engines.create(spec).reader;
 }
 
 /** Whole lines only: the next page begins where the last unfinished one does. */

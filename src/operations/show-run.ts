@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { Run, Squad, Turn } from '../schema/run.ts';
+import { ShownRun, Squad, shownRun, Turn } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation } from './operation.ts';
+import { Quiet, quietOf } from './quiet.ts';
 import { RunResult, runResult } from './run-result.ts';
 
 /** Everything known of one run. */
@@ -10,7 +11,9 @@ export const showRun = operation({
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
-    run: Run,
+    run: ShownRun,
+    /** While it is at work and gives no sign. */
+    quiet: Quiet.nullable(),
     turns: z.array(Turn),
     squad: Squad.nullable(),
     result: RunResult,
@@ -34,7 +37,8 @@ export const showRun = operation({
       files.size(turn, 'stderr'),
     ]);
     return {
-      run,
+      run: shownRun(run),
+      quiet: quietOf(services, run),
       turns,
       squad,
       result,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { operation } from './operation.ts';
 import { StatefulRequest, startMembers } from './start-members.ts';
+import { Started, started } from './started.ts';
 
 /** What a person at the terminal starts: their own word on engine and time outranks what a role says. Does not wait. */
 export const startSquad = operation({
@@ -15,13 +16,10 @@ export const startSquad = operation({
       .max(2 ** 31 - 1)
       .optional(),
   }),
-  output: z.object({ squadId: z.string(), runIds: z.array(z.string()), warnings: z.array(z.string()) }),
+  output: Started,
   async run(call, input) {
     const { members, metadata, ...asked } = input;
-    const { squad, runs, warnings } = await startMembers(call, {
-      metadata,
-      members: members.map(member => ({ ...member, ...asked })),
-    });
-    return { squadId: squad.id, runIds: runs.map(({ run }) => run.id), warnings };
+    const request = { metadata, members: members.map(member => ({ ...member, ...asked })) };
+    return started(await startMembers(call, request));
   },
 });

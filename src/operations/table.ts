@@ -3,16 +3,22 @@ import { SquadError } from '../schema/error.ts';
 import { cancelRun } from './cancel-run.ts';
 import { changeSetting } from './change-setting.ts';
 import { changeTrust } from './change-trust.ts';
+import { diffRun } from './diff-run.ts';
+import { findRuns } from './find-runs.ts';
 import { followEvents } from './follow-events.ts';
 import { getResult } from './get-result.ts';
 import { hubStatus, stopHub } from './hub.ts';
+import { inspectEngines } from './inspect-engines.ts';
 import { inspectWorkspace } from './inspect-workspace.ts';
 import { listRoles } from './list-roles.ts';
 import { listRunning } from './list-running.ts';
 import { listRuns } from './list-runs.ts';
 import type { Operation } from './operation.ts';
+import { previewContext } from './preview-context.ts';
 import { prune } from './prune.ts';
 import { readOutput } from './read-output.ts';
+import { replyToRun } from './reply-to-run.ts';
+import { retryRuns } from './retry-runs.ts';
 import { showRun } from './show-run.ts';
 import { spawnAgent } from './spawn-agent.ts';
 import { spawnClaude } from './spawn-claude.ts';
@@ -21,6 +27,7 @@ import { spawnParallel } from './spawn-parallel.ts';
 import { squadStatus } from './squad-status.ts';
 import { startSquad } from './start-squad.ts';
 import { startSquadMembers } from './start-squad-members.ts';
+import { waitForRuns } from './wait-for-runs.ts';
 
 /** Everything anyone can ask of Squad, once each. Faces are derived from this table. */
 export const OPERATIONS: readonly Operation[] = [
@@ -35,11 +42,18 @@ export const OPERATIONS: readonly Operation[] = [
   cancelRun,
   squadStatus,
   startSquad,
+  replyToRun,
+  retryRuns,
   listRuns,
   showRun,
+  findRuns,
+  waitForRuns,
+  diffRun,
   readOutput,
   followEvents,
   inspectWorkspace,
+  inspectEngines,
+  previewContext,
   changeSetting,
   changeTrust,
   prune,

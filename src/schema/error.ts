@@ -29,6 +29,7 @@ const ERRORS = {
   SCRIPT_INVALID: { kind: 'usage', exit: 2 },
   RUN_UNKNOWN: { kind: 'usage', exit: 2 },
   SQUAD_UNKNOWN: { kind: 'usage', exit: 2 },
+  RUN_NOT_OVER: { kind: 'state', exit: 2 },
   CHAT_BUSY: { kind: 'state', exit: 2 },
   CHAT_UNKNOWN: { kind: 'usage', exit: 2 },
   CHAT_FAILED: { kind: 'external', exit: 1 },

@@ -28,8 +28,11 @@ export type RunError = z.infer<typeof RunError>;
 
 /** What the engine itself reported. A field it did not report is null, never 0. */
 export const Usage = z.object({
+  /** All input tokens: fresh, written into a cache, and read from one. */
   input: z.number().nullable(),
+  /** Reasoning included. */
   output: z.number().nullable(),
+  /** The part of the input that was read from a cache. */
   cached: z.number().nullable(),
   costUsd: z.number().nullable(),
   /** True when the money was worked out from a price list, because the engine reports tokens only. */
@@ -124,6 +127,14 @@ export const Run = z.object({
   endedAt: z.number().nullable(),
 });
 export type Run = z.infer<typeof Run>;
+
+/** A run as anybody may see it. */
+export const ShownRun = Run.omit({ tokenHash: true });
+export type ShownRun = z.infer<typeof ShownRun>;
+
+export function shownRun({ tokenHash, ...run }: Run): ShownRun {
+  return run;
+}
 
 /** What listings call it. */
 export const runName = ({ roleId, engine }: Pick<Run, 'roleId' | 'engine'>): string => roleId ?? engine;

@@ -1,7 +1,7 @@
 import { nearest } from '../core/nearest.ts';
 import type { EngineChoice, Engines, IgnoredSetting } from '../core/ports.ts';
 import type { Config } from '../schema/config.ts';
-import { CLI_IDS, type EngineSpec } from '../schema/engine-spec.ts';
+import { CLI_IDS, type EngineSpec, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 
 export interface ChoiceContext {
@@ -60,7 +60,8 @@ async function firstInstalled(
   engines: ChoiceContext['engines'],
   waiting: string[],
 ): Promise<EngineChoice> {
-  const [first] = await engines.installed(env);
+  const { first, tooOld } = await firstUsable(env, engines);
+  if (!first && tooOld) throw tooOld;
   if (!first)
     throw new SquadError(
       'ENGINE_NOT_SET',
@@ -81,6 +82,24 @@ async function firstInstalled(
       ...(warning === null ? [] : [warning]),
     ],
   };
+}
+
+/** One that is too old to be run must not stand in the way of one that can. */
+async function firstUsable(
+  env: Record<string, string>,
+  engines: ChoiceContext['engines'],
+): Promise<{ first: InstalledCli | null; tooOld: SquadError | null }> {
+  let tooOld: SquadError | null = null;
+  for (const first of await engines.installed(env)) {
+    try {
+      await engines.find(first.cli, env);
+      return { first, tooOld };
+    } catch (thrown) {
+      if (!(thrown instanceof SquadError && thrown.code === 'ENGINE_TOO_OLD')) throw thrown;
+      tooOld ??= thrown;
+    }
+  }
+  return { first: null, tooOld };
 }
 
 function unknown(name: string, config: Config, waiting: string[]): SquadError {

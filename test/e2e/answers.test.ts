@@ -7,7 +7,10 @@ import { type Refused, startAndWait, strictCall } from '../support/tools.ts';
 const squad = new TestSquad({ SQUAD_AGENTS_DIR: 'roles', ENGINE_COMMAND: 'scripted' });
 
 beforeAll(async () => {
-  squad.write('bugs.schema.json', '{"type":"object","properties":{"bugs":{"type":"number"}},"required":["bugs"]}');
+  squad.write(
+    'bugs.schema.json',
+    '{"type":"object","properties":{"bugs":{"type":"number"}},"required":["bugs"]}',
+  );
   squad.write('broken.schema.json', '{"type":"objekt"}');
   squad.write('roles/reviewer.md', '---\noutput_schema: bugs.schema.json\n---\nYou review.');
   squad.write('roles/broken.md', '---\noutput_schema: broken.schema.json\n---\nYou review.');
@@ -47,7 +50,10 @@ describe('an answer with a schema', () => {
   test('is asked for in the prompt of an engine that cannot be held to it', async () => {
     const client = await squad.client();
     const { members } = await startAndWait(client, one('reviewer', 'report {"bugs": 0}'));
-    const prompt = readFileSync(join(squad.home, 'runs', members[0]!.memberId, 'turn-1', 'prompt.md'), 'utf8');
+    const prompt = readFileSync(
+      join(squad.home, 'runs', members[0]!.memberId, 'turn-1', 'prompt.md'),
+      'utf8',
+    );
     expect(prompt).toContain('# Answer Format');
     expect(prompt.indexOf('# Answer Format')).toBeLessThan(prompt.indexOf('# Setup & Reporting Rules'));
   });

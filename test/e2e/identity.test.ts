@@ -294,6 +294,16 @@ describe('an agent whose role grants spawn', () => {
     await stranger.end();
   });
 
+  test('gives no more permission than it has, except by a role', async () => {
+    const { said } = await toRun(
+      'lead',
+      'call spawn_agent {"prompt":"x","permission":"full"}',
+      'call spawn_agent {"prompt":"x","permission":"read"}',
+    );
+    expect(said).toMatch(/spawn_agent refused: .*"NOT_ALLOWED".*permission edit and cannot give full/);
+    expect(said).toMatch(/spawn_agent: .*"status":"completed"/);
+  });
+
   test('still may not change what is the user’s', async () => {
     const { said } = await toRun(
       'lead',

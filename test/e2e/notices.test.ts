@@ -58,6 +58,11 @@ describe.each([
     const uri = `agents://runs/${spawn_id}`;
     await watching(client, [uri, 'agents://iac-log', 'agents://context']);
     expect(JSON.parse((await read(client, uri)).text)).toMatchObject({ spawn_id, success: null });
+    await until('its start is in the log', async () =>
+      (await read(client, 'agents://iac-log')).text.includes(`start · ${spawn_id}`),
+    );
+    expect((await read(client, 'agents://context')).text).toContain(spawn_id);
+    heard.updates.length = 0;
     squad.write(`go-${era}`, '');
     await until('all three were updated', () =>
       [uri, 'agents://iac-log', 'agents://context'].every(each => heard.updates.includes(each)),
@@ -65,6 +70,16 @@ describe.each([
     const page = await read(client, uri);
     expect(page.mimeType).toBe('application/json');
     expect(JSON.parse(page.text)).toMatchObject({ spawn_id, status: 'completed', result: 'Well done.' });
+    const log = await read(client, 'agents://iac-log');
+    expect(log.mimeType).toBe('text/markdown');
+    expect(log.text).toMatch(new RegExp(`end · ${spawn_id}.*completed`));
+  });
+
+  test('a workspace without a folder for it has no log, and says how to get one', async () => {
+    squad.write('elsewhere/.keep', '');
+    const client = await squad.client({ modern, args: ['--workspace', join(squad.workspace, 'elsewhere')] });
+    for (const uri of ['agents://iac-log', 'agents://context'])
+      expect((await read(client, uri)).text).toMatch(/There is no \.squad\/.*squad init/);
   });
 
   test('the resources are listed, and one that is not there is an error', async () => {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -112,6 +113,38 @@ describe.each([
   });
 });
 
+test('an answer that fits the schema asked for comes as a value too', async () => {
+  const client = await squad.client();
+  const good = await spawn(client, { prompt: script('report {"n": 5}'), structured_output: 'schema.json' });
+  expect(good).toMatchObject({
+    status: 'completed',
+    structured: { n: 5 },
+    evidence: { verdict: 'verified' },
+  });
+  const bad = await spawn(client, { prompt: script('report {"m": 5}'), structured_output: 'schema.json' });
+  expect(bad).toMatchObject({ success: false, result: '{"m": 5}', error: { code: 'OUTPUT_MISMATCH' } });
+  expect(bad).not.toHaveProperty('structured');
+});
+
+test('a value too long to show is left to its pages', async () => {
+  const client = await squad.client();
+  const prompt = `Do it.\n\`\`\`script\nreport {"n": "${'x'.repeat(7_000)}"}\n\`\`\``;
+  const result = await spawn(client, { prompt, structured_output: 'schema.json' });
+  expect(result).toMatchObject({
+    status: 'completed',
+    note: expect.stringContaining('structured is too long'),
+  });
+  expect(result).not.toHaveProperty('structured');
+});
+
+test('limits that only words hold are listed as advisory', async () => {
+  const result = await spawn(await squad.client(), { prompt: 'x', permission: 'read', tools: ['Read'] });
+  expect(result.advisory).toEqual([
+    expect.stringMatching(/^permission: read/),
+    expect.stringMatching(/^tools: Read/),
+  ]);
+});
+
 describe('what an agent gets', () => {
   const asked = async (args: Record<string, unknown>) => {
     const client = await squad.client();
@@ -119,7 +152,6 @@ describe('what an agent gets', () => {
     return squad.json<{ run: Record<string, unknown> & { options: object } }>(['show', spawn_id]);
   };
   const promptOf = async (id: unknown) => {
-    const { readFile } = await import('node:fs/promises');
     return readFile(join(squad.home, 'runs', String(id), 'turn-1', 'prompt.md'), 'utf8');
   };
 

@@ -1,4 +1,6 @@
 /** A whole Squad with the real CLIs and a scripted model: its own home, its own hub, its own MCP client. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import type { CliName } from '../../scripts/engine-clis.ts';
 import type { RunResult } from '../../src/operations/run-result.ts';
@@ -8,7 +10,7 @@ import { type ModelServer, startModelServer } from './model-server/server.ts';
 import { setUpClis } from './user-setup.ts';
 
 /** Real CLIs take seconds to start, and longer on a busy machine. */
-const PATIENCE_S = 100;
+const PATIENCE_MS = 60_000;
 
 export class EngineSquad implements AsyncDisposable {
   readonly server: ModelServer;
@@ -45,14 +47,30 @@ export class EngineSquad implements AsyncDisposable {
     return this.call('spawn_agent', { engine, prompt, include_context: false, async: true, ...more });
   }
 
-  end(spawn_id: string): Promise<RunResult> {
-    return this.call('get_result', { spawn_id, wait_seconds: PATIENCE_S });
+  /** One call waits only as long as every client does. */
+  async end(spawn_id: string): Promise<RunResult> {
+    const giveUp = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const result = await this.call('get_result', { spawn_id, wait_seconds: 30 });
+      if (result.success !== null) return result;
+      if (Date.now() > giveUp) throw new Error(`it does not end: ${JSON.stringify(result)}`);
+    }
   }
 
   async call<T = RunResult>(tool: string, args: object): Promise<T> {
     const { isError, ...result } = await callTool(this.#client, tool, args as Record<string, unknown>);
     if (isError) throw new Error(JSON.stringify(result));
     return result as T;
+  }
+
+  /** The process of the CLI itself: the last one the wrapper of the run's turn started, after its watchdog. */
+  agentProgram(spawn_id: string): Promise<number> {
+    const file = join(this.squad.home, 'runs', spawn_id, 'turn-1', 'pid');
+    return until('the wrapper has started the CLI', () => {
+      const wrapper = Number.parseInt(readFileSync(file, 'utf8'), 10);
+      const children = readFileSync(`/proc/${wrapper}/task/${wrapper}/children`, 'utf8').trim().split(' ');
+      return children.length > 1 && Number(children.at(-1));
+    });
   }
 
   /** Resolves when no process of any agent is left. */

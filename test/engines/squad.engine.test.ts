@@ -68,6 +68,7 @@ describe.each(chosenClis())('%s', name => {
   test('does not see the spawn tools', async () => {
     await it.spawn(name, `Look. ${mock([{ text: 'Seen.' }], 'tools')}`);
     const { tools, turns } = it.server.first('tools')!;
+    expect(tools).toContainEqual(expect.stringMatching(/squad_status$/));
     // Its own tools may be called so too; Squad's carry the server's name.
     expect(tools.filter(tool => /squad.*spawn_/.test(tool))).toEqual([]);
     expect(turns.map(({ text }) => text).join('\n')).not.toMatch(/mcp__squad__spawn_/);
@@ -127,4 +128,16 @@ describe.each(chosenClis())('%s', name => {
     expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'ENGINE_FAILED' } });
     await it.nothingLeft();
   });
+});
+
+test('several engines at once are kept apart', async () => {
+  await using it = await EngineSquad.start(chosenClis());
+  const results = await Promise.all(
+    chosenClis().map(name => it.spawn(name, `Speak. ${mock([{ text: `I am ${name}.` }], name)}`)),
+  );
+  expect(results.map(({ result }) => result)).toEqual(chosenClis().map(name => `I am ${name}.`));
+  for (const [index, name] of chosenClis().entries()) {
+    const { input, output, cached } = it.server.usage({ tag: name });
+    expect(results[index]!.tokens).toEqual({ input, output, cached });
+  }
 });

@@ -135,7 +135,9 @@ function agentStart({ member, side, stdout }: RunFacts): number | null {
 
 function checkChat(facts: RunFacts): string[] {
   const { member, run, side, chatPrompts } = facts;
-  if (!member.isStateful) return run.chatId === null ? [] : ['it has a chat that nobody asked for'];
+  // The scripted engine takes an id of ours and always gets one.
+  const hasChat = member.isStateful || member.engine === 'scripted';
+  if (!hasChat) return run.chatId === null ? [] : ['it has a chat that nobody asked for'];
   if (!hasStarted(facts)) return [];
   if (member.engine === 'scripted')
     return chatPrompts?.[0]?.includes(member.tag) ? [] : [`its chat ${run.chatId} does not know its prompt`];

@@ -109,6 +109,6 @@ const bytes = (file: string): Buffer => (existsSync(file) ? readFileSync(file) :
 const lines = (file: string): string[] => bytes(file).toString().split('\n').filter(Boolean);
 
 function promptsOf({ home }: FaultHome, { chatId }: Run): string[] | null {
-  const file = join(home, 'chats', `${chatId}.json`);
+  const file = join(home, 'chats', 'scripted', String(chatId), 'prompts.json');
   return chatId !== null && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
 }

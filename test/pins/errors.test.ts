@@ -29,6 +29,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   SCRIPT_INVALID: ['usage', 2],
   RUN_UNKNOWN: ['usage', 2],
   SQUAD_UNKNOWN: ['usage', 2],
+  RUN_NOT_OVER: ['state', 2],
   CHAT_BUSY: ['state', 2],
   CHAT_UNKNOWN: ['usage', 2],
   CHAT_FAILED: ['external', 1],
@@ -68,5 +69,5 @@ test.each(Object.entries(ERRORS))('%s is %s', (code, [kind, exit]) => {
 });
 
 test('exit codes mean what they always meant', () => {
-  expect(EXIT).toEqual({ done: 0, failed: 1, usage: 2, needsInput: 3, limit: 4, interrupted: 130 });
+  expect(EXIT).toEqual({ done: 0, failed: 1, usage: 2, needsInput: 3, limit: 4, timeUp: 124, interrupted: 130 });
 });

@@ -10,8 +10,9 @@ import { HubClient } from '../hub-client.ts';
 import { sanitize } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 import { shippedRoles } from '../package-files.ts';
+import { startAndWatch } from '../start-and-watch.ts';
 import { DEMO_FILES, DEMO_MEMBERS } from './demo-script.ts';
-import { startAndWatch } from './run.ts';
+import type { SquadInput } from './run.ts';
 
 /** Whatever this machine is set up for, the demo is the same everywhere. */
 const SURROUNDINGS = {
@@ -37,10 +38,11 @@ export async function demoCommand(context: CliContext): Promise<number> {
     style.dim(folder),
     '',
   ]);
-  const code = await startAndWatch({ members: DEMO_MEMBERS, engine: 'scripted' }, SURROUNDINGS, false, {
-    ...context,
-    workspace: folder,
-  });
+  const input: SquadInput = { members: DEMO_MEMBERS, engine: 'scripted' };
+  const code = await startAndWatch(
+    { operation: 'start_squad', input, env: SURROUNDINGS },
+    { ...context, workspace: folder },
+  );
   if (context.json) return code;
   say([
     '',

@@ -11,6 +11,7 @@ import { HubClient } from '../hub-client.ts';
 import { inspect } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
+import { engineLines, engineReports, whyThisEngine } from './doctor-engines.ts';
 
 interface Check {
   name: string;
@@ -25,13 +26,20 @@ const LITTLE_SPACE = 1024 ** 3;
 export async function doctorCommand(context: CliContext): Promise<number> {
   const homeCheck = await check('home', home);
   const hubCheck = await check('hub', hub);
+  // It is the hub that looks at the workspace and for agent CLIs.
+  const hubIsThere = hubCheck.state !== 'failed';
+  const [ofWorkspace, found] = await Promise.all([
+    hubIsThere ? workspace(context) : [],
+    hubIsThere ? engineReports(context).catch(thrown => bad('engines', thrown)) : [],
+  ]);
+  const clis = Array.isArray(found) ? found : [];
   const checks = [
     ok('node', `${process.version} at ${process.execPath}`),
     homeCheck,
     await check('env', savedEnvironment),
     hubCheck,
-    // It is the hub that looks at the workspace.
-    ...(hubCheck.state === 'failed' ? [] : await workspace(context)),
+    ...ofWorkspace,
+    ...(Array.isArray(found) ? [] : [found]),
     await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
     await program(
       'tmux',
@@ -42,12 +50,8 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     await check('processes', processes),
   ];
   const failed = checks.some(({ state }) => state === 'failed');
-  if (context.json) printJson(context.out, { ok: !failed, checks });
-  else
-    print(
-      context,
-      checks.flatMap(result => lines(result, context)),
-    );
+  if (context.json) printJson(context.out, { ok: !failed, checks, engines: clis });
+  else print(context, [...checks.flatMap(result => lines(result, context)), ...engineLines(clis, context)]);
   return failed ? EXIT.failed : EXIT.done;
 }
 
@@ -90,7 +94,8 @@ async function hub(): Promise<Check> {
 
 async function workspace(context: CliContext): Promise<Check[]> {
   try {
-    const { root, roles, rolesFolder, engine, ignored } = await inspect(context);
+    const inspected = await inspect(context);
+    const { root, roles, rolesFolder, engine, ignored } = inspected;
     const faulty = roles.filter(role => role.fault);
     const odd = roles.flatMap(role => role.warnings.map(warning => `${role.id}: ${warning}`));
     return [
@@ -102,7 +107,7 @@ async function workspace(context: CliContext): Promise<Check[]> {
         next: [...faulty.map(role => `${role.file}: ${role.fault}`), ...odd],
       },
       engine.problem === null
-        ? ok('engine', `${engine.id}`)
+        ? { ...ok('engine', `${engine.id}${whyThisEngine(inspected)}`), next: engine.notes }
         : { name: 'engine', state: 'failed', detail: engine.problem, next: engine.suggestions },
       ...ignored.map(
         ({ file, key, reason }): Check => ({

@@ -1,15 +1,20 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isEnd, type Run, runName, runSummary } from '../../schema/run.ts';
+import type { z } from 'zod';
+import type { listRuns } from '../../operations/list-runs.ts';
+import { isEnd, runName, runSummary } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
+import { QUIET_WORDS } from '../output/quiet-word.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
+
+type ListedRun = z.output<typeof listRuns.output>['runs'][number];
 
 export interface LsOptions {
   all?: boolean;
@@ -22,7 +27,7 @@ export async function lsCommand({ all, running, limit }: LsOptions, context: Cli
   const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
   const client = await HubClient.start({ workspace: context.workspace });
   const { runs } = await client
-    .call<{ runs: Run[] }>('list_runs', {
+    .call<{ runs: ListedRun[] }>('list_runs', {
       ...(!all && { workspace: rootOf(context.workspace) }),
       ...(running && { status: ['queued', 'running', 'waiting_review'] }),
       limit: most,
@@ -38,11 +43,13 @@ export async function lsCommand({ all, running, limit }: LsOptions, context: Cli
   return EXIT.done;
 }
 
-function table(runs: Run[], { out, style }: CliContext): string[] {
+function table(runs: ListedRun[], { out, style }: CliContext): string[] {
   const now = Date.now();
   const rows = runs.map(run => [
     run.id,
-    paintStatus(run.status, statusWord(run.status), style),
+    run.quiet
+      ? style.yellow(QUIET_WORDS[run.quiet.state])
+      : paintStatus(run.status, statusWord(run.status), style),
     style.role(runName(run), oneLine(runName(run))),
     run.engine,
     ago(now - run.createdAt),

@@ -1,15 +1,19 @@
+import type { Quiet } from '../../operations/quiet.ts';
 import type { RunResult } from '../../operations/run-result.ts';
-import type { Run, Squad, Turn } from '../../schema/run.ts';
+import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
+import { evidenceLines } from '../output/evidence-words.ts';
 import { printJson } from '../output/json.ts';
+import { quietWords } from '../output/quiet-word.ts';
 import { sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 
 interface Shown {
   run: Run;
+  quiet: Quiet | null;
   turns: Turn[];
   squad: Squad | null;
   result: RunResult;
@@ -25,9 +29,13 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
   return EXIT.done;
 }
 
-function lines({ run, turns, squad, result, files }: Shown, { style }: CliContext): string[] {
+function lines({ run, quiet, turns, squad, result, files }: Shown, { style }: CliContext): string[] {
   const facts: [string, string][] = [
-    ['state', paintStatus(run.status, statusWord(run.status), style)],
+    [
+      'state',
+      paintStatus(run.status, statusWord(run.status), style) +
+        (quiet ? `, ${quietWords({ ...quiet, text: sanitize(quiet.text) }, style)}` : ''),
+    ],
     ['role', run.roleId === null ? 'none: a bare prompt' : style.role(run.roleId, sanitize(run.roleId))],
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
@@ -42,6 +50,9 @@ function lines({ run, turns, squad, result, files }: Shown, { style }: CliContex
   if (run.model) facts.push(['model', run.model]);
   if (run.chatId) facts.push(['chat', sanitize(run.chatId)]);
   if (run.parentId) facts.push(['parent', run.parentId]);
+  if (run.lineageId !== run.id) facts.push(['began as', run.lineageId]);
+  for (const { rule, note } of run.policy.filter(({ heldBy }) => heldBy === 'advisory'))
+    facts.push(['advisory', sanitize(note === null ? rule : `${rule}: ${note}`)]);
   if (squad?.metadata) facts.push(['metadata', sanitize(JSON.stringify(squad.metadata))]);
   for (const turn of turns) {
     const exit =
@@ -60,8 +71,12 @@ function lines({ run, turns, squad, result, files }: Shown, { style }: CliContex
   if (run.usage)
     facts.push([
       'tokens',
-      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${run.usage.costUsd === null ? '–' : `$${run.usage.costUsd}`}`,
+      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${costWords(run.usage)}`,
     ]);
+  if (run.evidence)
+    evidenceLines(run.evidence, style).forEach(
+      (line, at) => void facts.push([at === 0 ? 'evidence' : '', line]),
+    );
   if (run.error) facts.push(['error', style.red(`${run.error.code}: ${sanitize(run.error.message)}`)]);
   facts.push(
     ['output', `${files.stdout} (${files.stdoutBytes} bytes)`],
@@ -76,3 +91,6 @@ function lines({ run, turns, squad, result, files }: Shown, { style }: CliContex
     ...(result.result ? ['', style.bold('Result'), sanitize(result.result)] : []),
   ];
 }
+
+const costWords = ({ costUsd, costIsEstimated }: Usage): string =>
+  costUsd === null ? '–' : `${costIsEstimated ? '~' : ''}$${costUsd}`;

@@ -143,6 +143,7 @@ const SETTINGS = [
   'STATE_MODE',
   'SQUAD_AGENTS_DIR',
   'PROCESS_TIMEOUT_MS',
+  'SQUAD_TOOLSETS',
 ];
 
 /** What most clients would not hand down: a home the user moved, and Squad's own settings of this shell. */

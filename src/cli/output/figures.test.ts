@@ -14,7 +14,7 @@ test.each([
 });
 
 test('a small cost is not shown as free', () => {
-  expect([0, 0.0042, 0.61, 12].map(formatCost)).toEqual(['$0.00', '$0.0042', '$0.61', '$12.00']);
+  expect([0, 0.0042, 0.61, 12].map(usd => formatCost(usd))).toEqual(['$0.00', '$0.0042', '$0.61', '$12.00']);
 });
 
 test('what was not reported is unknown, never nothing', () => {

@@ -4,6 +4,8 @@ import type { Usage } from '../../schema/run.ts';
 export interface Total {
   value: number | null;
   isPartial: boolean;
+  /** Worked out from a price list, at least in part. */
+  isEstimated?: boolean;
 }
 
 /** Null when the engine reported neither side. */
@@ -18,6 +20,12 @@ export function totalOf(values: (number | null)[]): Total {
   return { value, isPartial: known.length < values.length };
 }
 
+/** The money of these, as far as it is known. */
+export const costOf = (usages: (Usage | null)[]): Total => ({
+  ...totalOf(usages.map(usage => usage?.costUsd ?? null)),
+  isEstimated: usages.some(usage => usage !== null && usage.costUsd !== null && usage.costIsEstimated),
+});
+
 /** 950, 4.1k, 129k, 1.2M */
 export function formatTokens(tokens: number): string {
   if (tokens < 1_000) return String(tokens);
@@ -26,9 +34,9 @@ export function formatTokens(tokens: number): string {
   return `${(tokens / 1_000_000).toFixed(1)}M`;
 }
 
-/** A cost that would round to nothing keeps its first digits: $0.0042 is not free. */
-export function formatCost(usd: number): string {
-  return `$${usd > 0 && usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
+/** A cost that would round to nothing keeps its first digits: $0.0042 is not free. One that was worked out has a ~. */
+export function formatCost(usd: number, isEstimated = false): string {
+  return `${isEstimated ? '~' : ''}$${usd > 0 && usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
 }
 
 /** The parts that are known, as they stand at the end of a line: `41k tokens · $0.61`. */
@@ -36,6 +44,6 @@ export function formatUsage(tokens: Total, cost: Total): string[] {
   const least = ({ isPartial }: Total) => (isPartial ? '≥' : '');
   return [
     ...(tokens.value === null ? [] : [`${least(tokens)}${formatTokens(tokens.value)} tokens`]),
-    ...(cost.value === null ? [] : [`${least(cost)}${formatCost(cost.value)}`]),
+    ...(cost.value === null ? [] : [`${least(cost)}${formatCost(cost.value, cost.isEstimated)}`]),
   ];
 }

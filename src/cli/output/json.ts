@@ -7,8 +7,12 @@ const VERSION = 1;
 /** One event, one line: what `--json` prints while something is going on. */
 export function eventLine({ seq, at, runId, squadId, body }: Event): string {
   const { type, ...facts } = body;
-  return `${harmless(JSON.stringify({ v: VERSION, type, seq, at, runId, squadId, ...facts }))}\n`;
+  return plainLine({ type, seq, at, runId, squadId, ...facts });
 }
+
+/** The same for what is no event of the hub's. */
+export const plainLine = (facts: { type: string } & Record<string, unknown>): string =>
+  `${harmless(JSON.stringify({ v: VERSION, ...facts }))}\n`;
 
 /** The answer of a one-shot command. */
 export function printJson(terminal: Terminal, value: unknown): void {

@@ -100,6 +100,45 @@ test('that a run is being stopped says why', () => {
   );
 });
 
+test('that a run is quiet is told with what is known of it, and so is its next sign', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  const text = 'Not a word since it started 31 s ago.';
+  expect(tell(id(1), { type: 'run.quiet', state: 'slow_start', text })).toBe(
+    `12:04:01  qa  quiet      slow start: ${text}`,
+  );
+  const narrow = tell(id(1), { type: 'run.quiet', state: 'stalled', text: 'word '.repeat(50) }, 0, 60) ?? '';
+  expect(displayWidth(narrow)).toBe(60);
+  expect(narrow).toMatch(/quiet {6}stalled: word .*…$/);
+  expect(tell(id(1), { type: 'run.quiet', state: null, text: 'At work.' })).toBe(
+    '12:04:01  qa  awake      gives signs again',
+  );
+});
+
+test('money that runs low is told with how much of whose budget is gone', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(1), { type: 'run.budget', spentUsd: 0.82, budgetUsd: 1, scope: 'squad' })).toBe(
+    '12:04:01  qa  budget     $0.82 of $1.00 for the squad',
+  );
+});
+
+test('the live line of a quiet run says so until it does something', () => {
+  const { tell, queue, start, views, now } = newStory();
+  queue(1, 'qa');
+  start(1);
+  tell(id(1), { type: 'run.activity', kind: 'text', text: 'reading' });
+  const screen = { write: () => undefined, isTTY: true, columns: 60, rows: 24, color: false };
+  const live = () => statusLines(views.list(), now(), screen, plain)[0];
+  tell(id(1), { type: 'run.quiet', state: 'silent', text: 'No sign for 60 s\u001b[2J.' });
+  expect(live()).toMatch(/qa {2}silent: No sign for 60 s\. +0s$/);
+  tell(id(1), { type: 'run.activity', kind: 'text', text: 'writing' });
+  expect(live()).toMatch(/qa {2}writing +0s$/);
+  tell(id(1), { type: 'run.quiet', state: 'dead', text: 'Its process is gone.' });
+  tell(id(1), { type: 'run.stopping', reason: 'cancel' });
+  expect(live()).toMatch(/qa {2}stopping +0s$/);
+});
+
 test('a long reason is cut so that the command behind it can be copied', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
@@ -208,4 +247,29 @@ test('runs that were there before are known with their state', () => {
   } as Run;
   const views = new RunViews([run]);
   expect(views.list()).toMatchObject([{ label: 'coder', status: 'completed', durationMs: 20_000 }]);
+});
+
+test('the summary says what Squad saw, in a column that gives way on a narrow screen', () => {
+  const { tell, queue, views } = newStory();
+  const seen = (number: number, verdict: 'verified' | 'claimed', files: number) => {
+    queue(number, number === 1 ? 'coder' : 'reviewer');
+    tell(
+      id(number),
+      ended({ durationMs: 2_000, usage: { ...usage(10, 5, 0.2), costIsEstimated: number === 1 } }),
+    );
+    const filesChanged = { count: files, files: [] };
+    views.see({ id: id(number), evidence: { verdict, filesChanged } } as unknown as Run);
+  };
+  seen(1, 'verified', 2);
+  seen(2, 'claimed', 0);
+  const lines = summaryLines(views.list(), 100, plain);
+  expect(lines.slice(1, 4)).toEqual([
+    'role      result  evidence           time  tokens    cost  run',
+    'coder     done    verified, 2 files  2.0s      15  ~$0.20  run_0000000001',
+    'reviewer  done    claimed            2.0s      15   $0.20  run_0000000002',
+  ]);
+  expect(lines).toContain('done 2 · 30 tokens · ~$0.40');
+  expect(lines.at(-1)).toBe('  squad diff run_0000000001  what changed while coder worked');
+  for (const line of summaryLines(views.list(), 60, plain))
+    expect(displayWidth(line)).toBeLessThanOrEqual(60);
 });

@@ -1,7 +1,8 @@
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
 import { formatClock, formatDuration } from './duration.ts';
-import { formatUsage, tokensOf } from './figures.ts';
+import { costOf, formatCost, formatUsage, tokensOf } from './figures.ts';
+import { QUIET_WORDS } from './quiet-word.ts';
 import type { RunView } from './run-view.ts';
 import { oneLine } from './sanitize.ts';
 import { isFailure, paintStatus, statusWord } from './status-word.ts';
@@ -60,6 +61,19 @@ export function eventToLine(
         padEnd('started', WORD_WIDTH),
         body.turn > 1 ? `${origin} · turn ${body.turn}` : origin,
       );
+    case 'run.quiet':
+      if (body.state === null) return line(name, padEnd('awake', WORD_WIDTH), 'gives signs again');
+      return line(
+        name,
+        style.yellow(padEnd('quiet', WORD_WIDTH)),
+        truncate(`${QUIET_WORDS[body.state]}: ${oneLine(body.text)}`, Math.max(SHORTEST_REASON, room)),
+      );
+    case 'run.budget':
+      return line(
+        name,
+        style.yellow(padEnd('budget', WORD_WIDTH)),
+        `${formatCost(body.spentUsd)} of ${formatCost(body.budgetUsd)} for the ${body.scope}`,
+      );
     case 'run.stopping':
       return line(name, style.yellow(padEnd('stopping', WORD_WIDTH)), STOPPING[body.reason]);
     case 'run.ended':
@@ -90,7 +104,7 @@ function ending(run: RunView, columns: number, style: Style): string {
     return [reason, style.dim(next)].filter(part => part !== '').join(GAP);
   }
   const tokens = { value: tokensOf(run.usage), isPartial: false };
-  const cost = { value: run.usage?.costUsd ?? null, isPartial: false };
+  const cost = { ...costOf([run.usage]), isPartial: false };
   const took = run.durationMs === null ? [] : [formatDuration(run.durationMs)];
   return [...took, ...formatUsage(tokens, cost)].join(' · ');
 }

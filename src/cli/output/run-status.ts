@@ -1,6 +1,7 @@
 import { isEnd } from '../../schema/run.ts';
 import { formatElapsed } from './duration.ts';
-import { formatUsage, tokensOf, totalOf } from './figures.ts';
+import { costOf, formatUsage, tokensOf, totalOf } from './figures.ts';
+import { quietWords } from './quiet-word.ts';
 import { labelWidth } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 import { countByStatus } from './status-word.ts';
@@ -25,11 +26,8 @@ export function statusLines(
   const lines = shown.map(run => {
     const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
     const elapsed = formatElapsed(now - (run.startedAt ?? now));
-    return spread(
-      ` ${style.role(run.roleId, spinner)} ${name}  ${run.activity || style.dim('at work')}`,
-      elapsed,
-      columns,
-    );
+    const doing = run.quiet ? quietWords(run.quiet, style) : run.activity || style.dim('at work');
+    return spread(` ${style.role(run.roleId, spinner)} ${name}  ${doing}`, elapsed, columns);
   });
   return [...lines, wholeLine(runs, working.length - shown.length, now, columns, style)];
 }
@@ -44,7 +42,7 @@ function wholeLine(runs: RunView[], hidden: number, now: number, columns: number
   const ended = runs.filter(run => isEnd(run.status));
   const usage = formatUsage(
     totalOf(ended.map(run => tokensOf(run.usage))),
-    totalOf(ended.map(run => run.usage?.costUsd ?? null)),
+    costOf(ended.map(run => run.usage)),
   );
   return spread(` ${counts}${more}`, [formatElapsed(now - since), ...usage].join(' · '), columns);
 }

@@ -1,6 +1,7 @@
 import type { RunStatus } from '../../schema/run.ts';
 import { formatDuration } from './duration.ts';
-import { formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
+import { evidenceInBrief } from './evidence-words.ts';
+import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
 import { labelWidth, reasonOf } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 import { countByStatus, isFailure, paintStatus, statusWord } from './status-word.ts';
@@ -20,16 +21,18 @@ export function summaryLines(runs: RunView[], columns: number, style: Style): st
   const width = labelWidth(runs);
   // Engines that report nothing leave the room to those columns that say something.
   const hasFigures = runs.some(run => run.usage !== null);
+  const hasEvidence = runs.some(run => run.evidence !== null);
   const rows = runs.map(run => {
     const tokens = tokensOf(run.usage);
     const cost = run.usage?.costUsd ?? null;
     const figures = [
       tokens === null ? UNKNOWN : formatTokens(tokens),
-      cost === null ? UNKNOWN : formatCost(cost),
+      cost === null ? UNKNOWN : formatCost(cost, run.usage?.costIsEstimated),
     ];
     return [
       style.role(run.roleId, truncate(run.label, width)),
       paintStatus(run.status, statusWord(run.status), style),
+      ...(hasEvidence ? [evidenceInBrief(run.evidence, style) || UNKNOWN] : []),
       run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
       ...(hasFigures ? figures : []),
       run.id,
@@ -40,6 +43,7 @@ export function summaryLines(runs: RunView[], columns: number, style: Style): st
     [
       { title: 'role', shrinkTo: 8 },
       { title: 'result' },
+      ...(hasEvidence ? [{ title: 'evidence', shrinkTo: 8 }] : []),
       { title: 'time', align: 'right' },
       ...(hasFigures ? FIGURES : []),
       { title: 'run' },
@@ -55,7 +59,7 @@ export function summaryLines(runs: RunView[], columns: number, style: Style): st
 function whole(runs: RunView[], style: Style): string {
   const usage = formatUsage(
     totalOf(runs.map(run => tokensOf(run.usage))),
-    totalOf(runs.map(run => run.usage?.costUsd ?? null)),
+    costOf(runs.map(run => run.usage)),
   );
   const from = Math.min(...runs.flatMap(run => run.startedAt ?? []));
   const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
@@ -82,6 +86,9 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
       `squad show ${run.id}`,
       `what ${run.label} reported`,
     ]),
+    ...runs
+      .filter(run => (run.evidence?.filesChanged?.count ?? 0) > 0)
+      .map((run): [string, string] => [`squad diff ${run.id}`, `what changed while ${run.label} worked`]),
     ...of(status => status === 'running' || status === 'queued').map((run): [string, string] => [
       `squad log -f ${run.id}`,
       `follow ${run.label}`,

@@ -1,7 +1,10 @@
-import type { Event } from '../../schema/event.ts';
+import type { Event, EventBody } from '../../schema/event.ts';
+import type { Evidence } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { type Run, type RunError, type RunStatus, runName, type Usage } from '../../schema/run.ts';
 import { oneLine } from './sanitize.ts';
+
+export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
 
 /** A run as the terminal knows it. */
 export interface RunView {
@@ -19,6 +22,10 @@ export interface RunView {
   error: RunError | null;
   usage: Usage | null;
   durationMs: number | null;
+  /** How quiet it is, and what is known of it; null while it gives signs. */
+  quiet: { state: QuietState; text: string } | null;
+  /** What Squad saw for itself, once somebody has looked. */
+  evidence: Evidence | null;
 }
 
 /** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
@@ -43,13 +50,25 @@ export class RunViews {
       run.status = 'running';
       run.startedAt ??= at;
     }
-    if (body.type === 'run.activity') run.activity = oneLine(body.text) || run.activity;
+    if (body.type === 'run.activity') {
+      run.activity = oneLine(body.text) || run.activity;
+      run.quiet = null;
+    }
+    if (body.type === 'run.quiet')
+      run.quiet = body.state === null ? null : { state: body.state, text: oneLine(body.text) };
     if (body.type === 'run.stopping') run.activity = 'stopping';
+    if (body.type === 'run.stopping' || body.type === 'run.ended') run.quiet = null;
     if (body.type === 'run.ended') {
       const { status, exitCode, error, usage, durationMs } = body;
       Object.assign(run, { status, exitCode, error, usage, durationMs, endedAt: at });
     }
     return run;
+  }
+
+  /** What no event tells. */
+  see({ id, evidence }: Run): void {
+    const run = this.#runs.get(id);
+    if (run) run.evidence = evidence;
   }
 
   #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
@@ -68,13 +87,16 @@ export class RunViews {
       error: null,
       usage: null,
       durationMs: null,
+      quiet: null,
+      evidence: null,
       ...state,
     });
   }
 }
 
-const pickState = ({ status, startedAt, endedAt, error, usage }: Run): Partial<RunView> => ({
+const pickState = ({ status, startedAt, endedAt, error, usage, evidence }: Run): Partial<RunView> => ({
   status,
+  evidence,
   startedAt,
   endedAt,
   error,

@@ -2,12 +2,15 @@ import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '..
 import { SquadError } from '../../schema/error.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
+import { refuseProjectCommands } from '../project-commands.ts';
 import { claudeEffort } from './claude-effort.ts';
 import { claudePermissions } from './claude-permissions.ts';
+import { claudeProjectSettings } from './project-settings.ts';
 
 /** The prompt comes on standard input; Squad's own server from a file, because arguments are there for everyone to read. */
 export async function claudeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
+  refuseProjectCommands(input.cwd, claudeProjectSettings(input.env));
   if (options.permission === 'full') refuseAsRoot(input.env);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
   argv.push(...claudePermissions(options, endpoint !== null));

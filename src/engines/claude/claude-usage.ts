@@ -5,21 +5,31 @@ import { type Counted, type Tokens, total } from '../stream-json-usage.ts';
 export const messageTokens = (usage: Fields): Tokens => ({ ...apiTokens(usage), output: null });
 
 /**
- * What a result counts. `usage` leaves out sub-agents and helpers, and is 0 when the budget ended the turn. The count by
- * model has them all; the newer versions let that and the whole cost run on through a chat, and give the turn's own apart.
+ * What the results of a turn count. `usage` leaves out sub-agents and helpers, and is 0 when the budget ended the turn. The
+ * count by model has them all. Newer versions let it, and the whole cost, run on through a chat, and give apart what came
+ * since the last result.
  */
-export function resultCount(result: Fields): Counted {
-  const byModel = Object.values(fields(result.model_usage_since_last_result ?? result.modelUsage)).map(
-    fields,
-  );
-  if (byModel.length === 0)
-    return { ...apiTokens(fields(result.usage)), costUsd: number(result.total_cost_usd), runningTotals: [] };
-  return {
-    ...total(byModel.map(modelTokens)),
-    costUsd: sum(...byModel.map(model => number(model.costUSD))),
-    runningTotals: [],
-  };
+export function resultCount(result: Fields, before: Counted | null): Counted {
+  const since = modelCounts(result.model_usage_since_last_result);
+  if (since.length > 0) return together(before ? [before, ...since] : since);
+  const byModel = modelCounts(result.modelUsage);
+  if (byModel.length > 0) return together(byModel);
+  return { ...apiTokens(fields(result.usage)), costUsd: number(result.total_cost_usd), runningTotals: [] };
 }
+
+type Costs = Omit<Counted, 'runningTotals'>;
+
+const modelCounts = (byModel: unknown): Costs[] =>
+  Object.values(fields(byModel)).map(value => {
+    const model = fields(value);
+    return { ...modelTokens(model), costUsd: number(model.costUSD) };
+  });
+
+const together = (all: readonly Costs[]): Counted => ({
+  ...total(all),
+  costUsd: sum(...all.map(({ costUsd }) => costUsd)),
+  runningTotals: [],
+});
 
 /** The API counts what it read from its cache and what it wrote into it apart from the rest of the input. */
 const apiTokens = (usage: Fields): Tokens => ({

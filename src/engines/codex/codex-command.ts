@@ -1,10 +1,13 @@
-import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import type { Command, RunEndpoint, TurnInput } from '../../core/ports.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
+import { refuseProjectCommands } from '../project-commands.ts';
 import { codexPermissions } from './codex-permissions.ts';
+import { codexProjectSettings } from './project-settings.ts';
+import { RUN_SERVER } from './run-server.ts';
 import { sandboxTemp } from './sandbox-temp.ts';
 import { tomlString } from './toml-string.ts';
-import { userServers } from './user-servers.ts';
+import { serversIn, userConfig } from './user-config.ts';
 
 /** The variable Codex reads the run's token from: arguments are there for everyone to read. */
 const TOKEN = 'SQUAD_TOKEN';
@@ -12,6 +15,8 @@ const TOKEN = 'SQUAD_TOKEN';
 /** `resume` knows none of the flags, so it comes after them all. */
 export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
+  const config = userConfig(input.env);
+  refuseProjectCommands(input.cwd, codexProjectSettings(config));
   const argv: Command['argv'] = [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET];
   argv.push(...codexPermissions(options), `--cd=${input.cwd}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
@@ -20,9 +25,8 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
     argv.push(
       `--output-schema=${await input.files.write('schema.json', JSON.stringify(options.outputSchema))}`,
     );
-  for (const name of userServers(input.env))
-    if (name !== SQUAD_SERVER) argv.push(...setting(`mcp_servers.${name}.enabled`, 'false'));
-  if (endpoint) argv.push(...setting(`mcp_servers.${SQUAD_SERVER}`, server(endpoint)));
+  for (const name of serversIn(config)) argv.push(...setting(`mcp_servers.${name}.enabled`, 'false'));
+  if (endpoint) argv.push(...setting(`mcp_servers.${RUN_SERVER}`, server(endpoint)));
   if (input.continues && input.chatId !== null) argv.push('resume', chatUuid('Codex', input.chatId));
   argv.push('-');
   return {

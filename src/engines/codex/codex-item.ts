@@ -1,5 +1,7 @@
+import { SQUAD_SERVER } from '../../core/ports.ts';
 import { type Fields, fields, list, number, text } from '../json-line.ts';
 import { toolDetail } from '../tool-detail.ts';
+import { RUN_SERVER } from './run-server.ts';
 
 const TOOLS = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search']);
 
@@ -8,7 +10,8 @@ export const isTool = (item: Fields): boolean => TOOLS.has(text(item.type) ?? ''
 /** An MCP tool by its server and name, the others by Codex's own word for them. */
 export function toolName(item: Fields): string {
   if (item.type !== 'mcp_tool_call') return text(item.type) ?? '';
-  return `mcp__${text(item.server) ?? ''}__${text(item.tool) ?? ''}`;
+  const server = text(item.server) ?? '';
+  return `mcp__${server === RUN_SERVER ? SQUAD_SERVER : server}__${text(item.tool) ?? ''}`;
 }
 
 export function describeItem(name: string, item: Fields): { detail: string; edits: boolean } {

@@ -42,7 +42,7 @@ export function copilotPolicy(options: RunOptions): PolicyRule[] {
         )
       : held('its tools stay in its folder and the temporary one'),
     tools: held(),
-    budget: advisory('Copilot CLI reports no money, and its tokens at the end of a turn only'),
+    budget: advisory('checked after the turn: Copilot CLI reports its tokens only then'),
     schema: advisory('Copilot CLI has no schema flag; Squad checks the answer'),
     effort: held(),
   });

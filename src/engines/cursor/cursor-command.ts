@@ -34,7 +34,7 @@ export function cursorPolicy(options: RunOptions): PolicyRule[] {
     read: held('ask mode, by its documentation; never tried by Squad'),
     edit: advisory("Cursor Agent's own sandbox, where it has one, is all that keeps it in its folder"),
     tools: advisory('Cursor Agent has no flag for it'),
-    budget: advisory('Cursor Agent reports no money'),
+    budget: advisory('cannot be checked: Cursor Agent does not report what it used'),
     schema: advisory('Cursor Agent has no schema flag; Squad checks the answer'),
     effort: advisory('Cursor Agent has no flag for it; it is part of the name of a model'),
   });

@@ -60,7 +60,7 @@ export function geminiPolicy(options: RunOptions): PolicyRule[] {
       ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
       : held('its file tools write only in its folder'),
     tools: held(),
-    budget: advisory('Gemini CLI reports its tokens at the end of a turn only'),
+    budget: advisory('checked after the turn: Gemini CLI reports its tokens only then'),
     schema: advisory('Gemini CLI has no schema flag; Squad checks the answer'),
     effort: advisory('Gemini CLI has no setting for it'),
   });

@@ -10,7 +10,7 @@ export const GEMINI: CliProfile = {
   programs: ['gemini'],
   install: 'npm install -g @google/gemini-cli',
   login: 'Run `gemini` once in a terminal and log in, or set GEMINI_API_KEY.',
-  versions: { from: '0.61.0', tested: '0.61.0' },
+  versions: { from: '0.55.1', tested: '0.61.0' },
   loadsItself: ['GEMINI.md'],
   usageIsReported: 'at_end',
   takesSchema: false,

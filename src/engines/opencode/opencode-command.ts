@@ -32,7 +32,6 @@ const AGENT = 'squad';
 const QUIET = {
   OPENCODE_DISABLE_AUTOUPDATE: '1',
   OPENCODE_DISABLE_MODELS_FETCH: '1',
-  OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
   OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
   // A configuration that came with the repository may start commands.
   OPENCODE_DISABLE_PROJECT_CONFIG: '1',

@@ -53,7 +53,9 @@ export function opencodePolicy(options: RunOptions): PolicyRule[] {
         ? advisory('its file tools stay in its folder; a command is only checked for the paths it names')
         : held('its file tools stay in its folder'),
     tools: held(options.tools && edit === 'allow' ? 'opencode has one permission for Edit and Write' : null),
-    budget: held('Squad adds up what each step reports and stops the run'),
+    budget: options.stopAtBudget
+      ? { heldBy: 'system', note: 'checked after each step, so the last one can go over' }
+      : advisory('told, not stopped'),
     schema: advisory('opencode has no schema flag; Squad checks the answer'),
     effort: advisory('given as --variant; a model that has no such variant ignores it'),
   });

@@ -10,7 +10,7 @@ export const OPENCODE: CliProfile = {
   install: 'npm install -g opencode-ai',
   login:
     'Run `opencode auth login` in a terminal, or set the key of your provider (ANTHROPIC_API_KEY, OPENAI_API_KEY…).',
-  versions: { from: '1.18.33', tested: '1.18.33' },
+  versions: { from: '1.18.3', tested: '1.18.33' },
   loadsItself: [],
   usageIsReported: 'live',
   takesSchema: false,

@@ -1,11 +1,14 @@
 import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
+import { refuseProjectCommands } from '../project-commands.ts';
+import { qwenProjectSettings } from './project-settings.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
 
 /** The prompt comes on standard input. */
 export async function qwenCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
+  refuseProjectCommands(input.cwd, qwenProjectSettings(input.env));
   const argv: Command['argv'] = [program, '--output-format=stream-json', ...qwenPermissions(options)];
   // Only this server, of all that are configured, is started: what an agent can reach is Squad's decision.
   argv.push(`--allowed-mcp-server-names=${SQUAD_SERVER}`);

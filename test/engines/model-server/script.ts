@@ -37,7 +37,6 @@ const step = z.strictObject({
 const directive = z.strictObject({ tag: z.string().optional(), steps: z.array(step).min(1) });
 
 export type Step = z.infer<typeof step>;
-export type Directive = z.infer<typeof directive>;
 
 export interface NextStep {
   tag: string | null;

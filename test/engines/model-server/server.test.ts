@@ -2,7 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WireFormat } from './conversation.ts';
 import { mock } from './script.ts';
 import { type ModelServer, startModelServer } from './server.ts';
-import { CLIENTS, type Heard } from './wire-clients.ts';
+import { anthropicClient } from './wire-clients/anthropic-client.ts';
+import { chatClient } from './wire-clients/chat-client.ts';
+import { geminiClient } from './wire-clients/gemini-client.ts';
+import { responsesClient } from './wire-clients/responses-client.ts';
+import type { Heard, WireClient } from './wire-clients/wire-client.ts';
 
 let server: ModelServer;
 beforeEach(async () => {
@@ -10,6 +14,12 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
+const CLIENTS: Record<WireFormat['name'], WireClient> = {
+  anthropic: anthropicClient,
+  responses: responsesClient,
+  chat: chatClient,
+  gemini: geminiClient,
+};
 const FORMATS = Object.keys(CLIENTS) as WireFormat['name'][];
 const WAYS = FORMATS.flatMap(name => [
   { name, stream: false, how: 'whole' },

@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import type { diffRun } from '../../operations/diff-run.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine, sanitize } from '../output/sanitize.ts';
+import { createStyle, type Style } from '../output/style.ts';
+
+type Diff = z.output<typeof diffRun.output>;
+
+/** `squad diff RUN`: what is different from before the run. The diff goes to standard output, words about it to standard error. */
+export async function diffCommand(
+  run: string,
+  { stat = false }: { stat?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start();
+  const diff = await client.call<Diff>('diff_run', { run, stat }).finally(() => client.close());
+  if (context.json) {
+    printJson(context.out, diff);
+    return EXIT.done;
+  }
+  if (stat) print(context, statLines(diff));
+  else showText(diff.text ?? '', context);
+  const { dim } = createStyle(context.err.color);
+  for (const line of remarks(diff, stat)) context.err.write(`${dim(oneLine(line))}\n`);
+  return EXIT.done;
+}
+
+function remarks({ runId, isOver, text, isTruncated, files, notes }: Diff, stat: boolean): string[] {
+  const isEmpty = stat ? files?.length === 0 : text === '';
+  return [
+    isEmpty ? `Nothing is different from before ${runId}.` : null,
+    isOver ? null : `${runId} is still at work: this is what there is so far.`,
+    isOver && !isEmpty
+      ? 'Compared with the folder as it is now: what happened after the run is in it too.'
+      : null,
+    isTruncated ? 'The diff is longer than this; `squad diff --stat` names every file.' : null,
+    ...notes.map(note => `Note: ${note}.`),
+  ].filter(line => line !== null);
+}
+
+function statLines({ files, lines }: Diff): string[] {
+  if (files === null || files.length === 0) return [];
+  const figures = lines ? `, +${lines.insertions} −${lines.deletions} lines` : '';
+  return [
+    ...files.map(
+      ({ status, path, isOutside }) =>
+        `${status} ${oneLine(path)}${isOutside ? ' (outside its folder)' : ''}`,
+    ),
+    `${files.length} ${files.length === 1 ? 'file' : 'files'} changed${figures}`,
+  ];
+}
+
+/** A pipe gets it as it is; a screen gets nothing that could do something to it. */
+function showText(text: string, { out, style }: CliContext): void {
+  const shown = out.isTTY ? sanitize(text) : text;
+  const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];
+  out.write(lines.join('\n'));
+}
+
+function paint(line: string, style: Style): string {
+  if (/^(diff |index |--- |\+\+\+ |new file |deleted file )/.test(line)) return style.bold(line);
+  if (line.startsWith('+')) return style.green(line);
+  if (line.startsWith('-')) return style.red(line);
+  if (line.startsWith('@@')) return style.dim(line);
+  return line.startsWith('#') ? style.yellow(line) : line;
+}

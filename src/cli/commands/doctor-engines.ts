@@ -1,0 +1,47 @@
+import type { z } from 'zod';
+import type { inspectEngines } from '../../operations/inspect-engines.ts';
+import type { CliContext } from '../context.ts';
+import { HubClient } from '../hub-client.ts';
+import type { Inspected } from '../inspect.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { wrap } from '../output/wrap.ts';
+
+type EngineReport = z.output<typeof inspectEngines.output>['engines'][number];
+
+export async function engineReports({ workspace }: CliContext): Promise<EngineReport[]> {
+  const client = await HubClient.start({ workspace });
+  const { engines } = await client
+    .call<{ engines: EngineReport[] }>('inspect_engines')
+    .finally(() => client.close());
+  return engines;
+}
+
+/** Where the choice of the engine comes from; empty when its notes say so. */
+export function whyThisEngine({ engine, settings }: Inspected): string {
+  const key = engine.id === 'template' ? 'runTemplate' : 'engine';
+  const setting = settings.find(each => each.key === key);
+  if (!setting || setting.value === null) return '';
+  return `, because of ${key === 'engine' ? 'the engine set' : 'the run template'} in ${setting.source}`;
+}
+
+const INDENT = 12;
+
+/** Every agent CLI, found or not: version and place, what is wrong with it, what it only advises, how to get and enter it. */
+export function engineLines(engines: EngineReport[], { style, out }: CliContext): string[] {
+  if (engines.length === 0) return [];
+  const folded = (text: string, paint: (line: string) => string) =>
+    wrap(oneLine(text), out.columns - INDENT).map(line => `${' '.repeat(INDENT)}${paint(line)}`);
+  const linesOf = ({ id, program, version, warning, install, login, advisory }: EngineReport) => {
+    const name = `  ${id.padEnd(INDENT - 4)}  `;
+    if (program === null) return [`${style.dim(name)}${style.dim(`not found: ${install}`)}`];
+    return [
+      `${name}${version ?? 'version unknown'} at ${oneLine(program)}`,
+      ...(warning === null ? [] : folded(warning, style.yellow)),
+      ...(advisory.length === 0
+        ? []
+        : folded(`Not enforced, only asked for: ${advisory.join('; ')}`, style.dim)),
+      ...folded(`If it is not logged in: ${login}`, style.dim),
+    ];
+  };
+  return ['', style.bold('Agent CLIs'), ...engines.flatMap(linesOf)];
+}

@@ -1,0 +1,81 @@
+import type { EndedRun } from '../../operations/wait-for-runs.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { type Run, type RunStatus, runName } from '../../schema/run.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT, exitFor } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { milliseconds } from '../milliseconds.ts';
+import { formatDuration } from '../output/duration.ts';
+import { evidenceInBrief } from '../output/evidence-words.ts';
+import { eventLine, plainLine } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { paintStatus, statusWord } from '../output/status-word.ts';
+import { truncate } from '../output/width.ts';
+import { untilAnswered } from '../until-answered.ts';
+
+const MOST_NAMED = 5;
+
+export interface WaitOptions {
+  any?: boolean;
+  timeout?: string;
+}
+
+/** `squad wait ID…`: one line for each run as it ends. The exit code says whether all of them completed. */
+export async function waitCommand(
+  ids: string[],
+  { any = false, timeout }: WaitOptions,
+  context: CliContext,
+): Promise<number> {
+  const limitMs = timeout === undefined ? null : milliseconds('--timeout', timeout);
+  const endAt = limitMs === null ? Number.POSITIVE_INFINITY : Date.now() + limitMs;
+  const client = await HubClient.start();
+  const { runs } = await client.call<{ runs: Run[] }>('find_runs', { ids }).finally(() => client.close());
+  const open = new Set<RunId>(runs.map(run => run.id));
+  const statuses: RunStatus[] = [];
+  await untilAnswered(async hub => {
+    const waitMs = endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, endAt - Date.now());
+    const onItem = (item: unknown) => {
+      const ended = item as EndedRun;
+      open.delete(ended.run.id);
+      statuses.push(ended.run.status);
+      show(ended, context);
+    };
+    // A hub that went away after the first end of `--any` has nothing left to be asked.
+    if (open.size > 0 && !(any && statuses.length > 0))
+      await hub.call('wait_for_runs', { runs: [...open], any }, { waitMs, onItem });
+  });
+  if (any ? statuses.length > 0 : open.size === 0) return exitFor(statuses);
+  tellOpen([...open], timeout ?? '', context);
+  return EXIT.timeUp;
+}
+
+function show({ run, event }: EndedRun, context: CliContext): void {
+  const { out, style, json } = context;
+  if (json) {
+    const { id: runId, squadId, status } = run;
+    out.write(event ? eventLine(event) : plainLine({ type: 'run.ended', runId, squadId, status }));
+    return;
+  }
+  const took =
+    run.startedAt === null || run.endedAt === null ? null : formatDuration(run.endedAt - run.startedAt);
+  const parts = [
+    run.id,
+    paintStatus(run.status, statusWord(run.status).padEnd(9), style),
+    style.role(runName(run), oneLine(runName(run))),
+    took,
+    run.error ? oneLine(run.error.message) : evidenceInBrief(run.evidence, style),
+  ];
+  print(context, [truncate(parts.filter(Boolean).join('  '), out.columns)]);
+}
+
+function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: CliContext): void {
+  if (json) {
+    out.write(plainLine({ type: 'wait.timeout', open }));
+    return;
+  }
+  const named = open.slice(0, MOST_NAMED).join(' ');
+  const more = open.length > MOST_NAMED ? ` and ${open.length - MOST_NAMED} more` : '';
+  err.write(
+    `${style.yellow(`Not over after ${timeout}:`)} ${named}${more}\n  They go on. Wait again: squad wait ${named}\n`,
+  );
+}

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import type { TurnInput } from '../../core/ports.ts';
+import type { RunOptions } from '../../schema/run.ts';
+import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
+import { claudeCommand } from './claude-command.ts';
+import { claudePolicy } from './claude-permissions.ts';
+
+async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
+  const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
+  return { ...(await claudeCommand(input, { program: '/bin/claude' })), written };
+}
+
+test('the whole command of a first turn', async () => {
+  const { argv, env, written } = await build(
+    { effort: 'low', budgetUsd: 1.5, outputSchema: { type: 'object' } },
+    { chatId: CHAT, model: 'sonnet', endpoint: ENDPOINT },
+  );
+  expect(argv).toEqual([
+    '/bin/claude',
+    ...['-p', '--output-format', 'stream-json', '--verbose'],
+    '--permission-mode=acceptEdits',
+    '--allowedTools=Read,Glob,Grep,LS,Bash,WebFetch,WebSearch,mcp__squad',
+    '--strict-mcp-config',
+    '--mcp-config=/squad/turn/mcp.json',
+    '--model=sonnet',
+    '--effort=low',
+    '--max-budget-usd=1.5',
+    '--json-schema={"type":"object"}',
+    ...['--session-id', CHAT],
+  ]);
+  expect(env).toMatchObject({
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    ENABLE_TOOL_SEARCH: 'false',
+    CLAUDE_CODE_MAX_RETRIES: '4',
+  });
+  expect(JSON.parse(written.get('mcp.json')!).mcpServers.squad.headers.Authorization).toBe(
+    `Bearer ${ENDPOINT.token}`,
+  );
+});
+
+test("the user's own servers stay out also when Squad cannot be reached", async () => {
+  const { argv, written } = await build();
+  expect(argv).toContain('--strict-mcp-config');
+  expect(argv.join()).not.toContain('mcp__squad');
+  expect(written.size).toBe(0);
+});
+
+test('how often it retries is for the user to change', async () => {
+  const { env } = await build({}, { env: { CLAUDE_CODE_MAX_RETRIES: '9' } });
+  expect(env.CLAUDE_CODE_MAX_RETRIES).toBe('9');
+});
+
+test('a budget that is only told is not given to it', async () => {
+  expect((await build({ budgetUsd: 2, stopAtBudget: false })).argv.join()).not.toContain('budget');
+});
+
+test('a chat that is no UUID is refused: it would be taken for a title', async () => {
+  await expect(build({}, { chatId: 'my notes', continues: true })).rejects.toMatchObject({
+    code: 'CHAT_UNKNOWN',
+  });
+});
+
+test('an effort it does not know is refused instead of passed over', async () => {
+  await expect(build({ effort: 'enormous' })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+});
+
+test('a schema too long for an argument is refused', async () => {
+  const outputSchema = { type: 'object', description: 'x'.repeat(150_000) };
+  await expect(build({ outputSchema })).rejects.toMatchObject({ code: 'ARGUMENT_TOO_LONG' });
+});
+
+test('full permission is refused only to root, and only where nobody said that this is a sandbox', async () => {
+  const asked = build({ permission: 'full' }, { env: {} });
+  if (process.getuid?.() === 0) await expect(asked).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+  else expect((await asked).argv).toContain('--dangerously-skip-permissions');
+  expect((await build({ permission: 'full' })).argv).toContain('--dangerously-skip-permissions');
+});
+
+describe('permissions', () => {
+  const flags = async (options: Partial<RunOptions>) =>
+    (await build(options)).argv.filter(flag => /tools|permission/i.test(flag));
+
+  test('read has the tools that look and no others, whatever was asked for', async () => {
+    expect(await flags({ permission: 'read' })).toEqual([
+      '--tools=Read,Glob,Grep,LS',
+      '--permission-mode=dontAsk',
+      '--allowedTools=Read,Glob,Grep,LS',
+    ]);
+    expect(await flags({ permission: 'read', tools: ['Bash', 'Read', 'Write'] })).toEqual([
+      '--tools=Read',
+      '--permission-mode=dontAsk',
+      '--allowedTools=Read',
+    ]);
+  });
+
+  test('writing tools get no rule, which would let them write anywhere', async () => {
+    expect(await flags({ tools: ['Edit', 'Read'] })).toEqual([
+      '--tools=Edit,Read',
+      '--permission-mode=acceptEdits',
+      '--allowedTools=Read',
+    ]);
+  });
+
+  test('without a writing tool no edits are accepted: commands would pass as such', async () => {
+    expect(await flags({ tools: ['Bash(git log *)', 'mcp__mine__find'] })).toEqual([
+      '--tools=Bash',
+      '--permission-mode=dontAsk',
+      '--allowedTools=Bash(git log *),mcp__mine__find',
+    ]);
+  });
+
+  test('no tools at all', async () => {
+    expect(await flags({ tools: [] })).toEqual(['--tools=', '--permission-mode=dontAsk']);
+  });
+
+  test('only full has the flag that skips all checks', async () => {
+    for (const permission of ['read', 'edit'] as const)
+      expect(await flags({ permission })).not.toContain('--dangerously-skip-permissions');
+    expect(await flags({ permission: 'full', tools: ['Read'] })).toEqual([
+      '--tools=Read',
+      '--dangerously-skip-permissions',
+    ]);
+  });
+
+  test('what a shell makes of edit is said', () => {
+    const edit = (tools: string[] | null) => claudePolicy({ ...PLAIN, tools })[0];
+    expect(edit(null)).toMatchObject({ rule: 'permission: edit', heldBy: 'advisory' });
+    expect(edit(['Edit'])).toMatchObject({ rule: 'permission: edit', heldBy: 'engine' });
+  });
+
+  test('tools that reading only leaves out are named', () => {
+    const rules = claudePolicy({ ...PLAIN, permission: 'read', tools: ['Bash', 'Read'] });
+    expect(rules[1]).toMatchObject({ heldBy: 'engine', note: expect.stringContaining('Bash') });
+  });
+});

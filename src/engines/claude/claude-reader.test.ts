@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { claudeReader } from './claude-reader.ts';
+
+const read = (...lines: object[]) => {
+  const reader = claudeReader();
+  return lines.flatMap(line => reader.line(JSON.stringify(line)));
+};
+const message = (id: string, content: object[], usage?: object) => ({
+  type: 'assistant',
+  message: { id, model: 'claude-x', content, usage },
+});
+const usageOf = (events: ReturnType<typeof read>) => events.findLast(event => event.type === 'usage')?.usage;
+
+describe('what is used', () => {
+  const usage = {
+    input_tokens: 60,
+    cache_read_input_tokens: 40,
+    cache_creation_input_tokens: 5,
+    output_tokens: 1,
+  };
+
+  test('a message that comes in several lines counts once, its output not before it is known', () => {
+    const events = read(
+      message('m1', [{ type: 'text', text: 'a' }], usage),
+      message('m1', [{ type: 'tool_use', id: 't', name: 'Read', input: {} }], usage),
+      message('m2', [{ type: 'text', text: 'b' }], usage),
+    );
+    expect(usageOf(events)).toEqual({
+      input: 210,
+      output: null,
+      cached: 80,
+      costUsd: null,
+      costIsEstimated: false,
+    });
+  });
+
+  test("the result wins, with sub-agents and helpers, and with this turn's part of the money", () => {
+    const model = {
+      inputTokens: 10,
+      cacheReadInputTokens: 2,
+      cacheCreationInputTokens: 1,
+      outputTokens: 3,
+      costUSD: 0.5,
+    };
+    const events = read(message('m1', [], usage), {
+      type: 'result',
+      is_error: false,
+      result: 'x',
+      usage: { input_tokens: 10, output_tokens: 3 },
+      total_cost_usd: 9,
+      modelUsage: { big: { ...model, costUSD: 9 } },
+      model_usage_since_last_result: { big: model, small: model },
+    });
+    expect(usageOf(events)).toMatchObject({ input: 26, output: 6, cached: 4, costUsd: 1 });
+    expect(events.findLast(event => event.type === 'usage')).not.toHaveProperty('runningTotals');
+  });
+
+  test('a turn with several results counts them together', () => {
+    const model = { inputTokens: 10, outputTokens: 3, costUSD: 0.5 };
+    const result = {
+      type: 'result',
+      is_error: false,
+      result: 'x',
+      model_usage_since_last_result: { big: model },
+    };
+    expect(usageOf(read(result, result))).toMatchObject({ input: 20, output: 6, costUsd: 1 });
+  });
+
+  test('an older version, which does not count by model, is read too', () => {
+    const events = read({ type: 'result', is_error: false, result: 'x', usage, total_cost_usd: 0.25 });
+    expect(usageOf(events)).toMatchObject({ input: 105, output: 1, cached: 40, costUsd: 0.25 });
+  });
+
+  test('nothing reported is nothing said', () => {
+    expect(usageOf(read({ type: 'result', is_error: false, result: 'x' }))).toBeUndefined();
+  });
+});
+
+describe('the end', () => {
+  const end = (line: object) => read({ type: 'result', ...line }).at(-1);
+
+  test('only is_error tells success from failure', () => {
+    expect(end({ subtype: 'success', is_error: true, result: 'Not logged in · Please run /login' })).toEqual({
+      type: 'end',
+      ok: false,
+      answer: '',
+      error: 'Not logged in · Please run /login',
+      code: 'ENGINE_NOT_LOGGED_IN',
+    });
+    expect(end({ subtype: 'success', result: 'no word about errors' })).toMatchObject({ ok: false });
+  });
+
+  test.each([
+    [{ api_error_status: 429, result: 'API Error' }, 'ENGINE_RATE_LIMITED'],
+    [{ api_error_status: 529, result: 'Overloaded' }, 'ENGINE_FAILED'],
+    [{ subtype: 'error_max_budget_usd', errors: ['Reached maximum budget'] }, 'BUDGET_EXCEEDED'],
+    [{ errors: ['No conversation found with session ID: 1'] }, 'CHAT_UNKNOWN'],
+  ])('%j is %s', (line, code) => expect(end({ is_error: true, ...line })).toMatchObject({ ok: false, code }));
+});
+
+test('words of a sub-agent are not the words of the agent', () => {
+  const line = { ...message('m', [{ type: 'text', text: 'inner' }]), parent_tool_use_id: 'toolu_1' };
+  expect(read(line).filter(({ type }) => type === 'text')).toEqual([]);
+});
+
+test('its own words about a failed request are not the agent speaking', () => {
+  const line = message('m', [{ type: 'text', text: 'API Error' }], { input_tokens: 0 });
+  expect(read({ ...line, message: { ...line.message, model: '<synthetic>' } })).toEqual([]);
+});
+
+test('a refused tool, a retry and a server that is down are told', () => {
+  const events = read(
+    {
+      type: 'system',
+      subtype: 'init',
+      session_id: 's',
+      model: 'm',
+      mcp_servers: [{ name: 'squad', status: 'failed' }],
+    },
+    { type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 4, error_status: 529 },
+    message('m', [{ type: 'tool_use', id: 't', name: 'Write', input: { file_path: '/a' } }]),
+    { type: 'system', subtype: 'permission_denied', tool_name: 'Write', tool_use_id: 't' },
+    { type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 't', is_error: true }] } },
+  );
+  expect(events).toEqual([
+    { type: 'chat', id: 's' },
+    { type: 'model', model: 'm' },
+    { type: 'note', text: 'The MCP server squad could not be reached: failed' },
+    { type: 'note', text: "The model's API failed with 529; retry 1 of 4" },
+    { type: 'tool', name: 'Write', detail: '/a', edits: true },
+    { type: 'note', text: 'Permission refused: Write' },
+    { type: 'tool_end', name: 'Write', ok: false, denied: true },
+  ]);
+});

@@ -1,0 +1,116 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { TurnInput } from '../../core/ports.ts';
+import type { RunOptions } from '../../schema/run.ts';
+import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
+import { codexCommand } from './codex-command.ts';
+import { sandboxTemp } from './sandbox-temp.ts';
+import { tomlString } from './toml-string.ts';
+import { serversIn } from './user-config.ts';
+
+async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
+  const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
+  return { ...(await codexCommand(input, { program: '/bin/codex' })), written };
+}
+
+test('the whole command of a turn that goes on with a chat', async () => {
+  const { argv, env, written } = await build(
+    { effort: 'high', outputSchema: { type: 'object' } },
+    { chatId: CHAT, continues: true, model: 'gpt-x', endpoint: ENDPOINT },
+  );
+  expect(argv).toEqual([
+    '/bin/codex',
+    ...['exec', '--json', '--skip-git-repo-check'],
+    ...['-c', 'analytics.enabled=false', '-c', 'check_for_update_on_startup=false'],
+    ...['--disable', 'plugins', '--disable', 'apps'],
+    '--sandbox=workspace-write',
+    '--cd=/work place/here',
+    '--model=gpt-x',
+    ...['-c', 'model_reasoning_effort="high"'],
+    '--output-schema=/squad/turn/schema.json',
+    '-c',
+    `mcp_servers.squad_run={url="${ENDPOINT.url}",bearer_token_env_var="SQUAD_TOKEN",required=true,default_tools_approval_mode="approve"}`,
+    ...['resume', CHAT, '-'],
+  ]);
+  expect(env.SQUAD_TOKEN).toBe(ENDPOINT.token);
+  expect(written.get('schema.json')).toBe('{"type":"object"}');
+});
+
+test('a first turn has no chat yet, and without Squad no token', async () => {
+  const { argv, env } = await build();
+  expect(argv).not.toContain('resume');
+  expect(argv.at(-1)).toBe('-');
+  expect(env).not.toHaveProperty('SQUAD_TOKEN');
+});
+
+describe('permissions', () => {
+  const flags = async (options: Partial<RunOptions>) => {
+    const { argv } = await build(options);
+    return argv.slice(argv.indexOf('apps') + 1, argv.indexOf('--cd=/work place/here'));
+  };
+
+  test.each([
+    [{ permission: 'read' }, ['--sandbox=read-only']],
+    [{ permission: 'edit' }, ['--sandbox=workspace-write']],
+    [{ permission: 'full' }, ['--dangerously-bypass-approvals-and-sandbox']],
+    [{ tools: ['Bash', 'WebSearch'] }, ['--sandbox=workspace-write']],
+    [{ tools: ['Read', 'WebSearch'] }, ['--sandbox=read-only']],
+    [{ permission: 'full', tools: ['Read', 'WebSearch'] }, ['--sandbox=read-only']],
+    [{ tools: ['Read'] }, ['--sandbox=read-only', '-c', 'web_search="disabled"']],
+    [{ tools: [] }, ['--sandbox=read-only', '--disable', 'shell_tool', '-c', 'web_search="disabled"']],
+    [{ tools: ['Write', 'WebSearch'] }, ['--sandbox=workspace-write', '--disable', 'shell_tool']],
+  ] as [Partial<RunOptions>, string[]][])('%j is %j', async (options, expected) =>
+    expect(await flags(options)).toEqual(expected),
+  );
+});
+
+describe("the user's own servers", () => {
+  test('are turned off by name', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'squad-codex-'));
+    onTestFinished(() => rmSync(home, { recursive: true }));
+    mkdirSync(join(home, '.codex'));
+    writeFileSync(
+      join(home, '.codex', 'config.toml'),
+      '[mcp_servers.docs]\ncommand="x"\n[mcp_servers.squad]\nurl="y"\n',
+    );
+    const { argv } = await build({}, { env: { HOME: home } });
+    expect(argv).toContain('mcp_servers.docs.enabled=false');
+    expect(argv).toContain('mcp_servers.squad.enabled=false');
+  });
+
+  test('are known by their tables', () => {
+    const toml = `
+[mcp_servers.one]
+  [mcp_servers.one.env]
+[ mcp_servers . "two-2" ]
+# [mcp_servers.commented]
+text = "[mcp_servers.inside]"
+[mcp_servers."not plain"]
+[other.mcp_servers.three]`;
+    expect(serversIn(toml)).toEqual(['one', 'two-2']);
+  });
+});
+
+test.each([
+  ['plain', '"plain"'],
+  ['a "b" \\ c', '"a \\"b\\" \\\\ c"'],
+  ['two\nlines\ttab\u0000\u001f', '"two\\nlines\\ttab\\u0000\\u001f"'],
+  ['del\u007f', '"del\\u007f"'],
+  ['half \ud83d', '"half \ufffd"'],
+  ["it's 🙂 }{ ]=", `"it's 🙂 }{ ]="`],
+])('%j is %s in TOML', (value, toml) => expect(tomlString(value)).toBe(toml));
+
+test.each([
+  [{ HOME: '/home/u' }, {}],
+  [{ HOME: '/tmp/u' }, { TMPDIR: '/var/tmp' }],
+  [{ HOME: '/home/u', CODEX_HOME: '/tmp/c' }, { TMPDIR: '/var/tmp' }],
+  [{ HOME: '/tmp/u', CODEX_HOME: '/home/c' }, {}],
+  [{ HOME: '/home/u', TMPDIR: '/home' }, { TMPDIR: '/var/tmp' }],
+  [{ HOME: '/var/tmp/u', TMPDIR: '/var/tmp' }, { TMPDIR: '/tmp' }],
+  [{ HOME: '/tmpfoo/u' }, {}],
+  [{}, {}],
+])('with %j the sandbox gets %j', (env, expected) =>
+  expect(sandboxTemp(env as Record<string, string>)).toEqual(expected),
+);

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { codexReader } from './codex-reader.ts';
+
+const read = (...lines: object[]) => {
+  const reader = codexReader();
+  return lines.flatMap(line => reader.line(JSON.stringify(line)));
+};
+const done = (item: object) => ({ type: 'item.completed', item });
+
+test('an error event is a notice, not an end', () => {
+  expect(
+    read({ type: 'error', message: 'Reconnecting... 1/5' }, done({ type: 'error', message: 'No metadata' })),
+  ).toEqual([
+    { type: 'note', text: 'Reconnecting... 1/5' },
+    { type: 'note', text: 'No metadata' },
+  ]);
+});
+
+test('the answer is the last message before the turn is complete', () => {
+  const events = read(
+    done({ type: 'agent_message', text: 'Looking.' }),
+    done({ type: 'agent_message', text: 'Found it.' }),
+    { type: 'turn.completed', usage: {} },
+  );
+  expect(events.at(-1)).toEqual({ type: 'end', ok: true, answer: 'Found it.', error: null });
+});
+
+test('tools that only come when they are over begin and end', () => {
+  expect(
+    read(
+      done({ id: '1', type: 'file_change', changes: [{ path: '/a' }, { path: '/b' }], status: 'completed' }),
+      done({
+        id: '2',
+        type: 'mcp_tool_call',
+        server: 'squad',
+        tool: 'status',
+        arguments: { n: 1 },
+        error: { message: 'no' },
+      }),
+    ),
+  ).toEqual([
+    { type: 'tool', name: 'file_change', detail: '/a, /b', edits: true },
+    { type: 'tool_end', name: 'file_change', ok: true },
+    { type: 'tool', name: 'mcp__squad__status', detail: '{"n":1}' },
+    { type: 'tool_end', name: 'mcp__squad__status', ok: false },
+  ]);
+});
+
+test.each([
+  [
+    'unexpected status 401 Unauthorized: no, url: http://x',
+    'ENGINE_NOT_LOGGED_IN',
+    'unexpected status 401 Unauthorized: no, url: http://x',
+  ],
+  [
+    "You've hit your usage limit. Try again later.",
+    'ENGINE_RATE_LIMITED',
+    "You've hit your usage limit. Try again later.",
+  ],
+  ['{"error":{"message":"bad model","code":"400"}}', 'ENGINE_FAILED', 'bad model'],
+])('a turn that failed with %j is %s', (message, code, error) => {
+  expect(read({ type: 'turn.failed', error: { message } })).toEqual([
+    { type: 'end', ok: false, answer: '', error, code },
+  ]);
+});
+
+test('what it says only on stderr is the error of a turn without an end', async () => {
+  const stderr = '2026-11-15T12:30:16Z ERROR rmcp: noise\nError: no rollout found for thread id 1\n';
+  const file = async (name: string) => (name === 'stderr' ? stderr : null);
+  expect(await codexReader().finish!({ exitCode: 1, file })).toEqual([
+    {
+      type: 'end',
+      ok: false,
+      answer: '',
+      error: 'Error: no rollout found for thread id 1',
+      code: 'CHAT_UNKNOWN',
+    },
+  ]);
+  for (const exitCode of [0, 143, null]) expect(await codexReader().finish!({ exitCode, file })).toEqual([]);
+});

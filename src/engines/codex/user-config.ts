@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { readText } from '../project-commands.ts';
+
+/** The user's own `config.toml`; empty where there is none. */
+export function userConfig(env: Record<string, string>): string {
+  const home = env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : null);
+  return home === null ? '' : readText(join(home, 'config.toml'));
+}
+
+/**
+ * The MCP servers in it, by the tables `codex mcp add` writes: Codex has no switch for all of them, so each is turned off by
+ * name. Only names that need no quotes in a key: others stay as they are.
+ */
+export function serversIn(toml: string): string[] {
+  const tables = toml.matchAll(/^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*(["']?)([\w-]+)\1[ \t]*[\].]/gm);
+  return [...new Set([...tables].map(([, , name]) => name!))];
+}
+
+/** The folders the user trusts, as Codex writes them down. */
+export const trustedIn = (toml: string): string[] =>
+  [...toml.matchAll(/^\[projects\."([^"\\\n]+)"\]\s*\n\s*trust_level\s*=\s*"trusted"/gm)].map(
+    ([, path]) => path!,
+  );

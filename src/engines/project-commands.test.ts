@@ -1,0 +1,101 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { claudeProjectSettings } from './claude/project-settings.ts';
+import { codexProjectSettings } from './codex/project-settings.ts';
+import { refuseProjectCommands } from './project-commands.ts';
+import { qwenProjectSettings } from './qwen/project-settings.ts';
+
+let place: string;
+let cwd: string;
+let env: Record<string, string>;
+
+beforeEach(() => {
+  place = mkdtempSync(join(tmpdir(), 'squad-project-'));
+  cwd = join(place, 'repo', 'part');
+  env = { HOME: join(place, 'home') };
+  put('repo/.git/HEAD', '');
+  put('repo/part/x', '');
+});
+afterEach(() => rmSync(place, { recursive: true }));
+
+function put(path: string, content: string): void {
+  mkdirSync(dirname(join(place, path)), { recursive: true });
+  writeFileSync(join(place, path), content);
+}
+
+const HOOKS = JSON.stringify({ hooks: { SessionStart: [] } });
+const refused = expect.objectContaining({ code: 'NOT_ALLOWED' });
+
+describe('Claude Code', () => {
+  const start = () => refuseProjectCommands(cwd, claudeProjectSettings(env));
+
+  test('starts where settings run nothing', () => {
+    put('repo/.claude/settings.json', '{"permissions":{"deny":["Bash"]}}');
+    expect(start).not.toThrow();
+  });
+
+  test.each(['repo/.claude/settings.json', 'repo/part/.claude/settings.local.json'])(
+    'does not start where %s has hooks',
+    file => {
+      put(file, HOOKS);
+      expect(start).toThrow(refused);
+    },
+  );
+
+  test('is no longer refused once the user has trusted the folder, or one above it', () => {
+    put('repo/.claude/settings.json', HOOKS);
+    put(
+      'home/.claude.json',
+      JSON.stringify({ projects: { [join(place, 'repo')]: { hasTrustDialogAccepted: false } } }),
+    );
+    expect(start).toThrow(refused);
+    put(
+      'home/.claude.json',
+      JSON.stringify({ projects: { [join(place, 'repo')]: { hasTrustDialogAccepted: true } } }),
+    );
+    expect(start).not.toThrow();
+  });
+
+  test("settings above the repository are not the repository's", () => {
+    put('.claude/settings.json', HOOKS);
+    expect(start).not.toThrow();
+  });
+});
+
+describe('Codex', () => {
+  const start =
+    (config = '') =>
+    () =>
+      refuseProjectCommands(cwd, codexProjectSettings(config));
+
+  test.each([
+    ['config.toml', '[mcp_servers.x]\ncommand = "touch"\n', true],
+    ['config.toml', 'model = "x"\n[ mcp_servers . "y" ]\n', true],
+    ['config.toml', 'notify = ["touch"]\n', true],
+    ['config.toml', 'model_provider = "mine"\n', true],
+    ['hooks.json', '{ "hooks": {} }', true],
+    ['config.toml', 'model = "x"\nsandbox_mode = "read-only"\n', false],
+  ])('%s with %j: refused %s', (file, content, isRefused) => {
+    put(`repo/.codex/${file}`, content);
+    if (isRefused) expect(start()).toThrow(refused);
+    else expect(start()).not.toThrow();
+  });
+
+  test('is no longer refused once the user has trusted the folder, or one above it', () => {
+    put('repo/.codex/config.toml', '[mcp_servers.x]\n');
+    const config = (level: string) =>
+      `a = 1\n[projects."${join(place, 'repo')}"]\ntrust_level = "${level}"\n`;
+    expect(start(config('trusted'))).not.toThrow();
+    expect(start(config('untrusted'))).toThrow(refused);
+  });
+});
+
+test('Qwen Code does not start where settings have hooks, until the folder is trusted', () => {
+  const start = () => refuseProjectCommands(cwd, qwenProjectSettings(env));
+  put('repo/.qwen/settings.json', HOOKS);
+  expect(start).toThrow(refused);
+  put('home/.qwen/trustedFolders.json', JSON.stringify({ [cwd]: 'TRUST_FOLDER' }));
+  expect(start).not.toThrow();
+});

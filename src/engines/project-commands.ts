@@ -1,0 +1,53 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SquadError } from '../schema/error.ts';
+
+export interface ProjectSettings {
+  /** As its makers write it, and its program. */
+  cli: string;
+  program: string;
+  /** Where a project keeps settings for it. */
+  files: readonly string[];
+  /** Keys by which settings make it run commands as soon as it starts, or send keys elsewhere. */
+  runsCommands: RegExp;
+  /** The user said so, to the CLI itself. */
+  isTrusted(folder: string): boolean;
+}
+
+/** Headless, these CLIs ask nobody whether a folder is trusted: they obey the settings that came with the repository. */
+export function refuseProjectCommands(cwd: string, settings: ProjectSettings): void {
+  const folders = upwards(cwd);
+  const root = folders.findIndex(folder => existsSync(join(folder, '.git')));
+  const project = root === -1 ? [cwd] : folders.slice(0, root + 1);
+  for (const file of project.flatMap(folder => settings.files.map(name => join(folder, name)))) {
+    const key = settings.runsCommands.exec(readText(file))?.[1];
+    if (key && !folders.some(settings.isTrusted)) throw refusal(file, key, cwd, settings);
+  }
+}
+
+function refusal(file: string, key: string, cwd: string, { cli, program }: ProjectSettings): SquadError {
+  return new SquadError(
+    'NOT_ALLOWED',
+    `${file} came with the repository and decides what ${cli} runs or reaches ("${key}"), and you have not trusted the folder in ${cli}.`,
+    {
+      suggestions: [
+        `Read that file. If you trust it, run \`${program}\` in ${cwd} once and choose to trust the folder.`,
+        'Or let another engine do this task.',
+      ],
+    },
+  );
+}
+
+/** The folder and all above it. */
+function upwards(folder: string): string[] {
+  const above = dirname(folder);
+  return above === folder ? [folder] : [folder, ...upwards(above)];
+}
+
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return ''; // none, or not readable for the CLI either
+  }
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { TurnInput } from '../../core/ports.ts';
+import type { RunOptions } from '../../schema/run.ts';
+import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
+import { qwenCommand } from './qwen-command.ts';
+
+async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
+  const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
+  return { ...(await qwenCommand(input, { program: '/bin/qwen' })), written };
+}
+
+test('the whole command of a first turn', async () => {
+  const { argv, written } = await build(
+    { outputSchema: { type: 'object' } },
+    { chatId: CHAT, model: 'qwen-x', endpoint: ENDPOINT },
+  );
+  expect(argv).toEqual([
+    '/bin/qwen',
+    '--output-format=stream-json',
+    '--approval-mode=auto-edit',
+    '--allowed-tools=run_shell_command',
+    '--allowed-mcp-server-names=squad',
+    '--mcp-config=/squad/turn/mcp.json',
+    '--model=qwen-x',
+    '--json-schema=@/squad/turn/schema.json',
+    `--session-id=${CHAT}`,
+  ]);
+  expect(JSON.parse(written.get('mcp.json')!)).toEqual({
+    mcpServers: { squad: { ...ENDPOINT.relay, trust: true } },
+  });
+});
+
+test("what is quiet and what is not kept is said in defaults, which the user's own settings outrank", async () => {
+  const { env, written } = await build();
+  expect(env.QWEN_CODE_SYSTEM_DEFAULTS_PATH).toBe('/squad/turn/settings.json');
+  expect(JSON.parse(written.get('settings.json')!)).toMatchObject({
+    general: { enableAutoUpdate: false },
+    memory: { enableManagedAutoMemory: false },
+  });
+  const theirs = { QWEN_CODE_SYSTEM_DEFAULTS_PATH: '/etc/theirs.json' };
+  expect((await build({}, { env: theirs })).env).toMatchObject(theirs);
+});
+
+test.each([
+  [{ permission: 'edit' }, ['--approval-mode=auto-edit', '--allowed-tools=run_shell_command']],
+  [{ permission: 'full' }, ['--approval-mode=yolo']],
+  [
+    { permission: 'read', tools: ['Bash', 'Grep'] },
+    [
+      '--approval-mode=default',
+      '--core-tools=grep_search',
+      '--exclude-tools=agent,skill,enter_worktree,exit_worktree,record_artifact,send_message',
+    ],
+  ],
+  [
+    { tools: ['Bash', 'Task'] },
+    [
+      '--approval-mode=auto-edit',
+      '--core-tools=run_shell_command,agent',
+      '--exclude-tools=skill,enter_worktree,exit_worktree,record_artifact,send_message',
+      '--allowed-tools=run_shell_command',
+    ],
+  ],
+] as [Partial<RunOptions>, string[]][])('%j is %j', async (options, expected) => {
+  const { argv } = await build(options);
+  expect(argv.slice(2, argv.indexOf('--allowed-mcp-server-names=squad'))).toEqual(expected);
+});

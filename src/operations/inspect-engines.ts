@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { policyFor } from '../core/policy-of-run.ts';
+import { optionsOf } from '../core/run-request.ts';
+import type { InstalledCli } from '../schema/engine-spec.ts';
+import { operation, type Services } from './operation.ts';
+
+/** Every agent CLI Squad knows: where it is, which version, and what it cannot hold an agent to. */
+export const inspectEngines = operation({
+  name: 'inspect_engines',
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    engines: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        /** Null: not found. */
+        program: z.string().nullable(),
+        version: z.string().nullable(),
+        warning: z.string().nullable(),
+        install: z.string(),
+        login: z.string(),
+        /** Limits that only its instructions hold. */
+        advisory: z.array(z.string()),
+      }),
+    ),
+  }),
+  async run({ services, caller }) {
+    const { engines, workspaces } = services;
+    const env = await workspaces.environment(caller);
+    const installed = new Map((await engines.installed(env)).map(each => [each.cli, each]));
+    return {
+      engines: engines.clis().map(({ cli, ...facts }) => {
+        const found = installed.get(cli);
+        return {
+          id: cli,
+          ...facts,
+          program: found?.program ?? null,
+          version: found?.version ?? null,
+          warning: found?.warning ?? null,
+          advisory: found ? advisoryFor(services, found) : [],
+        };
+      }),
+    };
+  },
+});
+
+/** Of every limit a role can set that is not about money. */
+function advisoryFor({ engines }: Services, { cli, program, version }: InstalledCli): string[] {
+  const engine = engines.create({ kind: 'cli', cli, program, version });
+  const asked = (['read', 'edit'] as const).flatMap(permission => {
+    const request = { task: '', permission, tools: ['Read'] };
+    return policyFor(engine, { ...optionsOf(request, {}), outputSchema: null, onEnd: null });
+  });
+  const words = asked
+    .filter(({ heldBy }) => heldBy === 'advisory')
+    .map(({ rule, note }) => {
+      const name = rule.startsWith('tools:') ? 'tools' : rule;
+      return note === null ? name : `${name} (${note})`;
+    });
+  return [...new Set(words)];
+}

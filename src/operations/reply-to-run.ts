@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { keptRequest } from '../core/kept-request.ts';
+import { checkTask } from '../core/text.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
+import { SquadError } from '../schema/error.ts';
+import { isEnd, type Run } from '../schema/run.ts';
+import { findRun } from './find.ts';
+import { operation, type Services } from './operation.ts';
+import { startRuns } from './start-members.ts';
+import { Started, started } from './started.ts';
+import { storedSpec } from './stored-spec.ts';
+
+/** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
+export const replyToRun = operation({
+  name: 'reply_to_run',
+  tool: null,
+  input: z.strictObject({ run: z.string(), text: z.string() }),
+  output: Started,
+  async run(call, { run: given, text }) {
+    const { services, caller } = call;
+    checkTask(text);
+    const run = await findRun(services, given);
+    if (!isEnd(run.status)) throw atWork(run);
+    const spec = await storedSpec(services.files, run.id);
+    const kept = await keptRequest(services.files, run);
+    if (spec === null || kept === null) throw gone(run);
+    if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
+    if (!services.engines.canStart(spec)) throw noProgram(run, spec);
+    const { tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema } = run.options;
+    const request = {
+      ...kept,
+      ...{ tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema },
+      title: undefined,
+      task: text,
+      timeoutMs: run.timeoutMs,
+      chatId: run.chatId,
+      spec,
+    };
+    const workspace = await services.workspaces.open({ ...caller, workspace: run.workspace });
+    return started(await startRuns(call, { members: [request] }, workspace));
+  },
+});
+
+const atWork = ({ id, status }: Run): SquadError =>
+  new SquadError('CHAT_BUSY', `Run ${id} is still ${status}: its chat is in use`, {
+    suggestions: [`Wait for it (\`squad wait ${id}\`) or stop it (\`squad cancel ${id}\`) first.`],
+  });
+
+/** Its own files are gone, or somebody wrote into them. */
+export const gone = ({ id }: Run): SquadError =>
+  new SquadError('LOST', `How run ${id} was started cannot be read any more`, {
+    suggestions: [
+      `Its folder was removed or changed. \`squad show ${id}\` has its task: start it again with \`squad run\`.`,
+    ],
+  });
+
+function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
+  const { id, startedAt, stateMode } = run;
+  const { newChat, id: engine } = engines.create(spec);
+  const [why, next] =
+    newChat === null
+      ? [
+          `the ${engine} engine keeps no chats`,
+          'Set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful for runs to come.',
+        ]
+      : startedAt === null
+        ? ['it never started', `\`squad retry ${id}\` starts it.`]
+        : newChat.kind === 'command' && stateMode === 'stateless'
+          ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
+          : [`it ended before ${engine} had named one`, `\`squad retry ${id}\` begins again.`];
+  return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to go on with: ${why}`, {
+    suggestions: [next],
+  });
+}
+
+function noProgram({ id, engine }: Run, spec: EngineSpec): SquadError {
+  const program = spec.kind === 'cli' ? spec.program : engine;
+  return new SquadError(
+    'ENGINE_NOT_FOUND',
+    `The chat of run ${id} belongs to ${program}, which is not there any more`,
+    {
+      suggestions: [`Install it again, or begin anew with the one that is there: \`squad retry ${id}\`.`],
+    },
+  );
+}

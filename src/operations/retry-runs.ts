@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { keptRequest } from '../core/kept-request.ts';
+import type { RunRequest } from '../core/run-request.ts';
+import type { Config } from '../schema/config.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
+import { SquadError } from '../schema/error.ts';
+import { isEnd, type Run, type Squad } from '../schema/run.ts';
+import { findRunOrSquad, findSquad } from './find.ts';
+import { operation, type Services } from './operation.ts';
+import { gone } from './reply-to-run.ts';
+import { startRuns } from './start-members.ts';
+import { Started, started } from './started.ts';
+import { storedSpec } from './stored-spec.ts';
+
+const Overrides = z.strictObject({
+  engine: z.string().min(1).optional(),
+  model: z.string().min(1).optional(),
+  timeoutMs: z
+    .number()
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1)
+    .optional(),
+});
+type Overrides = z.infer<typeof Overrides>;
+
+/**
+ * The same request once more. What the caller had said is said again; what it had left to the role and the project's files
+ * comes from these as they are today. A run that went on with a chat goes on with it again, since its task makes no sense without.
+ */
+export const retryRuns = operation({
+  name: 'retry_runs',
+  tool: null,
+  input: Overrides.extend({ id: z.string() }),
+  output: Started,
+  async run(call, { id, ...overrides }) {
+    const { services, caller } = call;
+    const found = await findRunOrSquad(services, id);
+    const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
+    const { squad } = await findSquad(services, runs[0]!.squadId);
+    const workspace = await services.workspaces.open({ ...caller, workspace: squad.workspace });
+    const members = await Promise.all(
+      runs.map(run => requestAgain(services, run, overrides, workspace.config)),
+    );
+    return started(await startRuns(call, { members, metadata: squad.metadata ?? undefined }, workspace));
+  },
+});
+
+function ended(runs: Run[]): Run[] {
+  const open = runs.find(run => !isEnd(run.status));
+  if (!open) return runs;
+  throw new SquadError('RUN_NOT_OVER', `Run ${open.id} is still ${open.status}`, {
+    suggestions: [`Wait for it (\`squad wait ${open.id}\`) or stop it (\`squad cancel ${open.id}\`) first.`],
+  });
+}
+
+function notCompleted({ id }: Squad, runs: Run[]): Run[] {
+  const failed = ended(runs).filter(run => run.status !== 'completed');
+  if (failed.length > 0) return failed;
+  throw new SquadError('INVALID_INPUT', `Every run of ${id} completed: there is nothing to retry`, {
+    suggestions: [`To run one of them again all the same: squad retry ${runs[0]?.id ?? 'RUN'}`],
+  });
+}
+
+async function requestAgain(
+  { files }: Services,
+  run: Run,
+  { engine, ...overrides }: Overrides,
+  config: Config,
+): Promise<RunRequest> {
+  const [spec, kept] = await Promise.all([storedSpec(files, run.id), keptRequest(files, run)]);
+  if (spec === null || kept === null) throw gone(run);
+  const request = { ...kept, ...overrides };
+  if (run.chatIsNew) return { ...request, ...(engine === undefined ? sameEngine(spec, config) : { engine }) };
+  if (engine === undefined) return { ...request, chatId: run.chatId ?? undefined, spec };
+  throw new SquadError(
+    'INVALID_INPUT',
+    `Run ${run.id} went on with a chat of ${run.engine}: no other engine has it`,
+    {
+      suggestions: ['Leave --engine out, or start the task anew with `squad run`.'],
+    },
+  );
+}
+
+/** By its name, so that its program is looked for anew; what no configuration names any more is taken as it was. */
+function sameEngine(
+  spec: EngineSpec,
+  { engines, engine, runTemplate }: Config,
+): Pick<RunRequest, 'engine' | 'spec'> {
+  if (spec.kind === 'cli') return { engine: spec.cli };
+  if (spec.kind === 'scripted') return { spec };
+  if (Object.hasOwn(engines.value, spec.id)) return { engine: spec.id };
+  if (spec.id !== 'template' || runTemplate.value === null) return { spec };
+  // Left out, the configured name goes into the template as it did before.
+  const isConfigured = spec.engineCommand === (engine.value ?? '');
+  return isConfigured ? { engine: undefined } : { engine: spec.engineCommand };
+}

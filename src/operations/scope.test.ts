@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { allowed, type RunSubject } from '../core/policy.ts';
+import { newRunId, newSquadId } from '../schema/ids.ts';
+import { OPERATIONS } from './table.ts';
+
+const agent: RunSubject = {
+  kind: 'run',
+  id: newRunId(),
+  squadId: newSquadId(),
+  depth: 0,
+  spawn: true,
+  permission: 'full',
+  isLive: true,
+};
+
+/** What no role can grant. An operation that is new belongs into this list, or into the policy's: on purpose. */
+const FOR_THE_USER = ['change_setting', 'change_trust', 'hub_status', 'prune', 'stop_hub'];
+
+test('every operation is either for agents that may start runs or for the user alone', () => {
+  const denied = OPERATIONS.map(({ name }) => name).filter(name => !allowed(agent, name));
+  expect(denied.sort()).toEqual(FOR_THE_USER);
+});

@@ -1,0 +1,68 @@
+/** Every engine when things go wrong: a clear error, a true status, nothing left. */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import { until } from '../support/squad.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { EngineSquad } from './engine-squad.ts';
+import { mock } from './model-server/script.ts';
+
+/** The others go on asking a failing API for longer than anyone waits. */
+const GIVES_UP: CliName[] = ['claude', 'codex', 'gemini'];
+/** The others say what they spent only at their end. */
+const TELLS_COST: CliName[] = ['claude', 'opencode'];
+
+describe.each(chosenClis())('%s', name => {
+  let it: EngineSquad;
+  beforeAll(async () => {
+    it = await EngineSquad.start([name]);
+  });
+  afterAll(() => it[Symbol.asyncDispose]());
+
+  test('killed from outside is not taken for done', async () => {
+    const steps = [{ shell: 'touch started; exec tail -f /dev/null' }];
+    const { spawn_id } = await it.begin(name, `Wait. ${mock(steps, 'killed')}`, { permission: 'edit' });
+    await until('its command runs', () => existsSync(join(it.squad.workspace, 'started')), 60_000);
+    const cli = await it.agentProgram(spawn_id);
+    process.kill(cli, 'SIGTERM');
+    const result = await it.end(spawn_id);
+    expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'ENGINE_FAILED' } });
+    await it.nothingLeft();
+  });
+
+  test('a chat nobody knows is told as that', async () => {
+    const chatId = name === 'opencode' ? 'ses_00000000000000000000000000' : randomUUID();
+    const prompt = `Go on. ${mock([{ text: 'On.' }], 'no-chat')}`;
+    const error = await it.spawn(name, prompt, { chatId }).then(
+      result => JSON.stringify(result.error),
+      refused => String(refused),
+    );
+    expect(error).toContain('CHAT_UNKNOWN');
+    expect(it.server.first('no-chat')).toBeUndefined();
+  });
+
+  if (GIVES_UP.includes(name))
+    test.each([
+      [429, 'ENGINE_RATE_LIMITED'],
+      [500, 'ENGINE_FAILED'],
+    ])('an API that answers %i is told as %s', async (status, code) => {
+      const result = await it.spawn(name, `Try. ${mock([{ status }], `api-${status}`)}`);
+      expect(result).toMatchObject({ status: 'error', success: false, error: { code } });
+    });
+
+  if (TELLS_COST.includes(name))
+    test('is stopped at its budget', async () => {
+      const usage = { input: 100_000, output: 10 };
+      const steps = [{ shell: 'echo one', usage }, { shell: 'echo two', usage }, { text: 'Too late.' }];
+      const result = await it.spawn(name, `Spend. ${mock(steps, 'budget')}`, {
+        permission: 'edit',
+        max_cost_usd: 0.01,
+        abort_on_budget_exceeded: true,
+      });
+      expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'BUDGET_EXCEEDED' } });
+      expect(result.cost_usd).toBeGreaterThan(0.01);
+      await it.nothingLeft();
+    });
+});
