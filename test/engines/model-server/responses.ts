@@ -57,7 +57,7 @@ export const responses: WireFormat = {
       { type: 'response.created', response: started },
       { type: 'response.in_progress', response: started },
       ...output(answer).flatMap(itemEvents),
-      { type: 'response.done', response: response(answer, conversation, 'completed') },
+      { type: 'response.completed', response: response(answer, conversation, 'completed') },
     ].map((data, sequence_number) => sse({ ...data, sequence_number }, data.type));
   },
   error: (status, message) => ({ error: { message, type: 'mock_error', param: null, code: String(status) } }),
