@@ -46,6 +46,8 @@ export class LiveRun {
   chatTotals: Usage | null = null;
   /** The folder as it was before the agent; null while nobody has looked. */
   baseline: Baseline | null = null;
+  /** Begun while the run is written down, so that its start need not wait for all of it. */
+  looking: Promise<Baseline> | null = null;
   /** Other runs that worked in the same folder at the same time. */
   readonly neighbours = new Set<RunId>();
   /** The budget it went over, if it did. */

@@ -11,9 +11,10 @@ import {
   type StopReason,
   type Usage,
 } from '../schema/run.ts';
-import { sharesFolder } from './baseline.ts';
-import { SpawnFuse } from './limits.ts';
+import type { Baseline } from '../schema/work.ts';
+import { lookAtFolder, sharesFolder } from './baseline.ts';
 import { keepRequest } from './kept-request.ts';
+import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { MoneyWatch } from './money-watch.ts';
 import { watchOutput } from './output-watch.ts';
@@ -85,7 +86,9 @@ export class Runner {
     this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
     for (const chat of chats) this.claimed.add(chat);
     try {
+      const looks = this.lookAhead(runs);
       const entries = await Promise.all(runs.map(planned => this.writeFiles(planned)));
+      for (const [i, look] of looks.entries()) entries[i]!.looking = look;
       await store.commit({
         squads: [squad],
         runs: runs.map(({ run }) => ({ ...run })),
@@ -103,6 +106,7 @@ export class Runner {
       });
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
+      for (const entry of this.queue) entry.looking = null;
     } catch (thrown) {
       await Promise.allSettled(runs.map(({ run }) => files.remove(run.id)));
       throw thrown;
@@ -324,6 +328,14 @@ export class Runner {
     entry.settle();
     if (entry.isActive) this.active--;
     this.pump();
+  }
+
+  /** For those that need not wait for a place: what others do until a place is free must not count as theirs. */
+  private lookAhead(runs: PlannedRun[]): Promise<Baseline>[] {
+    const places = this.ports.settings()['limits.concurrency'] - this.active - this.queue.length;
+    return runs
+      .slice(0, Math.max(0, places))
+      .map(({ run }) => lookAtFolder(run.directory, this.ports.workTree));
   }
 
   private async writeFiles({ run, request, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {

@@ -24,7 +24,8 @@ export async function startTurn(
   const { files, executor, store, clock } = ports;
   const { run, engine } = entry;
   const material = entry.material!;
-  const looking = lookAtFolder(run.directory, ports.workTree);
+  const looking = entry.looking ?? lookAtFolder(run.directory, ports.workTree);
+  entry.looking = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, files, executor);
     // A create-chat command may print the id of a chat that is not new at all.

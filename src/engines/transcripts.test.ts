@@ -1,27 +1,7 @@
-/** What each reader makes of what the real CLIs wrote, and of what is left of it when they are killed or damaged. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import fc from 'fast-check';
+/** What each reader makes of what the real CLIs wrote. */
 import { describe, expect, test } from 'vitest';
-import type { EngineEnd, EngineEvent, EngineReader } from '../core/ports.ts';
-import type { CliId } from '../schema/engine-spec.ts';
-import { cliProfile, cliProfiles } from './cli-profiles.ts';
-import { readerOf } from './parsers.ts';
-
-interface Recorded {
-  code: number | null;
-  signal: string | null;
-  /** What the model server counted. */
-  input: number;
-  output: number;
-  cached: number;
-  stderr: string;
-}
-
-const ROOT = resolve(import.meta.dirname, '../../test/fixtures/transcripts');
-const RECORDED = cliProfiles()
-  .map(({ id }) => id)
-  .filter(id => existsSync(join(ROOT, id, 'index.json')));
+import type { EngineEvent } from '../core/ports.ts';
+import { casesOf, endIn, RECORDED, read } from './recorded.ts';
 
 /** The same script was played to all of them; what differs is said below. */
 const EXPECTED: Record<string, Expected> = {
@@ -54,9 +34,7 @@ const OTHERWISE: Record<string, Partial<Expected>> = {
 };
 
 describe.each(RECORDED)('%s', cli => {
-  const { cases } = JSON.parse(readFileSync(join(ROOT, cli, 'index.json'), 'utf8')) as {
-    cases: Record<string, Recorded>;
-  };
+  const cases = casesOf(cli);
 
   test('was recorded in the cases every engine must tell apart', () => {
     const names = Object.keys(cases);
@@ -105,101 +83,8 @@ describe.each(RECORDED)('%s', cli => {
     const ended = events.filter(event => event.type === 'tool_end');
     expect(ended.every(({ ok }) => !ok)).toBe(true);
   });
-
-  test('killed at any line, it is never done', async () => {
-    const lines = linesOf(cli, 'tool');
-    for (let kept = 0; kept < lines.length - 1; kept++) {
-      const events = await readLines(cliProfile(cli).reader(), lines.slice(0, kept), 143, '');
-      expect(endIn(events)?.ok ?? false).toBe(false);
-    }
-  });
-
-  test('half of any line is passed over', async () => {
-    for (const line of linesOf(cli, 'tool')) {
-      const reader = cliProfile(cli).reader();
-      expect(reader.line(line.slice(0, line.length / 2)).filter(isDone)).toEqual([]);
-    }
-  });
-
-  test('survives any value in any place of any line', () => {
-    const lines = readdirSync(join(ROOT, cli))
-      .filter(file => file.endsWith('.jsonl'))
-      .flatMap(file => linesOf(cli, file.replace('.jsonl', '')));
-    const damaged = fc
-      .tuple(fc.constantFrom(...lines), fc.nat(), fc.jsonValue({ maxDepth: 2 }))
-      .map(([line, place, value]) => damage(line, place, value));
-    fc.assert(
-      fc.property(fc.array(damaged, { minLength: 1, maxLength: 12 }), some => {
-        const reader = cliProfile(cli).reader();
-        for (const line of some) for (const event of reader.line(line)) expectSound(event);
-      }),
-      { numRuns: 300 },
-    );
-  });
 });
 
-describe.each([...cliProfiles().map(({ id }) => id), 'squad' as const])('the reader of %s', kind => {
-  const reader = () => readerOf(kind)!();
-
-  test('passes over what is no event', () => {
-    const noise = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.json(),
-      fc.constantFrom(
-        '',
-        '{',
-        '[]',
-        'null',
-        '{"type":',
-        '{"type":"from-the-future","x":1}',
-        '\ufffd{"type":"end"}',
-      ),
-    );
-    fc.assert(
-      fc.property(fc.array(noise), lines => {
-        const one = reader();
-        for (const line of lines) expect(one.line(line).filter(isDone)).toEqual([]);
-      }),
-      { numRuns: 300 },
-    );
-    expect(reader().line(`{"type":"${'x'.repeat(1_000_000)}`)).toEqual([]);
-    expect(reader().line('x'.repeat(1_000_000))).toEqual([]);
-  });
-
-  test('nothing at all with exit code 0 is not success', async () => {
-    expect(endIn(await readLines(reader(), [], 0, ''))?.ok ?? false).toBe(false);
-  });
-});
-
-async function read(cli: CliId, name: string, { code, stderr }: Recorded): Promise<EngineEvent[]> {
-  const beside = (file: string) => join(ROOT, cli, `${name}.${file}`);
-  return readLines(cliProfile(cli).reader(), linesOf(cli, name), code ?? 143, stderr, beside);
-}
-
-async function readLines(
-  reader: EngineReader,
-  lines: string[],
-  exitCode: number,
-  stderr: string,
-  beside?: (file: string) => string,
-): Promise<EngineEvent[]> {
-  const events = lines.flatMap(line => reader.line(line));
-  const file = async (name: string) => {
-    if (name === 'stderr') return stderr;
-    const path = beside?.(name);
-    return path && existsSync(path) ? readFileSync(path, 'utf8') : null;
-  };
-  return [...events, ...((await reader.finish?.({ exitCode, file })) ?? [])];
-}
-
-const linesOf = (cli: string, name: string): string[] =>
-  readFileSync(join(ROOT, cli, `${name}.jsonl`), 'utf8')
-    .split('\n')
-    .filter(Boolean);
-
-const endIn = (events: EngineEvent[]): EngineEnd | undefined =>
-  events.findLast(event => event.type === 'end');
-const isDone = (event: EngineEvent): boolean => event.type === 'end' && event.ok;
 const countsOn = (events: EngineEvent[]): boolean =>
   (events.findLast(event => event.type === 'usage')?.runningTotals ?? []).includes('input');
 
@@ -212,19 +97,3 @@ const toolsIn = (events: EngineEvent[]): string[] =>
       ({ name, ok }) =>
         `${SHELLS.includes(name) ? 'shell' : name.replace(/^.*ping$/, 'ping')} ${ok ? 'ok' : 'failed'}`,
     );
-
-function expectSound(event: EngineEvent): void {
-  if (event.type === 'text' || event.type === 'note') expect(typeof event.text).toBe('string');
-  if (event.type === 'tool') expect([typeof event.name, typeof event.detail]).toEqual(['string', 'string']);
-  if (event.type === 'chat') expect(typeof event.id).toBe('string');
-  if (event.type === 'end') expect([typeof event.ok, typeof event.answer]).toEqual(['boolean', 'string']);
-  if (event.type === 'usage')
-    for (const figure of ['input', 'output', 'cached', 'costUsd'] as const)
-      expect(event.usage[figure] === null || Number.isFinite(event.usage[figure])).toBe(true);
-}
-
-/** The same line with another value in one of its places. */
-function damage(line: string, place: number, value: unknown): string {
-  let left = place % JSON.stringify(JSON.parse(line)).split(/[,:[{]/).length;
-  return JSON.stringify(JSON.parse(line), (_key, old) => (left-- === 0 ? value : old));
-}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Run } from '../schema/run.ts';
+import { isEnd, type Run } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
 /** A run at work that gives no sign, and since when. */
@@ -10,8 +10,9 @@ export const Quiet = z.object({
 });
 export type Quiet = z.infer<typeof Quiet>;
 
-export function quietOf({ runner }: Pick<Services, 'runner'>, { id }: Run): Quiet | null {
-  const silence = runner.silenceOf(id);
+export function quietOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
+  // The watch over it may be a moment behind its end.
+  const silence = isEnd(status) ? null : runner.silenceOf(id);
   if (silence === null || silence.state === 'working') return null;
   return { state: silence.state, since: silence.since, text: silence.sentence };
 }

@@ -74,6 +74,19 @@ describe('the files of a run', () => {
     expect(await files.remove(turn.runId)).toBe(0);
   });
 
+  test('chats are listed by the ids that can be names, and removed by any id', async () => {
+    await files.writeInChat('gemini', 'chat-1', 'a', '12345');
+    await files.writeInChat('gemini', 'any/../id', 'b', '123');
+    expect(await files.listChats()).toEqual([
+      { engine: 'gemini', chatId: 'chat-1', changedAt: expect.any(Number) },
+    ]);
+    expect(await files.removeChat('gemini', 'any/../id')).toBe(3);
+    expect(existsSync(files.chatFolder('gemini', 'any/../id'))).toBe(false);
+    expect(await files.removeChat('gemini', 'chat-1')).toBe(5);
+    expect(await files.removeChat('gemini', 'chat-1')).toBe(0);
+    expect(await files.listChats()).toEqual([]);
+  });
+
   test.each(['../x', 'a/b', '.hidden', '..'])('the name %s cannot lead out of the turn', async name => {
     await expect(files.write(newTurn(), name, '')).rejects.toThrow('Not a file name');
   });

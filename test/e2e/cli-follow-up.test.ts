@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ended, TestSquad, until } from '../support/squad.ts';
@@ -436,19 +436,4 @@ describe('squad prune', () => {
     expect(readdirSync(chats)).toEqual([chatId]);
     await squad.run(['cancel', live!]);
   });
-});
-
-test('a fake claude is found and named when nothing is set', async () => {
-  const claude = join(squad.root, 'bin', 'claude');
-  execFileSync('mkdir', ['-p', join(squad.root, 'bin')]);
-  writeFileSync(
-    claude,
-    '#!/bin/sh\ncase "$*" in --version) echo \'2.1.325 (Claude Code)\';; *) exit 1;; esac\n',
-  );
-  chmodSync(claude, 0o755);
-  const env = { PATH: `${join(squad.root, 'bin')}:${squad.env.PATH}`, ENGINE_COMMAND: '' };
-  const { stderr } = await squad.run(['run', '-d', 'coder', 'x'], { env });
-  expect(stderr).toBe(
-    'No engine is set: using claude 2.1.325, the first one found (ENGINE_COMMAND sets another).\n',
-  );
 });

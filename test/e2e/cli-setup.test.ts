@@ -194,7 +194,7 @@ describe('squad install', () => {
     await client.connect(
       new StdioClientTransport({ command, args, cwd: squad.workspace, env: { HOME: home, ...env } }),
     );
-    expect((await client.listTools()).tools.length).toBe(5);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('spawn_agent');
     await client.close();
   });
 

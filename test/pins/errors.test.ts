@@ -69,5 +69,13 @@ test.each(Object.entries(ERRORS))('%s is %s', (code, [kind, exit]) => {
 });
 
 test('exit codes mean what they always meant', () => {
-  expect(EXIT).toEqual({ done: 0, failed: 1, usage: 2, needsInput: 3, limit: 4, timeUp: 124, interrupted: 130 });
+  expect(EXIT).toEqual({
+    done: 0,
+    failed: 1,
+    usage: 2,
+    needsInput: 3,
+    limit: 4,
+    timeUp: 124,
+    interrupted: 130,
+  });
 });

@@ -65,7 +65,6 @@ const RUN = {
     onEnd: 'null',
   },
   policy: [],
-  tokenHash: 'null',
   status: 'string',
   error: 'null',
   usage: USAGE,
@@ -105,7 +104,7 @@ const STATUS = {
 };
 
 describe('--json of', () => {
-  test('ls', async () => expect(await shape(['ls'])).toEqual({ runs: [RUN] }));
+  test('ls', async () => expect(await shape(['ls'])).toEqual({ runs: [{ ...RUN, quiet: 'null' }] }));
 
   test('show', async () =>
     expect(await shape(['show', id])).toEqual({
@@ -149,6 +148,7 @@ describe('--json of', () => {
         },
       },
       files: { stdout: 'string', stderr: 'string', stdoutBytes: 'number', stderrBytes: 'number' },
+      quiet: 'null',
     }));
 
   test('log', async () => {

@@ -1,0 +1,93 @@
+/** What is left when an agent is killed, its lines are damaged, or they were never events. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { EngineEvent } from '../core/ports.ts';
+import { cliProfile, cliProfiles } from './cli-profiles.ts';
+import { readerOf } from './parsers.ts';
+import { endIn, linesOf, RECORDED, ROOT, readLines } from './recorded.ts';
+
+describe.each(RECORDED)('what %s wrote', cli => {
+  test('killed at any line, it is never done', async () => {
+    const lines = linesOf(cli, 'tool');
+    for (let kept = 0; kept < lines.length - 1; kept++) {
+      const events = await readLines(cliProfile(cli).reader(), lines.slice(0, kept), 143, '');
+      expect(endIn(events)?.ok ?? false).toBe(false);
+    }
+  });
+
+  test('half of any line is passed over', async () => {
+    for (const line of linesOf(cli, 'tool')) {
+      const reader = cliProfile(cli).reader();
+      expect(reader.line(line.slice(0, line.length / 2)).filter(isDone)).toEqual([]);
+    }
+  });
+
+  test('survives any value in any place of any line', () => {
+    const lines = readdirSync(join(ROOT, cli))
+      .filter(file => file.endsWith('.jsonl'))
+      .flatMap(file => linesOf(cli, file.replace('.jsonl', '')));
+    const damaged = fc
+      .tuple(fc.constantFrom(...lines), fc.nat(), fc.jsonValue({ maxDepth: 2 }))
+      .map(([line, place, value]) => damage(line, place, value));
+    fc.assert(
+      fc.property(fc.array(damaged, { minLength: 1, maxLength: 12 }), some => {
+        const reader = cliProfile(cli).reader();
+        for (const line of some) for (const event of reader.line(line)) expectSound(event);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe.each([...cliProfiles().map(({ id }) => id), 'squad' as const])('the reader of %s', kind => {
+  const reader = () => readerOf(kind)!();
+
+  test('passes over what is no event', () => {
+    const noise = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.constantFrom(
+        '',
+        '{',
+        '[]',
+        'null',
+        '{"type":',
+        '{"type":"from-the-future","x":1}',
+        '\ufffd{"type":"end"}',
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(noise), lines => {
+        const one = reader();
+        for (const line of lines) expect(one.line(line).filter(isDone)).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+    expect(reader().line(`{"type":"${'x'.repeat(1_000_000)}`)).toEqual([]);
+    expect(reader().line('x'.repeat(1_000_000))).toEqual([]);
+  });
+
+  test('nothing at all with exit code 0 is not success', async () => {
+    expect(endIn(await readLines(reader(), [], 0, ''))?.ok ?? false).toBe(false);
+  });
+});
+
+const isDone = (event: EngineEvent): boolean => event.type === 'end' && event.ok;
+
+function expectSound(event: EngineEvent): void {
+  if (event.type === 'text' || event.type === 'note') expect(typeof event.text).toBe('string');
+  if (event.type === 'tool') expect([typeof event.name, typeof event.detail]).toEqual(['string', 'string']);
+  if (event.type === 'chat') expect(typeof event.id).toBe('string');
+  if (event.type === 'end') expect([typeof event.ok, typeof event.answer]).toEqual(['boolean', 'string']);
+  if (event.type === 'usage')
+    for (const figure of ['input', 'output', 'cached', 'costUsd'] as const)
+      expect(event.usage[figure] === null || Number.isFinite(event.usage[figure])).toBe(true);
+}
+
+/** The same line with another value in one of its places. */
+function damage(line: string, place: number, value: unknown): string {
+  let left = place % JSON.stringify(JSON.parse(line)).split(/[,:[{]/).length;
+  return JSON.stringify(JSON.parse(line), (_key, old) => (left-- === 0 ? value : old));
+}
