@@ -66,9 +66,9 @@ describe('squad run', () => {
     expect(summary.replaceAll(/\d+\.\ds/g, '0.0s')).toBe(
       [
         '',
-        'role       result  time  run',
-        'coder      done    0.0s  RUN',
-        'architect  done    0.0s  RUN',
+        'role       result  evidence  time  run',
+        'coder      done    claimed   0.0s  RUN',
+        'architect  done    claimed   0.0s  RUN',
         '',
         'done 2 · 0.0s',
         '  squad show RUN  what coder reported',
@@ -168,7 +168,7 @@ describe('squad run', () => {
     [['run', 'codr', 'x'], 'Did you mean coder'],
     [['run', 'coder', ''], 'The task is empty'],
     [['run', 'coder', 'x', '--cwd', '..'], 'is outside the workspace'],
-    [['run', 'coder', 'x', '--engine', 'none'], 'There is no built-in engine "none"'],
+    [['run', 'coder', 'x', '--engine', 'none'], 'There is no engine "none"'],
   ])('refuses wrong use with 2 and starts nothing: %j', async (args, words) => {
     const { runs: before } = await squad.json<{ runs: unknown[] }>(['ls', '-n', '1000']);
     expect(await squad.run(args)).toMatchObject({

@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
 
@@ -240,7 +243,50 @@ describe('--json of', () => {
     expect(await shape(['doctor'])).toEqual({
       ok: 'boolean',
       checks: [{ name: 'string', state: 'string', detail: 'string', next: [] }],
+      engines: [
+        {
+          ...{ id: 'string', name: 'string', install: 'string', login: 'string' },
+          ...{ program: 'null', version: 'null', warning: 'null', advisory: [] },
+        },
+      ],
     }));
+
+  test('wait, line by line', async () => {
+    const { stdout } = await squad.run(['wait', id, '--json']);
+    expect(shapeOf(JSON.parse(stdout))).toMatchObject({
+      ...{ v: 'number', type: 'string', seq: 'number', at: 'number', runId: 'string', squadId: 'string' },
+      ...{ status: 'string', exitCode: 'number', durationMs: 'number' },
+    });
+  });
+
+  test('reply and retry that leave at once', async () => {
+    const started = { squadId: 'string', runIds: ['string'] };
+    expect(await shape(['retry', id, '-d'])).toEqual(started);
+    expect(await shape(['reply', id, '-d', 'More.'])).toEqual(started);
+  });
+
+  test('context', async () => {
+    const { context, ...rest } = (await shape(['context'])) as { context: object };
+    expect(rest).toEqual({ roleId: 'null', engine: 'string', notes: [] });
+    expect(context).toEqual({
+      text: 'string',
+      tokens: 'number',
+      budgetTokens: 'number',
+      parts: [],
+      leftOut: [],
+    });
+  });
+
+  test('diff', async () => {
+    execFileSync('git', ['init', '-q'], { cwd: squad.workspace });
+    const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x']);
+    await squad.run(['wait', runIds[0]!]);
+    expect(await shape(['diff', runIds[0]!])).toEqual({
+      ...{ runId: 'string', isOver: 'boolean', text: 'string', isTruncated: 'boolean' },
+      ...{ files: 'null', lines: 'null', notes: [] },
+    });
+    rmSync(join(squad.workspace, '.git'), { recursive: true });
+  });
 
   test('trust', async () => {
     expect(await shape(['trust', '--yes'])).toEqual({ files: [{ file: 'string', trusted: 'boolean' }] });

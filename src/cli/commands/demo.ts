@@ -59,7 +59,7 @@ export async function demoCommand(context: CliContext): Promise<number> {
       .map(line => `  ${line.slice(3)}`),
     '',
     style.bold('Now with your own agents'),
-    "  export RUN_TEMPLATE='claude -p --permission-mode acceptEdits'",
+    '  squad doctor                    shows which agent CLIs Squad finds here',
     '  squad run coder "Fix the test"  in a project of yours',
     '  squad install claude-code       or from an MCP client',
   ]);

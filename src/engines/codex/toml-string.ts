@@ -1,3 +1,3 @@
 /** A TOML basic string. JSON's escapes are all TOML's too; TOML also wants DEL escaped, and has no lone surrogates. */
 export const tomlString = (value: string): string =>
-  value.replaceAll('\u007f', '\\u007f');
+  JSON.stringify(value.toWellFormed()).replaceAll('\u007f', '\\u007f');
