@@ -31,7 +31,8 @@ async function measure(name: CliName): Promise<Pair> {
     await end();
     return at - start;
   };
-  return interleave(
+  // Awaited here, or everything would be put away first.
+  return await interleave(
     () =>
       timed(async prompt => {
         const { spawn_id } = await it.begin(name, prompt);

@@ -192,6 +192,8 @@ export interface RunFiles {
   write(turn: TurnRef, name: string, content: string): Promise<string>;
   /** A file written before, or null. */
   read(turn: TurnRef, name: string): Promise<string | null>;
+  /** The last `limit` bytes of a file somebody else may have written, cut at a character's start; null without any. */
+  readEnd(turn: TurnRef, name: string, limit: number): Promise<string | null>;
   /** The folder an engine has for a chat, and a file in it. */
   chatFolder(engine: string, chatId: string): string;
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
@@ -256,7 +258,7 @@ export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
 /** Reads one turn's lines, first to last, and may remember. It never throws: a line it does not know is passed over. */
 export interface EngineReader {
   line(line: string): EngineEvent[];
-  /** The output is over and the process has ended: what only that tells. `file` reads one of the turn's files, null if it is not there. */
+  /** The output is over and the process has ended: what only that tells. `file` reads the last 64 KiB of one of the turn's files, null if there is nothing. */
   finish?(exit: {
     exitCode: number | null;
     file(name: string): Promise<string | null>;

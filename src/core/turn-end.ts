@@ -13,6 +13,8 @@ export interface TurnEndPorts extends LedgerPorts {
 }
 
 const READ_TRIES = 5;
+/** An agent can write into its files without end; what it said last is enough to know how it ended. */
+const MOST_OF_A_FILE = 64 * 1024;
 /** A value larger than this is a file, not an answer. */
 const LONGEST_STRUCTURED = 4 * 1024 * 1024;
 /** For what is read once more only to know how it ended. */
@@ -34,7 +36,7 @@ export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: Turn
   }
   const turn = { runId: run.id, number: entry.turnNumber };
   const events = await entry.report
-    .finish(exitCode, name => files.read(turn, name))
+    .finish(exitCode, name => files.readEnd(turn, name, MOST_OF_A_FILE))
     .catch(thrown => {
       warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
       return [];

@@ -82,6 +82,16 @@ describe('following a file', () => {
     expect(lines).toEqual(['one', 'tw€o', '', 'last']);
   });
 
+  test('gives a line as long as the longest answer whole', async () => {
+    const path = join(root, 'answer');
+    const answer = 'ü'.repeat(3.5 * 1024 * 1024);
+    writeFileSync(path, `${answer}\nafter\n`);
+    const lines: string[] = [];
+    await follow(path, line => lines.push(line)).stop();
+    expect(lines.map(line => line.length)).toEqual([answer.length, 5]);
+    expect(lines[0] === answer).toBe(true);
+  });
+
   test('stop reads what is left first, and only once', async () => {
     const path = join(root, 'left');
     writeFileSync(path, 'a\n'.repeat(200_000));

@@ -14,7 +14,8 @@ export interface Following {
 
 const LOOK_MS = 100;
 const CHUNK = 256 * 1024;
-const LONGEST_LINE = 1024 * 1024;
+/** An answer is one line of some engines' events. */
+const LONGEST_LINE = 8 * 1024 * 1024;
 
 /** Follows any number of growing files with one timer and one buffer: memory does not depend on what is written. */
 export function createLineFollower(): (path: string, onLine: (line: string) => void) => Following {

@@ -58,6 +58,15 @@ describe('the files of a run', () => {
     expect(await files.page(turn, 'stdout', 0, 100)).toMatchObject({ text: 'ok\ufffd', size: 3 });
   });
 
+  test('the end of a file is whole characters, whatever its size', async () => {
+    const turn = newTurn();
+    await files.write(turn, 'usage.json', '{}');
+    expect(await files.readEnd(turn, 'usage.json', 100)).toBe('{}');
+    writeFileSync(files.path(turn, 'stderr'), `${'é'.repeat(50_000)}!`);
+    expect(await files.readEnd(turn, 'stderr', 10)).toBe('éééé!');
+    expect(await files.readEnd(turn, 'other', 10)).toBeNull();
+  });
+
   test('output that was never written is empty', async () => {
     const turn = newTurn();
     expect(await files.size(turn, 'stderr')).toBe(0);

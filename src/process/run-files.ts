@@ -16,6 +16,7 @@ export interface RunFiles<RunName extends string = string> {
   path(turn: TurnKey, name: string): string;
   write(turn: TurnKey, name: string, content: string): Promise<string>;
   read(turn: TurnKey, name: string): Promise<string | null>;
+  readEnd(turn: TurnKey, name: string, limit: number): Promise<string | null>;
   chatFolder(engine: string, chatId: string): string;
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
   saveEnvironment(runId: string, env: Record<string, string>): Promise<void>;
@@ -68,6 +69,10 @@ export function createRunFiles<RunName extends string>({
     writeInChat: async (engine, chatId, name, content) =>
       save(join(chatFolder(engine, chatId), name), content),
     read: async (turn, name) => readIfThere(turnFile(turn, name)),
+    async readEnd(turn, name, limit) {
+      const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);
+      return text || null;
+    },
 
     async saveEnvironment(runId, env) {
       await save(environmentFile(runId), JSON.stringify(env));

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ended, TestSquad, until } from '../support/squad.ts';
@@ -432,8 +432,13 @@ describe('squad prune', () => {
     const [live] = await detached('coder', fenced('await never-5'));
     await running(live!);
     const { chatId } = await stored(live!);
+    const stray = join(chats, 'left-behind');
+    const recent = join(chats, 'just-made');
+    for (const folder of [stray, recent]) mkdirSync(folder);
+    const longAgo = Date.now() / 1000 - 3 * 86_400;
+    utimesSync(stray, longAgo, longAgo);
     await squad.run(['prune', '--days', '0']);
-    expect(readdirSync(chats)).toEqual([chatId]);
+    expect(readdirSync(chats).sort()).toEqual([chatId, 'just-made']);
     await squad.run(['cancel', live!]);
   });
 });

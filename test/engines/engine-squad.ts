@@ -1,5 +1,5 @@
 /** A whole Squad with the real CLIs and a scripted model: its own home, its own hub, its own MCP client. */
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import type { CliName } from '../../scripts/engine-clis.ts';
@@ -11,6 +11,13 @@ import { setUpClis } from './user-setup.ts';
 
 /** Real CLIs take seconds to start, and longer on a busy machine. */
 const PATIENCE_MS = 60_000;
+
+interface Beginning {
+  /** Role id → the text of its file. */
+  roles?: Record<string, string>;
+  /** What the user did before. */
+  prepare?: (squad: TestSquad, home: string) => Promise<void>;
+}
 
 export class EngineSquad implements AsyncDisposable {
   readonly server: ModelServer;
@@ -28,10 +35,15 @@ export class EngineSquad implements AsyncDisposable {
     this.#ours = place.processes();
   }
 
-  static async start(names: CliName[]): Promise<EngineSquad> {
+  static async start(names: CliName[], { roles = {}, prepare }: Beginning = {}): Promise<EngineSquad> {
     const server = await startModelServer();
     const place = agentHome();
     const squad = new TestSquad(setUpClis(names, place.home, server.url));
+    squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
+    mkdirSync(squad.env.SQUAD_AGENTS_DIR);
+    for (const [id, text] of Object.entries(roles))
+      writeFileSync(join(squad.env.SQUAD_AGENTS_DIR, `${id}.md`), text);
+    await prepare?.(squad, place.home);
     await squad.unlimited();
     const client = await squad.client({ env: { STATE_MODE: 'stateful' } });
     return new EngineSquad(server, place, squad, client);

@@ -1,0 +1,76 @@
+/** A user who has Squad in the CLI itself: a run of that CLI still has Squad as its run, and only so. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import { BIN, type TestSquad } from '../support/squad.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { EngineSquad } from './engine-squad.ts';
+import { mock } from './model-server/script.ts';
+
+/** Where each CLI keeps the user's own servers, and what `squad install` calls it: it knows all but one. */
+const CONFIGS: Record<CliName, { file: string; client: string | null }> = {
+  claude: { file: '.claude.json', client: 'claude-code' },
+  codex: { file: '.codex/config.toml', client: 'codex' },
+  gemini: { file: '.gemini/settings.json', client: 'gemini' },
+  opencode: { file: '.config/opencode/opencode.json', client: 'opencode' },
+  copilot: { file: '.copilot/mcp-config.json', client: 'copilot' },
+  qwen: { file: '.qwen/settings.json', client: null },
+};
+
+const wasStarted = (squad: TestSquad) => existsSync(join(squad.root, 'users-own-started'));
+
+/** The user's own entry, which leaves a trace when it is started. */
+async function install(name: CliName, squad: TestSquad, home: string): Promise<void> {
+  const { file, client } = CONFIGS[name];
+  const config = join(home, file);
+  if (client === null) byHand(config);
+  else expect(await squad.run(['install', client, '--yes'])).toMatchObject({ code: 0 });
+  const tracing = squad.script(
+    'tracing',
+    `touch "${squad.root}/users-own-started"; exec "${process.execPath}" "$@"`,
+  );
+  const before = readFileSync(config, 'utf8');
+  const after = before.replace(JSON.stringify(process.execPath), JSON.stringify(tracing));
+  expect(after).not.toBe(before);
+  writeFileSync(config, name === 'codex' ? `${after}${CODEX_OTHER(tracing)}` : withOther(after));
+}
+
+/** A server of the user's own that is not Squad, beside it. */
+const CODEX_OTHER = (program: string) =>
+  `\n[mcp_servers.other]\ncommand = ${JSON.stringify(program)}\nargs = []\n`;
+
+function withOther(config: string): string {
+  const settings = JSON.parse(config);
+  const servers = settings.mcp ?? settings.mcpServers;
+  servers.other = servers.squad;
+  return JSON.stringify(settings);
+}
+
+function byHand(config: string): void {
+  const settings = existsSync(config) ? JSON.parse(readFileSync(config, 'utf8')) : {};
+  mkdirSync(dirname(config), { recursive: true });
+  const squad = { command: process.execPath, args: [BIN, 'mcp'] };
+  writeFileSync(config, JSON.stringify({ ...settings, mcpServers: { squad } }));
+}
+
+describe.each(chosenClis())('%s with Squad installed in it', name => {
+  let it: EngineSquad;
+  beforeAll(async () => {
+    it = await EngineSquad.start([name], { prepare: (squad, home) => install(name, squad, home) });
+  });
+  afterAll(() => it[Symbol.asyncDispose]());
+
+  test("is known as its run, sees Squad once and no way to spawn, and none of the user's servers", async () => {
+    const steps = [{ call: 'squad_status', arguments: {} }, { text: 'Seen.' }];
+    const result = await it.spawn(name, `Look. ${mock(steps, 'installed')}`);
+    expect(result.error).toBeUndefined();
+    expect(result).toMatchObject({ status: 'completed', result: 'Seen.' });
+    const last = it.server.requests.findLast(({ tag, step }) => tag === 'installed' && step === 1);
+    expect(last?.toolResults.join('\n')).toContain(result.spawn_id);
+    const { tools } = it.server.first('installed')!;
+    expect(tools.filter(tool => tool.endsWith('squad_status'))).toHaveLength(1);
+    expect(tools.filter(tool => /squad.*(spawn_|start_squad)/.test(tool))).toEqual([]);
+    expect(wasStarted(it.squad)).toBe(false);
+  });
+});
