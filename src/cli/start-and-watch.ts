@@ -2,7 +2,7 @@ import { ownEnvironment } from '../link/program.ts';
 import type { RunResult } from '../operations/run-result.ts';
 import type { Started } from '../operations/started.ts';
 import type { RunId } from '../schema/ids.ts';
-import { isEnd, type Run } from '../schema/run.ts';
+import { isEnd, type ShownRun } from '../schema/run.ts';
 import { type CliContext, print } from './context.ts';
 import { EXIT, exitFor } from './exit-codes.ts';
 import { follow } from './follow.ts';
@@ -86,7 +86,7 @@ async function printEnd(squadId: string, views: RunViews, context: CliContext): 
   // Not the client that watched: its hub may have been replaced meanwhile.
   const client = await HubClient.start();
   try {
-    const { runs } = await client.call<{ runs: Run[] }>('find_runs', { ids: [squadId] });
+    const { runs } = await client.call<{ runs: ShownRun[] }>('find_runs', { ids: [squadId] });
     for (const run of runs) views.see(run);
     print(context, summaryLines(views.list(), context.out.columns, context.style));
     if (runs.length === 1) print(context, await answerLines(client, runs[0]!.id, context));

@@ -26,9 +26,16 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
     title: tool.title,
     description: tool.description,
     inputSchema: jsonSchema(shown.input, 'input', isWhole),
-    outputSchema: jsonSchema(shown.output, 'output', isWhole),
+    outputSchema: isWhole
+      ? jsonSchema(shown.output, 'output', true)
+      : orError(jsonSchema(shown.output, 'output')),
     annotations: { readOnlyHint: tool.readOnly },
   };
+}
+
+/** An error comes in a field of its own, and clients that validate do so then too: of a result no field is certain. */
+function orError({ required, ...schema }: JsonObjectSchema): JsonObjectSchema {
+  return schema;
 }
 
 /** Every client pays for each byte of this in its context: nothing is said that goes without saying. */

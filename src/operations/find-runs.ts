@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Run } from '../schema/run.ts';
+import { ShownRun, shownRun } from '../schema/run.ts';
 import { findRunOrSquad } from './find.ts';
 import { operation } from './operation.ts';
 
@@ -8,10 +8,10 @@ export const findRuns = operation({
   name: 'find_runs',
   tool: null,
   input: z.strictObject({ ids: z.array(z.string().min(1)).min(1).max(1000) }),
-  output: z.object({ runs: z.array(Run) }),
+  output: z.object({ runs: z.array(ShownRun) }),
   async run({ services }, { ids }) {
     const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
-    const runs = new Map(found.flatMap(each => each.runs).map(run => [run.id, { ...run }]));
+    const runs = new Map(found.flatMap(each => each.runs).map(run => [run.id, shownRun(run)]));
     return { runs: [...runs.values()] };
   },
 });

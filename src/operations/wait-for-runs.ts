@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Event } from '../schema/event.ts';
 import { RunId } from '../schema/ids.ts';
-import { isEnd, type Run } from '../schema/run.ts';
+import { isEnd, type Run, type ShownRun, shownRun } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation } from './operation.ts';
 
 /** A run that is over, and the event that said so if it is still there. */
 export interface EndedRun {
-  run: Run;
+  run: ShownRun;
   event: Event | null;
 }
 
@@ -26,7 +26,7 @@ export const waitForRuns = operation({
 
     const tell = async ({ id }: Run) => {
       const [event = null] = await services.store.events({ runId: id, types: ['run.ended'], limit: 1 });
-      const run = await findRun(services, id);
+      const run = shownRun(await findRun(services, id));
       if (enough.signal.aborted) return;
       open.delete(id);
       emit({ run, event } satisfies EndedRun);

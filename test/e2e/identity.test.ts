@@ -14,7 +14,7 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RawMcp } from '../support/raw-mcp.ts';
 import { BIN, callTool, isAlive, TestSquad, until } from '../support/squad.ts';
-import { lastSeq, storedEvents } from '../support/stored.ts';
+import { lastSeq, storedEvents, tokenHashOf } from '../support/stored.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted', NODE: process.execPath, SQUAD: BIN });
 squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
@@ -63,7 +63,6 @@ interface Shown {
     endedAt: number | null;
     depth: number;
     parentId: string | null;
-    tokenHash: string | null;
   };
   result: { result: string };
 }
@@ -402,8 +401,9 @@ describe('a token', () => {
       expect(commands).not.toContain(agent.token);
     }
     expect(JSON.stringify(await squad.json(['show', agent.id]))).not.toContain(agent.token);
+    expect(tokenHashOf(squad, agent.id)).toMatch(/^[0-9a-f]{64}$/);
     await agent.end();
-    expect((await shown(agent.id)).run.tokenHash).toBeNull();
+    expect(tokenHashOf(squad, agent.id)).toBeNull();
   });
 });
 

@@ -21,16 +21,20 @@ describe.each(chosenClis())('%s', name => {
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
-  test('killed from outside is not taken for done', async () => {
-    const steps = [{ shell: 'touch started; exec tail -f /dev/null' }];
-    const { spawn_id } = await it.begin(name, `Wait. ${mock(steps, 'killed')}`, { permission: 'edit' });
-    await until('its command runs', () => existsSync(join(it.squad.workspace, 'started')), 60_000);
-    const cli = await it.agentProgram(spawn_id);
-    process.kill(cli, 'SIGTERM');
-    const result = await it.end(spawn_id);
-    expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'ENGINE_FAILED' } });
-    await it.nothingLeft();
-  });
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    'ended from outside with %s is not taken for done',
+    async signal => {
+      const steps = [{ shell: `touch ${signal}; exec tail -f /dev/null` }];
+      const { spawn_id } = await it.begin(name, `Wait. ${mock(steps, signal)}`, { permission: 'edit' });
+      await until('its command runs', () => existsSync(join(it.squad.workspace, signal)), 60_000);
+      const cli = await it.agentProgram(spawn_id);
+      process.kill(cli, signal);
+      const result = await it.end(spawn_id);
+      expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'ENGINE_FAILED' } });
+      if (signal === 'SIGKILL') expect(result.error?.message).toContain('killed by signal 9');
+      await it.nothingLeft();
+    },
+  );
 
   test('a chat nobody knows is told as that', async () => {
     const chatId = name === 'opencode' ? 'ses_00000000000000000000000000' : randomUUID();

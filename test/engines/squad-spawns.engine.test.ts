@@ -17,7 +17,8 @@ describe.each(chosenClis())('%s in a role that may spawn', name => {
   afterAll(() => it[Symbol.asyncDispose]());
 
   const spawning = (engine: string, prompt: string) => ({
-    call: 'spawn_agent',
+    // Codex has a tool of that name itself.
+    call: name === 'codex' ? 'squad_run__spawn_agent' : 'spawn_agent',
     arguments: { engine, roleId: 'lead', prompt, include_context: false },
   });
   /** What the model was told after a step. */

@@ -34,6 +34,10 @@ export function footprint(squad: TestSquad): { squads: number; runs: number; fol
 export const lastSeq = (squad: TestSquad): number =>
   query<{ seq: number | null }>(squad, 'select max(seq) as seq from events')[0]?.seq ?? 0;
 
+/** What is kept of a run's token. */
+export const tokenHashOf = (squad: TestSquad, runId: string): string | null | undefined =>
+  query<{ token_hash: string | null }>(squad, 'select token_hash from runs where id = ?', runId)[0]?.token_hash;
+
 function query<T>(squad: TestSquad, sql: string, ...values: unknown[]): T[] {
   const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
   try {

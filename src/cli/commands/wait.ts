@@ -1,6 +1,6 @@
 import type { EndedRun } from '../../operations/wait-for-runs.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type Run, type RunStatus, runName } from '../../schema/run.ts';
+import { type RunStatus, runName, type ShownRun } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -29,7 +29,9 @@ export async function waitCommand(
   const limitMs = timeout === undefined ? null : milliseconds('--timeout', timeout);
   const endAt = limitMs === null ? Number.POSITIVE_INFINITY : Date.now() + limitMs;
   const client = await HubClient.start();
-  const { runs } = await client.call<{ runs: Run[] }>('find_runs', { ids }).finally(() => client.close());
+  const { runs } = await client
+    .call<{ runs: ShownRun[] }>('find_runs', { ids })
+    .finally(() => client.close());
   const open = new Set<RunId>(runs.map(run => run.id));
   const statuses: RunStatus[] = [];
   await untilAnswered(async hub => {

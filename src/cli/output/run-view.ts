@@ -66,7 +66,7 @@ export class RunViews {
   }
 
   /** What no event tells. */
-  see({ id, evidence }: Run): void {
+  see({ id, evidence }: Pick<Run, 'id' | 'evidence'>): void {
     const run = this.#runs.get(id);
     if (run) run.evidence = evidence;
   }

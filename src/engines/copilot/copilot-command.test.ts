@@ -37,9 +37,10 @@ describe('the command of Copilot CLI', () => {
   it("turns the user's own MCP servers off by name", async () => {
     using place = new TurnPlace();
     place.inHome('.copilot/mcp-config.json', '{"mcpServers":{"mine":{},"--yolo":{},"squad":{}}}');
-    const argv = await argvOf(place.input());
-    expect(argv).toContain('--disable-builtin-mcps --disable-mcp-server mine --allow-all-tools');
+    const argv = await argvOf(place.input({ endpoint: ENDPOINT }));
+    expect(argv).toContain('--disable-builtin-mcps --disable-mcp-server mine --additional-mcp-config');
     expect(argv).not.toContain('--yolo');
+    expect(await argvOf(place.input())).toContain('--disable-mcp-server squad');
     place.inHome('.copilot/mcp-config.json', '{ half');
     expect(await argvOf(place.input())).not.toContain('--disable-mcp-server');
   });

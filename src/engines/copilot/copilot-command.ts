@@ -12,12 +12,14 @@ export const USAGE_FILE = 'usage.json';
 export async function copilotCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { files, options, model, chatId, continues, endpoint, env } = input;
   const servers = endpoint && (await files.write('mcp.json', serversFile(endpoint)));
+  // One of the name of ours takes its place.
+  const off = (name: string) => (servers && name === SQUAD_SERVER ? [] : ['--disable-mcp-server', name]);
   return {
     argv: [
       program,
       ...['--output-format', 'json', '--no-color', '--no-ask-user'],
       ...['--no-auto-update', '--disable-client-telemetry', '--no-remote'],
-      ...['--disable-builtin-mcps', ...usersServers(env).flatMap(name => ['--disable-mcp-server', name])],
+      ...['--disable-builtin-mcps', ...usersServers(env).flatMap(off)],
       ...(servers === null ? [] : ['--additional-mcp-config', `@${servers}`]),
       ...toolFlags(options),
       ...['--usage-output-file', files.path(USAGE_FILE)],
@@ -51,9 +53,7 @@ function usersServers(env: Record<string, string>): string[] {
   const home = env.COPILOT_HOME || join(env.HOME || '/', '.copilot');
   try {
     const config = fieldsOf(readFileSync(join(home, 'mcp-config.json'), 'utf8'));
-    return Object.keys(fields(config?.mcpServers)).filter(
-      name => name !== SQUAD_SERVER && !name.startsWith('-'),
-    );
+    return Object.keys(fields(config?.mcpServers)).filter(name => !name.startsWith('-'));
   } catch {
     return []; // none configured
   }

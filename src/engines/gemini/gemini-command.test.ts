@@ -21,14 +21,14 @@ describe('the command of Gemini CLI', () => {
     expect((await geminiCommand({ ...input, env }, CLI)).argv).toContain('--model=mine');
   });
 
-  it("gives Squad's endpoint in a file only the user can read, and in no argument", async () => {
+  it('reaches Squad by the relay, named in a file only the user can read', async () => {
     using place = new TurnPlace();
     const { argv, env } = await geminiCommand(place.input({ endpoint: ENDPOINT }), CLI);
     const file = join(place.chatFolder, '.gemini/settings.json');
     expect(env.GEMINI_CLI_HOME).toBe(place.chatFolder);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, 'utf8')).mcpServers).toEqual({
-      squad: { httpUrl: ENDPOINT.url, headers: { Authorization: `Bearer ${ENDPOINT.token}` }, trust: true },
+      squad: { ...ENDPOINT.relay, trust: true },
     });
     expect(JSON.stringify([argv, env])).not.toContain(ENDPOINT.token);
   });

@@ -15,15 +15,8 @@ export function geminiSettings(env: Record<string, string>, endpoint: RunEndpoin
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
     ...(selectedType && { security: { auth: { selectedType } } }),
-    mcpServers: endpoint
-      ? {
-          [SQUAD_SERVER]: {
-            httpUrl: endpoint.url,
-            headers: { Authorization: `Bearer ${endpoint.token}` },
-            trust: true,
-          },
-        }
-      : {},
+    // Over HTTP it would not begin a new session after a restart of the hub; the relay does.
+    mcpServers: endpoint ? { [SQUAD_SERVER]: { ...endpoint.relay, trust: true } } : {},
   });
 }
 

@@ -26,7 +26,23 @@ describe('the command of opencode', () => {
       timeout: 600_000,
     });
     expect(argv.join(' ')).not.toContain(ENDPOINT.token);
-    expect(config((await opencodeCommand(place.input(), CLI)).env).mcp).toBeUndefined();
+    expect(config((await opencodeCommand(place.input(), CLI)).env).mcp).toEqual({});
+  });
+
+  it("turns the user's own servers off, wherever they are configured", async () => {
+    using place = new TurnPlace();
+    place.inHome('.config/opencode/opencode.jsonc', '{"mcp":{"notes":{"type":"local"},}, // mine\n}');
+    const named = place.inHome('more.json', '{"mcp":{"squad":{},"web":{}}}');
+    const env = {
+      HOME: place.home,
+      OPENCODE_CONFIG: named,
+      OPENCODE_CONFIG_CONTENT: '{"mcp":{"inline":{"type":"local"}}}',
+    };
+    const off = { notes: { enabled: false }, web: { enabled: false } };
+    const built = async (endpoint: typeof ENDPOINT | null) =>
+      config((await opencodeCommand(place.input({ env, endpoint }), CLI)).env).mcp;
+    expect(await built(null)).toEqual({ ...off, squad: { enabled: false } });
+    expect(await built(ENDPOINT)).toEqual({ ...off, squad: expect.objectContaining({ url: ENDPOINT.url }) });
   });
 
   it("keeps what the user's environment configures and refuses what cannot be read", async () => {

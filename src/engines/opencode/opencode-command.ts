@@ -2,6 +2,7 @@ import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '..
 import { SquadError } from '../../schema/error.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
+import { usersServers } from './users-servers.ts';
 
 export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues, env } = input;
@@ -47,7 +48,11 @@ function config({ env, options, endpoint }: TurnInput): string {
     share: 'disabled',
     permission,
     agent: { [AGENT]: { mode: 'primary', description: 'An agent of a squad', permission } },
-    ...(endpoint && { mcp: { [SQUAD_SERVER]: server(endpoint) } }),
+    mcp: {
+      // Servers of the user's own stay out: what an agent can reach is Squad's decision.
+      ...Object.fromEntries(usersServers(env).map(name => [name, { enabled: false }])),
+      ...(endpoint && { [SQUAD_SERVER]: server(endpoint) }),
+    },
   });
 }
 

@@ -49,7 +49,7 @@ const input = (more: Partial<TurnInput> = {}): TurnInput => ({
     outputSchema: null,
     spawn: false,
     notify: false,
- onEnd: null,
+    onEnd: null,
   },
   timeoutMs: 60_000,
   endpoint: null,

@@ -1,0 +1,127 @@
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../core/ports.ts';
+import type { HttpServer } from '../http/serve.ts';
+import { type CallerPorts, callerOfRun } from '../hub/callers.ts';
+import { bearerOf, hashOf } from '../hub/run-tokens.ts';
+import { ownToken } from '../hub/token.ts';
+import type { EndNotices } from '../mcp/end-notices.ts';
+import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
+import type { Services } from '../operations/operation.ts';
+import { SquadError } from '../schema/error.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+import { toolsetsIn } from '../schema/toolset.ts';
+import type { HttpHandler } from '../wire/serve-http.ts';
+
+export interface HttpPortOptions {
+  services: Services;
+  version: string;
+  /** The user's own wish; null takes the last one, or the usual one. */
+  port: number | null;
+  tokenFile: string;
+  identities: CallerPorts;
+  notices: EndNotices;
+  onInFlight(change: number): void;
+  /** How many requests are being answered, streams that stay open included. */
+  onOpen(count: number): void;
+  log(level: 'debug' | 'warning' | 'error', message: string, cause: unknown): void;
+}
+
+const USUAL_PORT = 3001;
+
+type Asking = Pick<McpFaceOptions, 'caller' | 'toolsets'>;
+
+/** The hub on loopback HTTP, for the user's clients and for agents, each with a token. Opened once, when first needed. */
+export class HttpPort {
+  private readonly options: HttpPortOptions;
+  private opening: Promise<HttpServer | null> | null = null;
+  private handler: HttpHandler | null = null;
+  private address: string | null = null;
+
+  constructor(options: HttpPortOptions) {
+    this.options = options;
+  }
+
+  /** Null until it is open. */
+  get url(): string | null {
+    return this.address;
+  }
+
+  /** Settles when it is open, or when it is certain that it cannot be. */
+  async open(): Promise<void> {
+    this.opening ??= this.bind().catch(thrown => {
+      this.options.log('warning', 'HTTP is off', thrown);
+      return null;
+    });
+    await this.opening;
+  }
+
+  /** One that is not open yet stays closed. */
+  async close(): Promise<void> {
+    this.opening ??= Promise.resolve(null);
+    await (await this.opening)?.close();
+  }
+
+  /** A run's token is worth nothing any more: neither is what was opened with it. */
+  async endSessions(runId: RunId): Promise<void> {
+    await this.handler?.endSessions(runId);
+  }
+
+  private async bind(): Promise<HttpServer> {
+    const [{ createHttpHandler }, { serveHttp }] = await Promise.all([
+      import('../wire/serve-http.ts'),
+      import('../http/serve.ts'),
+    ]);
+    const { services, version, port, tokenFile, identities, notices, onInFlight, onOpen, log } = this.options;
+    const stored = Number((await services.store.settings())['http.port']);
+    const userToken = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
+    const bearers = new WeakMap<IncomingMessage, Run>();
+    const asking = new WeakMap<IncomingMessage, Asking>();
+    let inFlight = 0;
+    const mcp = createHttpHandler({
+      owner: request => bearers.get(request)?.id ?? '',
+      build: request => mcpFace({ services, version, transport: 'http', ...asking.get(request)!, notices }),
+      onInFlight: count => {
+        onInFlight(count - inFlight);
+        inFlight = count;
+      },
+      onError: error => log('debug', 'MCP over HTTP', error),
+    });
+    notices.join(mcp.of(''));
+    const http = await serveHttp({
+      port: port || stored || USUAL_PORT,
+      admits: (token, request) => {
+        const run = bearerOf(identities.liveRuns(), token);
+        if (run) bearers.set(request, run);
+        return run !== null || bearerOf(userToken, token) !== null;
+      },
+      mcp: {
+        async handle(request, response) {
+          const run = bearers.get(request);
+          const { 'squad-workspace': workspace, 'squad-toolsets': toolsets = [] } = request.headers;
+          asking.set(request, {
+            caller: run ? await callerOfRun(run, identities) : userOverHttp(workspace),
+            toolsets: toolsetsIn([toolsets].flat().join()),
+          });
+          await mcp.handle(request, response);
+        },
+        close: () => mcp.close(),
+      },
+      onOpen,
+      onError: thrown => log('error', 'A bug in HTTP', thrown),
+    });
+    this.handler = mcp;
+    this.address = `http://127.0.0.1:${http.port}/mcp`;
+    // The next hub takes the same port, so that clients' configurations stay true.
+    if (http.port !== stored) await services.store.setSetting('http.port', String(http.port));
+    return http;
+  }
+}
+
+/** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
+function userOverHttp(workspace: string | string[] | undefined): Caller {
+  if (Array.isArray(workspace)) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
+  // Node gives each byte of a header as one letter.
+  const named = workspace === undefined ? null : Buffer.from(workspace, 'latin1').toString('utf8');
+  return { client: null, cwd: null, workspace: named, env: {}, parent: null };
+}

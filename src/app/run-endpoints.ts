@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import type { RunEndpoint, RunFiles, Store, TurnRef } from '../core/ports.ts';
+import { hashOf, mintToken } from '../hub/run-tokens.ts';
+import { IDENTITY_FILE, parseIdentity } from '../link/identity-file.ts';
+import type { Run } from '../schema/run.ts';
+
+export interface RunEndpointPorts {
+  home: string;
+  /** The folder of the bundled programs. */
+  programs: string;
+  files: RunFiles;
+  store: Store;
+  /** The hub's own address; null when it could not be had. */
+  url(): Promise<string | null>;
+}
+
+/**
+ * A new identity for each turn, and where its agent finds Squad. Its hash goes to disk with the start of the turn; until
+ * then the file is what a later hub knows it by.
+ */
+export async function endpointOf(
+  run: Run,
+  turn: TurnRef,
+  { home, programs, files, url: urlOf }: RunEndpointPorts,
+): Promise<RunEndpoint | null> {
+  const url = await urlOf();
+  if (url === null) return null;
+  const { token, hash } = mintToken();
+  const file = await files.write(turn, IDENTITY_FILE, JSON.stringify({ token, home }));
+  run.tokenHash = hash;
+  const args = [join(programs, '..', 'bin', 'squad.cjs'), 'mcp', '--identity', file];
+  return { url, token, relay: { command: process.execPath, args } };
+}
+
+/** For runs whose start an earlier hub did not live to record. */
+export async function restoreTokens(
+  runs: Run[],
+  { files, store }: Pick<RunEndpointPorts, 'files' | 'store'>,
+): Promise<void> {
+  for (const run of runs) {
+    if (run.tokenHash !== null || run.status === 'queued') continue;
+    const number = (await store.turns(run.id)).at(-1)?.number ?? 1;
+    const identity = parseIdentity((await files.read({ runId: run.id, number }, IDENTITY_FILE)) ?? '');
+    if (identity) run.tokenHash = hashOf(identity.token);
+  }
+}
