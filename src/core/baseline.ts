@@ -36,7 +36,10 @@ export async function keepBaseline(
   });
   const baseline = await Promise.race([look, late]);
   clearTimeout(timer);
-  const keep = async (found: Baseline) => void (await files.write(turn, FILE, JSON.stringify(found)));
+  const keep = async (found: Baseline) => {
+    // Of a folder that git knows nothing of there is nothing to keep: the next look says the same.
+    if (found.snapshot) await files.write(turn, FILE, JSON.stringify(found));
+  };
   if (baseline) await keep(baseline);
   else
     void look
@@ -48,11 +51,11 @@ export async function keepBaseline(
   return baseline;
 }
 
-/** What was kept, or null. */
-export async function keptBaseline(files: RunFiles, turn: TurnRef): Promise<Baseline | null> {
+/** What was kept. */
+export async function keptBaseline(files: RunFiles, turn: TurnRef): Promise<Baseline> {
   const text = await files.read(turn, FILE);
   const parsed = Baseline.safeParse(text === null ? null : parseJson(text));
-  return parsed.success ? parsed.data : null;
+  return parsed.success ? parsed.data : { snapshot: null, why: 'its folder as it was before is not known' };
 }
 
 type Place = Pick<Run, 'directory'>;

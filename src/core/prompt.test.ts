@@ -27,6 +27,16 @@ describe('buildPrompt', () => {
     );
   });
 
+  it.each(['/init', ' \n@PLAN.md', '!ls'])(
+    'never begins with %j, which is a command to some CLIs',
+    roleBody => {
+      for (const mode of ['stateless', 'new_chat', 'spawn'] as const)
+        expect(buildPrompt({ roleBody, task: roleBody, mode })).toMatch(/^# Your Role\n\n\s*[/@!]/);
+      expect(buildPrompt({ roleBody: '', task: roleBody, mode: 'spawn' })).toMatch(/^# Your Task/);
+      expect(buildPrompt({ roleBody, task: roleBody, mode: 'continued' })).toMatch(/^# Task/);
+    },
+  );
+
   it('keeps every character of the task', () => {
     const task = '  $1 $& `x` "q" \\n\n\n---\n';
     expect(buildPrompt({ roleBody: 'r', task, mode: 'stateless' })).toBe(

@@ -14,7 +14,15 @@ export interface PromptParts {
 
 const RULE = '\n\n---\n\n';
 
-export function buildPrompt({ context = '', roleBody, task, mode }: PromptParts): string {
+export function buildPrompt(parts: PromptParts): string {
+  const prompt = joined(parts);
+  return COMMAND.test(prompt) ? `# Your Role\n\n${prompt}` : prompt;
+}
+
+/** What a role must not begin with: some CLIs would run it as a command of their own and never ask the model. */
+const COMMAND = /^\s*[/@!]/;
+
+function joined({ context = '', roleBody, task, mode }: PromptParts): string {
   if (mode === 'continued') return `# Task\n${task}${FOOTER}`;
   if (mode === 'spawn')
     return `${[context, roleBody, `# Your Task\n\n${task}`].filter(Boolean).join(RULE)}${FOOTER}`;

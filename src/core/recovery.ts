@@ -1,11 +1,11 @@
-import { EngineSpec } from '../schema/engine-spec.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { keptBaseline } from './baseline.ts';
+import { keptPlan, PLAN_FILE } from './kept-plan.ts';
 import { LiveRun } from './live-run.ts';
 import type { Engines, Executor, FoundTurn, RunFiles, Store } from './ports.ts';
 import type { Runner } from './runner.ts';
-import { parseJson } from './text.ts';
 
 export interface Recovered {
   watched: number;
@@ -111,18 +111,14 @@ interface Material {
   spec: EngineSpec;
 }
 
-async function readMaterial(
-  { id }: Run,
-  { files }: RecoveryPorts,
-): Promise<Material | { missing: RunError }> {
-  const turn = { runId: id, number: 1 };
-  const [spec, prompt] = await Promise.all([files.read(turn, 'engine.json'), files.read(turn, 'prompt.md')]);
+async function readMaterial(run: Run, { files }: RecoveryPorts): Promise<Material | { missing: RunError }> {
+  const turn = { runId: run.id, number: 1 };
+  const prompt = await files.read(turn, 'prompt.md');
   const lost = (message: string) => ({ missing: { code: 'LOST', message } });
-  if (spec === null || prompt === null)
-    return lost('Its folder is gone, and with it what it was to do and what it wrote.');
-  const parsed = EngineSpec.safeParse(parseJson(spec));
-  if (parsed.success) return { spec: parsed.data, prompt };
-  return lost('What is in its folder cannot be read any more (engine.json). Its output so far is kept.');
+  if (prompt === null) return lost('Its folder is gone, and with it what it was to do and what it wrote.');
+  const plan = await keptPlan(files, run);
+  if (plan) return { spec: plan.spec, prompt };
+  return lost(`What is in its folder cannot be read any more (${PLAN_FILE}). Its output so far is kept.`);
 }
 
 /** The first one counts, as it did for the hub that took it down. */

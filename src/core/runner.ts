@@ -13,7 +13,7 @@ import {
 } from '../schema/run.ts';
 import type { Baseline } from '../schema/work.ts';
 import { lookAtFolder, sharesFolder } from './baseline.ts';
-import { keepRequest } from './kept-request.ts';
+import { keepPlan } from './kept-plan.ts';
 import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { MoneyWatch } from './money-watch.ts';
@@ -342,11 +342,7 @@ export class Runner {
     const turn = { runId: run.id, number: 1 };
     const { files } = this.ports;
     const { promptFile } = await files.prepare(turn, prompt);
-    await Promise.all([
-      files.saveEnvironment(run.id, env),
-      files.write(turn, 'engine.json', JSON.stringify(spec)),
-      keepRequest(files, turn, request),
-    ]);
+    await Promise.all([files.saveEnvironment(run.id, env), keepPlan(files, turn, spec, request)]);
     return new LiveRun(run, engine, { prompt, promptFile, env });
   }
 

@@ -48,12 +48,14 @@ export const diffRun = operation({
   },
 });
 
-async function snapshotOf({ files }: Services, { id, startedAt }: Run): Promise<WorkSnapshot> {
-  const baseline = await keptBaseline(files, { runId: id, number: 1 });
-  if (baseline?.snapshot) return baseline.snapshot;
+async function snapshotOf(
+  { files, workTree }: Services,
+  { id, startedAt, directory }: Run,
+): Promise<WorkSnapshot> {
+  const { snapshot, why: unknown } = await keptBaseline(files, { runId: id, number: 1 });
+  if (snapshot) return snapshot;
   const why =
-    baseline?.why ??
-    (startedAt === null ? 'it has not started' : 'nobody looked at its folder before the start');
+    startedAt === null ? 'it has not started' : ((await workTree.snapshot(directory)).why ?? unknown);
   throw new SquadError('DIFF_UNAVAILABLE', `No diff of run ${id}: ${why}`, {
     suggestions: [`\`squad show ${id}\` has what is known of it.`],
   });

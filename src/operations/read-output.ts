@@ -1,10 +1,9 @@
 import { z } from 'zod';
+import { keptPlan } from '../core/kept-plan.ts';
 import type { Engine, EngineEvent, EngineReader, OutputPage } from '../core/ports.ts';
-import type { RunId } from '../schema/ids.ts';
-import { isEnd, RunStatus } from '../schema/run.ts';
+import { isEnd, type Run, RunStatus } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
-import { storedSpec } from './stored-spec.ts';
 
 const BYTES = 256 * 1024;
 
@@ -35,7 +34,7 @@ export const readOutput = operation({
     const status = run.status;
     const turn = { runId: run.id, number: 1 };
     const page = await services.files.page(turn, stream, offset, limit);
-    const reader = readable && stream === 'stdout' ? await readerFor(services, run.id) : null;
+    const reader = readable && stream === 'stdout' ? await readerFor(services, run) : null;
     return {
       runId: run.id,
       status,
@@ -45,9 +44,9 @@ export const readOutput = operation({
   },
 });
 
-async function readerFor({ files, engines }: Services, runId: RunId): Promise<Engine['reader']> {
-  const spec = await storedSpec(files, runId);
-  return spec && engines.create(spec).reader;
+async function readerFor({ files, engines }: Services, run: Run): Promise<Engine['reader']> {
+  const kept = await keptPlan(files, run);
+  return kept && engines.create(kept.spec).reader;
 }
 
 /** Whole lines only: the next page begins where the last unfinished one does. */

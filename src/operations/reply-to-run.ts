@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { keptRequest } from '../core/kept-request.ts';
+import { keptPlan } from '../core/kept-plan.ts';
 import { checkTask } from '../core/text.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
@@ -8,7 +8,6 @@ import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
-import { storedSpec } from './stored-spec.ts';
 
 /** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
 export const replyToRun = operation({
@@ -21,14 +20,14 @@ export const replyToRun = operation({
     checkTask(text);
     const run = await findRun(services, given);
     if (!isEnd(run.status)) throw atWork(run);
-    const spec = await storedSpec(services.files, run.id);
-    const kept = await keptRequest(services.files, run);
-    if (spec === null || kept === null) throw gone(run);
+    const kept = await keptPlan(services.files, run);
+    if (kept === null) throw gone(run);
+    const { spec } = kept;
     if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
     if (!services.engines.canStart(spec)) throw noProgram(run, spec);
     const { tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema } = run.options;
     const request = {
-      ...kept,
+      ...kept.request,
       ...{ tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema },
       title: undefined,
       task: text,

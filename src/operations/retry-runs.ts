@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { keptRequest } from '../core/kept-request.ts';
+import { keptPlan } from '../core/kept-plan.ts';
 import type { RunRequest } from '../core/run-request.ts';
 import type { Config } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
@@ -10,7 +10,6 @@ import { operation, type Services } from './operation.ts';
 import { gone } from './reply-to-run.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
-import { storedSpec } from './stored-spec.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),
@@ -68,9 +67,10 @@ async function requestAgain(
   { engine, ...overrides }: Overrides,
   config: Config,
 ): Promise<RunRequest> {
-  const [spec, kept] = await Promise.all([storedSpec(files, run.id), keptRequest(files, run)]);
-  if (spec === null || kept === null) throw gone(run);
-  const request = { ...kept, ...overrides };
+  const kept = await keptPlan(files, run);
+  if (kept === null) throw gone(run);
+  const { spec } = kept;
+  const request = { ...kept.request, ...overrides };
   if (run.chatIsNew) return { ...request, ...(engine === undefined ? sameEngine(spec, config) : { engine }) };
   if (engine === undefined) return { ...request, chatId: run.chatId ?? undefined, spec };
   throw new SquadError(

@@ -252,14 +252,14 @@ describe('squad reply', () => {
       program: join(squad.root, 'gone', 'claude'),
       version: '2.1.325',
     };
-    writeFileSync(join(turn, 'engine.json'), JSON.stringify(spec));
+    writeFileSync(join(turn, 'plan.json'), JSON.stringify({ engine: spec, request: {} }));
     expect(await squad.run(['reply', first.id, 'x'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
         /belongs to .*gone\/claude, which is not there any more \(ENGINE_NOT_FOUND\)/,
       ),
     });
-    rmSync(join(turn, 'engine.json'));
+    rmSync(join(turn, 'plan.json'));
     expect(await squad.run(['reply', first.id, 'x'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('cannot be read any more (LOST)'),

@@ -19,7 +19,7 @@ describe('a run whose folder somebody wrote into while no hub was there', () => 
   test.each([
     ['is no engine', 'null'],
     ['is no JSON', '{"kind":'],
-  ])('is lost when its engine.json %s; the hub starts and the other runs go on', async (_, content) => {
+  ])('is lost when its plan.json %s; the hub starts and the other runs go on', async (_, content) => {
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'one', 'coder', 'two']);
     const [damaged, sound] = runIds as [string, string];
     await until('both are at work', async () => {
@@ -29,11 +29,11 @@ describe('a run whose folder somebody wrote into while no hub was there', () => 
     const hub = await squad.hubPid();
     process.kill(hub, 'SIGKILL');
     await until('the hub is gone', () => !isAlive(hub));
-    writeFileSync(join(squad.home, 'runs', damaged, 'turn-1', 'engine.json'), content);
+    writeFileSync(join(squad.home, 'runs', damaged, 'turn-1', 'plan.json'), content);
 
     const lost = await squad.json<Shown>(['show', damaged]);
     expect(lost.run).toMatchObject({ status: 'lost', error: { code: 'LOST' } });
-    expect(lost.run.error!.message).toContain('engine.json');
+    expect(lost.run.error!.message).toContain('plan.json');
     expect(lost.turns[0]!.endedAt).not.toBeNull();
     expect(isAlive(lost.turns[0]!.pid!)).toBe(false);
     expect((await squad.json<Shown>(['show', sound])).run.status).toBe('running');

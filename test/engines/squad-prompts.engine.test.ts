@@ -1,4 +1,4 @@
-/** What a prompt says is for the model: no CLI takes a part of it for a command of its own. */
+/** What a role, a task or a reply says is for the model: no CLI takes it for a command of its own. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -6,32 +6,44 @@ import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
 
-const ROLES = {
-  slash: '/help me with what follows.\n',
-  at: '@SECRET.md is yours.\n',
-  bang: '!touch executed\n',
-};
+const COMMANDS = { slash: '/init and more', at: '@nowhere.md is yours', bang: '!touch executed' };
 
 describe.each(chosenClis())('%s', name => {
   let it: EngineSquad;
   beforeAll(async () => {
-    it = await EngineSquad.start([name], { roles: ROLES });
-    it.squad.write('SECRET.md', 'PLUM-COLOURED\n');
+    it = await EngineSquad.start([name], { roles: { slash: `${COMMANDS.slash}\n` } });
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
-  test.each(['slash', 'at', 'bang'])('task %s', async kind => {
-    const text = ROLES[kind as 'at'].trim();
-    const result = await it.spawn(name, `${text}\nsee @SECRET.md too\n${mock([{ text: 'Read.' }], `task-${kind}`)}`, {permission:'edit'});
-    const calls = it.server.requests.filter(({ tag }) => tag === `task-${kind}`);
-    const all = calls.flatMap(c => c.turns).map(t => t.text).join('\n');
-    console.log('TASK', name, kind, result.status, result.result, result.error?.message, calls.length, all.includes(text), 'included:', all.includes('PLUM-COLOURED'), 'executed', existsSync(join(it.squad.workspace, 'executed')));
+  const asked = (tag: string) =>
+    it.server
+      .first(tag)
+      ?.turns.filter(({ by }) => by === 'user')
+      .map(({ text }) => text)
+      .join('\n');
+
+  test('a role and a task that look like commands reach the model as they are', async () => {
+    const task = Object.values(COMMANDS).join('\n');
+    const prompt = `${task}\n${mock([{ text: 'Read.' }], 'commands')}`;
+    const result = await it.spawn(name, prompt, { roleId: 'slash', permission: 'edit' });
+    expect(result).toMatchObject({ status: 'completed', result: 'Read.' });
+    expect(asked('commands')).toContain(`# Your Role\n\n${COMMANDS.slash}`);
+    expect(asked('commands')).toContain(`# Your Task\n\n${COMMANDS.slash}`);
+    for (const text of Object.values(COMMANDS)) expect(asked('commands')).toContain(text);
+    expect(existsSync(join(it.squad.workspace, 'executed'))).toBe(false);
   });
-  test.each(['slash', 'at', 'bang'])('role %s', async kind => {
-    const text = ROLES[kind as 'at'].trim();
-    const result = await it.spawn(name, `Go. ${mock([{ text: 'Read.' }], `role-${kind}`)}`, {permission:'edit', roleId: kind});
-    const calls = it.server.requests.filter(({ tag }) => tag === `role-${kind}`);
-    const all = calls.flatMap(c => c.turns).map(t => t.text).join('\n');
-    console.log('ROLE', name, kind, result.status, result.result, result.error?.message, calls.length, all.includes(text), 'included:', all.includes('PLUM-COLOURED'), 'executed', existsSync(join(it.squad.workspace, 'executed')));
+
+  test('a reply from the terminal goes on with the chat of a run that opened it by itself', async () => {
+    const stateless = { env: { STATE_MODE: 'stateless' } };
+    const first = `Remember plums. ${mock([{ text: 'I will.' }], 'told')}`;
+    const { stdout: ran } = await it.squad.run(['run', '--engine', name, 'slash', first], stateless);
+    const id = /run_[0-9a-z]{10}/.exec(ran)![0];
+    const reply = `/init What was it? ${mock([{ text: 'Plums.' }], 'reply')}`;
+    const { code, stdout } = await it.squad.run(['reply', id, reply], stateless);
+    expect(stdout).toContain('Plums.');
+    expect(code).toBe(0);
+    const said = it.server.first('reply')!.turns.map(({ text }) => text);
+    expect(said.join('\n')).toContain('Remember plums.');
+    expect(said.join('\n')).toContain('# Task\n/init What was it?');
   });
 });

@@ -64,10 +64,10 @@ test('a run folder that cannot be read any more costs that run, not the hub', as
   ])) as [string, string];
   await Promise.all([started(home, 'long'), started(home, 'kept')]);
   await home.killHub();
-  writeFileSync(turnFile(home, broken, 'engine.json'), '');
+  writeFileSync(turnFile(home, broken, 'plan.json'), '');
   expect((await endOf(home, broken)).run).toMatchObject({
     status: 'lost',
-    error: { message: expect.stringContaining('engine.json') },
+    error: { message: expect.stringContaining('plan.json') },
   });
   expect(processesOf(broken)).toEqual([]);
   expect((await endOf(home, kept)).run.status).toBe('completed');

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { EngineSpec } from '../schema/engine-spec.ts';
 import { JsonSchema, Permission, type Run } from '../schema/run.ts';
 import type { RunFiles, TurnRef } from './ports.ts';
 import type { RunRequest } from './run-request.ts';
 import { parseJson } from './text.ts';
 
-const FILE = 'request.json';
+export const PLAN_FILE = 'plan.json';
 
 /** What a caller said beyond what the run itself records. What it left out is not here, so that a retry asks the role again. */
 const KeptRequest = z.object({
@@ -21,17 +22,29 @@ const KeptRequest = z.object({
   context: z.union([z.boolean(), z.array(z.string())]).optional(),
 });
 
-export async function keepRequest(files: RunFiles, turn: TurnRef, request: RunRequest): Promise<void> {
-  await files.write(turn, FILE, JSON.stringify(KeptRequest.parse(request)));
+const KeptPlan = z.object({ engine: EngineSpec, request: KeptRequest });
+
+/** What it takes to build a run's engine again, and to ask for the same once more: whatever the configuration says by then. */
+export async function keepPlan(
+  files: RunFiles,
+  turn: TurnRef,
+  engine: EngineSpec,
+  request: RunRequest,
+): Promise<void> {
+  const plan: z.infer<typeof KeptPlan> = { engine, request: KeptRequest.parse(request) };
+  await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
-/** The same request once more, without its engine; null when it cannot be read any more. */
-export async function keptRequest(files: RunFiles, run: Run): Promise<RunRequest | null> {
-  const text = await files.read({ runId: run.id, number: 1 }, FILE);
-  const kept = KeptRequest.safeParse(text === null ? null : parseJson(text));
+/** The engine as it was, and the same request without it; null when they cannot be read any more. */
+export async function keptPlan(
+  files: RunFiles,
+  run: Run,
+): Promise<{ spec: EngineSpec; request: RunRequest } | null> {
+  const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
+  const kept = KeptPlan.safeParse(text === null ? null : parseJson(text));
   if (!kept.success) return null;
-  return {
-    ...kept.data,
+  const request = {
+    ...kept.data.request,
     ...(run.roleId !== null && { roleId: run.roleId }),
     ...(run.title !== null && { title: run.title }),
     task: run.task,
@@ -39,4 +52,5 @@ export async function keptRequest(files: RunFiles, run: Run): Promise<RunRequest
     stateMode: run.stateMode,
     lineageId: run.lineageId,
   };
+  return { spec: kept.data.engine, request };
 }
