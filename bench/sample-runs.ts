@@ -27,6 +27,7 @@ export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS)
     },
     policy: [],
     tokenHash: null,
+    notes: [],
     evidence: null,
     squadId: squad.id,
     position: 0,

@@ -44,13 +44,20 @@ export function refuseOverDay(spentToday: number, settings: HubSettings): void {
 }
 
 /** Why a run was stopped for money, with the limit, its value and how to raise it. */
-export function overBudget({ spentUsd, budgetUsd, scope }: Spending): string {
+export const overBudget = (spending: Spending): string =>
+  `${reached(spending)} and it was stopped. What it did until then is kept. ${howToRaise(spending)}`;
+
+/** For a run that nobody stopped: it was told only afterwards, or was to be warned of only. */
+export const wentOver = (spending: Spending): string =>
+  `${reached(spending)}, which was known too late to stop it, or was only to be told. ${howToRaise(spending)}`;
+
+function reached({ spentUsd, budgetUsd, scope }: Spending): string {
   const whose = { run: 'The run', squad: 'Its squad', day: 'All runs of today together' }[scope];
-  return (
-    `${whose} reached ${dollars(spentUsd)} of a budget of ${dollars(budgetUsd)} and it was stopped. What it did until then is kept. ` +
-    `Raise the limit: ${scope === 'run' ? "max_cost_usd, the role's `budget`, or " : ''}\`squad config set ${SETTING[scope]} …\`.`
-  );
+  return `${whose} reached ${dollars(spentUsd)} of a budget of ${dollars(budgetUsd)}`;
 }
+
+const howToRaise = ({ scope }: Spending): string =>
+  `Raise the limit: ${scope === 'run' ? "max_cost_usd, the role's `budget`, or " : ''}\`squad config set ${SETTING[scope]} …\`.`;
 
 /** The first moment of the day it is, in the user's own time. */
 export function startOfDay(now: number): number {

@@ -1,7 +1,10 @@
 import type { Usage } from '../schema/run.ts';
 import type { EngineEnd, EngineEvent, EngineReader, UsageFigure } from './ports.ts';
 import { ToolTally } from './tool-tally.ts';
-import { sinceLastTurn, totalsAfter } from './usage.ts';
+import { isEmpty, sinceLastTurn, totalsAfter, withoutBeginning } from './usage.ts';
+
+/** Enough of it to see how far it came. */
+const LONGEST_SAID = 64 * 1024;
 
 /** Everything an engine has said about one turn, gathered. Empty for an engine that says nothing. */
 export class EngineReport {
@@ -9,6 +12,8 @@ export class EngineReport {
   /** Null: this engine reports no tool calls. */
   readonly tools: ToolTally | null;
   private usage: Usage | null = null;
+  /** What was said, for a turn that ends without an answer. */
+  private said = '';
   private runningTotals: readonly UsageFigure[] = [];
   private readonly reader: EngineReader | null;
 
@@ -33,17 +38,35 @@ export class EngineReport {
     return events;
   }
 
-  usageOfTurn(chatTotals: Usage | null): Usage | null {
-    return this.usage && sinceLastTurn(this.usage, this.runningTotals, chatTotals);
+  /** The final answer, or what was said until the turn was cut short. */
+  get answer(): string {
+    return this.end?.answer ?? this.said;
   }
 
-  totalsOfChat(before: Usage | null): Usage | null {
-    return this.usage ? totalsAfter(this.usage, this.runningTotals, before) : before;
+  usageOfTurn(chatTotals: Usage | null): Usage | null {
+    const usage = this.usage && sinceLastTurn(this.usage, this.runningTotals, chatTotals);
+    return usage && isEmpty(usage) ? null : usage;
+  }
+
+  /** Why figures are missing that the engine did report. */
+  usageNotes(chatTotals: Usage | null): string[] {
+    const unknown = this.usage ? withoutBeginning(this.usage, this.runningTotals, chatTotals) : [];
+    if (unknown.length === 0) return [];
+    return [
+      `Not known for this run alone: ${unknown.join(', ')}. Its engine counts from the beginning of the chat, and what the chat had used before is not known here.`,
+    ];
+  }
+
+  /** Null when this turn said nothing about it. */
+  totalsOfChat(chatTotals: Usage | null): Usage | null {
+    return this.usage && totalsAfter(this.usage, this.runningTotals, chatTotals);
   }
 
   private note(event: EngineEvent): void {
     this.tools?.take(event);
     if (event.type === 'end') this.end = event;
+    else if (event.type === 'text')
+      this.said = `${this.said && `${this.said}\n`}${event.text}`.slice(-LONGEST_SAID);
     else if (event.type === 'usage') {
       this.usage = event.usage;
       this.runningTotals = event.runningTotals ?? [];

@@ -46,7 +46,6 @@ export function evidenceOf(seen: Observed): Evidence {
       toolFailures: tools?.failures ?? null,
       toolDenials: tools?.denials ?? null,
       reportedEdits: tools?.edits ?? null,
-      isLate,
       isShared: seen.otherRuns > 0,
     }),
   };
@@ -58,12 +57,18 @@ const wasLate = ({ baseline, startedAt }: Observed): boolean =>
 const nameOf = ({ status, path, isOutside }: ChangedFile): string =>
   `${status} ${path}${isOutside ? ' (outside its folder)' : ''}`;
 
-function noteOf({ baseline, changes, otherRuns }: Observed, isLate: boolean): string | null {
+const editsUnseen = (tools: Observed['tools'], changes: WorkChanges | null): boolean =>
+  (tools?.edits ?? 0) > 0 && changes?.files?.length === 0 && changes.commits?.count === 0;
+
+function noteOf({ baseline, changes, otherRuns, tools }: Observed, isLate: boolean): string | null {
   const notes = [
     baseline === null ? 'nobody looked at the folder before the start' : baseline.why,
     isLate ? 'baseline taken late: changes made before it are missing' : null,
     otherRuns > 0
       ? `${otherRuns} other ${otherRuns === 1 ? 'run' : 'runs'} worked in this folder at the same time`
+      : null,
+    editsUnseen(tools, changes)
+      ? 'the engine reported edits that git does not show: ignored files, or outside the repository'
       : null,
     ...(changes?.notes ?? []),
   ].filter(note => note !== null);

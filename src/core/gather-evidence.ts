@@ -1,42 +1,80 @@
+import { sep } from 'node:path';
 import type { Evidence } from '../schema/evidence.ts';
-import type { EndStatus, Run } from '../schema/run.ts';
+import type { EndStatus, Run, RunError } from '../schema/run.ts';
+import { sharesFolder } from './baseline.ts';
 import { evidenceOf } from './evidence.ts';
 import type { LiveRun } from './live-run.ts';
-import type { RunFiles, TurnEnd, WorkTree } from './ports.ts';
+import type { RunFiles, Store, TurnEnd, WorkTree } from './ports.ts';
 
 export interface EvidencePorts {
   files: RunFiles;
+  store: Store;
   workTree: WorkTree;
+  /** Those that have not ended. */
+  liveRuns(): Run[];
+}
+
+/** How a run ends, as far as it is decided. */
+export interface Ending {
+  status: EndStatus;
+  error: RunError | null;
+  end: TurnEnd;
 }
 
 /** Enough to see whether an output is more than white space. */
 const PEEK_BYTES = 4_096;
+const MOST_OTHERS = 1_000;
 
 /** Looks at what a turn that has ended left, and makes evidence of it. */
 export async function gatherEvidence(
-  { run, report, baseline, neighbours, turnNumber }: LiveRun,
-  end: TurnEnd,
-  status: EndStatus,
-  { files, workTree }: EvidencePorts,
+  entry: LiveRun,
+  ending: Ending,
+  ports: EvidencePorts,
 ): Promise<Evidence> {
+  const { run, report, baseline, turnNumber, engine } = entry;
+  const { status, error, end } = ending;
+  const { files, workTree } = ports;
   const turn = { runId: run.id, number: turnNumber };
-  const words = report.end?.answer ?? (await files.page(turn, 'stdout', 0, PEEK_BYTES)).text;
+  const words = engine.reader ? report.answer : (await files.page(turn, 'stdout', 0, PEEK_BYTES)).text;
   return evidenceOf({
     status,
     exitCode: end.exitCode,
     durationMs: run.startedAt === null ? null : Math.max(0, end.endedAt - run.startedAt),
     leftoversKilled: end.leftovers.length,
     hasWords: words.trim() !== '',
-    structured: structuredOf(run, status),
+    structured: structuredOf(run, status, error),
     tools: report.tools,
     baseline,
     changes: baseline?.snapshot ? await workTree.changes(run.directory, baseline.snapshot) : null,
     startedAt: run.startedAt,
-    otherRuns: neighbours.size,
+    otherRuns: await countOthers(entry, end, ports),
   });
 }
 
-/** An answer that does not keep to its schema is an error already: a run that completed has a valid one. */
-function structuredOf({ options }: Run, status: EndStatus): 'valid' | null {
-  return options.outputSchema !== null && status === 'completed' ? 'valid' : null;
+function structuredOf(
+  { options }: Run,
+  status: EndStatus,
+  error: RunError | null,
+): 'valid' | 'invalid' | null {
+  if (options.outputSchema === null) return null;
+  if (error?.code === 'OUTPUT_MISMATCH') return 'invalid';
+  return status === 'completed' ? 'valid' : null;
+}
+
+/** Runs that were at work in the same repository, or folder, at any moment of this one: what changed may be theirs. */
+async function countOthers(
+  { run, baseline }: LiveRun,
+  end: TurnEnd,
+  { store, liveRuns }: EvidencePorts,
+): Promise<number> {
+  if (run.startedAt === null) return 0;
+  const root = baseline?.snapshot?.root ?? null;
+  const isNear = (other: Run) =>
+    root === null ? sharesFolder(run, other) : `${other.directory}${sep}`.startsWith(`${root}${sep}`);
+  const ended = await store.endedSince(run.startedAt, MOST_OTHERS);
+  const others = [...ended, ...liveRuns()].filter(
+    other =>
+      other.id !== run.id && other.startedAt !== null && other.startedAt <= end.endedAt && isNear(other),
+  );
+  return new Set(others.map(({ id }) => id)).size;
 }

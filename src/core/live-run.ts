@@ -1,11 +1,11 @@
 import type { EventBody } from '../schema/event.ts';
-import type { RunId } from '../schema/ids.ts';
 import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
 import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
 import type { Spending } from './budget.ts';
 import { EngineReport } from './engine-report.ts';
 import type { Clock, Engine, EngineEvent, LiveTurn, RunFiles } from './ports.ts';
+import { NOTHING_USED } from './usage.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -42,14 +42,16 @@ export class LiveRun {
   isActive = false;
   /** What its engine says, when its engine says things. */
   report: EngineReport;
-  /** What the chat had used before this run. */
-  chatTotals: Usage | null = null;
+  /** What the chat had used before this run; null: not known. */
+  chatTotals: Usage | null;
+  /** Every chat it works on, the one it was asked to go on with and the one its engine says it is: all are kept from others. */
+  readonly chats = new Set<string>();
+  /** How many calls of its agent wait for other runs just now. */
+  waits = 0;
   /** The folder as it was before the agent; null while nobody has looked. */
   baseline: Baseline | null = null;
   /** Begun while the run is written down, so that its start need not wait for all of it. */
   looking: Promise<Baseline> | null = null;
-  /** Other runs that worked in the same folder at the same time. */
-  readonly neighbours = new Set<RunId>();
   /** The budget it went over, if it did. */
   overBudget: Spending | null = null;
   /** When it last gave a sign of life. */
@@ -57,7 +59,10 @@ export class LiveRun {
   readonly over: Promise<void>;
   settle: () => void = () => {};
 
-  private follower: { stop(): Promise<void> } | null = null;
+  /** Lines of its output that were too long to be read as events. */
+  linesDropped = 0;
+
+  private follower: ReturnType<RunFiles['follow']> | null = null;
   private timer: NodeJS.Timeout | null = null;
 
   constructor(run: Run, engine: Engine, material: RunMaterial | null) {
@@ -65,6 +70,8 @@ export class LiveRun {
     this.engine = engine;
     this.material = material;
     this.report = new EngineReport(null);
+    this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
+    if (run.chatId !== null) this.chats.add(run.chatId);
     this.over = new Promise(settle => {
       this.settle = settle;
     });
@@ -90,8 +97,14 @@ export class LiveRun {
 
   /** What an engine says about the run itself. */
   learn(event: EngineEvent): void {
-    if (event.type === 'chat') this.run.chatId = event.id;
+    if (event.type === 'chat') this.takeChat(event.id);
     else if (event.type === 'model') this.run.model = event.model;
+  }
+
+  /** The chat that replies go on with from now on. */
+  takeChat(id: string): void {
+    this.run.chatId = id;
+    this.chats.add(id);
   }
 
   atDeadline(clock: Clock, act: () => void): void {
@@ -105,6 +118,7 @@ export class LiveRun {
   /** Reads what the agent wrote last. */
   async drain(): Promise<void> {
     await this.follower?.stop();
+    this.linesDropped = this.follower?.dropped() ?? this.linesDropped;
     this.follower = null;
   }
 

@@ -16,6 +16,7 @@ export interface MoneyPorts {
   /** Stops a run for its money. */
   stop(id: RunId): void;
   tell(run: Run, body: EventBody): void;
+  warn(message: string, cause: unknown): void;
 }
 
 const AT_MOST_EVERY_MS = 1_000;
@@ -24,6 +25,7 @@ const AT_MOST_EVERY_MS = 1_000;
 export class MoneyWatch {
   private readonly ports: MoneyPorts;
   private readonly lookedAt = new Map<RunId, number>();
+  private readonly waiting = new Map<RunId, NodeJS.Timeout>();
   private readonly told = new Map<RunId, Set<BudgetScope>>();
 
   constructor(ports: MoneyPorts) {
@@ -41,20 +43,42 @@ export class MoneyWatch {
     if (settings['budget.day_usd'] !== undefined) refuseOverDay(await this.today(), settings);
   }
 
-  /** It reported something. */
-  async onUsage(entry: LiveRun): Promise<void> {
-    const { clock } = this.ports;
+  /** It reported something: looked at now, or as soon as the last look is long enough ago. */
+  onUsage(entry: LiveRun): void {
     const { id } = entry.run;
-    if (clock.now() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY) < AT_MOST_EVERY_MS) return;
-    this.lookedAt.set(id, clock.now());
-    await this.look(entry);
+    if (this.waiting.has(id)) return;
+    const since = this.ports.clock.now() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY);
+    const wait = Math.max(0, AT_MOST_EVERY_MS - since);
+    this.waiting.set(
+      id,
+      setTimeout(() => {
+        this.waiting.delete(id);
+        this.lookedAt.set(id, this.ports.clock.now());
+        this.look(entry).catch(thrown => this.ports.warn(`What ${id} spent could not be looked at`, thrown));
+      }, wait).unref(),
+    );
   }
 
   /** It has ended: what it reported last is looked at in any case, and then it is forgotten. */
   async atEnd(entry: LiveRun): Promise<void> {
+    const { id } = entry.run;
+    clearTimeout(this.waiting.get(id));
+    this.waiting.delete(id);
     await this.look(entry);
-    this.lookedAt.delete(entry.run.id);
-    this.told.delete(entry.run.id);
+    this.tellUnknown(entry);
+    this.lookedAt.delete(id);
+    this.told.delete(id);
+  }
+
+  /** A budget nobody could look after is no budget: that is said. */
+  private tellUnknown(entry: LiveRun): void {
+    const { run } = entry;
+    const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
+    const usage = this.usageOf(entry);
+    if (budgetUsd === null || usage?.costUsd != null || run.startedAt === null) return;
+    const why =
+      usage === null ? 'its engine reported nothing' : `there is no price for ${run.model ?? 'its model'}`;
+    run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${why}.`);
   }
 
   private async look(entry: LiveRun): Promise<void> {
@@ -70,7 +94,8 @@ export class MoneyWatch {
       this.ports.tell(run, { type: 'run.budget', ...spending });
     }
     if (over === null) return;
-    if (over.scope === 'run' && !run.options.stopAtBudget) return;
+    if (entry.isEnding || (over.scope === 'run' && !run.options.stopAtBudget)) entry.overBudget ??= over;
+    if (over.scope === 'run' && (entry.isEnding || !run.options.stopAtBudget)) return;
     for (const spender of this.spendersOf(over.scope, entry)) {
       spender.overBudget ??= over;
       this.ports.stop(spender.run.id);

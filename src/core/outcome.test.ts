@@ -18,7 +18,7 @@ const facts = (end: TurnEnd, more: Partial<Facts> = {}): Facts => ({
   ...more,
 });
 const said = (ok: boolean, error: string | null = null) => ({
-  events: { end: { type: 'end' as const, ok, answer: '', error } },
+  events: { end: { type: 'end' as const, ok, answer: '', error }, linesDropped: 0 },
 });
 
 describe('an engine whose output is opaque', () => {
@@ -42,9 +42,11 @@ describe('an engine that reports its own end', () => {
   });
 
   test('has failed when it ended without a report, whatever its exit code', () => {
-    const outcome = judge(facts(exit(0), { events: { end: null } }));
-    expect(outcome.step).toBe('fail');
-    expect(outcome.error?.message).toContain('ended without saying how');
+    const unsaid = (linesDropped: number) => judge(facts(exit(0), { events: { end: null, linesDropped } }));
+    expect(unsaid(0).step).toBe('fail');
+    expect(unsaid(0).error?.message).toContain('ended without saying how');
+    expect(unsaid(0).error?.message).not.toContain('too long');
+    expect(unsaid(1).error?.message).toContain('lines too long to read');
   });
 });
 

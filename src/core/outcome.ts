@@ -15,7 +15,7 @@ export interface Facts {
   stop: StopReason | null;
   deadlineAt: number;
   /** Null when the engine has no events of its own: then the exit code is all there is. */
-  events: { end: EngineEnd | null } | null;
+  events: { end: EngineEnd | null; linesDropped: number } | null;
 }
 
 /** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
@@ -50,7 +50,7 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
   // Only the wrapper's watchdog ends a turn this late. Most agents heed its TERM; a few need its KILL.
   if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000)
     return { step: 'time_out', error: null };
-  if (events) return judgeEvents(events.end, end.exitCode);
+  if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
   return failed('ENGINE_FAILED', exitWords(end.exitCode));
 }
@@ -68,11 +68,13 @@ export function stopInForce(
   return wasTooLate ? null : stop;
 }
 
-function judgeEvents(end: EngineEnd | null, exitCode: number): Outcome {
+function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCode: number): Outcome {
   if (!end)
     return failed(
       'ENGINE_FAILED',
-      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
+      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.${
+        linesDropped > 0 ? ' Some of its output came in lines too long to read; all of it is kept.' : ''
+      }`,
     );
   if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
   return { step: 'complete', error: null };

@@ -1,8 +1,10 @@
+import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
+import { runBudget } from './budget.ts';
 import type { Context } from './context.ts';
 import type { RunMaterial } from './live-run.ts';
 import { permissionFrom } from './policy.ts';
@@ -38,6 +40,7 @@ export interface PlanContext {
   engines: Engines;
   files: RunFiles;
   clock: Clock;
+  settings: HubSettings;
 }
 
 /**
@@ -68,7 +71,7 @@ async function planRun(
   request: RunRequest,
   position: number,
   squad: Squad,
-  { workspace, caller, environment, engines, files }: PlanContext,
+  { workspace, caller, environment, engines, files, settings }: PlanContext,
 ): Promise<PlannedRun> {
   checkTask(request.task);
   checkText(request.chatId ?? '', 'The chatId');
@@ -86,8 +89,11 @@ async function planRun(
   const continues = request.chatId !== undefined;
   if (!continues && stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
   const schema = request.outputSchema === undefined ? (meta.output_schema ?? null) : request.outputSchema;
+  const asked = optionsOf(request, meta);
   const options = {
-    ...optionsOf(request, meta),
+    ...asked,
+    // The engine is to know it too, whoever set it.
+    budgetUsd: runBudget(asked.budgetUsd, settings),
     ...(caller.parent && { permission: permissionFrom(caller.parent, request.permission, meta.permission) }),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     onEnd: workspace.config.onEnd.value,
@@ -121,6 +127,7 @@ async function planRun(
     status: 'queued',
     error: null,
     usage: null,
+    notes: [],
     evidence: null,
     createdAt: squad.createdAt,
     startedAt: null,

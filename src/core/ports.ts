@@ -32,6 +32,7 @@ export interface Change {
   squads?: Squad[];
   runs?: Run[];
   turns?: Turn[];
+  /** Of a chat that is there: its beginning stays, and so do its totals where none are given. */
   chats?: Chat[];
   events: NewEvent[];
 }
@@ -78,6 +79,8 @@ export interface Store {
   spent(filter: { since?: number; squadId?: SquadId }): Promise<number>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
+  /** Runs that ended at this moment or later. */
+  endedSince(since: number, limit: number): Promise<Run[]>;
   /** Ended runs that ended before `before`, oldest first. */
   endedBefore(before: number, limit: number): Promise<Run[]>;
   /** Removes the rows of these runs, their events, and squads and chats that nothing refers to any more. */
@@ -204,8 +207,15 @@ export interface RunFiles {
   size(turn: TurnRef, stream: OutputStream): Promise<number>;
   /** At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. */
   page(turn: TurnRef, stream: OutputStream, offset: number, limit: number): Promise<OutputPage>;
-  /** Calls back with each complete line as it is written, until `stop` is called, which reads what is left first. */
-  follow(turn: TurnRef, stream: OutputStream, onLine: (line: string) => void): { stop(): Promise<void> };
+  /**
+   * Calls back with each complete line as it is written, until `stop` is called, which reads what is left first.
+   * `dropped`: how many lines were left out so far because they were too long.
+   */
+  follow(
+    turn: TurnRef,
+    stream: OutputStream,
+    onLine: (line: string) => void,
+  ): { stop(): Promise<void>; dropped(): number };
   saveAnswer(runId: RunId, answer: string): Promise<void>;
   answer(runId: RunId): Promise<string | null>;
   /** A structured answer that was checked against its schema. */

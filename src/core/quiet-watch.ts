@@ -60,6 +60,8 @@ export class QuietWatch {
   }
 
   private async look(entry: LiveRun): Promise<void> {
+    // Who waits for a run of its own is not idle.
+    if (this.hasLiveChild(entry)) entry.lastSignAt = this.ports.clock.now();
     const { run, process, turn, lastSignAt } = entry;
     const { clock } = this.ports;
     const { stallMs } = run.options;
@@ -81,7 +83,12 @@ export class QuietWatch {
       this.ports.tell(run, { type: 'run.quiet', state, text: silence.sentence });
     }
     watched.told = silence;
-    if (silence.state === 'stalled' && stallMs !== null) this.ports.stop(run.id);
+    if (stallMs !== null && isOver(silence, stallMs, clock.now())) this.ports.stop(run.id);
+  }
+
+  private hasLiveChild({ run }: LiveRun): boolean {
+    for (const other of this.ports.live()) if (other.run.parentId === run.id) return true;
+    return false;
   }
 
   private watchedOf(id: RunId, startedAt: number, stallMs: number | null): Watched {
@@ -98,3 +105,7 @@ export class QuietWatch {
     return watched;
   }
 }
+
+/** One that is held by a signal shows no sign either, and will not by itself. */
+const isOver = ({ state, since }: Silence, stallMs: number, now: number): boolean =>
+  state === 'stalled' || (state === 'dead' && now - since >= stallMs);

@@ -1,6 +1,6 @@
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Run, RunError, Usage } from '../schema/run.ts';
+import type { Chat, Run, RunError, Usage } from '../schema/run.ts';
 import type { LiveRun } from './live-run.ts';
 import type { Change, Clock, RunFiles, Store, TurnEnd } from './ports.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
@@ -31,7 +31,7 @@ export class RunLedger {
 
   /** The run holds this chat from now on. */
   chatOpened(run: Run): Promise<void> {
-    return this.commit({ runs: [{ ...run }], chats: chatOf(run, run.id, null), events: [] });
+    return this.commit({ runs: [{ ...run }], chats: chatsOf(run, run.id), events: [] });
   }
 
   async started(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
@@ -52,7 +52,7 @@ export class RunLedger {
     await this.commit({
       runs: [{ ...run }],
       turns: [{ ...entry.turn }],
-      chats: chatOf(run, run.id, entry.chatTotals),
+      chats: chatsOf(run, run.id),
       events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid })],
     });
   }
@@ -64,6 +64,7 @@ export class RunLedger {
     change: Change,
     end: TurnEnd | null,
     chatTotals: Usage | null,
+    chats?: Iterable<string>,
   ): Promise<void> {
     const { clock } = this.ports;
     // The secrets in there go before the end is on disk: after it nobody would come back for them. Only a run that could
@@ -89,7 +90,7 @@ export class RunLedger {
     await this.commit({
       ...change,
       runs: [ended],
-      chats: chatOf(run, null, chatTotals),
+      chats: chatsOf(run, null, chatTotals, chats),
       events: [this.event(run, body)],
     });
     Object.assign(run, ended);
@@ -126,7 +127,10 @@ export class RunLedger {
   }
 }
 
-const chatOf = (run: Run, holder: RunId | null, totals: Usage | null) =>
-  run.chatId === null
-    ? []
-    : [{ id: run.chatId, engine: run.engine, runId: holder, totals, createdAt: run.createdAt }];
+/** The totals are those of the chat the run is on now; others it held are only let go. */
+const chatsOf = (
+  { chatId, engine, createdAt }: Run,
+  runId: RunId | null,
+  totals: Usage | null = null,
+  ids: Iterable<string> = chatId === null ? [] : [chatId],
+): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));

@@ -53,7 +53,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions,
     stallMs: own(request.stallMs, meta.stall),
     budgetUsd,
     stopAtBudget: request.stopAtBudget ?? true,
-    spawn: meta.spawn !== undefined && meta.spawn !== false,
+    spawn: meta.spawn === true,
     notify: request.notify ?? false,
   };
 }

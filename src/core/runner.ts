@@ -12,11 +12,13 @@ import {
   type Usage,
 } from '../schema/run.ts';
 import type { Baseline } from '../schema/work.ts';
-import { lookAtFolder, sharesFolder } from './baseline.ts';
+import { lookAtFolder } from './baseline.ts';
+import { overBudget } from './budget.ts';
 import { keepPlan } from './kept-plan.ts';
 import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { MoneyWatch } from './money-watch.ts';
+import type { Outcome } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
 import { chatBusy, type PlannedRun, type PlannedSquad } from './plan.ts';
 import type { Engines, LiveTurn, TurnEnd } from './ports.ts';
@@ -176,9 +178,15 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
-    if (waiting >= 0) await this.finish(entry, 'cancel', null, null);
+    if (waiting >= 0) await this.endUnstarted(entry, reason);
     else entry.process?.stop(this.ports.settings()['stop.grace_ms']);
     return true;
+  }
+
+  private endUnstarted(entry: LiveRun, reason: StopReason): Promise<void> {
+    if (reason !== 'budget' || !entry.overBudget) return this.finish(entry, 'cancel', null, null);
+    const error = { code: 'BUDGET_EXCEEDED', message: overBudget(entry.overBudget) };
+    return this.finish(entry, 'fail', error, null);
   }
 
   /** Takes in a run found at start that never got going. It waits for `pump`. */
@@ -212,6 +220,9 @@ export class Runner {
     const turn = (await this.ports.store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: this.ports.clock.now() }] : [];
     await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
+    // It may have been taken in before it was given up.
+    const entry = this.live.get(run.id);
+    if (entry) this.letGo(entry);
   }
 
   /** Ends a found run that was to be stopped before it got going. */
@@ -249,11 +260,6 @@ export class Runner {
   private activate(entry: LiveRun): void {
     entry.isActive = true;
     this.active++;
-    for (const other of this.live.values()) {
-      if (other === entry || !other.isActive || !sharesFolder(entry.run, other.run)) continue;
-      entry.neighbours.add(other.run.id);
-      other.neighbours.add(entry.run.id);
-    }
   }
 
   private async launch(entry: LiveRun): Promise<void> {
@@ -269,17 +275,14 @@ export class Runner {
   }
 
   private watch(entry: LiveRun, process: LiveTurn, seen: number): void {
-    const { clock, files, warn } = this.ports;
+    const { clock, files } = this.ports;
     entry.process = process;
     entry.follow(
       files,
       clock,
       {
         activity: body => this.tell(entry.run, body),
-        usage: () =>
-          void this.money
-            .onUsage(entry)
-            .catch(thrown => warn(`What ${entry.run.id} spent could not be looked at`, thrown)),
+        usage: () => this.money.onUsage(entry),
       },
       seen,
     );
@@ -298,13 +301,23 @@ export class Runner {
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
     if (this.closed) return;
+    const { step, error } = await this.settleTurn(entry, end).catch(thrown => {
+      if (this.closed) throw thrown;
+      // A bug must not leave a run at work for ever whose agent has ended.
+      this.ports.warn(`How ${entry.run.id} ended could not be told`, thrown);
+      const { code, message } = asSquadError(thrown);
+      return { step: 'fail' as const, error: { code, message } };
+    });
+    await this.finish(entry, step, error, end);
+  }
+
+  private async settleTurn(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
     await hearOut(entry, end, this.ports);
     entry.isEnding = true;
     await this.money
       .atEnd(entry)
       .catch(thrown => this.ports.warn(`What ${entry.run.id} spent could not be looked at`, thrown));
-    const { step, error } = await closeTurn(entry, end, this.ports, this.ledger);
-    await this.finish(entry, step, error, end);
+    return closeTurn(entry, end, this.ports, this.ledger);
   }
 
   private async finish(
@@ -320,13 +333,21 @@ export class Runner {
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
     run.usage = this.money.usageOf(entry);
     const status = nextStatus(run.status, step) as EndStatus;
-    if (end) run.evidence = await evidenceOfTurn(entry, end, status, this.ports);
-    const totals = entry.report.totalsOfChat(entry.chatTotals);
-    await this.ledger.ended(run, step, error, { turns: turn ? [{ ...turn }] : [], events: [] }, end, totals);
-    this.live.delete(run.id);
+    const seeing = { ...this.ports, liveRuns: () => this.liveRuns() };
+    if (end) run.evidence = await evidenceOfTurn(entry, { status, error, end }, seeing);
+    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
+    const change = { turns: turn ? [{ ...turn }] : [], events: [] };
+    await this.ledger.ended(run, step, error, change, end, entry.report.totalsOfChat(entry.chatTotals), entry.chats);
     this.ports.onEnd(run);
+    this.letGo(entry);
+  }
+
+  private letGo(entry: LiveRun): void {
+    entry.release();
+    this.live.delete(entry.run.id);
     entry.settle();
     if (entry.isActive) this.active--;
+    entry.isActive = false;
     this.pump();
   }
 
@@ -349,6 +370,6 @@ export class Runner {
   private refuseBusyChat(chatId: string): void {
     if (this.claimed.has(chatId)) throw chatBusy(chatId, 'another call');
     for (const other of this.live.values())
-      if (other.run.chatId === chatId) throw chatBusy(chatId, `run ${other.run.id}`);
+      if (other.chats.has(chatId)) throw chatBusy(chatId, `run ${other.run.id}`);
   }
 }

@@ -12,6 +12,7 @@ const given = (answer: string, structured?: unknown) => structuredAnswer(schema,
 
 test.each([
   ['bare', '{"bugs":["a"]}'],
+  ['in a bare fence', '```\n{"bugs":["a"]}\n```'],
   ['in a fence', '```json\n{"bugs":["a"]}\n```\n'],
   ['with space around it', '\n {"bugs":["a"]} \n'],
 ])('an answer that keeps to its schema is a value: %s', async (_, answer) => {
@@ -36,6 +37,35 @@ test.each([
 
 test('a value of the engine that does not keep to the schema is not taken for its word', async () => {
   expect(await given('{"bugs":[]}', { bugs: 'none' })).toMatchObject({ error: { code: 'OUTPUT_MISMATCH' } });
+});
+
+test('a check that would hold everybody up is cut off, and is no yes', async () => {
+  const slow = { type: 'object', properties: { s: { type: 'string', pattern: '^(a+)+$' } } };
+  const checked = await structuredAnswer(slow, JSON.stringify({ s: `${'a'.repeat(40)}!` }), undefined);
+  expect(checked).toMatchObject({ error: { message: expect.stringContaining('takes longer than') } });
+});
+
+test.each([
+  ['a schema that refers to itself and nothing else', { $ref: '#' }, '{}'],
+  [
+    'a value deeper than any program can follow',
+    { properties: { n: { $ref: '#' } } },
+    `${'{"n":'.repeat(9_000)}1${'}'.repeat(9_000)}`,
+  ],
+])('what cannot be checked is no match: %s', async (_, endless, answer) => {
+  expect(await structuredAnswer(endless, answer, undefined)).toMatchObject({
+    error: { code: 'OUTPUT_MISMATCH', message: expect.stringContaining('could not be checked') },
+  });
+});
+
+test('a schema whose check gives a promise is none', async () => {
+  const promising = { properties: { a: { $async: true, required: ['b'] } } };
+  expect(await schemaFault(promising)).toContain('$async');
+  expect(await structuredAnswer(promising, '{"a":{}}', undefined)).toHaveProperty('error');
+});
+
+test('a fence of nothing but lines is read at once', async () => {
+  expect(await given(`\`\`\`${'\n'.repeat(300_000)}`)).toHaveProperty('error');
 });
 
 test('what is no schema is told', async () => {

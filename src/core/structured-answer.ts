@@ -30,8 +30,14 @@ function valueIn(text: string): unknown {
   }
 }
 
+const FENCE = '```';
+
 /** Models like to wrap what they were asked to give bare. */
 function withoutFence(answer: string): string {
-  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(answer);
-  return fenced?.[1] ?? answer;
+  const text = answer.trim();
+  const open = text.indexOf('\n');
+  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || open < 0 || open > text.length - FENCE.length)
+    return answer;
+  const language = text.slice(FENCE.length, open).trim();
+  return language === '' || language === 'json' ? text.slice(open, -FENCE.length) : answer;
 }

@@ -1,7 +1,7 @@
 import type { Evidence } from '../schema/evidence.ts';
-import type { EndStatus, RunError } from '../schema/run.ts';
-import { overBudget } from './budget.ts';
-import { gatherEvidence } from './gather-evidence.ts';
+import type { RunError } from '../schema/run.ts';
+import { overBudget, wentOver } from './budget.ts';
+import { type Ending, type EvidencePorts, gatherEvidence } from './gather-evidence.ts';
 import type { LiveRun, Telling } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
 import type { TurnEnd, WorkTree } from './ports.ts';
@@ -58,12 +58,13 @@ export async function closeTurn(
     end,
     stop: entry.stop,
     deadlineAt: turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
-    events: engine.reader ? { end: report.end } : null,
+    events: engine.reader ? { end: report.end, linesDropped: entry.linesDropped } : null,
   });
-  if (outcome.error && entry.stop === 'budget' && entry.overBudget)
-    outcome.error.message = overBudget(entry.overBudget);
-  const answer = report.end?.answer;
-  if (answer !== undefined) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, answer));
+  if (entry.overBudget) {
+    if (outcome.error?.code === 'BUDGET_EXCEEDED') outcome.error.message = overBudget(entry.overBudget);
+    else run.notes.push(wentOver(entry.overBudget));
+  }
+  if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
   const mismatch = outcome.step === 'complete' ? await checkAnswer(entry, ports, ledger) : null;
   return mismatch ? { step: 'fail', error: mismatch } : outcome;
 }
@@ -87,12 +88,11 @@ async function checkAnswer(
 /** Never keeps a run from ending: what could not be seen is left out. */
 export async function evidenceOfTurn(
   entry: LiveRun,
-  end: TurnEnd,
-  status: EndStatus,
-  ports: TurnEndPorts,
+  ending: Ending,
+  ports: TurnEndPorts & EvidencePorts,
 ): Promise<Evidence | null> {
   try {
-    return await gatherEvidence(entry, end, status, ports);
+    return await gatherEvidence(entry, ending, ports);
   } catch (thrown) {
     ports.warn(`The evidence of ${entry.run.id} could not be gathered`, thrown);
     return null;

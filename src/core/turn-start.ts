@@ -30,7 +30,7 @@ export async function startTurn(
     const chatId = await openChat(entry, material, files, executor);
     // A create-chat command may print the id of a chat that is not new at all.
     refuseBusyChat(chatId);
-    run.chatId = chatId;
+    entry.takeChat(chatId);
     // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
     await ledger.chatOpened(run);
   }

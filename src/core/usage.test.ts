@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sinceLastTurn, totalsAfter } from './usage.ts';
+import { NOTHING_USED, sinceLastTurn, totalsAfter, withoutBeginning } from './usage.ts';
 
 const usage = (input: number | null, costUsd: number | null = null) => ({
   input,
@@ -14,7 +14,13 @@ describe('usage of an engine that counts from the beginning of the chat', () => 
     expect(sinceLastTurn(usage(120, 0.5), ['input', 'costUsd'], usage(100, 0.2))).toEqual(usage(20, 0.3));
   });
   test('is all of it in the first turn', () => {
-    expect(sinceLastTurn(usage(120), ['input'], null)).toEqual(usage(120));
+    expect(sinceLastTurn(usage(120), ['input'], NOTHING_USED)).toEqual(usage(120));
+  });
+  test('is not known where nobody knows what the chat had used before', () => {
+    expect(sinceLastTurn(usage(120, 0.5), ['input'], null)).toEqual(usage(null, 0.5));
+    expect(sinceLastTurn(usage(120, 0.5), ['input', 'costUsd'], usage(null, 0.2))).toEqual(usage(null, 0.3));
+    expect(withoutBeginning(usage(120), ['input', 'costUsd'], null)).toEqual(['input']);
+    expect(withoutBeginning(usage(120), ['input'], usage(0))).toEqual([]);
   });
   test('stays unknown where nothing was reported', () => {
     expect(sinceLastTurn(usage(null), ['input'], usage(100)).input).toBeNull();
@@ -25,12 +31,12 @@ describe('usage of an engine that counts from the beginning of the chat', () => 
 });
 
 test('the totals of a chat hold only what is counted like that', () => {
-  expect(totalsAfter(usage(120, 0.5), ['costUsd'], null)).toEqual({
+  expect(totalsAfter(usage(120, 0.5), ['costUsd'])).toEqual({
     input: null,
     output: null,
     cached: null,
     costUsd: 0.5,
     costIsEstimated: false,
   });
-  expect(totalsAfter(usage(120), [], usage(7))).toEqual(usage(7));
+  expect(totalsAfter(usage(120), [])).toBeNull();
 });

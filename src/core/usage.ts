@@ -3,7 +3,13 @@ import type { UsageFigure } from './ports.ts';
 
 const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd'];
 
-/** Some engines count from the beginning of the chat: what earlier turns had used is taken off. */
+/** What a chat has used that is only begun. */
+export const NOTHING_USED: Usage = { input: 0, output: 0, cached: 0, costUsd: 0, costIsEstimated: false };
+
+/**
+ * Some engines count from the beginning of the chat: what earlier turns had used is taken off. Where that is not known,
+ * neither is what this turn used.
+ */
 export function sinceLastTurn(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
@@ -11,22 +17,37 @@ export function sinceLastTurn(
 ): Usage {
   const own = { ...usage };
   for (const figure of runningTotals) {
-    const [now, then] = [usage[figure], before?.[figure] ?? 0];
+    const [now, then] = [usage[figure], before?.[figure] ?? null];
     // A chat that was shortened or begun anew counts from zero again.
-    own[figure] = now === null ? null : now >= then ? now - then : now;
+    own[figure] = now === null || then === null ? null : now >= then ? now - then : now;
   }
   return own;
 }
 
-/** What the chat has used by now, in the figures its engine counts like that. */
+/** Figures that were reported, but for the whole of a chat whose beginning nobody saw. */
+export function withoutBeginning(
+  usage: Usage,
+  runningTotals: readonly UsageFigure[],
+  before: Usage | null,
+): UsageFigure[] {
+  return runningTotals.filter(figure => usage[figure] !== null && (before?.[figure] ?? null) === null);
+}
+
+/**
+ * What the chat has used by now; null when nothing is known of it. A turn that was stopped may have said only what it used
+ * itself, also by an engine that counts from the beginning: the next turn's count will hold it.
+ */
 export function totalsAfter(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
   before: Usage | null,
 ): Usage | null {
-  if (runningTotals.length === 0) return before;
   const totals: Usage = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
-  for (const figure of FIGURES)
-    totals[figure] = runningTotals.includes(figure) ? usage[figure] : (before?.[figure] ?? null);
-  return totals;
+  for (const figure of FIGURES) {
+    const [now, then] = [usage[figure], before?.[figure] ?? null];
+    totals[figure] = runningTotals.includes(figure) ? now : then === null ? null : then + (now ?? 0);
+  }
+  return isEmpty(totals) ? null : totals;
 }
+
+export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[figure] === null);

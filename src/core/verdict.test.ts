@@ -13,7 +13,6 @@ const spoke: VerdictFacts = {
   toolFailures: 0,
   toolDenials: 0,
   reportedEdits: 0,
-  isLate: false,
   isShared: false,
 };
 const of = (facts: Partial<VerdictFacts>) => verdict({ ...spoke, ...facts });
@@ -41,11 +40,10 @@ describe('a run that completed', () => {
     expect(of({ structured: 'invalid', filesChanged: 1 })).toBe('contradicted');
   });
 
-  test('and reported edits that nobody can find is contradicted', () => {
-    expect(of({ reportedEdits: 2 })).toBe('contradicted');
-    expect(of({ reportedEdits: 2, structured: 'valid' })).toBe('contradicted');
-    expect(of({ reportedEdits: 2, filesChanged: null, commits: null })).toBe('claimed');
-    expect(of({ reportedEdits: 2, isLate: true })).toBe('claimed');
+  test('and reported edits that git does not show has claimed: ignored files are files too', () => {
+    expect(of({ reportedEdits: 2 })).toBe('claimed');
+    expect(of({ reportedEdits: 2, hasWords: false })).toBe('claimed');
+    expect(of({ reportedEdits: 2, structured: 'valid' })).toBe('verified');
   });
 
   test('but could use no tool, with nothing to show, is contradicted', () => {
@@ -58,7 +56,7 @@ describe('a run that completed', () => {
   test('in a folder others worked in needs its own word for the changes', () => {
     expect(of({ filesChanged: 4, isShared: true })).toBe('claimed');
     expect(of({ filesChanged: 4, isShared: true, reportedEdits: 1 })).toBe('verified');
-    expect(of({ filesChanged: 0, isShared: true, reportedEdits: 1 })).toBe('contradicted');
+    expect(of({ filesChanged: 0, isShared: true, reportedEdits: 1 })).toBe('claimed');
   });
 });
 
@@ -69,10 +67,14 @@ describe.each(['error', 'timeout', 'cancelled', 'terminated', 'abandoned', 'lost
       expect(of({ status, hasWords: false, exitCode: null })).toBe('empty');
     });
 
-    test('is contradicted by that when it left something, and never verified', () => {
-      expect(of({ status })).toBe('contradicted');
-      expect(of({ status, hasWords: false, filesChanged: 2 })).toBe('contradicted');
-      expect(of({ status, hasWords: false, commits: 1, structured: 'valid' })).toBe('contradicted');
+    test('has claimed when it left something, and is never verified', () => {
+      expect(of({ status })).toBe('claimed');
+      expect(of({ status, hasWords: false, filesChanged: 2 })).toBe('claimed');
+      expect(of({ status, hasWords: false, commits: 1, structured: 'valid' })).toBe('claimed');
+    });
+
+    test('is contradicted by an answer that does not fit its schema', () => {
+      expect(of({ status, structured: 'invalid' })).toBe('contradicted');
     });
   },
 );

@@ -7,26 +7,27 @@ import type { EndStatus } from '../schema/run.ts';
  *
  * | The run       | What Squad saw                                                              | Word         |
  * | ------------- | --------------------------------------------------------------------------- | ------------ |
+ * | any           | its structured answer does not fit the schema                               | contradicted |
  * | not completed | neither words nor changes                                                   | empty        |
- * | not completed | words or changes, which its end does not bear out                           | contradicted |
+ * | not completed | words or changes, for whose worth nobody speaks                             | claimed      |
  * | completed     | its exit code is not 0                                                      | contradicted |
- * | completed     | its structured answer does not fit the schema                               | contradicted |
- * | completed     | the engine reported edits, and no file changed and nothing was committed    | contradicted |
  * | completed     | nothing backs it, and tool calls were denied or all of them failed          | contradicted |
  * | completed     | files changed, commits, or a structured answer that fits the schema         | verified     |
- * | completed     | words only                                                                  | claimed      |
+ * | completed     | words only, or edits the engine reported and git does not show              | claimed      |
  * | completed     | nothing                                                                     | empty        |
  *
  * *Verified* says that something happened, not that it is right.
  */
 export function verdict(facts: VerdictFacts): Verdict {
   const hasChanges = (facts.filesChanged ?? 0) > 0 || (facts.commits ?? 0) > 0;
-  if (facts.status !== 'completed') return facts.hasWords || hasChanges ? 'contradicted' : 'empty';
-  if (isAtOdds(facts)) return 'contradicted';
+  const hasAnything = facts.hasWords || hasChanges || (facts.reportedEdits ?? 0) > 0;
+  if (facts.structured === 'invalid') return 'contradicted';
+  if (facts.status !== 'completed') return hasAnything ? 'claimed' : 'empty';
+  if (facts.exitCode !== null && facts.exitCode !== 0) return 'contradicted';
   const isBacked = facts.structured === 'valid' || (hasChanges && areItsOwn(facts));
   if (!isBacked && wasHeldUp(facts)) return 'contradicted';
   if (isBacked) return 'verified';
-  return facts.hasWords || hasChanges ? 'claimed' : 'empty';
+  return hasAnything ? 'claimed' : 'empty';
 }
 
 export interface VerdictFacts {
@@ -45,18 +46,8 @@ export interface VerdictFacts {
   toolDenials: number | null;
   /** File-changing tool calls the engine reported as done. */
   reportedEdits: number | null;
-  /** The snapshot came after the start: changes made before it are missing. */
-  isLate: boolean;
   /** Other runs worked in the same folder meanwhile: changes may be theirs. */
   isShared: boolean;
-}
-
-function isAtOdds(facts: VerdictFacts): boolean {
-  if (facts.exitCode !== null && facts.exitCode !== 0) return true;
-  if (facts.structured === 'invalid') return true;
-  // A late snapshot may hold the edits already: that nothing changed since proves nothing.
-  const sawNothing = facts.filesChanged === 0 && facts.commits === 0 && !facts.isLate;
-  return sawNothing && (facts.reportedEdits ?? 0) > 0;
 }
 
 /** In a shared folder only with the engine's word for it: either alone could be mistaken. */

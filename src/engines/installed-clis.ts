@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Engines } from '../core/ports.ts';
-import { findExecutable } from '../process/find-executable.ts';
+import { type FoundExecutable, findExecutable } from '../process/find-executable.ts';
 import type { InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import type { CliProfile } from './cli-profile.ts';
@@ -36,7 +36,7 @@ export function installedClis(
         refuseTooOld(profile, cli);
         return cli;
       }
-      throw notFound(profile, nameOrCommand, env);
+      throw notExecutable(profile, commands, env) ?? notFound(profile, nameOrCommand, env);
     },
     async installed(env) {
       const found = await Promise.all(
@@ -59,11 +59,15 @@ export function installedClis(
 }
 
 function pathOf(command: string, env: Record<string, string>): string | null {
+  const found = lookUp(command, env);
+  return found.status === 'found' ? found.path : null;
+}
+
+function lookUp(command: string, env: Record<string, string>): FoundExecutable {
   const path = env.PATH ?? '';
   // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
-  if (!path && !command.includes('/')) return null;
-  const found = findExecutable(command, { path, cwd: '/' });
-  return found.status === 'found' ? found.path : null;
+  if (!path && !command.includes('/')) return { status: 'not_found' };
+  return findExecutable(command, { path, cwd: '/' });
 }
 
 function warningFor({ name, versions }: CliProfile, version: string | null): string | null {
@@ -85,6 +89,20 @@ function refuseTooOld({ name, versions, install }: CliProfile, { version, progra
       suggestions: [`Update it: ${install}`],
     },
   );
+}
+
+function notExecutable(
+  { name }: CliProfile,
+  commands: readonly string[],
+  env: Record<string, string>,
+): SquadError | null {
+  const blocked = commands
+    .map(command => lookUp(command, env))
+    .find(({ status }) => status === 'not_executable');
+  if (blocked?.status !== 'not_executable') return null;
+  return new SquadError('ENGINE_NOT_EXECUTABLE', `The program of ${name} cannot be run: ${blocked.path}`, {
+    suggestions: [`chmod +x ${blocked.path}`],
+  });
 }
 
 function notFound({ name, install }: CliProfile, command: string, env: Record<string, string>): SquadError {

@@ -17,6 +17,11 @@ export function fieldsOf(line: string): Fields | null {
 export const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 export const number = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
+/** What was counted or paid: never less than nothing, or it would make up for what others used. */
+export const amount = (value: unknown): number | null => {
+  const figure = number(value);
+  return figure === null || figure < 0 ? null : figure;
+};
 export const fields = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NONE;
 export const list = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fields) : []);

@@ -6,7 +6,7 @@ import { runProgram } from '../process/run-program.ts';
 import { versionIn } from './version.ts';
 
 export interface ProgramVersions {
-  /** What `--version` says; null when it says nothing of the kind. Asked once for each file. */
+  /** What `--version` says; null when it says nothing of the kind. Asked once for each file, and now and then if it is silent. */
   of(program: string, env: Record<string, string>): Promise<string | null>;
 }
 
@@ -17,19 +17,26 @@ const Known = z.record(
 );
 type Known = z.infer<typeof Known>;
 
+/** One that gave no answer may have been slow only this once; asked at every spawn, it would slow them all down. */
+const ASK_AGAIN_AFTER_MS = 5 * 60_000;
+
 /** Remembers versions in a file, by path, time and size: asking some programs takes seconds. */
 export function createProgramVersions(cacheFile: string): ProgramVersions {
   let known: Known | null = null;
   const asking = new Map<string, Promise<string | null>>();
+  const silent = new Map<string, { mtimeMs: number; size: number; until: number }>();
 
   async function learn(program: string, env: Record<string, string>): Promise<string | null> {
     const { mtimeMs, size } = statSync(program);
     known ??= readCache(cacheFile);
     const before = known[program];
     if (before?.mtimeMs === mtimeMs && before.size === size) return before.version;
+    const mute = silent.get(program);
+    if (mute?.mtimeMs === mtimeMs && mute.size === size && Date.now() < mute.until) return null;
     const version = await ask(program, env);
-    // One that gave no answer may have been slow only this once.
-    if (version !== null) {
+    if (version === null) {
+      silent.set(program, { mtimeMs, size, until: Date.now() + ASK_AGAIN_AFTER_MS });
+    } else {
       known[program] = { mtimeMs, size, version };
       writeCache(cacheFile, known);
     }

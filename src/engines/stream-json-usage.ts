@@ -10,9 +10,14 @@ export interface Counted extends Tokens {
   runningTotals: readonly UsageFigure[];
 }
 
+/** A turn may have any number of messages: what was said long ago is only a sum. */
+const MOST_RECENT = 64;
+
 /** Counts messages while the turn runs. One message may come as several lines, a line for each of its parts. */
 export class MessageUsage {
-  readonly #byMessage = new Map<string, Tokens>();
+  /** The messages that may still get a line; those of sub-agents come in between. */
+  readonly #recent = new Map<string, Tokens>();
+  #before: Tokens = { input: null, output: null, cached: null };
   readonly #tokens: (usage: Fields) => Tokens;
 
   constructor(tokens: (usage: Fields) => Tokens) {
@@ -23,8 +28,17 @@ export class MessageUsage {
     const id = text(message.id);
     const tokens = this.#tokens(fields(message.usage));
     if (id === null || tokens.input === null) return [];
-    this.#byMessage.set(id, tokens);
-    return usageEvent({ ...total([...this.#byMessage.values()]), costUsd: null, runningTotals: [] });
+    this.#recent.set(id, tokens);
+    if (this.#recent.size > MOST_RECENT) this.#settleFirst();
+    const all = total([this.#before, ...this.#recent.values()]);
+    return usageEvent({ ...all, costUsd: null, runningTotals: [] });
+  }
+
+  #settleFirst(): void {
+    const [first] = this.#recent;
+    if (!first) return;
+    this.#recent.delete(first[0]);
+    this.#before = total([this.#before, first[1]]);
   }
 }
 

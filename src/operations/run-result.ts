@@ -46,7 +46,7 @@ export async function runResult(services: Services, live: Run, warnings: string[
   const run = { ...live };
   const { files } = services;
   const result = await withoutText(services, run);
-  const notes = [...warnings];
+  const notes = [...warnings, ...run.notes];
   if (!isEnd(run.status))
     notes.push(
       `Not finished yet. Call get_result {"spawn_id":"${run.id}","wait_seconds":40} to go on waiting.`,

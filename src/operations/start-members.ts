@@ -57,6 +57,7 @@ export async function startRuns(
     engines,
     files,
     clock,
+    settings: services.settings.all(),
   });
   await runner.submit(plan);
   onStarted?.(plan.runs.map(({ run }) => run));

@@ -5,14 +5,20 @@ const names = z.union([
   z.string().transform(text => text.split(/[\s,]+/).filter(Boolean)),
 ]);
 
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+/** Timers cannot be set further ahead. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Minutes and hours are easier to read in a role than milliseconds: `90s`, `15m`, `2h`; a bare number is seconds. */
 const duration = z
-  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)])
+  .union([z.number(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)])
   .transform(value => {
     if (typeof value === 'number') return value * 1000;
     const [, amount, unit] = /^([\d.]+)(ms|s|m|h)?$/.exec(value) ?? [];
-    return Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit ?? 's']!;
-  });
+    return Number(amount) * UNITS[(unit ?? 's') as keyof typeof UNITS];
+  })
+  .refine(ms => ms >= 1 && ms <= LONGEST_MS, 'must be from 1ms to 24 days')
+  .transform(Math.round);
 
 /** The whole list of keys a role file may carry. */
 export const RoleMeta = z.object({
@@ -31,7 +37,8 @@ export const RoleMeta = z.object({
   context: z.union([z.boolean(), names]).optional(),
   isolation: z.enum(['none', 'worktree']).optional(),
   env: names.optional(),
-  spawn: z.union([z.boolean(), names]).optional(),
+  // Yes or no and nothing else: whatever cannot be read must not grant.
+  spawn: z.boolean().optional(),
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
 });

@@ -120,6 +120,8 @@ export const Run = z.object({
   status: RunStatus,
   error: RunError.nullable(),
   usage: Usage.nullable(),
+  /** What a reader of the result should know beside it: a budget that was gone over, a figure that is not known and why. */
+  notes: z.array(z.string()),
   /** What Squad saw for itself; null until the end. */
   evidence: Evidence.nullable(),
   createdAt: z.number(),

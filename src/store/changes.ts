@@ -68,9 +68,16 @@ const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
     .onConflict(conflict => conflict.columns(['run_id', 'number']).doUpdateSet(rest))
     .execute();
 
-const putChat = (trx: Trx, { id, ...rest }: ChatRow) =>
+/** A chat begins once, and a turn that reported nothing says nothing about what the chat has used. */
+const putChat = (trx: Trx, row: ChatRow) =>
   trx
     .insertInto('chats')
-    .values({ id, ...rest })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .values(row)
+    .onConflict(conflict =>
+      conflict.column('id').doUpdateSet(({ ref, fn }) => ({
+        engine: ref('excluded.engine'),
+        run_id: ref('excluded.run_id'),
+        totals: fn.coalesce('excluded.totals', 'chats.totals'),
+      })),
+    )
     .execute();

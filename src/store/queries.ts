@@ -41,6 +41,11 @@ export async function liveRuns(db: Db): Promise<Run[]> {
   return (await inOrder.execute()).map(rowToRun);
 }
 
+export async function endedSince(db: Db, since: number, limit: number): Promise<Run[]> {
+  const query = db.selectFrom('runs').selectAll().where('ended_at', '>=', since);
+  return (await query.orderBy('ended_at').orderBy('id').limit(limit).execute()).map(rowToRun);
+}
+
 export async function endedBefore(db: Db, before: number, limit: number): Promise<Run[]> {
   const query = db.selectFrom('runs').selectAll().where('ended_at', '<', before);
   return (await query.orderBy('ended_at').orderBy('id').limit(limit).execute()).map(rowToRun);

@@ -57,6 +57,7 @@ export const runToRow = (run: Run): RunRow => ({
   status: run.status,
   error: toJson(run.error),
   usage: toJson(run.usage),
+  notes: JSON.stringify(run.notes),
   evidence: toJson(run.evidence),
   cost_usd: run.usage?.costUsd ?? null,
   created_at: run.createdAt,
@@ -91,6 +92,7 @@ export const rowToRun = (row: RunRow): Run => ({
   status: row.status,
   error: fromJson(RunError.nullable(), row.error, `error of ${row.id}`),
   usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
+  notes: fromJson(Notes, row.notes, `notes of ${row.id}`),
   evidence: fromJson(Evidence.nullable(), row.evidence, `evidence of ${row.id}`),
   createdAt: row.created_at,
   startedAt: row.started_at,
@@ -155,6 +157,7 @@ export class UnreadableRow extends Error {}
 
 const Leftovers = z.array(Leftover);
 const Policy = z.array(PolicyRule);
+const Notes = z.array(z.string());
 
 const toJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 

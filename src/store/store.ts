@@ -66,6 +66,7 @@ export function storeOn(backend: Backend, retryMs: number): Store {
     events: filter => read(db => queries.events(db, filter)),
     spent: filter => read(db => queries.spent(db, filter)),
     settings: () => read(queries.settings),
+    endedSince: (since, limit) => read(db => queries.endedSince(db, since, limit)),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),
     idsLike: (prefix, limit) => read(db => idsLike(db, prefix, limit)),
     recentIds: limit => read(db => recentIds(db, limit)),

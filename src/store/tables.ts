@@ -43,6 +43,7 @@ export interface RunRow {
   status: RunStatus;
   error: Json | null;
   usage: Json | null;
+  notes: Json;
   evidence: Json | null;
   /** Of the usage, for sums. */
   cost_usd: number | null;

@@ -53,7 +53,7 @@ describe('readFrontmatter', () => {
         'context: true',
         'isolation: worktree',
       ],
-      ...['env: A, B', 'spawn: [coder]', 'mcp: [db]', 'leftovers: keep', '---', 'x'],
+      ...['env: A, B', 'spawn: true', 'mcp: [db]', 'leftovers: keep', '---', 'x'],
     ].join('\n');
     expect(readFrontmatter(source)).toEqual({
       meta: {
@@ -70,7 +70,7 @@ describe('readFrontmatter', () => {
         context: true,
         isolation: 'worktree',
         env: ['A', 'B'],
-        spawn: ['coder'],
+        spawn: true,
         mcp: ['db'],
         leftovers: 'keep',
       },

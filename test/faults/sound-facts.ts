@@ -122,6 +122,7 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
     },
     policy: [],
     tokenHash: null,
+    notes: [],
     evidence: null,
     error: status === 'error' ? { code: 'ENGINE_FAILED', message: 'exit code 3' } : null,
     usage: null,

@@ -19,6 +19,13 @@ describe('what is used', () => {
     output_tokens: 1,
   };
 
+  test('any number of messages is counted, each once, also when they take turns', () => {
+    const ids = Array.from({ length: 300 }, (_, index) => `m${index}`);
+    const twice = ids.flatMap((id, index) => [id, ids[Math.max(0, index - 5)]!]);
+    const events = read(...twice.map(id => message(id, [], usage)));
+    expect(usageOf(events)).toMatchObject({ input: 300 * 105, cached: 300 * 40 });
+  });
+
   test('a message that comes in several lines counts once, its output not before it is known', () => {
     const events = read(
       message('m1', [{ type: 'text', text: 'a' }], usage),

@@ -1,4 +1,4 @@
-import { type Fields, fields, number, sum } from '../json-line.ts';
+import { type Fields, fields, amount, sum } from '../json-line.ts';
 import { type Counted, type Tokens, total } from '../stream-json-usage.ts';
 
 /** While a message is being written its output is not counted yet: what stands there is a placeholder. */
@@ -14,7 +14,7 @@ export function resultCount(result: Fields, before: Counted | null): Counted {
   if (since.length > 0) return together(before ? [before, ...since] : since);
   const byModel = modelCounts(result.modelUsage);
   if (byModel.length > 0) return together(byModel);
-  return { ...apiTokens(fields(result.usage)), costUsd: number(result.total_cost_usd), runningTotals: [] };
+  return { ...apiTokens(fields(result.usage)), costUsd: amount(result.total_cost_usd), runningTotals: [] };
 }
 
 type Costs = Omit<Counted, 'runningTotals'>;
@@ -22,7 +22,7 @@ type Costs = Omit<Counted, 'runningTotals'>;
 const modelCounts = (byModel: unknown): Costs[] =>
   Object.values(fields(byModel)).map(value => {
     const model = fields(value);
-    return { ...modelTokens(model), costUsd: number(model.costUSD) };
+    return { ...modelTokens(model), costUsd: amount(model.costUSD) };
   });
 
 const together = (all: readonly Costs[]): Counted => ({
@@ -34,20 +34,20 @@ const together = (all: readonly Costs[]): Counted => ({
 /** The API counts what it read from its cache and what it wrote into it apart from the rest of the input. */
 const apiTokens = (usage: Fields): Tokens => ({
   input: sum(
-    number(usage.input_tokens),
-    number(usage.cache_read_input_tokens),
-    number(usage.cache_creation_input_tokens),
+    amount(usage.input_tokens),
+    amount(usage.cache_read_input_tokens),
+    amount(usage.cache_creation_input_tokens),
   ),
-  output: number(usage.output_tokens),
-  cached: number(usage.cache_read_input_tokens),
+  output: amount(usage.output_tokens),
+  cached: amount(usage.cache_read_input_tokens),
 });
 
 const modelTokens = (model: Fields): Tokens => ({
   input: sum(
-    number(model.inputTokens),
-    number(model.cacheReadInputTokens),
-    number(model.cacheCreationInputTokens),
+    amount(model.inputTokens),
+    amount(model.cacheReadInputTokens),
+    amount(model.cacheCreationInputTokens),
   ),
-  output: number(model.outputTokens),
-  cached: number(model.cacheReadInputTokens),
+  output: amount(model.outputTokens),
+  cached: amount(model.cacheReadInputTokens),
 });

@@ -26,7 +26,9 @@ const TABLE: ToolTable = {
 /** Codex has no list of tools: its sandbox and a few switches come as near as can be. */
 export function codexPermissions({ permission, tools }: Asked): string[] {
   const flags =
-    permission === 'full' && mayWrite(tools) ? [BYPASS] : [`--sandbox=${sandbox(permission, tools)}`];
+    permission === 'full' && mayWrite(tools)
+      ? [BYPASS]
+      : [`--sandbox=${sandbox(permission, tools)}`, ...NOTHING_BEYOND];
   if (tools === null) return flags;
   if (!needs(tools, ['shell', 'look'])) flags.push('--disable', 'shell_tool');
   if (!needs(tools, ['search'])) flags.push('-c', 'web_search="disabled"');
@@ -34,6 +36,13 @@ export function codexPermissions({ permission, tools }: Asked): string[] {
 }
 
 const BYPASS = '--dangerously-bypass-approvals-and-sandbox';
+
+/** What the user's own configuration may add to a sandbox. Commands that `.rules` files allow run outside of any. */
+const NOTHING_BEYOND = [
+  '--ignore-rules',
+  ...['-c', 'sandbox_workspace_write.writable_roots=[]'],
+  ...['-c', 'sandbox_workspace_write.network_access=false'],
+];
 
 const sandbox = (permission: Asked['permission'], tools: Asked['tools']): string =>
   permission === 'read' || !mayWrite(tools) ? 'read-only' : 'workspace-write';

@@ -1,6 +1,6 @@
 import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports.ts';
 import { failureKind } from '../failure-kind.ts';
-import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+import { type Fields, fields, fieldsOf, amount, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { describeItem, isTool, itemOk, toolName } from './codex-item.ts';
@@ -59,10 +59,10 @@ function failure(event: Fields): EngineEvent {
 const FROM_THE_BEGINNING: UsageFigure[] = ['input', 'output', 'cached'];
 
 function usage(given: Fields): EngineEvent[] {
-  const input = number(given.input_tokens);
+  const input = amount(given.input_tokens);
   if (input === null) return [];
-  const output = number(given.output_tokens);
-  const cached = number(given.cached_input_tokens);
+  const output = amount(given.output_tokens);
+  const cached = amount(given.cached_input_tokens);
   return [
     {
       type: 'usage',

@@ -1,5 +1,5 @@
 import type { EngineEvent, UsageFigure } from '../../core/ports.ts';
-import { fields, fieldsOf, number, sum } from '../json-line.ts';
+import { fields, fieldsOf, amount, sum } from '../json-line.ts';
 
 const TOTALS: readonly UsageFigure[] = ['input', 'output', 'cached'];
 
@@ -8,7 +8,7 @@ export function usageInFile(content: string | null): EngineEvent[] {
   const models = Object.values(fields(fieldsOf(content ?? '')?.modelMetrics)).map(model =>
     fields(fields(model).usage),
   );
-  const total = (figure: string) => sum(...models.map(model => number(model[figure])));
+  const total = (figure: string) => sum(...models.map(model => amount(model[figure])));
   const [input, output, cached] = [total('inputTokens'), total('outputTokens'), total('cacheReadTokens')];
   if (input === null && output === null) return [];
   return [

@@ -1,5 +1,5 @@
 import type { EngineEvent, EngineReader } from '../../core/ports.ts';
-import { type Fields, fields, fieldsOf, list, number, text } from '../json-line.ts';
+import { type Fields, fields, fieldsOf, list, amount, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { streamJsonEnd } from '../stream-json-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
@@ -62,9 +62,9 @@ function toolCall(line: Fields, calls: ToolCalls): EngineEvent[] {
 /** Not documented; some versions print it. */
 function usageIn(line: Fields): EngineEvent[] {
   const usage = fields(line.usage);
-  const input = number(usage.inputTokens);
-  const output = number(usage.outputTokens);
+  const input = amount(usage.inputTokens);
+  const output = amount(usage.outputTokens);
   if (input === null && output === null) return [];
-  const cached = number(usage.cacheReadTokens);
+  const cached = amount(usage.cacheReadTokens);
   return [{ type: 'usage', usage: { input, output, cached, costUsd: null, costIsEstimated: false } }];
 }

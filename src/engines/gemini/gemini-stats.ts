@@ -1,17 +1,17 @@
 import type { EngineEvent } from '../../core/ports.ts';
-import { type Fields, fields, number } from '../json-line.ts';
+import { type Fields, fields, amount } from '../json-line.ts';
 
 /** Its input tokens include those from the cache; its output tokens leave out thinking, its total does not. */
 export function usageIn(stats: Fields): EngineEvent[] {
-  const input = number(stats.input_tokens);
-  const output = number(stats.output_tokens);
-  const total = number(stats.total_tokens);
+  const input = amount(stats.input_tokens);
+  const output = amount(stats.output_tokens);
+  const total = amount(stats.total_tokens);
   if (!total && !input && !output) return []; // zeros of a turn that reached no model
   const all = total !== null && input !== null ? Math.max(total - input, output ?? 0) : output;
   return [
     {
       type: 'usage',
-      usage: { input, output: all, cached: number(stats.cached), costUsd: null, costIsEstimated: false },
+      usage: { input, output: all, cached: amount(stats.cached), costUsd: null, costIsEstimated: false },
     },
   ];
 }
@@ -19,7 +19,7 @@ export function usageIn(stats: Fields): EngineEvent[] {
 /** The model that did most of the work: the one asked for may have been a name for several. */
 export function modelIn(stats: Fields): EngineEvent[] {
   const used = Object.entries(fields(stats.models))
-    .map(([model, figures]) => ({ model, tokens: number(fields(figures).total_tokens) ?? 0 }))
+    .map(([model, figures]) => ({ model, tokens: amount(fields(figures).total_tokens) ?? 0 }))
     .filter(({ tokens }) => tokens > 0)
     .sort((a, b) => b.tokens - a.tokens);
   return used[0] ? [{ type: 'model', model: used[0].model }] : [];

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../core/ports.ts';
 import type { Usage } from '../../schema/run.ts';
-import { type Fields, fields, number, sum } from '../json-line.ts';
+import { type Fields, fields, amount, sum } from '../json-line.ts';
 
 /** Each step reports itself only. */
 export class StepUsage {
@@ -10,16 +10,16 @@ export class StepUsage {
     const tokens = fields(part.tokens);
     const cache = fields(tokens.cache);
     // Its input leaves out what came from the cache, its output leaves out reasoning.
-    const input = sum(number(tokens.input), number(cache.read), number(cache.write));
-    const output = sum(number(tokens.output), number(tokens.reasoning));
+    const input = sum(amount(tokens.input), amount(cache.read), amount(cache.write));
+    const output = sum(amount(tokens.output), amount(tokens.reasoning));
     if (!input && !output) return [];
     const { costIsEstimated, ...before } = this.#total;
     this.#total = {
       input: sum(before.input, input),
       output: sum(before.output, output),
-      cached: sum(before.cached, number(cache.read)),
+      cached: sum(before.cached, amount(cache.read)),
       // For a model without a price it says 0, which is not what it cost.
-      costUsd: sum(before.costUsd, number(part.cost) || null),
+      costUsd: sum(before.costUsd, amount(part.cost) || null),
       costIsEstimated,
     };
     return [{ type: 'usage', usage: this.#total }];

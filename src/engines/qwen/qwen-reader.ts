@@ -1,5 +1,5 @@
 import type { EngineReader } from '../../core/ports.ts';
-import { type Fields, fields, number } from '../json-line.ts';
+import { type Fields, fields, amount } from '../json-line.ts';
 import { streamJsonReader } from '../stream-json-reader.ts';
 import type { Tokens } from '../stream-json-usage.ts';
 
@@ -16,7 +16,7 @@ export const qwenReader = (): EngineReader =>
 
 /** The cached part is in the input already. */
 const tokens = (usage: Fields): Tokens => ({
-  input: number(usage.input_tokens),
-  output: number(usage.output_tokens),
-  cached: number(usage.cache_read_input_tokens),
+  input: amount(usage.input_tokens),
+  output: amount(usage.output_tokens),
+  cached: amount(usage.cache_read_input_tokens),
 });

@@ -41,6 +41,7 @@ export async function runsAndEvents(db: Kysely<Tables>, words: SchemaWords): Pro
     .addColumn('status', 'text', column => column.notNull())
     .addColumn('error', 'text')
     .addColumn('usage', 'text')
+    .addColumn('notes', 'text', column => column.notNull())
     .addColumn('evidence', 'text')
     .addColumn('cost_usd', 'double precision')
     .addColumn('created_at', 'bigint', column => column.notNull())
