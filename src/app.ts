@@ -19,6 +19,7 @@ import { forgetHub, recordHub } from './hub/record-hub.ts';
 import { type Connection, HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
+import { wishedPort } from './hub/wished-port.ts';
 import { environmentFilePath, parseEnvironmentFile } from './link/environment-file.ts';
 import type { Hello } from './link/hello.ts';
 import { ownFolder, socketPath } from './link/home.ts';
@@ -194,7 +195,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const http = new HttpPort({
     services,
     version,
-    port: Number(env.MCP_SERVER_PORT) || null,
+    port: wishedPort(env.MCP_SERVER_PORT, message => log.write('warning', message)),
     tokenFile,
     identities,
     notices,

@@ -13,7 +13,8 @@ if ('problem' in flags) {
 else {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(0));
   start(flags).then(
-    trouble => process.exit(trouble ? 1 : 0),
+    // What was asked for cannot be: as with a flag nobody knows.
+    trouble => process.exit(trouble === null ? 0 : trouble.code === 'INVALID_INPUT' ? 2 : 1),
     thrown => {
       report(thrown);
       process.exit(2);

@@ -5,6 +5,10 @@ import { HubClient } from './hub-client.ts';
 
 export type Inspected = z.output<typeof inspectWorkspace.output>;
 
+/** One of its settings, with where it came from. */
+export const settingOf = ({ settings }: Inspected, key: string): Inspected['settings'][number] | undefined =>
+  settings.find(setting => setting.key === key);
+
 /** The workspace as the hub sees it for this terminal. */
 export async function inspect({ workspace }: CliContext): Promise<Inspected> {
   const client = await HubClient.start({ workspace });

@@ -39,7 +39,8 @@ export async function main(argv: string[]): Promise<number> {
     .addHelpText('after', EXIT_CODES)
     .configureHelp({ showGlobalOptions: true })
     .enablePositionalOptions()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'squad:')) })
+    // What it would say is said below, in the form of every other error.
+    .configureOutput({ outputError: () => {} })
     .exitOverride();
 
   /** A command with the options all of them share. */
@@ -61,6 +62,11 @@ export async function main(argv: string[]): Promise<number> {
     .usage('[options] ROLE "task" [ROLE "task" …]')
     .option('--cwd <dir>', 'folder to work in, relative to the workspace')
     .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
+    .option('--model <name>', 'model to use, as the engine calls it')
+    .addOption(
+      new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']),
+    )
+    .option('--budget <usd>', 'stop each agent that has cost this many US dollars')
     .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h; a bare number is seconds')
     .option('--chat <id>', 'go on with this chat (stateful)')
     .option('-d, --detach', 'print the run ids and leave')
@@ -179,10 +185,22 @@ export async function main(argv: string[]): Promise<number> {
     const json = argv.includes('--json');
     if (!(thrown instanceof CommanderError)) return report(asSquadError(thrown), json);
     if (thrown.exitCode === 0) return EXIT.done;
-    // To a person it has spoken already.
-    if (json) report(new SquadError('INVALID_INPUT', thrown.message.replace(/^error: /, '')), json);
-    return EXIT.usage;
+    // It has shown its help instead.
+    if (thrown.code === 'commander.help' && !json) return EXIT.usage;
+    return report(wrongUse(thrown, program, argv.slice(2)), json);
   }
+}
+
+function wrongUse({ message }: CommanderError, program: Command, words: string[]): SquadError {
+  const [first, second] = words;
+  const command = program.commands.find(each => each.name() === first);
+  const inner = command?.commands.find(each => each.name() === second);
+  const help = inner ? `${first} help ${second}` : command ? `help ${first}` : 'help';
+  // Its own second line guesses what was meant.
+  const [what = '', ...guess] = message.replace(/^error: /, '').split('\n');
+  return new SquadError('INVALID_INPUT', what, {
+    suggestions: [...guess.map(line => line.replace(/^\((.*)\)$/, '$1')), `squad ${help}   says what it takes`],
+  });
 }
 
 /** To people on standard error; to programs as JSON on standard output, where they look. */

@@ -7,6 +7,7 @@ import { type CliContext, print } from './context.ts';
 import { EXIT, exitFor } from './exit-codes.ts';
 import { follow } from './follow.ts';
 import { HubClient } from './hub-client.ts';
+import { loginHints } from './login-hints.ts';
 import { eventLine, printJson } from './output/json.ts';
 import { eventToLine, labelWidth } from './output/run-lines.ts';
 import { statusLines } from './output/run-status.ts';
@@ -88,7 +89,12 @@ async function printEnd(squadId: string, views: RunViews, context: CliContext): 
   try {
     const { runs } = await client.call<{ runs: ShownRun[] }>('find_runs', { ids: [squadId] });
     for (const run of runs) views.see(run);
-    print(context, summaryLines(views.list(), context.out.columns, context.style));
+    const shown = views.list();
+    const logins = await loginHints(
+      client,
+      shown.map(run => run.error),
+    );
+    print(context, summaryLines(shown, context.out.columns, context.style, logins));
     if (runs.length === 1) print(context, await answerLines(client, runs[0]!.id, context));
   } finally {
     client.close();

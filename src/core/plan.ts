@@ -7,7 +7,8 @@ import type { Run, Squad } from '../schema/run.ts';
 import { runBudget } from './budget.ts';
 import type { Context } from './context.ts';
 import type { RunMaterial } from './live-run.ts';
-import { permissionFrom } from './policy.ts';
+import { budgetFrom } from './money-left.ts';
+import { permissionFrom, toolsFrom } from './policy.ts';
 import { policyFor } from './policy-of-run.ts';
 import type { Caller, Clock, Engine, Engines, RunFiles, Workspace } from './ports.ts';
 import { answerFormat, buildPrompt } from './prompt.ts';
@@ -41,6 +42,8 @@ export interface PlanContext {
   files: RunFiles;
   clock: Clock;
   settings: HubSettings;
+  /** What the run that asks may still spend on others; null: no budget holds it, or the user asks. */
+  moneyLeft: number | null;
 }
 
 /**
@@ -58,7 +61,7 @@ export async function planSquad(request: SquadRequest, context: PlanContext): Pr
   };
   const runs = await Promise.all(
     request.members.map((member, position) =>
-      planRun(member, position, squad, context).catch(thrown => {
+      planRun(member, position, squad, context, request.members.length).catch(thrown => {
         throw inMember(thrown, member, position, request.members.length);
       }),
     ),
@@ -71,7 +74,8 @@ async function planRun(
   request: RunRequest,
   position: number,
   squad: Squad,
-  { workspace, caller, environment, engines, files, settings }: PlanContext,
+  { workspace, caller, environment, engines, files, settings, moneyLeft }: PlanContext,
+  members: number,
 ): Promise<PlannedRun> {
   checkTask(request.task);
   checkText(request.chatId ?? '', 'The chatId');
@@ -90,11 +94,15 @@ async function planRun(
   if (!continues && stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
   const schema = request.outputSchema === undefined ? (meta.output_schema ?? null) : request.outputSchema;
   const asked = optionsOf(request, meta);
+  // The engine is to know it too, whoever set it.
+  const budgetUsd = runBudget(asked.budgetUsd, settings);
   const options = {
-    ...asked,
-    // The engine is to know it too, whoever set it.
-    budgetUsd: runBudget(asked.budgetUsd, settings),
-    ...(caller.parent && { permission: permissionFrom(caller.parent, request.permission, meta.permission) }),
+    ...{ ...asked, budgetUsd },
+    ...(caller.parent && {
+      ...budgetFrom(caller.parent.id, moneyLeft, members, { ...asked, budgetUsd }),
+      permission: permissionFrom(caller.parent, request.permission, meta.permission),
+      tools: toolsFrom(caller.parent, request.tools, meta.tools),
+    }),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     onEnd: workspace.config.onEnd.value,
   };
@@ -158,7 +166,7 @@ async function promptFor(
 export async function contextFor(
   { form, context }: Pick<RunRequest, 'form' | 'context'>,
   role: Role | null,
-  engine: Engine,
+  engine: Pick<Engine, 'loadsItself'>,
   workspace: Workspace,
 ): Promise<Context | null> {
   const wanted = context ?? role?.meta.context ?? form === 'spawn';

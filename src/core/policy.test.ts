@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import { allowed, notAllowed, permissionFrom, type RunSubject, type Subject } from './policy.ts';
+import { allowed, notAllowed, permissionFrom, type RunSubject, type Subject, toolsFrom } from './policy.ts';
 
 const id = (n: number) => `run_${String(n).padStart(10, '0')}` as RunId;
 const squad = (n: number) => `squad_${String(n).padStart(10, '0')}` as SquadId;
@@ -11,6 +11,7 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   depth: 0,
   spawn: false,
   permission: 'edit',
+  tools: null,
   isLive: true,
   ...more,
 });
@@ -128,6 +129,27 @@ test.each([
   (permission, asked, role, given) => {
     const give = () => permissionFrom(run({ permission }), asked, role);
     if (given !== null) expect(give()).toBe(given);
+    else expect(give).toThrow(expect.objectContaining({ code: 'NOT_ALLOWED' }));
+  },
+);
+
+test.each([
+  // has, asks for, role says, gives
+  [null, undefined, undefined, null],
+  [null, ['Bash'], undefined, ['Bash']],
+  [['Read'], undefined, undefined, ['Read']],
+  [['Read'], null, undefined, ['Read']],
+  [['Read'], undefined, ['Bash'], ['Bash']],
+  [['Read', 'Bash'], ['Bash(git log)'], undefined, ['Bash(git log)']],
+  [['Read'], ['Bash'], ['Bash'], ['Bash']],
+  [['Read'], ['Read', 'Bash'], undefined, 'refused'],
+  [['Bash(git log)'], ['Bash'], undefined, 'refused'],
+  [[], ['Read'], undefined, 'refused'],
+] as const)(
+  'a run with the tools %j that asks for %j, by a role that says %j, gives %j',
+  (tools, asked, role, given) => {
+    const give = () => toolsFrom(run({ tools }), asked && [...asked], role && [...role]);
+    if (given !== 'refused') expect(give()).toEqual(given);
     else expect(give).toThrow(expect.objectContaining({ code: 'NOT_ALLOWED' }));
   },
 );

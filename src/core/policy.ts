@@ -10,6 +10,8 @@ export interface RunIdentity {
   /** Its role lets it start runs of its own. */
   spawn: boolean;
   permission: Permission;
+  /** The only ones it may use; null: all its engine has. */
+  tools: readonly string[] | null;
 }
 
 /** Who asks: the user, by whatever client, or an agent at work. */
@@ -117,6 +119,25 @@ export function permissionFrom(
     {
       suggestions: [`Leave permission out, or use a role whose frontmatter says \`permission: ${asked}\`.`],
     },
+  );
+}
+
+/** The tools of a run that this run starts, by the same rule: its own are all it can hand on. */
+export function toolsFrom(
+  parent: RunIdentity,
+  asked: string[] | null | undefined,
+  role: string[] | undefined,
+): string[] | null {
+  if (parent.tools === null) return asked === undefined ? (role ?? null) : asked;
+  if (asked === undefined || asked === null) return role ?? [...parent.tools];
+  const given = new Set([...parent.tools, ...(role ?? [])]);
+  // `Bash(git log)` is a part of `Bash`.
+  const beyond = asked.filter(tool => !given.has(tool) && !given.has(tool.replace(/\(.*$/s, '')));
+  if (beyond.length === 0) return asked;
+  throw new SquadError(
+    'NOT_ALLOWED',
+    `Run ${parent.id} has the tools ${parent.tools.join(', ') || '(none)'} and cannot give ${beyond.join(', ')}`,
+    { suggestions: ['Leave tools out, or use a role whose frontmatter names them.'] },
   );
 }
 

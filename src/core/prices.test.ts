@@ -21,8 +21,13 @@ describe('money worked out from tokens', () => {
   test('is never put in the place of what the engine reported', () => {
     expect(withCost({ ...tokens, costUsd: 9 }, 'small', prices)).toEqual({ ...tokens, costUsd: 9 });
   });
-  test('needs both input and output: half a figure is none', () => {
-    expect(withCost({ ...tokens, output: null }, 'small', prices)?.costUsd).toBeNull();
+  test('is that of the input where the output is not counted yet, and none without the input', () => {
+    expect(withCost({ ...tokens, output: null }, 'small', prices)).toMatchObject({
+      output: null,
+      costUsd: 1.4,
+      costIsEstimated: true,
+    });
+    expect(withCost({ ...tokens, input: null }, 'small', prices)?.costUsd).toBeNull();
     expect(withCost(null, 'small', prices)).toBeNull();
   });
 });

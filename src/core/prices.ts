@@ -14,14 +14,18 @@ export const SHIPPED_PRICES: PriceList = shipped.models;
 const RELEASE = /^[-@:](\d{4}-\d{2}-\d{2}|\d{6,8}|latest|preview)$/;
 const MILLION = 1_000_000;
 
-/** With the money worked out where the engine gave tokens only. What has no price stays without. */
+/**
+ * With the money worked out where the engine gave tokens only. What has no price stays without. Output that is not counted
+ * yet is left out: a budget is held by what is known.
+ */
 export function withCost(usage: Usage | null, model: string | null, prices: PriceList): Usage | null {
   if (usage === null || usage.costUsd !== null || model === null) return usage;
-  const { input, output } = usage;
+  const { input } = usage;
   const price = priceOf(model, prices);
-  if (price === null || input === null || output === null) return usage;
+  if (price === null || input === null) return usage;
   const cached = Math.min(usage.cached ?? 0, input);
-  const costUsd = ((input - cached) * price.input + cached * price.cached + output * price.output) / MILLION;
+  const costUsd =
+    ((input - cached) * price.input + cached * price.cached + (usage.output ?? 0) * price.output) / MILLION;
   return { ...usage, costUsd, costIsEstimated: true };
 }
 

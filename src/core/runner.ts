@@ -17,6 +17,7 @@ import { overBudget } from './budget.ts';
 import { keepPlan } from './kept-plan.ts';
 import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
+import { moneyLeft } from './money-left.ts';
 import { MoneyWatch } from './money-watch.ts';
 import type { Outcome } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
@@ -50,7 +51,6 @@ export class Runner {
   private readonly quiet: QuietWatch;
   /** Chats of squads that are being written down. */
   private readonly claimed = new Set<string>();
-  private active = 0;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
@@ -155,6 +155,25 @@ export class Runner {
     });
   }
 
+  /** A run that waits for others must not keep them from starting: it has no place meanwhile, and has one again at once. */
+  async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
+    const entry = this.live.get(id);
+    if (!entry) return wait();
+    entry.waits++;
+    this.pump();
+    try {
+      return await wait();
+    } finally {
+      entry.waits--;
+    }
+  }
+
+  /** What a run may still spend on runs of its own; null: no budget holds it. */
+  moneyLeft(id: RunId): Promise<number | null> {
+    const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
+    return moneyLeft(id, { store: this.ports.store, spentBy });
+  }
+
   /** False when there is nothing left to stop. Settles once the wish is on disk. */
   async stop(id: RunId, reason: StopReason): Promise<boolean> {
     const entry = this.live.get(id);
@@ -252,6 +271,13 @@ export class Runner {
     for (const entry of this.live.values()) entry.release();
   }
 
+  /** Places that are taken. */
+  private get active(): number {
+    let count = 0;
+    for (const { isActive, waits } of this.live.values()) if (isActive && waits === 0) count++;
+    return count;
+  }
+
   private enqueue(entry: LiveRun): void {
     this.queue.push(entry);
     this.pump();
@@ -259,7 +285,6 @@ export class Runner {
 
   private activate(entry: LiveRun): void {
     entry.isActive = true;
-    this.active++;
   }
 
   private async launch(entry: LiveRun): Promise<void> {
@@ -337,7 +362,15 @@ export class Runner {
     if (end) run.evidence = await evidenceOfTurn(entry, { status, error, end }, seeing);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
     const change = { turns: turn ? [{ ...turn }] : [], events: [] };
-    await this.ledger.ended(run, step, error, change, end, entry.report.totalsOfChat(entry.chatTotals), entry.chats);
+    await this.ledger.ended(
+      run,
+      step,
+      error,
+      change,
+      end,
+      entry.report.totalsOfChat(entry.chatTotals),
+      entry.chats,
+    );
     this.ports.onEnd(run);
     this.letGo(entry);
   }
@@ -346,7 +379,6 @@ export class Runner {
     entry.release();
     this.live.delete(entry.run.id);
     entry.settle();
-    if (entry.isActive) this.active--;
     entry.isActive = false;
     this.pump();
   }

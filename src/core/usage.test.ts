@@ -31,12 +31,14 @@ describe('usage of an engine that counts from the beginning of the chat', () => 
 });
 
 test('the totals of a chat hold only what is counted like that', () => {
-  expect(totalsAfter(usage(120, 0.5), ['costUsd'])).toEqual({
+  expect(totalsAfter(usage(120, 0.5), ['costUsd'], null)).toEqual({
     input: null,
     output: null,
     cached: null,
     costUsd: 0.5,
     costIsEstimated: false,
   });
-  expect(totalsAfter(usage(120), [])).toBeNull();
+  expect(totalsAfter(usage(120), [], null)).toBeNull();
+  // A turn that was stopped said only what it used itself.
+  expect(totalsAfter(usage(20), [], usage(100))).toEqual({ ...usage(120), output: 10 });
 });

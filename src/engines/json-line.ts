@@ -29,5 +29,6 @@ export const list = (value: unknown): Fields[] => (Array.isArray(value) ? value.
 /** The sum of the figures that are there; null when none is. */
 export function sum(...figures: (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
-  return known.length === 0 ? null : known.reduce((total, figure) => total + figure, 0);
+  const total = known.reduce((sum, figure) => sum + figure, 0);
+  return known.length === 0 || !Number.isFinite(total) ? null : total;
 }

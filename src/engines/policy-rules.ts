@@ -1,6 +1,6 @@
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
 
-type Holder = Pick<PolicyRule, 'heldBy' | 'note'>;
+export type Holder = Pick<PolicyRule, 'heldBy' | 'note'>;
 
 export const held = (note: string | null = null): Holder => ({ heldBy: 'engine', note });
 export const advisory = (note: string): Holder => ({ heldBy: 'advisory', note });

@@ -21,7 +21,7 @@ type Known = z.infer<typeof Known>;
 const ASK_AGAIN_AFTER_MS = 5 * 60_000;
 
 /** Remembers versions in a file, by path, time and size: asking some programs takes seconds. */
-export function createProgramVersions(cacheFile: string): ProgramVersions {
+export function createProgramVersions(cacheFile: string, limitMs = 8_000): ProgramVersions {
   let known: Known | null = null;
   const asking = new Map<string, Promise<string | null>>();
   const silent = new Map<string, { mtimeMs: number; size: number; until: number }>();
@@ -33,7 +33,7 @@ export function createProgramVersions(cacheFile: string): ProgramVersions {
     if (before?.mtimeMs === mtimeMs && before.size === size) return before.version;
     const mute = silent.get(program);
     if (mute?.mtimeMs === mtimeMs && mute.size === size && Date.now() < mute.until) return null;
-    const version = await ask(program, env);
+    const version = await ask(program, env, limitMs);
     if (version === null) {
       silent.set(program, { mtimeMs, size, until: Date.now() + ASK_AGAIN_AFTER_MS });
     } else {
@@ -66,6 +66,7 @@ const QUIET = {
 async function ask(
   program: string,
   { PATH, HOME, USER, LANG }: Record<string, string>,
+  limitMs: number,
 ): Promise<string | null> {
   const { stdout } = await runProgram({
     argv: [program, '--version'],
@@ -75,7 +76,7 @@ async function ask(
         value === undefined ? [] : [[name, value]],
       ),
     ),
-    limitMs: 8_000,
+    limitMs,
     maxBytes: 4_096,
   });
   return versionIn(stdout.toString('utf8'));

@@ -22,6 +22,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
   }));
   const usage = new MessageUsage(dialect.messageTokens);
   let counted: Counted | null = null;
+  let ended = false;
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
@@ -34,7 +35,8 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       if (part.type === 'tool_use') return calls.begin(text(part.id), text(part.name), fields(part.input));
       return [];
     });
-    return [...events, ...usage.add(message)];
+    // A result is the last word on what was used, until another one comes.
+    return ended ? events : [...events, ...usage.add(message)];
   }
 
   return {
@@ -44,10 +46,13 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       if (event?.type === 'user') return toolResults(event, calls);
       if (event?.type === 'system') return system(event, calls);
       if (event?.type !== 'result') return [];
-      counted = dialect.resultCount(event, counted);
-      return [...usageEvent(counted), streamJsonEnd(event)];
+      ended = true;
+      const count = dialect.resultCount(event, counted);
+      const used = usageEvent(count);
+      if (used.length > 0) counted = count;
+      return [...used, streamJsonEnd(event)];
     },
-    finish: async exit => (counted ? [] : stderrEnd(exit)),
+    finish: async exit => (ended ? [] : stderrEnd(exit)),
   };
 }
 

@@ -10,7 +10,14 @@ export interface Caller {
   cwd: string | null;
   workspace: string | null;
   env: Record<string, string>;
-  parent: { id: RunId; squadId: SquadId; depth: number; spawn: boolean; permission: Permission } | null;
+  parent: {
+    id: RunId;
+    squadId: SquadId;
+    depth: number;
+    spawn: boolean;
+    permission: Permission;
+    tools: readonly string[] | null;
+  } | null;
 }
 
 export interface CallerPorts {
@@ -51,7 +58,10 @@ export async function callerOfRun(run: Run, { environment }: CallerPorts): Promi
     cwd: run.directory,
     workspace: run.workspace,
     env: await environment(id),
-    parent: { id, squadId, depth, spawn: options.spawn, permission: options.permission },
+    parent: {
+      ...{ id, squadId, depth },
+      ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
+    },
   };
 }
 

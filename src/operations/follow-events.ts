@@ -18,8 +18,9 @@ export const followEvents = operation({
     live: z.boolean().default(true),
   }),
   output: z.object({ last: z.number() }),
-  async run({ services, signal, emit }, { after, squadId, runId, live }) {
-    const { store } = services;
+  async run({ services, caller, signal, emit }, { after, squadId, runId, live }) {
+    const { store, runner } = services;
+    const { parent } = caller;
     const fresh: Event[] = [];
     let wake = () => {};
     const unsubscribe = store.onEvents(events => {
@@ -42,11 +43,13 @@ export const followEvents = operation({
           emit(event);
           last = event.seq;
         }
-        await new Promise<void>(settle => {
-          wake = settle;
-          if (fresh.length > 0) settle();
-          signal.addEventListener('abort', () => settle(), { once: true });
-        });
+        const news = () =>
+          new Promise<void>(settle => {
+            wake = settle;
+            if (fresh.length > 0) settle();
+            signal.addEventListener('abort', () => settle(), { once: true });
+          });
+        await (parent ? runner.whileWaiting(parent.id, news) : news());
       }
     } finally {
       unsubscribe();

@@ -8,7 +8,10 @@ import { operation, type Services } from './operation.ts';
 export const inspectEngines = operation({
   name: 'inspect_engines',
   tool: null,
-  input: z.strictObject({}),
+  input: z.strictObject({
+    /** False: what is known without looking; nothing is started to find out. */
+    look: z.boolean().default(true),
+  }),
   output: z.object({
     engines: z.array(
       z.object({
@@ -25,10 +28,10 @@ export const inspectEngines = operation({
       }),
     ),
   }),
-  async run({ services, caller }) {
+  async run({ services, caller }, { look }) {
     const { engines, workspaces } = services;
-    const env = await workspaces.environment(caller);
-    const installed = new Map((await engines.installed(env)).map(each => [each.cli, each]));
+    const found = look ? await engines.installed(await workspaces.environment(caller)) : [];
+    const installed = new Map(found.map(each => [each.cli, each]));
     return {
       engines: engines.clis().map(({ cli, ...facts }) => {
         const found = installed.get(cli);

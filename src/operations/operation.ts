@@ -16,7 +16,16 @@ export interface Services {
   workTree: WorkTree;
   runner: Pick<
     Runner,
-    'submit' | 'current' | 'usageOf' | 'silenceOf' | 'liveRuns' | 'untilEnded' | 'stop' | 'pump'
+    | 'submit'
+    | 'current'
+    | 'usageOf'
+    | 'moneyLeft'
+    | 'silenceOf'
+    | 'liveRuns'
+    | 'untilEnded'
+    | 'whileWaiting'
+    | 'stop'
+    | 'pump'
   >;
   settings: Settings;
   hub: HubControl;

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { contextFor } from '../core/plan.ts';
-import { operation } from './operation.ts';
+import type { Engine, Workspace } from '../core/ports.ts';
+import { CliId } from '../schema/engine-spec.ts';
+import { SquadError } from '../schema/error.ts';
+import { operation, type Services } from './operation.ts';
 
 const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), cut: z.boolean() });
 
@@ -15,7 +18,8 @@ export const previewContext = operation({
     files: z.array(z.string()).min(1).optional(),
   }),
   output: z.object({
-    engine: z.string(),
+    /** Null: there is none to run it on. */
+    engine: z.string().nullable(),
     notes: z.array(z.string()),
     /** Null: none is asked for. */
     context: z
@@ -29,17 +33,50 @@ export const previewContext = operation({
       .nullable(),
   }),
   async run({ services, caller }, { roleId, engine: asked, files }) {
-    const { workspaces, engines } = services;
+    const { workspaces } = services;
     const workspace = await workspaces.open(caller);
     const role = roleId === undefined ? null : await workspace.role(roleId);
     const env = await workspaces.environment(caller, role?.meta.env);
-    const { spec, notes } = await workspace.engine(asked ?? role?.meta.engine ?? null, env);
-    const engine = engines.create(spec);
+    const name = asked ?? role?.meta.engine ?? null;
+    const { engine, notes } = await reader(services, workspace, name, env);
     const form = role ? 'member' : 'spawn';
     return {
-      engine: engine.id,
+      engine: engine?.id ?? null,
       notes,
-      context: await contextFor({ form, context: files }, role, engine, workspace),
+      context: await contextFor({ form, context: files }, role, engine ?? READS_NOTHING, workspace),
     };
   },
 });
+
+const READS_NOTHING: Pick<Engine, 'loadsItself'> = { loadsItself: [] };
+const ABSENT: readonly string[] = [
+  'ENGINE_NOT_SET',
+  'ENGINE_NOT_FOUND',
+  'ENGINE_NOT_EXECUTABLE',
+  'ENGINE_TOO_OLD',
+];
+
+/** Whoever would read it. A preview starts nothing, so it is enough to know an agent CLI that is not here. */
+async function reader(
+  { engines }: Services,
+  workspace: Workspace,
+  name: string | null,
+  env: Record<string, string>,
+): Promise<{ engine: Engine | null; notes: string[] }> {
+  try {
+    const { spec, notes } = await workspace.engine(name, env);
+    return { engine: engines.create(spec), notes };
+  } catch (thrown) {
+    if (!(thrown instanceof SquadError && ABSENT.includes(thrown.code))) throw thrown;
+    const cli = CliId.safeParse(name ?? workspace.config.engine.value);
+    if (cli.success)
+      return {
+        engine: engines.create({ kind: 'cli', cli: cli.data, program: cli.data, version: null }),
+        notes: [`${thrown.message}: a run would be refused.`],
+      };
+    return {
+      engine: null,
+      notes: [`${thrown.message}: nothing is left out as read by the engine itself.`],
+    };
+  }
+}

@@ -85,7 +85,7 @@ export async function withoutText({ store, files, clock }: Services, run: Run): 
     ...(structured !== null && { structured }),
     duration_seconds:
       run.startedAt === null || run.endedAt === null ? null : (run.endedAt - run.startedAt) / 1000,
-    cost_usd: usage?.costUsd ?? null,
+    cost_usd: usage?.costUsd == null ? null : Number(usage.costUsd.toFixed(6)),
     model: run.model && longestStart(run.model, ROOM.model),
     tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
     usage_source: usage === null ? 'none' : usage.costIsEstimated ? 'estimated' : 'reported',

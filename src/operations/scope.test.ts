@@ -10,6 +10,7 @@ const agent: RunSubject = {
   depth: 0,
   spawn: true,
   permission: 'full',
+  tools: null,
   isLive: true,
 };
 

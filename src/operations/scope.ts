@@ -27,7 +27,10 @@ export async function within(services: Services, subject: RunSubject, action: st
       silenceOf: id => (sight.ifSeen(runner.current(id)) ? runner.silenceOf(id) : null),
       // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && sight.sees(run)),
-      untilEnded: (id, signal) => runner.untilEnded(id, signal),
+      moneyLeft: id => runner.moneyLeft(id),
+      // Its own place is free for those it waits for.
+      untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
+      whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
       stop: async (id, reason) => sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason),
       pump: () => runner.pump(),
     },

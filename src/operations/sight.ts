@@ -1,11 +1,9 @@
+import { LONGEST_LINE } from '../core/descendants.ts';
 import type { Asked } from '../core/policy.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import type { Services } from './operation.ts';
-
-/** No chain of parents is longer; a loop in a damaged database would be. */
-export const LONGEST_LINE = 100;
 
 /** Which runs somebody may see. Who started whom never changes, so what was once found out is kept. */
 export class Sight {

@@ -58,6 +58,7 @@ export async function startRuns(
     files,
     clock,
     settings: services.settings.all(),
+    moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
   });
   await runner.submit(plan);
   onStarted?.(plan.runs.map(({ run }) => run));

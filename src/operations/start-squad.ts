@@ -1,14 +1,18 @@
 import { z } from 'zod';
+import { Permission } from '../schema/run.ts';
 import { operation } from './operation.ts';
 import { StatefulRequest, startMembers } from './start-members.ts';
 import { Started, started } from './started.ts';
 
-/** What a person at the terminal starts: their own word on engine and time outranks what a role says. Does not wait. */
+/** What a person at the terminal starts: their own word on engine, model, permission, money and time outranks what a role says. Does not wait. */
 export const startSquad = operation({
   name: 'start_squad',
   tool: null,
   input: StatefulRequest.extend({
     engine: z.string().min(1).optional(),
+    model: z.string().min(1).optional(),
+    permission: Permission.optional(),
+    budgetUsd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
     timeoutMs: z
       .number()
       .int()

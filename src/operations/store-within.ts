@@ -1,9 +1,10 @@
+import { descendantsOf } from '../core/descendants.ts';
 import type { RunSubject } from '../core/policy.ts';
 import type { EventFilter, RunFilter, Store } from '../core/ports.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import { LONGEST_LINE, type Sight } from './sight.ts';
+import type { Sight } from './sight.ts';
 
 const EVERY = 100_000;
 
@@ -19,17 +20,8 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     return found.filter((_, i) => verdicts[i]);
   };
 
-  /** All that came of it, generation by generation. */
-  async function own(): Promise<Run[]> {
-    const found: Run[] = [];
-    let parents = [self];
-    for (let i = 0; parents.length > 0 && i < LONGEST_LINE; i++) {
-      const children = await Promise.all(parents.map(parentId => store.runs({ parentId, limit: EVERY })));
-      found.push(...children.flat());
-      parents = children.flat().map(child => child.id);
-    }
-    return found.sort((a, b) => b.createdAt - a.createdAt || a.position - b.position);
-  }
+  const own = async () =>
+    (await descendantsOf(store, self)).sort((a, b) => b.createdAt - a.createdAt || a.position - b.position);
 
   async function runs(filter: RunFilter): Promise<Run[]> {
     if (filter.squadId !== undefined || filter.parentId !== undefined) return seen(await store.runs(filter));

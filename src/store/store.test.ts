@@ -110,6 +110,20 @@ describe('what is written comes back', () => {
     expect(await store.chat(chat.id)).toEqual(later.chats[0]);
   });
 
+  test('a chat keeps its beginning, and its totals until others are given', async () => {
+    const store = await openForTest(tempFile());
+    const squad = aSquad();
+    const run = aRun(squad);
+    const totals = { input: 1000, output: 10, cached: null, costUsd: null, costIsEstimated: false };
+    const chat = { ...aChat(run), runId: run.id, totals, createdAt: 5 };
+    await store.commit({ squads: [squad], runs: [run], chats: [chat], events: [] });
+    await store.commit({ chats: [{ ...chat, runId: null, totals: null, createdAt: 9 }], events: [] });
+    expect(await store.chat(chat.id)).toEqual({ ...chat, runId: null });
+    const more = { ...totals, input: 1100 };
+    await store.commit({ chats: [{ ...chat, runId: null, totals: more }], events: [] });
+    expect((await store.chat(chat.id))?.totals).toEqual(more);
+  });
+
   test('a change is written as it was when it was given', async () => {
     const store = await openForTest(tempFile());
     const squad = aSquad();

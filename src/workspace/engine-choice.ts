@@ -50,7 +50,7 @@ export async function chooseEngine(
     );
   if (name === null) return firstInstalled(env, engines, waiting);
   const cli = await engines.find(name, env);
-  if (!cli) throw unknown(name, config, waiting);
+  if (!cli) throw unknown(name, asked === null ? config.engine.source : null, config, waiting);
   const { warning, cli: id, program, version } = cli;
   return { spec: { kind: 'cli', cli: id, program, version }, notes: warning === null ? [] : [warning] };
 }
@@ -102,10 +102,12 @@ async function firstUsable(
   return { first: null, tooOld };
 }
 
-function unknown(name: string, config: Config, waiting: string[]): SquadError {
+/** `source`: where the configured name stands; null when a call or a role gave it. */
+function unknown(name: string, source: string | null, config: Config, waiting: string[]): SquadError {
   const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'scripted'];
   const near = nearest(name, names);
-  return new SquadError('ENGINE_UNKNOWN', `There is no engine "${name}", and no run template to use it in`, {
+  const from = source === null ? '' : ` (set in ${source})`;
+  return new SquadError('ENGINE_UNKNOWN', `There is no engine "${name}"${from}, and no run template to use it in`, {
     suggestions: [
       ...waiting,
       ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),

@@ -11,6 +11,7 @@ import { contextOf } from './context-of.ts';
 import { resolveCwd, workspaceRoot } from './cwd.ts';
 import { chooseEngine } from './engine-choice.ts';
 import { readOutputSchema } from './output-schema.ts';
+import { realPlace } from './real-place.ts';
 import { readRole, readRoles, type Trust } from './roles.ts';
 import { rolesFolder } from './roles-folder.ts';
 import { readTeamFile, teamFolder } from './team-file.ts';
@@ -88,7 +89,10 @@ export function createWorkspaces({
       // The shipped roles and a folder the user named are the user's own; what lies in the workspace came with it.
       const isOwn =
         folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
-      const mayGrant: Trust = async (file, text) => isOwn || isTrusted(home, file, text);
+      // What agents can write must not grant them anything, whoever named the folder.
+      const isOutOfReach = isOwn && 'outside' in (await realPlace(root, folder.directory));
+      const byContent: Trust = async (file, text) => isOutOfReach || isTrusted(home, file, text);
+      const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
       return {
         root,
         config,
@@ -109,7 +113,7 @@ export function createWorkspaces({
           ...trustableFiles(sources)
             .filter(({ trusted }) => !trusted)
             .map(({ file }) => file),
-          ...(await readRoles(folder, mayGrant))
+          ...(await readRoles(folder, byContent))
             .filter(role => role.ungranted.length > 0)
             .map(role => role.file),
           ...[...(await templatesIn(root, env, 'tool')), ...(await templatesIn(root, env, 'prompt'))]

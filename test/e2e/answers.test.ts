@@ -17,6 +17,10 @@ beforeAll(async () => {
   squad.write('roles/missing.md', '---\noutput_schema: nonesuch.json\n---\nYou review.');
   squad.write('roles/outside.md', '---\noutput_schema: ../outside.json\n---\nYou review.');
   squad.write('../outside.json', '{}');
+  squad.write('endless.schema.json', '{"$ref":"#"}');
+  squad.write('slow.schema.json', '{"properties":{"s":{"type":"string","pattern":"^(a+)+$"}}}');
+  for (const name of ['endless', 'slow'])
+    squad.write(`roles/${name}.md`, `---\noutput_schema: ${name}.schema.json\n---\nYou review.`);
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());
@@ -59,6 +63,19 @@ describe('an answer with a schema', () => {
   });
 
   test.each([
+    ['a schema that refers only to itself', 'endless', '{}'],
+    ['a pattern that takes for ever', 'slow', `{"s":"${'a'.repeat(40)}!"}`],
+  ])('that cannot be checked ends the run all the same: %s', async (_, roleId, answer) => {
+    const client = await squad.client();
+    const { members } = await startAndWait(client, one(roleId, `report ${answer}`));
+    expect(members[0]).toMatchObject({
+      status: 'error',
+      rawStdout: answer,
+      error: { code: 'OUTPUT_MISMATCH', message: expect.stringContaining('could not be checked') },
+    });
+  });
+
+  test.each([
     ['broken', 'is not a JSON Schema'],
     ['missing', 'does not exist'],
     ['outside', 'lies outside the workspace'],
@@ -66,6 +83,31 @@ describe('an answer with a schema', () => {
     const client = await squad.client();
     const refused = await strictCall<Refused>(client, 'start_squad_members', one(roleId, 'say x'));
     expect(refused.error).toMatchObject({ code: 'SCHEMA_INVALID', message: expect.stringContaining(why) });
+  });
+});
+
+test('a run that is stopped gives what it had said, not the lines its engine prints', async () => {
+  const client = await squad.client();
+  squad.write('roles/coder.md', 'You code.');
+  const [silent, talkative] = await Promise.all(
+    [['hang'], ['say I am half-way.', 'hang']].map(async lines => {
+      const { spawn_id } = await strictCall<{ spawn_id: string }>(client, 'spawn_agent', {
+        prompt: script(...lines),
+        async: true,
+      });
+      await until('it is at work', async () => {
+        const { activity, status } = await strictCall(client, 'get_result', { spawn_id });
+        return status === 'running' && (lines.length === 1 || String(activity).includes('half-way'));
+      });
+      await strictCall(client, 'cancel_run', { spawn_id });
+      return strictCall(client, 'get_result', { spawn_id, wait_seconds: 20 });
+    }),
+  );
+  expect(silent).toMatchObject({ status: 'cancelled', result: '', evidence: { verdict: 'empty' } });
+  expect(talkative).toMatchObject({
+    status: 'cancelled',
+    result: 'I am half-way.',
+    evidence: { verdict: 'claimed' },
   });
 });
 

@@ -17,6 +17,7 @@ const git = (...args: string[]) =>
 beforeAll(async () => {
   squad.write('.roles/coder.md', 'You code.');
   squad.write('.roles/nervous.md', '---\nstall: 3s\n---\nYou hurry.');
+  squad.write('.roles/patient.md', '---\nstall: 2s\nspawn: true\n---\nYou lead.');
   squad.write('a.txt', 'one\n');
   squad.write('.squad/notes.md', '');
   squad.write('.gitignore', '.roles\n.squad\n');
@@ -34,6 +35,11 @@ async function result(roleId: string, ...lines: string[]) {
   const { members } = await startAndWait(client, { members: [{ roleId, task: script(...lines) }] });
   return strictCall(client, 'get_result', { spawn_id: members[0]!.memberId });
 }
+
+interface Shown {
+  run: { status: string; endedAt: number | null; evidence: object | null; error: object | null };
+}
+const show = (id: string) => squad.json<Shown>(['show', id]);
 
 describe('the evidence of a run', () => {
   test('names what it changed and committed, which verifies it', async () => {
@@ -79,6 +85,59 @@ describe('the evidence of a run', () => {
     const { evidence } = await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId });
     expect(evidence).toMatchObject({ verdict: 'contradicted', exit_code: 3 });
   });
+});
+
+test('what another run did in the repository meanwhile verifies nobody else, also after the hub was killed', async () => {
+  for (const folder of ['left', 'right']) squad.write(`${folder}/.keep`, '');
+  const client = await squad.client();
+  const start = async (cwd: string, ...lines: string[]) => {
+    const asked = { prompt: script(...lines), working_directory: cwd, include_context: false, async: true };
+    return (await strictCall<{ spawn_id: string }>(client, 'spawn_agent', asked)).spawn_id;
+  };
+  const idle = await start('right', 'await ../go', 'report I changed everything.');
+  await until('it is at work', async () => (await show(idle)).run.status === 'running');
+  const busy = await start('left', 'run echo x > by-left.txt', 'report I wrote.');
+  const busyEnd = await strictCall(client, 'get_result', { spawn_id: busy, wait_seconds: 30 });
+  process.kill(await squad.hubPid(), 'SIGKILL');
+  squad.write('go', '');
+  const idleEnd = await until('it is over', async () => {
+    const { run } = await show(idle);
+    return run.endedAt !== null && run;
+  });
+  expect(busyEnd.evidence).toMatchObject({ note: expect.stringContaining('1 other run') });
+  expect(idleEnd.evidence).toMatchObject({
+    verdict: 'claimed',
+    note: expect.stringContaining('1 other run worked in this folder'),
+  });
+});
+
+test('a run that waits for one it started is not stalled, however long that takes', async () => {
+  const child = JSON.stringify({ prompt: script('run sleep 5', 'report done'), include_context: false });
+  const lead = await result('patient', `call spawn_agent ${child}`, 'report it did');
+  expect(lead).toMatchObject({ status: 'completed', result: 'it did' });
+});
+
+test('a run that is held by a signal is stopped like one that is stalled', async () => {
+  const { runIds } = await squad.json<{ runIds: string[] }>([
+    'run',
+    '-d',
+    'nervous',
+    script('say hi', 'hang'),
+  ]);
+  const turn = join(squad.home, 'runs', runIds[0]!, 'turn-1');
+  const agent = await until('its agent is there', () => {
+    if (!existsSync(join(turn, 'pid'))) return false;
+    const wrapper = readFileSync(join(turn, 'pid'), 'utf8').trim();
+    if (wrapper === '') return false;
+    const children = readFileSync(`/proc/${wrapper}/task/${wrapper}/children`, 'utf8').trim().split(' ');
+    return children.length > 1 && existsSync(join(turn, 'stdout')) && Number(children.at(-1));
+  });
+  process.kill(agent, 'SIGSTOP');
+  const ended = await until('it was stopped', async () => {
+    const { run } = await show(runIds[0]!);
+    return run.endedAt !== null && run;
+  });
+  expect(ended).toMatchObject({ status: 'error', error: { code: 'STALLED' } });
 });
 
 test('a run that gives no sign of life for as long as its role allows is stopped, and says so', async () => {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
 import { storedEvents } from '../support/stored.ts';
@@ -59,5 +61,60 @@ describe('a budget', () => {
     expect(refused.error).toMatchObject({ code: 'BUDGET_EXCEEDED' });
     expect(refused.error.message).toMatch(/were spent today; budget\.day_usd is 0\.5/);
     expect(refused.error.suggestions?.join()).toContain('squad config set budget.day_usd');
+  });
+
+  test('counts the last report too, however soon it comes after another', async () => {
+    const client = await squad.client();
+    const { members } = await startAndWait(
+      client,
+      one('thrifty', 'usage 1 1 0 0.1', 'usage 1 1 0 50', 'await never'),
+    );
+    expect(members[0]).toMatchObject({ status: 'error', error: { code: 'BUDGET_EXCEEDED' } });
+  });
+
+  test('that was gone over before anybody could stop the run is told in its result', async () => {
+    const client = await squad.client();
+    const { members } = await startAndWait(client, one('thrifty', 'usage 1 1 0 5', 'report done'));
+    expect(members[0]).toMatchObject({ status: 'completed' });
+    const result = await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId });
+    expect(result).toMatchObject({
+      cost_usd: 5,
+      note: expect.stringContaining('$5.00 of a budget of $0.50'),
+    });
+  });
+
+  test('that could not be looked after is told too', async () => {
+    const client = await squad.client();
+    const { members } = await startAndWait(client, one('thrifty', 'usage 100 10', 'report done'));
+    const result = await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId });
+    expect(result.note).toContain('could not be checked: there is no price');
+  });
+
+  test('of every run reaches an engine that can hold it itself', async () => {
+    const program = squad.script(
+      'bin/claude',
+      `[ "$1" = --version ] && { echo 2.1.325; exit; }\nprintf '%s\\n' "$@" > argv\necho '{"type":"result","is_error":false,"result":"ok"}'`,
+    );
+    await squad.json(['config', 'set', 'budget.run_usd', '0.25']);
+    const PATH = `${join(program, '..')}:${squad.env.PATH}`;
+    const client = await squad.client({ env: { ENGINE_COMMAND: 'claude', PATH } });
+    await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }] });
+    await squad.json(['config', 'unset', 'budget.run_usd']);
+    const argv = readFileSync(join(squad.workspace, 'argv'), 'utf8');
+    expect(argv).toMatch(/--max-budget-usd[=\n]0\.25/);
+  });
+
+  test('of a squad ends those that wait for a place with the reason', async () => {
+    await squad.json(['config', 'set', 'budget.squad_usd', '1']);
+    await squad.json(['config', 'set', 'limits.concurrency', '1']);
+    const client = await squad.client();
+    const members = ['usage 1 1 0 2', 'say never'].map(line => ({
+      roleId: 'coder',
+      task: script(line, 'await never'),
+    }));
+    const { members: ended } = await startAndWait(client, { members });
+    await squad.json(['config', 'unset', 'budget.squad_usd']);
+    await squad.json(['config', 'unset', 'limits.concurrency']);
+    expect(ended.map(({ error }) => error?.code)).toEqual(['BUDGET_EXCEEDED', 'BUDGET_EXCEEDED']);
   });
 });

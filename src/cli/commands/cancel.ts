@@ -1,11 +1,13 @@
 import { SquadError } from '../../schema/error.ts';
+import type { RunStatus } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
+import { statusWord } from '../output/status-word.ts';
 
 interface Cancelled {
-  runs: { spawn_id: string; status: string; was_running: boolean }[];
+  runs: { spawn_id: string; status: RunStatus; was_running: boolean }[];
 }
 
 /** `squad cancel ID… | --all`: ids of runs or squads. */
@@ -34,7 +36,7 @@ export async function cancelCommand(
     else
       print(
         context,
-        runs.map(run => `${run.spawn_id}  ${run.was_running ? run.status : `was already ${run.status}`}`),
+        runs.map(run => `${run.spawn_id}  ${run.was_running ? statusWord(run.status) : `was already over: ${statusWord(run.status)}`}`),
       );
     return EXIT.done;
   } finally {

@@ -2,10 +2,12 @@ import { userFilePath } from '../../workspace/config-files.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { inspect } from '../inspect.ts';
+import { inspect, settingOf } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
+import { wrap } from '../output/wrap.ts';
+import { ownEngineLines } from './doctor-engines.ts';
 
 /** `squad config show`: every value in force and the one place it came from. */
 export async function showConfig(context: CliContext): Promise<number> {
@@ -19,17 +21,22 @@ export async function showConfig(context: CliContext): Promise<number> {
   }
   const rows = [...inspected.settings, ...inspected.limits].map(({ key, value, origin, source }) => [
     key,
-    value === null
-      ? style.dim('not set')
-      : oneLine(typeof value === 'string' ? value : JSON.stringify(value)),
+    value === null ? style.dim('not set') : oneLine(shown(key, value)),
     origin,
     style.dim(source),
   ]);
+  const indent = ' '.repeat(10);
+  const folded = (text: string) => wrap(oneLine(text), out.columns - indent.length);
+  const painted = inspected.engine.id === null ? style.yellow : (text: string) => text;
   print(context, [
     `${style.bold('Workspace')} ${inspected.root}`,
     `${style.bold('Roles')}     ${inspected.rolesFolder.folder} ${style.dim(`(${inspected.rolesFolder.reason})`)}`,
-    `${style.bold('Engine')}    ${inspected.engine.id ?? style.yellow(oneLine(inspected.engine.problem ?? 'none'))}`,
-    ...[...inspected.engine.notes, ...inspected.engine.suggestions].map(line => `          ${oneLine(line)}`),
+    ...folded(inspected.engine.id ?? inspected.engine.problem ?? 'none').map((line, at) =>
+      at === 0 ? `${style.bold('Engine')}    ${painted(line)}` : `${indent}${painted(line)}`,
+    ),
+    ...[...inspected.engine.notes, ...inspected.engine.suggestions]
+      .flatMap(folded)
+      .map(line => `${indent}${line}`),
     `${style.bold('User file')} ${userFile ?? style.dim('none: HOME is not set')}`,
     '',
     ...formatTable(
@@ -43,15 +50,24 @@ export async function showConfig(context: CliContext): Promise<number> {
       out.columns,
       style,
     ),
-    ...inspected.ignored.map(({ file, key, reason }) =>
-      style.yellow(`ignored: ${key} in ${file}: ${reason}`),
+    ...inspected.ignored.flatMap(({ file, key, reason }) =>
+      wrap(oneLine(`ignored: ${key} in ${file}: ${reason}`), out.columns).map(style.yellow),
     ),
+    ...ownEngineLines(settingOf(inspected, 'engines'), context),
     '',
-    style.dim(
+    ...wrap(
       'Environment comes before the workspace (.squad/squad.json, templates/), then the user file, then defaults. Limits: squad config set KEY VALUE.',
-    ),
+      out.columns,
+    ).map(style.dim),
   ]);
   return EXIT.done;
+}
+
+/** On one line: of engines only the names, because their commands are long and stand below the table. */
+function shown(key: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (key === 'engines') return Object.keys(value as object).join(', ') || 'none';
+  return JSON.stringify(value);
 }
 
 /** `squad config set KEY VALUE`, `squad config unset KEY`: the hub's own settings. */

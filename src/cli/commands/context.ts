@@ -53,7 +53,7 @@ function lines(
   const { tokens, budgetTokens, parts, leftOut, text } = found;
   const whom = roleId === undefined ? 'a bare prompt, as the spawn tools give' : `the role ${roleId}`;
   return [
-    `${style.bold(`${tokens} of ${budgetTokens} tokens`)} for ${oneLine(whom)}, engine ${oneLine(engine)}`,
+    `${style.bold(`${tokens} of ${budgetTokens} tokens`)} for ${oneLine(whom)}, ${engine === null ? 'no engine' : `engine ${oneLine(engine)}`}`,
     ...(parts.length > 0 ? ['', ...partsTable(parts, context)] : []),
     ...(leftOut.length > 0
       ? ['', 'Left out', ...leftOut.map(({ file, reason }) => `  ${oneLine(file)}: ${oneLine(reason)}`)]

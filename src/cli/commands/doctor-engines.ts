@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import type { inspectEngines } from '../../operations/inspect-engines.ts';
+import type { EngineBlock } from '../../schema/config.ts';
 import type { CliContext } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import type { Inspected } from '../inspect.ts';
+import { type Inspected, settingOf } from '../inspect.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 
@@ -17,9 +18,9 @@ export async function engineReports({ workspace }: CliContext): Promise<EngineRe
 }
 
 /** Where the choice of the engine comes from; empty when its notes say so. */
-export function whyThisEngine({ engine, settings }: Inspected): string {
-  const key = engine.id === 'template' ? 'runTemplate' : 'engine';
-  const setting = settings.find(each => each.key === key);
+export function whyThisEngine(inspected: Inspected): string {
+  const key = inspected.engine.id === 'template' ? 'runTemplate' : 'engine';
+  const setting = settingOf(inspected, key);
   if (!setting || setting.value === null) return '';
   return `, because of ${key === 'engine' ? 'the engine set' : 'the run template'} in ${setting.source}`;
 }
@@ -44,4 +45,22 @@ export function engineLines(engines: EngineReport[], { style, out }: CliContext)
     ];
   };
   return ['', style.bold('Agent CLIs'), ...engines.flatMap(linesOf)];
+}
+
+/** The engines under `engines`, by name: whose lines each prints, and its command. */
+export function ownEngineLines(
+  setting: Inspected['settings'][number] | undefined,
+  { style, out }: CliContext,
+): string[] {
+  const engines = Object.entries((setting?.value ?? {}) as Record<string, EngineBlock>);
+  if (!setting || engines.length === 0) return [];
+  const linesOf = ([name, { parser, runTemplate }]: [string, EngineBlock]) => [
+    `  ${name}, ${parser === 'text' ? 'output as it is' : `with events like those of ${parser}`}`,
+    ...wrap(oneLine(runTemplate), out.columns - INDENT).map(line => `${' '.repeat(INDENT)}${style.dim(line)}`),
+  ];
+  return [
+    '',
+    `${style.bold('Engines of your own')} ${style.dim(`(${oneLine(setting.source)})`)}`,
+    ...engines.flatMap(linesOf),
+  ];
 }

@@ -5,13 +5,15 @@ import { environmentFilePath, parseEnvironmentFile } from '../../link/environmen
 import { homeFolder, ownFolder } from '../../link/home.ts';
 import type { HubStatus } from '../../operations/operation.ts';
 import { asSquadError } from '../../schema/error.ts';
+import { hookFault } from '../../workspace/hook-program.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { inspect } from '../inspect.ts';
+import { type Inspected, inspect, settingOf } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
-import { engineLines, engineReports, whyThisEngine } from './doctor-engines.ts';
+import { wrap } from '../output/wrap.ts';
+import { engineLines, engineReports, ownEngineLines, whyThisEngine } from './doctor-engines.ts';
 
 interface Check {
   name: string;
@@ -29,7 +31,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
   // It is the hub that looks at the workspace and for agent CLIs.
   const hubIsThere = hubCheck.state !== 'failed';
   const [ofWorkspace, found] = await Promise.all([
-    hubIsThere ? workspace(context) : [],
+    hubIsThere ? workspace(context) : { checks: [], inspected: null },
     hubIsThere ? engineReports(context).catch(thrown => bad('engines', thrown)) : [],
   ]);
   const clis = Array.isArray(found) ? found : [];
@@ -38,7 +40,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     homeCheck,
     await check('env', savedEnvironment),
     hubCheck,
-    ...ofWorkspace,
+    ...ofWorkspace.checks,
     ...(Array.isArray(found) ? [] : [found]),
     await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
     await program(
@@ -50,8 +52,14 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     await check('processes', processes),
   ];
   const failed = checks.some(({ state }) => state === 'failed');
-  if (context.json) printJson(context.out, { ok: !failed, checks, engines: clis });
-  else print(context, [...checks.flatMap(result => lines(result, context)), ...engineLines(clis, context)]);
+  const own = ofWorkspace.inspected ? settingOf(ofWorkspace.inspected, 'engines') : undefined;
+  if (context.json) printJson(context.out, { ok: !failed, checks, engines: clis, ownEngines: own?.value ?? {} });
+  else
+    print(context, [
+      ...checks.flatMap(result => lines(result, context)),
+      ...engineLines(clis, context),
+      ...ownEngineLines(own, context),
+    ]);
   return failed ? EXIT.failed : EXIT.done;
 }
 
@@ -92,13 +100,15 @@ async function hub(): Promise<Check> {
   };
 }
 
-async function workspace(context: CliContext): Promise<Check[]> {
+async function workspace(
+  context: CliContext,
+): Promise<{ checks: Check[]; inspected: Inspected | null }> {
   try {
     const inspected = await inspect(context);
     const { root, roles, rolesFolder, engine, ignored } = inspected;
     const faulty = roles.filter(role => role.fault);
     const odd = roles.flatMap(role => role.warnings.map(warning => `${role.id}: ${warning}`));
-    return [
+    const checks: Check[] = [
       ok('workspace', root),
       {
         name: 'roles',
@@ -117,10 +127,23 @@ async function workspace(context: CliContext): Promise<Check[]> {
           next: ['Read the file, then run `squad trust`.'],
         }),
       ),
+      ...endHook(inspected),
     ];
+    return { checks, inspected };
   } catch (thrown) {
-    return [bad('workspace', thrown)];
+    return { checks: [bad('workspace', thrown)], inspected: null };
   }
+}
+
+/** It runs when nobody is looking, so a missing program would go unseen. */
+function endHook(inspected: Inspected): Check[] {
+  const setting = settingOf(inspected, 'onEnd');
+  if (!setting?.value) return [];
+  const argv = setting.value as string[];
+  const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
+  if (fault === null) return [ok('onEnd', argv.join(' '))];
+  const next = [`It is set in ${setting.source}. A full path is found from everywhere.`];
+  return [{ name: 'onEnd', state: 'warning', detail: fault, next }];
 }
 
 async function program(
@@ -166,12 +189,14 @@ function bad(name: string, thrown: unknown): Check {
   return { name, state: 'failed', detail: `${code}: ${message}`, next: suggestions };
 }
 
-function lines({ name, state, detail, next }: Check, { style }: CliContext): string[] {
+const INDENT = 20;
+
+function lines({ name, state, detail, next }: Check, { style, out }: CliContext): string[] {
   const mark = { ok: style.green('ok     '), warning: style.yellow('warning'), failed: style.red('failed ') }[
     state
   ];
-  return [
-    `${mark}  ${name.padEnd(9)}  ${oneLine(detail)}`,
-    ...next.map(line => `${' '.repeat(20)}${style.dim(oneLine(line))}`),
-  ];
+  const folded = (text: string) => wrap(oneLine(text), out.columns - INDENT);
+  const [first = '', ...rest] = folded(detail);
+  const more = [...rest, ...next.flatMap(folded).map(style.dim)];
+  return [`${mark}  ${name.padEnd(9)}  ${first}`, ...more.map(line => `${' '.repeat(INDENT)}${line}`)];
 }

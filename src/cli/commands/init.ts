@@ -50,7 +50,9 @@ export async function initCommand(context: CliContext): Promise<number> {
       ...kept.map(name => `kept  ${name}`),
       '',
       `The roles are yours to edit: ${relative(process.cwd(), join(root, roles)) || '.'}`,
-      'Next: set RUN_TEMPLATE to the command of your agent CLI (squad config show says what is set), then: squad run coder "…"',
+      'Next:',
+      '  squad doctor                    says which agent CLI would be used, and how to get one',
+      '  squad run coder "Fix the test"',
     ]);
   return EXIT.done;
 }

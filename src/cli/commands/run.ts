@@ -1,5 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
+import type { Permission } from '../../schema/run.ts';
 import type { CliContext } from '../context.ts';
+import { dollars } from '../dollars.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { readInput } from '../read-input.ts';
 import { startAndWatch } from '../start-and-watch.ts';
@@ -7,6 +9,9 @@ import { startAndWatch } from '../start-and-watch.ts';
 export interface RunOptions {
   cwd?: string;
   engine?: string;
+  model?: string;
+  permission?: Permission;
+  budget?: string;
   timeout?: string;
   chat?: string;
   detach?: boolean;
@@ -22,15 +27,21 @@ export interface MemberInput {
 export interface SquadInput {
   members: MemberInput[];
   engine?: string;
+  model?: string;
+  permission?: Permission;
+  budgetUsd?: number;
   timeoutMs?: number;
 }
 
 /** `squad run ROLE "task" [ROLE "task" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
-  const { engine, timeout, chat, detach } = options;
+  const { engine, model, permission, budget, timeout, chat, detach } = options;
   const request: SquadInput = {
     members: await membersFrom(words, options),
-    ...(engine !== undefined && { engine }),
+    engine,
+    model,
+    permission,
+    ...(budget !== undefined && { budgetUsd: dollars('--budget', budget) }),
     ...(timeout !== undefined && { timeoutMs: milliseconds('--timeout', timeout) }),
   };
   const env: Record<string, string> = chat === undefined ? {} : { STATE_MODE: 'stateful' };

@@ -4,9 +4,11 @@ import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { loginHints } from '../login-hints.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
 import { evidenceLines } from '../output/evidence-words.ts';
 import { printJson } from '../output/json.ts';
+import { type Logins, nextStep } from '../output/next-step.ts';
 import { quietWords } from '../output/quiet-word.ts';
 import { sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
@@ -23,13 +25,21 @@ interface Shown {
 /** `squad show RUN`: all that is known of one run, its answer last. */
 export async function showCommand(id: string, context: CliContext): Promise<number> {
   const client = await HubClient.start();
-  const shown = await client.call<Shown>('show_run', { run: id }).finally(() => client.close());
-  if (context.json) printJson(context.out, shown);
-  else print(context, lines(shown, context));
-  return EXIT.done;
+  try {
+    const shown = await client.call<Shown>('show_run', { run: id });
+    if (context.json) printJson(context.out, shown);
+    else print(context, lines(shown, await loginHints(client, [shown.run.error]), context));
+    return EXIT.done;
+  } finally {
+    client.close();
+  }
 }
 
-function lines({ run, quiet, turns, squad, result, files }: Shown, { style }: CliContext): string[] {
+function lines(
+  { run, quiet, turns, squad, result, files }: Shown,
+  logins: Logins,
+  { style }: CliContext,
+): string[] {
   const facts: [string, string][] = [
     [
       'state',
@@ -77,7 +87,9 @@ function lines({ run, quiet, turns, squad, result, files }: Shown, { style }: Cl
     evidenceLines(run.evidence, style).forEach(
       (line, at) => void facts.push([at === 0 ? 'evidence' : '', line]),
     );
-  if (run.error) facts.push(['error', style.red(`${run.error.code}: ${sanitize(run.error.message)}`)]);
+  const next = nextStep(run, logins);
+  if (run.error) facts.push(['error', style.red(`${sanitize(run.error.message)} (${run.error.code})`)]);
+  if (next) facts.push(['next', next]);
   facts.push(
     ['output', `${files.stdout} (${files.stdoutBytes} bytes)`],
     ['errors', `${files.stderr} (${files.stderrBytes} bytes)`],
@@ -93,4 +105,4 @@ function lines({ run, quiet, turns, squad, result, files }: Shown, { style }: Cl
 }
 
 const costWords = ({ costUsd, costIsEstimated }: Usage): string =>
-  costUsd === null ? '–' : `${costIsEstimated ? '~' : ''}$${costUsd}`;
+  costUsd === null ? '–' : `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;

@@ -33,7 +33,7 @@ export async function trustCommand(
   const results: { file: string; trusted: boolean }[] = [];
   for (const file of files) {
     const content = await readFile(file, 'utf8').catch(thrown => {
-      throw new SquadError('INVALID_INPUT', `${file} cannot be read: ${thrown.message}`);
+      throw unreadable(file, thrown);
     });
     if (options.remove) {
       await untrust(home, file);
@@ -61,6 +61,16 @@ export async function trustCommand(
       results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${file}`),
     );
   return EXIT.done;
+}
+
+function unreadable(file: string, cause: NodeJS.ErrnoException): SquadError {
+  if (cause.code === 'ENOENT')
+    return new SquadError('INVALID_INPUT', `There is no file ${file}`, {
+      suggestions: ['squad trust   without a name shows what waits here'],
+      cause,
+    });
+  const why = cause.code === 'EISDIR' ? 'it is a folder' : cause.message;
+  return new SquadError('INVALID_INPUT', `${file} cannot be read: ${why}`, { cause });
 }
 
 /** An agent must not open by itself what the user has not. */

@@ -4,13 +4,17 @@ import { type RunStatus, runName, type ShownRun } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { loginHints } from '../login-hints.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { formatDuration } from '../output/duration.ts';
 import { evidenceInBrief } from '../output/evidence-words.ts';
 import { eventLine, plainLine } from '../output/json.ts';
+import { type Logins, nextStep } from '../output/next-step.ts';
+import { reasonOf } from '../output/run-lines.ts';
 import { oneLine } from '../output/sanitize.ts';
-import { paintStatus, statusWord } from '../output/status-word.ts';
-import { truncate } from '../output/width.ts';
+import { isFailure, paintStatus, statusWord } from '../output/status-word.ts';
+import { displayWidth, truncate } from '../output/width.ts';
+import { wrap } from '../output/wrap.ts';
 import { untilAnswered } from '../until-answered.ts';
 
 const MOST_NAMED = 5;
@@ -34,18 +38,21 @@ export async function waitCommand(
     .finally(() => client.close());
   const open = new Set<RunId>(runs.map(run => run.id));
   const statuses: RunStatus[] = [];
+  const failed: ShownRun[] = [];
   await untilAnswered(async hub => {
     const waitMs = endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, endAt - Date.now());
     const onItem = (item: unknown) => {
       const ended = item as EndedRun;
       open.delete(ended.run.id);
       statuses.push(ended.run.status);
+      if (isFailure(ended.run.status)) failed.push(ended.run);
       show(ended, context);
     };
     // A hub that went away after the first end of `--any` has nothing left to be asked.
     if (open.size > 0 && !(any && statuses.length > 0))
       await hub.call('wait_for_runs', { runs: [...open], any }, { waitMs, onItem });
   });
+  if (failed.length > 0 && !context.json) await tellNext(failed, context);
   if (any ? statuses.length > 0 : open.size === 0) return exitFor(statuses);
   tellOpen([...open], timeout ?? '', context);
   return EXIT.timeUp;
@@ -65,9 +72,22 @@ function show({ run, event }: EndedRun, context: CliContext): void {
     paintStatus(run.status, statusWord(run.status).padEnd(9), style),
     style.role(runName(run), oneLine(runName(run))),
     took,
-    run.error ? oneLine(run.error.message) : evidenceInBrief(run.evidence, style),
   ];
-  print(context, [truncate(parts.filter(Boolean).join('  '), out.columns)]);
+  const facts = parts.filter(Boolean).join('  ');
+  const room = out.columns - displayWidth(facts) - 2;
+  const rest = run.error
+    ? reasonOf({ exitCode: null, error: run.error }, room)
+    : evidenceInBrief(run.evidence, style);
+  print(context, [truncate([facts, rest].filter(Boolean).join('  '), out.columns)]);
+}
+
+/** Progress, not a result: whoever reads the lines above in a script gets one for each run. */
+async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise<void> {
+  const logins = await untilAnswered<Logins>(client => loginHints(client, failed.map(run => run.error)));
+  for (const run of failed) {
+    const step = nextStep(run, logins) ?? `squad log ${run.id}   shows why`;
+    for (const line of wrap(step, err.columns - 2)) err.write(`  ${style.dim(line)}\n`);
+  }
 }
 
 function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: CliContext): void {

@@ -87,21 +87,26 @@ export function eventToLine(
   }
 }
 
-/** Why a run did not go well, in one line; empty when it did. */
-export function reasonOf(run: RunView): string {
-  const exit = run.exitCode === null || run.exitCode === 0 ? null : `exit ${run.exitCode}`;
-  const message = run.error ? oneLine(run.error.message) || oneLine(run.error.code) : null;
+/** Why a run did not go well, in one line with the error's code; empty when it did. Of a long one the middle goes. */
+export function reasonOf({ exitCode, error }: Pick<RunView, 'exitCode' | 'error'>, room = Infinity): string {
+  const exit = exitCode === null || exitCode === 0 ? '' : `exit ${exitCode}`;
+  if (!error) return exit;
+  const code = `(${oneLine(error.code)})`;
+  const message = oneLine(error.message);
   // Often the message is no more than that.
-  if (message?.includes(`exit code ${run.exitCode}`)) return message;
-  return [exit, message].filter(part => part !== null).join(': ');
+  const words = message.includes(`exit code ${exitCode}`) ? [message] : [exit, message];
+  const reason = words.filter(part => part !== '').join(': ');
+  return [truncate(reason, Math.max(0, room - code.length - 1)), code].filter(part => part !== '').join(' ');
 }
 
 function ending(run: RunView, columns: number, style: Style): string {
   if (isFailure(run.status)) {
+    const room = columns - CLOCK_WIDTH - WORD_WIDTH - 3 * GAP.length;
     const next = `squad log ${run.id}`;
-    const taken = CLOCK_WIDTH + WORD_WIDTH + next.length + 4 * GAP.length;
-    const reason = truncate(reasonOf(run), Math.max(SHORTEST_REASON, columns - taken));
-    return [reason, style.dim(next)].filter(part => part !== '').join(GAP);
+    const beside = room - next.length - GAP.length;
+    // What to type next is in the summary too; the reason in full is nowhere else.
+    if (displayWidth(reasonOf(run)) > Math.max(beside, SHORTEST_REASON)) return reasonOf(run, room);
+    return [reasonOf(run), style.dim(next)].filter(part => part !== '').join(GAP);
   }
   const tokens = { value: tokensOf(run.usage), isPartial: false };
   const cost = { ...costOf([run.usage]), isPartial: false };

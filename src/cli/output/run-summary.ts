@@ -2,12 +2,14 @@ import type { RunStatus } from '../../schema/run.ts';
 import { formatDuration } from './duration.ts';
 import { evidenceInBrief } from './evidence-words.ts';
 import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
+import { type Logins, nextStep } from './next-step.ts';
 import { labelWidth, reasonOf } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 import { countByStatus, isFailure, paintStatus, statusWord } from './status-word.ts';
 import type { Style } from './style.ts';
 import { type Column, formatTable } from './table.ts';
 import { displayWidth, padEnd, truncate } from './width.ts';
+import { wrap } from './wrap.ts';
 
 const UNKNOWN = '–';
 const FIGURES: Column[] = [
@@ -16,7 +18,12 @@ const FIGURES: Column[] = [
 ];
 
 /** The last words: what each run came to, the whole, and what to type next. */
-export function summaryLines(runs: RunView[], columns: number, style: Style): string[] {
+export function summaryLines(
+  runs: RunView[],
+  columns: number,
+  style: Style,
+  logins: Logins = new Map(),
+): string[] {
   if (runs.length === 0) return [];
   const width = labelWidth(runs);
   // Engines that report nothing leave the room to those columns that say something.
@@ -53,7 +60,14 @@ export function summaryLines(runs: RunView[], columns: number, style: Style): st
     columns,
     style,
   );
-  return ['', ...table, '', whole(runs, style), ...nextCommands(runs, columns, style)];
+  return [
+    '',
+    ...table,
+    '',
+    whole(runs, style),
+    ...nextSteps(runs, columns, logins),
+    ...nextCommands(runs, columns, style),
+  ];
 }
 
 function whole(runs: RunView[], style: Style): string {
@@ -74,27 +88,53 @@ function whole(runs: RunView[], style: Style): string {
   ].join(style.dim(' · '));
 }
 
-/** At most three, the ones that help most first. */
+/** What to do about failures that their log does not mend, each kind once. */
+function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
+  const failed = runs.filter(run => isFailure(run.status));
+  const kinds = Map.groupBy(failed, ({ engine, error }) => `${error?.code} ${engine}`);
+  return [...kinds.values()].flatMap(([first, ...others]) => {
+    const step = first && nextStep({ ...first, id: others.length === 0 ? first.id : 'RUN' }, logins);
+    return step ? wrap(step, columns - 2).map(line => `  ${line}`) : [];
+  });
+}
+
+const MOST_COMMANDS = 3;
+
+/** At most three, the ones that help most first; what is the same for many runs is said once. */
 function nextCommands(runs: RunView[], columns: number, style: Style): string[] {
-  const of = (wanted: (status: RunStatus) => boolean) => runs.filter(run => wanted(run.status));
-  const commands: [string, string][] = [
-    ...of(isFailure).map((run): [string, string] => [
-      `squad log ${run.id}`,
-      `why ${run.label} ${past(run.status)}`,
-    ]),
-    ...of(status => status === 'completed').map((run): [string, string] => [
-      `squad show ${run.id}`,
-      `what ${run.label} reported`,
-    ]),
-    ...runs
-      .filter(run => (run.evidence?.filesChanged?.count ?? 0) > 0)
-      .map((run): [string, string] => [`squad diff ${run.id}`, `what changed while ${run.label} worked`]),
-    ...of(status => status === 'running' || status === 'queued').map((run): [string, string] => [
-      `squad log -f ${run.id}`,
-      `follow ${run.label}`,
-    ]),
+  const kinds: { of: RunView[]; command: string; what(run: RunView): string; each: string }[] = [
+    {
+      of: runs.filter(run => isFailure(run.status)),
+      command: 'squad log',
+      what: run => `why ${run.label} ${past(run.status)}${run.error ? ` (${run.error.code})` : ''}`,
+      each: 'why each of them failed',
+    },
+    {
+      of: runs.filter(run => run.status === 'completed'),
+      command: 'squad show',
+      what: run => `what ${run.label} reported`,
+      each: 'what each of them reported',
+    },
+    {
+      of: runs.filter(run => (run.evidence?.filesChanged?.count ?? 0) > 0),
+      command: 'squad diff',
+      what: run => `what changed while ${run.label} worked`,
+      each: 'what changed while each of them worked',
+    },
+    {
+      of: runs.filter(run => run.status === 'running' || run.status === 'queued'),
+      command: 'squad log -f',
+      what: run => `follow ${run.label}`,
+      each: 'follow one of them',
+    },
   ];
-  const shown = commands.slice(0, 3);
+  const count = kinds.reduce((sum, { of }) => sum + of.length, 0);
+  const commands = kinds.flatMap(({ of, command, what, each }): [string, string][] =>
+    count > MOST_COMMANDS && of.length > 1
+      ? [[`${command} RUN`, each]]
+      : of.map(run => [`${command} ${run.id}`, what(run)]),
+  );
+  const shown = commands.slice(0, MOST_COMMANDS);
   const width = Math.max(0, ...shown.map(([command]) => displayWidth(command)));
   return shown.map(([command, what]) => truncate(`  ${padEnd(command, width)}  ${style.dim(what)}`, columns));
 }

@@ -2,7 +2,7 @@ import { SQUAD_SERVER } from '../../core/ports.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { partOfArgument } from '../one-argument.ts';
-import { advisory, held, policyRules } from '../policy-rules.ts';
+import { advisory, type Holder, held, policyRules } from '../policy-rules.ts';
 
 const KNOWN = [
   ...[
@@ -67,7 +67,7 @@ function builtInTools({ permission, tools }: Asked): string[] | null {
 function allowedTools({ permission, tools }: Asked): string[] {
   if (permission === 'read') return builtInTools({ permission, tools }) ?? [];
   const asked = tools ?? [...LOOKING, ...ACTING];
-  return asked.filter(tool => !WRITING.includes(tool));
+  return asked.filter(tool => !WRITING.includes(baseName(tool)));
 }
 
 /** `Bash` of `Bash(git log *)`. A name it does not know it would pass over without a word. */
@@ -86,21 +86,42 @@ function baseName(tool: string): string {
 const isMcp = (name: string): boolean => name.startsWith('mcp__');
 
 export function claudePolicy(options: RunOptions): PolicyRule[] {
-  const hasShell = options.tools === null || options.tools.some(tool => baseName(tool) === 'Bash');
-  const left =
-    options.permission === 'read'
-      ? (options.tools ?? []).filter(tool => !LOOKING.includes(baseName(tool)))
-      : [];
   return policyRules(options, {
     read: held('it has only the tools that look'),
-    edit: hasShell
-      ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
-      : held('its file tools write only in its folder'),
-    tools: held(left.length > 0 ? `left out, because permission is read: ${left.join(', ')}` : null),
+    edit: editHolder(options.tools),
+    tools: toolsHolder(options),
     budget: options.stopAtBudget
       ? held('checked after each model request, so the last one can go over')
       : advisory('told, not stopped'),
     schema: held('Claude Code checks it, and Squad checks the result again'),
     effort: held(),
   });
+}
+
+/** Tools that leave files alone. */
+const HARMLESS = [...LOOKING, 'WebFetch', 'WebSearch', 'TodoWrite'];
+
+/** The user's own settings may allow more, and stay: without them some logins are gone, and `CLAUDE.md` is too. */
+function editHolder(tools: Asked['tools']): Holder {
+  const names = tools?.map(baseName);
+  if (names?.every(name => HARMLESS.includes(name) || isMcp(name))) return held('it has no tool that writes');
+  const files = "its file tools write in its folder, and where the user's own Claude Code settings let them";
+  return advisory(
+    !names || names.includes('Bash') ? `${files}; a command it runs can write anywhere` : files,
+  );
+}
+
+function toolsHolder({ permission, tools }: Asked): Holder {
+  const asked = tools ?? [];
+  const left = permission === 'read' ? asked.filter(tool => !LOOKING.includes(baseName(tool))) : [];
+  if (left.length > 0) return held(`left out, because permission is read: ${left.join(', ')}`);
+  const ruled = asked.filter(tool => tool !== baseName(tool));
+  if (ruled.length === 0) return held();
+  const which = 'it has only these tools; what is in brackets';
+  if (permission !== 'edit') return advisory(`${which} is not held`);
+  return advisory(
+    ruled.some(tool => WRITING.includes(baseName(tool)))
+      ? `${which} is not held for tools that write, which have all of its folder`
+      : `${which} is held unless the user's own Claude Code settings allow more`,
+  );
 }

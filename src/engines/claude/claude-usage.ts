@@ -1,4 +1,4 @@
-import { type Fields, fields, amount, sum } from '../json-line.ts';
+import { amount, type Fields, fields, sum } from '../json-line.ts';
 import { type Counted, type Tokens, total } from '../stream-json-usage.ts';
 
 /** While a message is being written its output is not counted yet: what stands there is a placeholder. */

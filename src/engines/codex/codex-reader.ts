@@ -1,6 +1,6 @@
 import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports.ts';
 import { failureKind } from '../failure-kind.ts';
-import { type Fields, fields, fieldsOf, amount, text } from '../json-line.ts';
+import { amount, type Fields, fields, fieldsOf, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { describeItem, isTool, itemOk, toolName } from './codex-item.ts';

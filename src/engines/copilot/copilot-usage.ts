@@ -1,5 +1,5 @@
 import type { EngineEvent, UsageFigure } from '../../core/ports.ts';
-import { fields, fieldsOf, amount, sum } from '../json-line.ts';
+import { amount, fields, fieldsOf, sum } from '../json-line.ts';
 
 const TOTALS: readonly UsageFigure[] = ['input', 'output', 'cached'];
 

@@ -1,5 +1,5 @@
 import type { EngineEvent, EngineReader } from '../../core/ports.ts';
-import { type Fields, fields, fieldsOf, list, amount, text } from '../json-line.ts';
+import { amount, type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { streamJsonEnd } from '../stream-json-end.ts';
 import { ToolCalls } from '../tool-calls.ts';

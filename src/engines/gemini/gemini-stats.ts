@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../core/ports.ts';
-import { type Fields, fields, amount } from '../json-line.ts';
+import { amount, type Fields, fields } from '../json-line.ts';
 
 /** Its input tokens include those from the cache; its output tokens leave out thinking, its total does not. */
 export function usageIn(stats: Fields): EngineEvent[] {

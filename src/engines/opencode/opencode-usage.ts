@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../core/ports.ts';
 import type { Usage } from '../../schema/run.ts';
-import { type Fields, fields, amount, sum } from '../json-line.ts';
+import { amount, type Fields, fields, sum } from '../json-line.ts';
 
 /** Each step reports itself only. */
 export class StepUsage {

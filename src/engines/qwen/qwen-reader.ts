@@ -1,5 +1,5 @@
 import type { EngineReader } from '../../core/ports.ts';
-import { type Fields, fields, amount } from '../json-line.ts';
+import { amount, type Fields, fields } from '../json-line.ts';
 import { streamJsonReader } from '../stream-json-reader.ts';
 import type { Tokens } from '../stream-json-usage.ts';
 

@@ -42,7 +42,8 @@ export async function scriptedAgent(
 
 /** A dry run: no script was given, so it says what it was handed and nothing more. */
 function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
-  const words = `Scripted agent, no model was called. Role ${env.SQUAD_SCRIPTED_ROLE ?? 'unknown'}, a prompt of ${Buffer.byteLength(prompt)} bytes, folder ${process.cwd()}.`;
+  const role = env.SQUAD_SCRIPTED_ROLE ? `Role ${env.SQUAD_SCRIPTED_ROLE}` : 'No role';
+  const words = `Scripted agent, no model was called. ${role}, a prompt of ${Buffer.byteLength(prompt)} bytes, folder ${process.cwd()}.`;
   return [{ verb: 'say', rest: words, body: '' }];
 }
 

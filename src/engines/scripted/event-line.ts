@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import type { EngineEvent } from '../../core/ports.ts';
 
+/** Less than nothing was never used: counted as unknown. */
+const amount = z
+  .number()
+  .nullable()
+  .transform(figure => (figure === null || figure < 0 ? null : figure));
+
 /** The line format of Squad's own agents: JSON, one event a line, `at` in milliseconds. */
 export const EventLine = z.discriminatedUnion('type', [
   z.object({ at: z.number(), type: z.literal('start'), scripted: z.literal(true) }),
@@ -9,10 +15,10 @@ export const EventLine = z.discriminatedUnion('type', [
   z.object({
     at: z.number(),
     type: z.literal('usage'),
-    input: z.number().nullable(),
-    output: z.number().nullable(),
-    cached: z.number().nullable(),
-    costUsd: z.number().nullable(),
+    input: amount,
+    output: amount,
+    cached: amount,
+    costUsd: amount,
   }),
   z.object({
     at: z.number(),
