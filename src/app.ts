@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { tellEndHook } from './app/end-hook.ts';
+import { EndHooks } from './app/end-hook.ts';
 import { HttpPort } from './app/http-port.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
@@ -87,11 +87,12 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
       return http.url;
     },
   };
-  const endHook = {
+  const endHooks = new EndHooks({
     path: env.PATH ?? '',
     savedEnvironment: () => savedEnvironment(home),
-    warn: (message: string) => log.write('warning', message),
-  };
+    onDone: () => lifetime.review(),
+    warn: message => log.write('warning', message),
+  });
   const runner = new Runner({
     clock,
     store,
@@ -102,7 +103,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     endpoint: (run, turn) => endpointOf(run, turn, endpoints),
     prices: createPrices(join(home, 'prices.json'), warn),
     workTree,
-    onEnd: run => void tellEndHook(run, endHook),
+    onEnd: run => endHooks.tell(run),
     warn,
   });
   const workspaces = createWorkspaces({
@@ -208,7 +209,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   });
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
-    isBusy: () => runner.busy,
+    isBusy: () => runner.busy || endHooks.isBusy,
     callsInFlight: () => calls,
     end: reason => void stop(reason),
   });
@@ -233,7 +234,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
     stopped.abort();
-    await team.flush();
+    await Promise.all([team.flush(), endHooks.close()]);
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
     forgetHub(home);

@@ -63,9 +63,7 @@ export async function main(argv: string[]): Promise<number> {
     .option('--cwd <dir>', 'folder to work in, relative to the workspace')
     .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
     .option('--model <name>', 'model to use, as the engine calls it')
-    .addOption(
-      new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']),
-    )
+    .addOption(new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']))
     .option('--budget <usd>', 'stop each agent that has cost this many US dollars')
     .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h; a bare number is seconds')
     .option('--chat <id>', 'go on with this chat (stateful)')
@@ -199,7 +197,10 @@ function wrongUse({ message }: CommanderError, program: Command, words: string[]
   // Its own second line guesses what was meant.
   const [what = '', ...guess] = message.replace(/^error: /, '').split('\n');
   return new SquadError('INVALID_INPUT', what, {
-    suggestions: [...guess.map(line => line.replace(/^\((.*)\)$/, '$1')), `squad ${help}   says what it takes`],
+    suggestions: [
+      ...guess.map(line => line.replace(/^\((.*)\)$/, '$1')),
+      `squad ${help}   says what it takes`,
+    ],
   });
 }
 

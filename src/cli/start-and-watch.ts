@@ -15,6 +15,7 @@ import { summaryLines } from './output/run-summary.ts';
 import { RunViews } from './output/run-view.ts';
 import { sanitize } from './output/sanitize.ts';
 import { openStatusBlock } from './output/status-block.ts';
+import { wrap } from './output/wrap.ts';
 
 export interface Start {
   operation: 'start_squad' | 'reply_to_run' | 'retry_runs';
@@ -36,7 +37,8 @@ export async function startAndWatch(
   });
   try {
     const { squadId, runIds, warnings } = await client.call<Started>(operation, input);
-    for (const warning of warnings) context.err.write(`${context.style.yellow(warning)}\n`);
+    for (const line of warnings.flatMap(warning => wrap(warning, context.err.columns)))
+      context.err.write(`${context.style.yellow(line)}\n`);
     if (!detach) return await watch(client, squadId, runIds.length, context);
     if (context.json) printJson(context.out, { squadId, runIds });
     else print(context, runIds);

@@ -1,11 +1,17 @@
 import type { HubSettings } from '../schema/config.ts';
 import { SquadError } from '../schema/error.ts';
 
-const MINUTE_MS = 60_000;
+export const MINUTE_MS = 60_000;
 
 /** One fuse for the user, across every client: how deep, and how many starts in a minute. Running at once is a queue, not a refusal. */
 export class SpawnFuse {
   private readonly starts: number[] = [];
+
+  /** Starts that an earlier hub let through. */
+  recall(times: readonly number[]): void {
+    this.starts.push(...times);
+    this.starts.sort((a, b) => a - b);
+  }
 
   /** Throws unless `count` more runs may be asked for now. */
   admit(count: number, depth: number, limits: HubSettings, now: number): void {

@@ -27,7 +27,7 @@ export interface RecoveryPorts {
  */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
-  const runs = await ports.store.liveRuns();
+  const [runs] = await Promise.all([ports.store.liveRuns(), runner.recallStarts()]);
   const waiting: (() => Promise<void>)[] = [];
   await Promise.all(
     runs.map(async (run, i) => {

@@ -9,6 +9,8 @@ export interface LedgerPorts {
   clock: Clock;
   store: Store;
   files: RunFiles;
+  /** Told once of every run that has ended, after its end is on disk. Never waited for. */
+  onEnd(run: Run): void;
   /** Something that must not stop the hub went wrong. */
   warn(message: string, cause: unknown): void;
 }
@@ -94,6 +96,7 @@ export class RunLedger {
       events: [this.event(run, body)],
     });
     Object.assign(run, ended);
+    this.ports.onEnd(run);
     if (mayStartAgain) await this.dropEnvironment(run.id);
   }
 

@@ -15,7 +15,7 @@ import type { Baseline } from '../schema/work.ts';
 import { lookAtFolder } from './baseline.ts';
 import { overBudget } from './budget.ts';
 import { keepPlan } from './kept-plan.ts';
-import { SpawnFuse } from './limits.ts';
+import { MINUTE_MS, SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { moneyLeft } from './money-left.ts';
 import { MoneyWatch } from './money-watch.ts';
@@ -35,9 +35,10 @@ export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
-  /** The user's own command for the end of a run. Never waited for. */
-  onEnd(run: Run): void;
 }
+
+/** Whoever allows more in a minute than this does not mean to be held. */
+const MOST_RECALLED = 5_000;
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
 export class Runner {
@@ -208,6 +209,19 @@ export class Runner {
     return this.finish(entry, 'fail', error, null);
   }
 
+  /** A hub that comes after another one goes on counting where that one was. */
+  async recallStarts(): Promise<void> {
+    const { store, clock, settings } = this.ports;
+    const since = clock.now() - MINUTE_MS;
+    const newest = async (limit: number) =>
+      (await store.events({ types: ['run.queued'], limit, reverse: true }))
+        .map(({ at }) => at)
+        .filter(at => at > since);
+    // Mostly there was none, and then one row tells.
+    if ((await newest(1)).length === 0) return;
+    this.fuse.recall(await newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED)));
+  }
+
   /** Takes in a run found at start that never got going. It waits for `pump`. */
   requeue(run: Run, spec: EngineSpec, material: RunMaterial): void {
     const entry = new LiveRun(run, this.ports.engines.create(spec), material);
@@ -371,7 +385,6 @@ export class Runner {
       entry.report.totalsOfChat(entry.chatTotals),
       entry.chats,
     );
-    this.ports.onEnd(run);
     this.letGo(entry);
   }
 

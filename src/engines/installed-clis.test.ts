@@ -113,7 +113,18 @@ describe('remembering versions', () => {
     expect(timesAsked()).toBe(3);
   });
 
-  test('does not remember a program that gave no answer', async () => {
+  test('a program that gave no answer is waited for once, and again when its file has changed', async () => {
+    const path = program('codex', '');
+    appendFileSync(path, 'exec sleep 600\n');
+    const patient = installedClis(createProgramVersions(cache, 500));
+    for (let spawn = 0; spawn < 3; spawn++)
+      expect(await patient.find('codex', env())).toMatchObject({ version: null });
+    expect(timesAsked()).toBe(1);
+    program('codex', 'codex-cli 0.166.0');
+    expect(await patient.find('codex', env())).toMatchObject({ version: '0.166.0' });
+  });
+
+  test('that it gave no answer is forgotten with the hub', async () => {
     program('codex', '');
     await clis().installed(env());
     await clis().installed(env());

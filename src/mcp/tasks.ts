@@ -5,6 +5,7 @@ import type { Services } from '../operations/operation.ts';
 import { parallelResult } from '../operations/parallel-result.ts';
 import { latestActivity } from '../operations/run-activity.ts';
 import { runResult } from '../operations/run-result.ts';
+import { stopRuns } from '../operations/stop-runs.ts';
 import { type TaskTarget, taskTarget } from '../operations/task-id.ts';
 import { statusCounts } from '../operations/wait.ts';
 import { SquadError } from '../schema/error.ts';
@@ -23,7 +24,7 @@ export function tasks(services: Services): NonNullable<Face['tasks']> {
     async cancel(taskId) {
       const found = await find(services, taskId);
       if (!found) return false;
-      await Promise.all(found.runs.map(run => services.runner.stop(run.id, 'cancel')));
+      await stopRuns(services, found.runs);
       return true;
     },
   };

@@ -4,7 +4,8 @@ import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { findRun, findSquad } from './find.ts';
 import { RESULT_LIMIT } from './member-result.ts';
-import { operation } from './operation.ts';
+import { type Call, operation } from './operation.ts';
+import { type Stopped, stopBelow, stopRuns } from './stop-runs.ts';
 import { waitForEnds } from './wait.ts';
 
 /** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
@@ -28,23 +29,31 @@ export const cancelRun = operation({
     note: z.string().optional(),
   }),
   async run(call, input) {
-    const { runner } = call.services;
     const runs = await chosen(call.services, input);
-    const stopped = await Promise.all(runs.map(run => runner.stop(run.id, 'cancel')));
-    const asked = runs.filter((_, i) => stopped[i]);
-    await waitForEnds(call, asked, call.waitMs === null ? SETTLE_MS : Math.min(SETTLE_MS, call.waitMs));
-    const ended = runs.map((run, i) => ({
+    const { asked, below } = await stopRuns(call.services, runs);
+    await settled(call, [...asked, ...below]);
+    // What they started while they were being stopped.
+    const late = await stopBelow(call.services, runs);
+    await settled(call, late);
+    const ended = [...asked, ...below, ...late].map(({ run, wasRunning }) => ({
       spawn_id: run.id,
       status: run.status,
-      was_running: stopped[i] ?? false,
+      was_running: wasRunning,
     }));
     const shown = firstThatFit(ended, RESULT_LIMIT - ROOM_FOR_REST);
-    return {
-      runs: shown,
-      ...(shown.length < ended.length && { note: `${ended.length - shown.length} more are not shown` }),
-    };
+    const started = below.length + late.length;
+    const notes = [
+      ...(started > 0 ? [`${started} of these ${started === 1 ? 'was' : 'were'} started by the others`] : []),
+      ...(shown.length < ended.length ? [`${ended.length - shown.length} more are not shown`] : []),
+    ];
+    return { runs: shown, ...(notes.length > 0 && { note: notes.join('; ') }) };
   },
 });
+
+function settled(call: Call, stopped: Stopped[]): Promise<void> {
+  const runs = stopped.filter(({ wasRunning }) => wasRunning).map(({ run }) => run);
+  return waitForEnds(call, runs, call.waitMs === null ? SETTLE_MS : Math.min(SETTLE_MS, call.waitMs));
+}
 
 async function chosen(
   services: Parameters<typeof findRun>[0],

@@ -6,34 +6,41 @@ export interface Hook {
   env: Record<string, string>;
   stdin: string;
   limitMs: number;
+  /** Ends it at once. */
+  signal: AbortSignal;
 }
 
 const LONGEST_WORDS = 2_000;
 
 /** Runs a command of the user's to its end, or to its limit. Null when it did what it was to do, otherwise what went wrong. */
-export function runHook({ argv, cwd, env, stdin, limitMs }: Hook): Promise<string | null> {
+export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promise<string | null> {
   return new Promise(settle => {
     const [program, ...args] = argv;
     const child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] });
     let words = '';
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
+    let cutShort: string | null = null;
+    const end = (why: string) => {
+      cutShort = why;
       endGroup(child.pid);
-    }, limitMs);
+    };
+    const timer = setTimeout(() => end(`took longer than ${limitMs / 1000} s`), limitMs);
+    const onAbort = () => end('was ended because the hub stops');
+    signal.addEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       words = (words + text).slice(-LONGEST_WORDS);
     });
     child.stdin.on('error', () => {}); // it need not read
     child.stdin.end(stdin);
     child.once('error', error => done(error.message));
-    child.once('exit', (code, signal) => {
-      const how = isLate ? `took longer than ${limitMs / 1000} s` : `exit ${code ?? signal}`;
-      done(code === 0 && !isLate ? null : [how, words.trim()].filter(Boolean).join(': '));
+    child.once('exit', (code, killedBy) => {
+      const how = cutShort ?? `exit ${code ?? killedBy}`;
+      done(code === 0 && cutShort === null ? null : [how, words.trim()].filter(Boolean).join(': '));
     });
 
     function done(fault: string | null): void {
       clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
       endGroup(child.pid); // what it left behind in its own group
       child.stderr.destroy();
       settle(fault);

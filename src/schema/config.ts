@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ParserKind } from './engine-spec.ts';
+import { CLI_IDS, ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
 
 /** An engine of the user's own: a command, and whose event lines it prints. */
@@ -9,6 +9,13 @@ export const EngineBlock = z.strictObject({
   parser: ParserKind.default('text'),
 });
 export type EngineBlock = z.infer<typeof EngineBlock>;
+
+/** Not the name of a built-in one: whoever asks for `claude` means Claude Code. */
+const EngineName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,30}$/)
+  .refine(name => !RESERVED.includes(name), 'is the name of a built-in engine: choose another');
+const RESERVED: readonly string[] = [...CLI_IDS, 'scripted', 'template'];
 
 export const ContextSettings = z.strictObject({
   budgetTokens: z.number().int().positive().max(200_000).optional(),
@@ -25,7 +32,7 @@ export const WorkspaceFile = z.strictObject({
   createChatTemplate: z.string().optional(),
   agentsDir: z.string().optional(),
   processTimeoutMs: z.number().int().positive().optional(),
-  engines: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/), EngineBlock).optional(),
+  engines: z.record(EngineName, EngineBlock).optional(),
   context: ContextSettings.optional(),
   /** A program and its arguments, run without a shell when a run has ended. */
   onEnd: z.array(z.string()).min(1).optional(),

@@ -13,5 +13,7 @@ export function refuseCursor(params: { cursor?: string } | undefined): void {
 export function asProtocolError(thrown: unknown): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown;
   const error = asSquadError(thrown);
-  return new ProtocolError(ProtocolErrorCode.InternalError, error.message, error.toShape());
+  const shape = error.toShape();
+  const code = shape.kind === 'usage' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+  return new ProtocolError(code, error.message, shape);
 }

@@ -107,13 +107,17 @@ function unknown(name: string, source: string | null, config: Config, waiting: s
   const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'scripted'];
   const near = nearest(name, names);
   const from = source === null ? '' : ` (set in ${source})`;
-  return new SquadError('ENGINE_UNKNOWN', `There is no engine "${name}"${from}, and no run template to use it in`, {
-    suggestions: [
-      ...waiting,
-      ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
-      `Known: ${names.join(', ')}. Any other command: RUN_TEMPLATE, or an entry under "engines" in the configuration.`,
-    ],
-  });
+  return new SquadError(
+    'ENGINE_UNKNOWN',
+    `There is no engine "${name}"${from}, and no run template to use it in`,
+    {
+      suggestions: [
+        ...waiting,
+        ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
+        `Known: ${names.join(', ')}. Any other command: RUN_TEMPLATE, or an entry under "engines" in the configuration.`,
+      ],
+    },
+  );
 }
 
 const plain = (spec: EngineSpec): EngineChoice => ({ spec, notes: [] });

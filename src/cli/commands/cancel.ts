@@ -8,6 +8,7 @@ import { statusWord } from '../output/status-word.ts';
 
 interface Cancelled {
   runs: { spawn_id: string; status: RunStatus; was_running: boolean }[];
+  note?: string;
 }
 
 /** `squad cancel ID… | --all`: ids of runs or squads. */
@@ -36,7 +37,10 @@ export async function cancelCommand(
     else
       print(
         context,
-        runs.map(run => `${run.spawn_id}  ${run.was_running ? statusWord(run.status) : `was already over: ${statusWord(run.status)}`}`),
+        runs.map(
+          run =>
+            `${run.spawn_id}  ${run.was_running ? statusWord(run.status) : `was already over: ${statusWord(run.status)}`}`,
+        ),
       );
     return EXIT.done;
   } finally {

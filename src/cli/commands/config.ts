@@ -9,6 +9,8 @@ import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 import { ownEngineLines } from './doctor-engines.ts';
 
+const INDENT = 10;
+
 /** `squad config show`: every value in force and the one place it came from. */
 export async function showConfig(context: CliContext): Promise<number> {
   const inspected = await inspect(context);
@@ -25,19 +27,19 @@ export async function showConfig(context: CliContext): Promise<number> {
     origin,
     style.dim(source),
   ]);
-  const indent = ' '.repeat(10);
-  const folded = (text: string) => wrap(oneLine(text), out.columns - indent.length);
-  const painted = inspected.engine.id === null ? style.yellow : (text: string) => text;
+  const { root, rolesFolder, engine } = inspected;
+  const fact = (title: string, text: string, paint = (line: string) => line) =>
+    wrap(oneLine(text), out.columns - INDENT).map(
+      (line, at) => `${at === 0 ? style.bold(title.padEnd(INDENT)) : ' '.repeat(INDENT)}${paint(line)}`,
+    );
   print(context, [
-    `${style.bold('Workspace')} ${inspected.root}`,
-    `${style.bold('Roles')}     ${inspected.rolesFolder.folder} ${style.dim(`(${inspected.rolesFolder.reason})`)}`,
-    ...folded(inspected.engine.id ?? inspected.engine.problem ?? 'none').map((line, at) =>
-      at === 0 ? `${style.bold('Engine')}    ${painted(line)}` : `${indent}${painted(line)}`,
-    ),
-    ...[...inspected.engine.notes, ...inspected.engine.suggestions]
-      .flatMap(folded)
-      .map(line => `${indent}${line}`),
-    `${style.bold('User file')} ${userFile ?? style.dim('none: HOME is not set')}`,
+    ...fact('Workspace', root),
+    ...fact('Roles', `${rolesFolder.folder} (${rolesFolder.reason})`),
+    ...(engine.id === null
+      ? fact('Engine', engine.problem ?? 'none', style.yellow)
+      : fact('Engine', engine.id)),
+    ...[...engine.notes, ...engine.suggestions].flatMap(line => fact('', line)),
+    ...fact('User file', userFile ?? 'none: HOME is not set'),
     '',
     ...formatTable(
       [

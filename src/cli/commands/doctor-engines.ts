@@ -56,7 +56,9 @@ export function ownEngineLines(
   if (!setting || engines.length === 0) return [];
   const linesOf = ([name, { parser, runTemplate }]: [string, EngineBlock]) => [
     `  ${name}, ${parser === 'text' ? 'output as it is' : `with events like those of ${parser}`}`,
-    ...wrap(oneLine(runTemplate), out.columns - INDENT).map(line => `${' '.repeat(INDENT)}${style.dim(line)}`),
+    ...wrap(oneLine(runTemplate), out.columns - INDENT).map(
+      line => `${' '.repeat(INDENT)}${style.dim(line)}`,
+    ),
   ];
   return [
     '',

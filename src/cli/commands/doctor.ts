@@ -53,7 +53,8 @@ export async function doctorCommand(context: CliContext): Promise<number> {
   ];
   const failed = checks.some(({ state }) => state === 'failed');
   const own = ofWorkspace.inspected ? settingOf(ofWorkspace.inspected, 'engines') : undefined;
-  if (context.json) printJson(context.out, { ok: !failed, checks, engines: clis, ownEngines: own?.value ?? {} });
+  if (context.json)
+    printJson(context.out, { ok: !failed, checks, engines: clis, ownEngines: own?.value ?? {} });
   else
     print(context, [
       ...checks.flatMap(result => lines(result, context)),
@@ -100,9 +101,7 @@ async function hub(): Promise<Check> {
   };
 }
 
-async function workspace(
-  context: CliContext,
-): Promise<{ checks: Check[]; inspected: Inspected | null }> {
+async function workspace(context: CliContext): Promise<{ checks: Check[]; inspected: Inspected | null }> {
   try {
     const inspected = await inspect(context);
     const { root, roles, rolesFolder, engine, ignored } = inspected;

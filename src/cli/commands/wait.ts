@@ -83,7 +83,12 @@ function show({ run, event }: EndedRun, context: CliContext): void {
 
 /** Progress, not a result: whoever reads the lines above in a script gets one for each run. */
 async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise<void> {
-  const logins = await untilAnswered<Logins>(client => loginHints(client, failed.map(run => run.error)));
+  const logins = await untilAnswered<Logins>(client =>
+    loginHints(
+      client,
+      failed.map(run => run.error),
+    ),
+  );
   for (const run of failed) {
     const step = nextStep(run, logins) ?? `squad log ${run.id}   shows why`;
     for (const line of wrap(step, err.columns - 2)) err.write(`  ${style.dim(line)}\n`);

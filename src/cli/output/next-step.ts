@@ -31,4 +31,4 @@ export function nextStep({ id, engine, error }: EndedRun, logins: Logins): strin
 }
 
 const guide = (engine: string): string =>
-  (CLI_IDS as readonly string[]).includes(engine) ? ` (docs/guides/engines/${engine}.md)` : '';
+  (CLI_IDS as readonly string[]).includes(engine) ? ` Set-up: docs/guides/engines/${engine}.md.` : '';

@@ -94,11 +94,12 @@ describe('permissions', () => {
   });
 
   test('writing tools get no rule, which would let them write anywhere', async () => {
-    expect(await flags({ tools: ['Edit', 'Read'] })).toEqual([
-      '--tools=Edit,Read',
-      '--permission-mode=acceptEdits',
-      '--allowedTools=Read',
-    ]);
+    for (const edit of ['Edit', 'Edit(//var/**)', 'Edit(~/notes/**)'])
+      expect(await flags({ tools: [edit, 'Read'] })).toEqual([
+        '--tools=Edit,Read',
+        '--permission-mode=acceptEdits',
+        '--allowedTools=Read',
+      ]);
   });
 
   test('without a writing tool no edits are accepted: commands would pass as such', async () => {
@@ -122,10 +123,26 @@ describe('permissions', () => {
     ]);
   });
 
-  test('what a shell makes of edit is said', () => {
+  test("what a shell and the user's own settings make of edit is said", () => {
     const edit = (tools: string[] | null) => claudePolicy({ ...PLAIN, tools })[0];
-    expect(edit(null)).toMatchObject({ rule: 'permission: edit', heldBy: 'advisory' });
-    expect(edit(['Edit'])).toMatchObject({ rule: 'permission: edit', heldBy: 'engine' });
+    const note = (words: string) => ({ heldBy: 'advisory', note: expect.stringContaining(words) });
+    expect(edit(null)).toMatchObject({ rule: 'permission: edit', ...note('a command it runs') });
+    expect(edit(['Bash(git log *)'])).toMatchObject(note('a command it runs'));
+    expect(edit(['Edit'])).toMatchObject(note('settings let them'));
+    expect(edit(['Read', 'WebFetch', 'mcp__squad__x'])).toMatchObject({ heldBy: 'engine' });
+  });
+
+  test('what a rule in brackets is worth is said', () => {
+    const tools = (permission: RunOptions['permission'], ...asked: string[]) =>
+      claudePolicy({ ...PLAIN, permission, tools: asked }).find(({ rule }) => rule.startsWith('tools'));
+    expect(tools('edit', 'Bash', 'Edit')).toMatchObject({ heldBy: 'engine', note: null });
+    expect(tools('edit', 'Bash(git log *)')?.note).toContain('unless');
+    for (const rule of [
+      tools('edit', 'Edit(src/**)'),
+      tools('read', 'Read(src/**)'),
+      tools('full', 'Bash(ls)'),
+    ])
+      expect(rule).toMatchObject({ heldBy: 'advisory', note: expect.stringContaining('is not held') });
   });
 
   test('tools that reading only leaves out are named', () => {

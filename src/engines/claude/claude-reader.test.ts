@@ -73,6 +73,25 @@ describe('what is used', () => {
     expect(usageOf(read(result, result))).toMatchObject({ input: 20, output: 6, costUsd: 1 });
   });
 
+  test('after the result nothing but another result changes what was used', () => {
+    const result = { type: 'result', is_error: false, result: 'x', usage, total_cost_usd: 5 };
+    const empty = { type: 'result', is_error: true, errors: ['boom'] };
+    expect(usageOf(read(result, message('m9', [], usage), empty))).toMatchObject({ input: 105, costUsd: 5 });
+    expect(usageOf(read(result, { ...result, total_cost_usd: 6 }))).toMatchObject({ costUsd: 6 });
+  });
+
+  test('figures below nothing, or beyond all bounds, are unknown', () => {
+    const model = { inputTokens: 10, outputTokens: -5, costUSD: -3 };
+    const line = { type: 'result', is_error: false, result: 'x', modelUsage: { model } };
+    expect(usageOf(read(line))).toMatchObject({ input: 10, output: null, costUsd: null });
+    const wild = JSON.stringify(line).replace('10', '1e400').replace('-5', '7');
+    expect(
+      claudeReader()
+        .line(wild)
+        .map(({ type }) => type),
+    ).toEqual(['end']);
+  });
+
   test('an older version, which does not count by model, is read too', () => {
     const events = read({ type: 'result', is_error: false, result: 'x', usage, total_cost_usd: 0.25 });
     expect(usageOf(events)).toMatchObject({ input: 105, output: 1, cached: 40, costUsd: 0.25 });

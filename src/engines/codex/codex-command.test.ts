@@ -10,6 +10,16 @@ import { sandboxTemp } from './sandbox-temp.ts';
 import { tomlString } from './toml-string.ts';
 import { serversIn } from './user-config.ts';
 
+const NOTHING_BEYOND = [
+  '--ignore-rules',
+  ...[
+    '-c',
+    'sandbox_workspace_write.writable_roots=[]',
+    '-c',
+    'sandbox_workspace_write.network_access=false',
+  ],
+];
+
 async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
   const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
   return { ...(await codexCommand(input, { program: '/bin/codex' })), written };
@@ -26,6 +36,7 @@ test('the whole command of a turn that goes on with a chat', async () => {
     ...['-c', 'analytics.enabled=false', '-c', 'check_for_update_on_startup=false'],
     ...['--disable', 'plugins', '--disable', 'apps'],
     '--sandbox=workspace-write',
+    ...NOTHING_BEYOND,
     '--cd=/work place/here',
     '--model=gpt-x',
     ...['-c', 'model_reasoning_effort="high"'],
@@ -52,15 +63,21 @@ describe('permissions', () => {
   };
 
   test.each([
-    [{ permission: 'read' }, ['--sandbox=read-only']],
-    [{ permission: 'edit' }, ['--sandbox=workspace-write']],
+    [{ permission: 'read' }, ['--sandbox=read-only', ...NOTHING_BEYOND]],
+    [{ permission: 'edit' }, ['--sandbox=workspace-write', ...NOTHING_BEYOND]],
     [{ permission: 'full' }, ['--dangerously-bypass-approvals-and-sandbox']],
-    [{ tools: ['Bash', 'WebSearch'] }, ['--sandbox=workspace-write']],
-    [{ tools: ['Read', 'WebSearch'] }, ['--sandbox=read-only']],
-    [{ permission: 'full', tools: ['Read', 'WebSearch'] }, ['--sandbox=read-only']],
-    [{ tools: ['Read'] }, ['--sandbox=read-only', '-c', 'web_search="disabled"']],
-    [{ tools: [] }, ['--sandbox=read-only', '--disable', 'shell_tool', '-c', 'web_search="disabled"']],
-    [{ tools: ['Write', 'WebSearch'] }, ['--sandbox=workspace-write', '--disable', 'shell_tool']],
+    [{ tools: ['Bash', 'WebSearch'] }, ['--sandbox=workspace-write', ...NOTHING_BEYOND]],
+    [{ tools: ['Read', 'WebSearch'] }, ['--sandbox=read-only', ...NOTHING_BEYOND]],
+    [{ permission: 'full', tools: ['Read', 'WebSearch'] }, ['--sandbox=read-only', ...NOTHING_BEYOND]],
+    [{ tools: ['Read'] }, ['--sandbox=read-only', ...NOTHING_BEYOND, '-c', 'web_search="disabled"']],
+    [
+      { tools: [] },
+      ['--sandbox=read-only', ...NOTHING_BEYOND, '--disable', 'shell_tool', '-c', 'web_search="disabled"'],
+    ],
+    [
+      { tools: ['Write', 'WebSearch'] },
+      ['--sandbox=workspace-write', ...NOTHING_BEYOND, '--disable', 'shell_tool'],
+    ],
   ] as [Partial<RunOptions>, string[]][])('%j is %j', async (options, expected) =>
     expect(await flags(options)).toEqual(expected),
   );

@@ -1,0 +1,33 @@
+import { descendantsOf } from '../core/descendants.ts';
+import type { Run } from '../schema/run.ts';
+import type { Services } from './operation.ts';
+
+export interface Stopped {
+  run: Run;
+  /** False: there was nothing left to stop. */
+  wasRunning: boolean;
+}
+
+/** Cancels runs, and with them what they started: work that was handed out has no meaning without who handed it out. */
+export async function stopRuns(
+  services: Services,
+  runs: Run[],
+): Promise<{ asked: Stopped[]; below: Stopped[] }> {
+  // They first: who is being stopped soon starts nothing more.
+  const asked = await Promise.all(
+    runs.map(async run => ({ run, wasRunning: await services.runner.stop(run.id, 'cancel') })),
+  );
+  return { asked, below: await stopBelow(services, runs) };
+}
+
+/** Only what they started and what came of it, as far as it had not ended. */
+export async function stopBelow({ runner, store }: Services, runs: Run[]): Promise<Stopped[]> {
+  const families = await Promise.all(runs.map(run => descendantsOf(store, run.id)));
+  const ids = new Set(families.flat().map(({ id }) => id));
+  for (const { id } of runs) ids.delete(id);
+  const live = [...ids].flatMap(id => runner.current(id) ?? []);
+  const stopped = await Promise.all(
+    live.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel') })),
+  );
+  return stopped.filter(({ wasRunning }) => wasRunning);
+}
