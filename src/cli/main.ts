@@ -25,6 +25,7 @@ import { EXIT } from './exit-codes.ts';
 import { printJson } from './output/json.ts';
 import { oneLine } from './output/sanitize.ts';
 import { createStyle } from './output/style.ts';
+import { wrap } from './output/wrap.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time (squad wait) · 130 interrupted
@@ -209,13 +210,11 @@ function report(error: SquadError, json: boolean): number {
   const context = openContext({ json });
   const style = createStyle(context.err.color);
   if (json) printJson(context.out, { error: error.toShape() });
-  else
-    context.err.write(
-      [
-        `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`,
-        ...error.suggestions.map(line => `  ${line}`),
-        '',
-      ].join('\n'),
-    );
+  else {
+    const { columns } = context.err;
+    const head = `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`;
+    const next = error.suggestions.flatMap(line => wrap(line, columns - 2)).map(line => `  ${line}`);
+    context.err.write(`${[...wrap(head, columns), ...next].join('\n')}\n`);
+  }
   return exitCodeOf(error.code);
 }

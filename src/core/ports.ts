@@ -337,6 +337,8 @@ export interface Engine {
   policy(options: RunOptions): PolicyRule[];
   /** Project files it reads by itself, which are not handed over a second time. */
   loadsItself: readonly string[];
+  /** It hands Squad's own server to its agent; for one that does not, no token is made. */
+  wantsEndpoint: boolean;
   /** It makes sure of an output schema itself; otherwise the prompt asks for it. Squad checks the answer in any case. */
   takesSchema: boolean;
   /** Whether usage is reported while a turn runs, at its end, or never: what a budget can be held by. */

@@ -22,7 +22,7 @@ export const IAC_MOST_BYTES = 256 * 1024;
 const IAC_KEPT_BYTES = 192 * 1024;
 const DROPPED = '- (older entries were dropped)';
 
-/** What new lines make of the log: text to append to it, or the whole of it anew. */
+/** What new lines make of the log: text to append to it, or the whole of it anew. In all of it one character is one byte. */
 export function addToLog(
   file: string | null,
   lines: readonly string[],
@@ -31,7 +31,7 @@ export function addToLog(
   // A crash may have left half a line.
   const mend = ours === '' || ours.endsWith('\n') ? '' : '\n';
   const added = mend + lines.map(line => `${line}\n`).join('');
-  const isShort = Buffer.byteLength(ours) + Buffer.byteLength(added) <= IAC_MOST_BYTES;
+  const isShort = ours.length + added.length <= IAC_MOST_BYTES;
   if (isMarked && isShort) return { append: added };
   return { replace: above + (isShort ? ours + added : newest(ours + added)) };
 }
@@ -54,11 +54,11 @@ function split(file: string | null, head: string): { above: string; ours: string
 
 /** The last lines that fit, and one that says that others went. */
 function newest(log: string): string {
-  const lines = log.trimEnd().split('\n');
+  const lines = log.replace(/[\r\n]+$/, '').split('\n');
   let first = lines.length;
   let bytes = 0;
   while (first > 0) {
-    bytes += Buffer.byteLength(lines[first - 1]!) + 1;
+    bytes += lines[first - 1]!.length + 1;
     if (bytes > IAC_KEPT_BYTES) break;
     first--;
   }

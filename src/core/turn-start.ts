@@ -37,7 +37,7 @@ export async function startTurn(
   if (!run.chatIsNew && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   const turn = { runId: run.id, number: entry.turnNumber };
-  const endpoint = await ports.endpoint(run, turn);
+  const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const command = await engine.command(turnInput(run, material, endpoint, turnFiles(files, turn, run)));
   entry.baseline = await keepBaseline(entry, turn, looking, ports);
   if (entry.stop !== null) return null;

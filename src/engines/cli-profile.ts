@@ -38,6 +38,7 @@ export function createCliEngine(
     reader: () => profile.reader(),
     policy: options => profile.policy(options),
     loadsItself: profile.loadsItself,
+    wantsEndpoint: true,
     takesSchema: profile.takesSchema,
     usageIsReported: profile.usageIsReported,
   };

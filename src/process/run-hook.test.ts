@@ -10,10 +10,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
+const NEVER = new AbortController().signal;
 const hook = (script: string, more = {}) =>
   runHook({
     argv: ['/bin/sh', '-c', script, 'sh', 'one two', '$HOME'],
-    ...{ cwd, env: { PATH: '/usr/bin:/bin', FACT: 'yes' }, stdin: '{"a":1}', limitMs: 20_000, ...more },
+    ...{ cwd, env: { PATH: '/usr/bin:/bin', FACT: 'yes' }, stdin: '{"a":1}', limitMs: 20_000, signal: NEVER },
+    ...more,
   });
 
 test('gets its arguments as they are, the facts on standard input and its environment', async () => {
@@ -23,11 +25,24 @@ test('gets its arguments as they are, the facts on standard input and its enviro
 
 test('a failure is told with its own words', async () => {
   expect(await hook('echo broken >&2; exit 3')).toBe('exit 3: broken');
-  expect(await runHook({ argv: ['/nonesuch'], cwd, env: {}, stdin: '', limitMs: 1000 })).toContain('ENOENT');
+  expect(
+    await runHook({ argv: ['/nonesuch'], cwd, env: {}, stdin: '', limitMs: 1000, signal: NEVER }),
+  ).toContain('ENOENT');
 });
 
 test('one that does not end is ended, with what it started', async () => {
   expect(await hook('sleep 600 & echo $! > pid; wait', { limitMs: 300 })).toContain('took longer than');
   const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
   await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
+});
+
+test('one that is no longer wanted is ended, with what it started', async () => {
+  const stop = new AbortController();
+  const told = hook('sleep 600 & echo $! > pid.new; mv pid.new pid; wait', { signal: stop.signal });
+  await expect.poll(() => existsSync(join(cwd, 'pid'))).toBe(true);
+  stop.abort();
+  expect(await told).toContain('the hub stops');
+  const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
+  await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
+  expect(await hook('sleep 600', { signal: stop.signal })).toContain('the hub stops');
 });

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '../core/ports.ts';
 import type { InstalledCli } from '../schema/engine-spec.ts';
+import { newRunId, newSquadId } from '../schema/ids.ts';
 import { createWorkspaces } from './open-workspace.ts';
 import { trust } from './trust.ts';
 
@@ -112,6 +113,41 @@ describe('the engine of a role', () => {
     const { meta } = await after.role('coder');
     expect((await after.engine(meta.engine ?? null, {})).spec).toMatchObject({ engineCommand: './evil.sh' });
     expect(await after.untrusted()).toEqual([]);
+  });
+});
+
+describe('what a role grants from a folder that the user named', () => {
+  const lead = '---\nspawn: true\n---\nYou lead.';
+  const inside = (): Partial<Caller> => ({
+    parent: {
+      ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true },
+      ...{ permission: 'edit' as const, tools: null },
+    },
+  });
+  const spawns = async (folder: string, more: Partial<Caller> = {}) => {
+    const workspace = await workspaces().open(caller({ SQUAD_AGENTS_DIR: folder }, more));
+    return (await workspace.role('lead')).meta.spawn === true;
+  };
+
+  test('holds for the user and for agents when it lies outside the workspace', async () => {
+    await put('roles/lead.md', lead);
+    expect(await spawns(join(root, 'roles'))).toBe(true);
+    expect(await spawns(join(root, 'roles'), inside())).toBe(true);
+  });
+
+  test('holds for agents only by its content when they could have written it', async () => {
+    const file = await put('work/roles/lead.md', lead);
+    await symlink(join(root, 'work', 'roles'), join(root, 'link'));
+    for (const folder of ['roles', join(root, 'link')]) {
+      expect(await spawns(folder)).toBe(true);
+      expect(await spawns(folder, inside())).toBe(false);
+    }
+    const workspace = await open({ SQUAD_AGENTS_DIR: 'roles' });
+    expect(await workspace.untrusted()).toEqual([file]);
+    await trust(join(root, 'home'), file, lead);
+    expect(await spawns('roles', inside())).toBe(true);
+    await put('work/roles/lead.md', `${lead} And more.`);
+    expect(await spawns('roles', inside())).toBe(false);
   });
 });
 

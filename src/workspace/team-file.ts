@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs';
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { realPlace } from './real-place.ts';
-import { readTextFile } from './text-file.ts';
+import { readSmallFile } from './text-file.ts';
 
 /** The folder of a workspace that Squad may write in; null when nobody ran `squad init` there. */
 export async function teamFolder(workspace: string): Promise<string | null> {
@@ -14,25 +14,30 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   return (await lstat(place.real)).isDirectory() ? place.real : null;
 }
 
-/** The text of a file of ours, or null when there is none. A link or anything else that is no plain file is not touched. */
+/** The text of a file of ours, or null when there is none; what is not UTF-8 in it cannot be shown. */
 export async function readTeamFile(file: string): Promise<string | null> {
+  return (await readTeamBytes(file))?.toString('utf8') ?? null;
+}
+
+/** People edit it, with whatever they have: no byte of theirs may be lost. A link or anything else that is no plain file is not touched. */
+export async function readTeamBytes(file: string): Promise<Buffer | null> {
   const info = await infoOf(file);
   if (info === null) return null;
   if (!info.isFile()) throw new Error(info.isSymbolicLink() ? 'is a symbolic link' : 'is not a regular file');
-  const read = await readTextFile(file);
+  const read = await readSmallFile(file);
   if ('fault' in read) throw new Error(read.fault);
-  return 'text' in read ? read.text : null;
+  return 'bytes' in read ? read.bytes : null;
 }
 
 /** Whole or not at all, with the mode the file had. */
-export async function replaceTeamFile(file: string, text: string): Promise<void> {
+export async function replaceTeamFile(file: string, bytes: Buffer): Promise<void> {
   const draft = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`);
   const mode = (await infoOf(file))?.mode;
   try {
     const handle = await open(draft, 'wx', 0o666);
     try {
       if (mode !== undefined) await handle.chmod(mode & 0o777);
-      await handle.writeFile(text);
+      await handle.writeFile(bytes);
       await handle.datasync();
     } finally {
       await handle.close();
@@ -45,13 +50,13 @@ export async function replaceTeamFile(file: string, text: string): Promise<void>
 }
 
 /** At the end, in one write, so that another hub's lines cannot come in between. */
-export async function appendTeamFile(file: string, text: string): Promise<void> {
+export async function appendTeamFile(file: string, bytes: Buffer): Promise<void> {
   const handle = await open(
     file,
     constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK,
   );
   try {
-    await handle.appendFile(text);
+    await handle.appendFile(bytes);
   } finally {
     await handle.close();
   }

@@ -177,11 +177,22 @@ describe('TeamLog', () => {
     log.record(workspace, entry('r3'));
     await log.flush();
     expect(logged()).toEqual(['r1', 'r2', 'r3']);
-    await writeFile(path('IAC.md'), Buffer.from([0xff]));
-    log.record(workspace, entry('r4'));
+  });
+
+  it('keeps bytes that are not UTF-8 where they are, and goes on', async () => {
+    const theirs = Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x00, 0xff, 0x0a]);
+    for (const name of ['IAC.md', 'CONTEXT.md']) await writeFile(path(name), theirs);
+    log.record(workspace, entry('r1', 'Zażółć à'));
     await log.flush();
-    expect(troubles.slice(1)).toEqual(['.squad/IAC.md: is not UTF-8 text']);
-    expect(readFileSync(path('IAC.md'))).toEqual(Buffer.from([0xff]));
+    await writeFile(path('IAC.md'), Buffer.concat([readFileSync(path('IAC.md')), theirs]));
+    log.record(workspace, entry('r2', 'Zażółć à'));
+    await log.flush();
+    expect(troubles).toEqual([]);
+    for (const name of ['IAC.md', 'CONTEXT.md'])
+      expect(readFileSync(path(name)).subarray(0, theirs.length)).toEqual(theirs);
+    expect(readFileSync(path('IAC.md')).indexOf(theirs, theirs.length)).toBeGreaterThan(0);
+    expect(logged()).toEqual(['r1', 'r2']);
+    expect(read('IAC.md').match(/Zażółć à/g)).toHaveLength(2);
   });
 
   it('survives a store that does not answer well', async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { addToLog, withState } from '../core/team-files.ts';
 import { entryLine, stateText, type TeamEntry, type TeamState } from '../core/team-text.ts';
-import { appendTeamFile, readTeamFile, replaceTeamFile, teamFolder } from './team-file.ts';
+import { appendTeamFile, readTeamBytes, replaceTeamFile, teamFolder } from './team-file.ts';
 
 export interface TeamLogOptions {
   /** Asked when CONTEXT.md is written: the store knows the state also after a restart. */
@@ -63,7 +63,8 @@ export class TeamLog {
       const context = join(folder, 'CONTEXT.md');
       await this.#attempt(context, async () => {
         const state = await this.#options.stateOf(workspace);
-        await replaceTeamFile(context, withState(await readTeamFile(context), stateText(state)));
+        const text = withState(asText(await readTeamBytes(context)), ofText(stateText(state)));
+        await replaceTeamFile(context, asBytes(text));
       });
     }
     queue.work = null;
@@ -95,9 +96,14 @@ const MOST_WAITING = 1_000;
 
 async function append(file: string, entries: readonly TeamEntry[]): Promise<void> {
   if (entries.length === 0) return;
-  const change = addToLog(await readTeamFile(file), entries.map(entryLine));
-  if ('append' in change) await appendTeamFile(file, change.append);
-  else await replaceTeamFile(file, change.replace);
+  const change = addToLog(asText(await readTeamBytes(file)), entries.map(entryLine).map(ofText));
+  if ('append' in change) await appendTeamFile(file, asBytes(change.append));
+  else await replaceTeamFile(file, asBytes(change.replace));
 }
+
+/** One character for each byte: what somebody else wrote goes through unchanged, in whatever encoding it is. */
+const asText = (bytes: Buffer | null): string | null => bytes?.toString('latin1') ?? null;
+const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+const ofText = (text: string): string => Buffer.from(text).toString('latin1');
 
 const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

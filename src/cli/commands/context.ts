@@ -6,6 +6,7 @@ import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine, sanitize } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
+import { wrap } from '../output/wrap.ts';
 
 export interface ContextOptions {
   engine?: string;
@@ -25,7 +26,8 @@ export async function contextCommand(
   const client = await HubClient.start({ workspace: context.workspace });
   const input = { roleId, engine, files: files?.split(',').map(name => name.trim()) };
   const preview = await client.call<Preview>('preview_context', input).finally(() => client.close());
-  for (const note of preview.notes) context.err.write(`${context.style.yellow(oneLine(note))}\n`);
+  const notes = preview.notes.flatMap(note => wrap(oneLine(note), context.err.columns));
+  for (const line of notes) context.err.write(`${context.style.yellow(line)}\n`);
   if (context.json) printJson(context.out, { roleId: roleId ?? null, ...preview });
   else if (text) showText(preview, context);
   else print(context, lines(roleId, preview, context));

@@ -51,7 +51,7 @@ export async function initCommand(context: CliContext): Promise<number> {
       '',
       `The roles are yours to edit: ${relative(process.cwd(), join(root, roles)) || '.'}`,
       'Next:',
-      '  squad doctor                    says which agent CLI would be used, and how to get one',
+      '  squad doctor                    says which agent CLI will be used',
       '  squad run coder "Fix the test"',
     ]);
   return EXIT.done;

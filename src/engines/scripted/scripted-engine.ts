@@ -20,6 +20,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     reader: () => ({ line: parseEventLine }),
     policy: scriptedPolicy,
     loadsItself: [],
+    wantsEndpoint: true,
     takesSchema: false,
     usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },

@@ -38,6 +38,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     reader: options.reader,
     policy: templatePolicy,
     loadsItself: [],
+    wantsEndpoint: /\bmcpConfigFile\b/.test(runTemplate),
     takesSchema: false,
     usageIsReported: options.reader ? 'at_end' : 'never',
     async command(input) {

@@ -1,0 +1,53 @@
+/** What real CLIs use is counted once, also when a turn is cut short, and budgets are held while they work. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import { cliProfile } from '../../src/engines/cli-profiles.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { EngineSquad } from './engine-squad.ts';
+import { mock } from './model-server/script.ts';
+
+const usage = { input: 1000, output: 10, cached: 0 };
+
+test.each(chosenClis())('%s: a cancelled turn is not counted again in the next', async name => {
+  await using it = await EngineSquad.start([name]);
+  const steps = [{ shell: 'echo 1', usage }, { hang: 'stream' as const }];
+  const { spawn_id } = await it.begin(name, `Go. ${mock(steps, 'cut')}`, { permission: 'edit' });
+  await it.server.waitForRequest(({ tag, step }) => tag === 'cut' && step === 1, 60_000);
+  await it.call('cancel_run', { spawn_id });
+  const cut = await it.end(spawn_id);
+  expect(cut.status).toBe('cancelled');
+
+  const next = await it.spawn(name, `On. ${mock([{ text: 'ok', usage }], 'next')}`, { chatId: cut.chat_id });
+  expect(next).toMatchObject({ status: 'completed', chat_id: cut.chat_id });
+  const counted = it.server.usage({ tag: 'cut' }).input + it.server.usage({ tag: 'next' }).input;
+  expect((cut.tokens?.input ?? 0) + (next.tokens?.input ?? 0)).toBeLessThanOrEqual(counted);
+  if (!isLive(name)) return;
+  expect(cut.tokens?.input).toBe(it.server.usage({ tag: 'cut' }).input);
+  const { input, output, cached } = it.server.usage({ tag: 'next' });
+  expect(next.tokens).toEqual({ input, output, cached });
+});
+
+const isLive = (name: CliName) => cliProfile(name).usageIsReported === 'live';
+
+describe.each(chosenClis().filter(isLive))('%s', name => {
+  test('is stopped in the middle of its work when the budget of the day is gone', async () => {
+    await using it = await EngineSquad.start([name], {
+      prepare: async squad => {
+        const price = { input: 3, cached: 3, output: 15 };
+        writeFileSync(
+          join(squad.home, 'prices.json'),
+          JSON.stringify({ 'mock-model': price, 'claude-sonnet-4-5': price }),
+        );
+      },
+    });
+    await it.squad.json(['config', 'set', 'budget.day_usd', '1']);
+    const steps = [{ shell: 'echo 1', usage: { ...usage, input: 1_000_000 } }, { hang: 'stream' as const }];
+    const model = name === 'claude' ? { model: 'claude-sonnet-4-5' } : {};
+    const result = await it.spawn(name, `Go. ${mock(steps, 'dear')}`, { permission: 'edit', ...model });
+    expect(result).toMatchObject({ success: false, error: { code: 'BUDGET_EXCEEDED' } });
+    expect(result.cost_usd).toBeCloseTo(3, 2);
+    await it.nothingLeft();
+  });
+});
