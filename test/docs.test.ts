@@ -1,10 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { referenceDocuments } from '../scripts/generate-docs.ts';
+import { CLIENT_NAMES, clientNamed } from '../src/cli/install/clients.ts';
+import { cliProfile } from '../src/engines/cli-profiles.ts';
+import { writeEnvironmentFile } from '../src/link/environment-file.ts';
 import { INSTRUCTIONS } from '../src/mcp/instructions.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { HubSettings, UserFile } from '../src/schema/config.ts';
+import { CLI_IDS } from '../src/schema/engine-spec.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
 import { RoleMeta } from '../src/schema/role.ts';
 
@@ -49,6 +54,34 @@ describe('what people look up', () => {
   test('every key of a role file is in the roles guide', () => {
     const guide = read('docs/guides/roles.md');
     for (const key of Object.keys(RoleMeta.shape)) expect(guide).toContain(`| \`${key}\` |`);
+  });
+});
+
+describe.each(CLI_IDS)('the guide for the engine %s', engine => {
+  const guide = read(`docs/guides/engines/${engine}.md`);
+  const setUp = /^## Set-up\n([\s\S]*?)\n## /m.exec(guide)?.[1] ?? '';
+
+  test('says how to get it', () => {
+    expect(setUp).toContain(cliProfile(engine).install.replace(/^see /, ''));
+  });
+
+  test.each(CLIENT_NAMES)('has the exact set-up for %s', name => {
+    const { title, userFiles, entryPath } = clientNamed(name);
+    const [file] = userFiles({ home: '~', env: {}, platform: 'linux', program: { node: '', script: '' } });
+    const row = setUp.split('\n').find(line => line.startsWith(`| ${title} |`)) ?? '';
+    expect(row).toContain(`| \`ENGINE_COMMAND=${engine} squad install ${name}\` |`);
+    expect(row).toContain(`\`${file}\``);
+    expect(row).toMatch(new RegExp(`\`\\[?${entryPath.join('\\.')}\\]?\``));
+  });
+
+  test('promises to keep only variables that install really keeps', () => {
+    const list = /what is set in that shell of (.*) in `\$SQUAD_HOME\/env`/.exec(setUp)?.[1] ?? '';
+    const names = [...list.matchAll(/`([A-Z_]+\*?)`/g)].map(([, name]) => name!.replace('*', 'X'));
+    const home = mkdtempSync(join(tmpdir(), 'squad-docs-'));
+    const env = Object.fromEntries(names.map(name => [name, 'x']));
+    expect(names.length).toBeGreaterThan(0);
+    expect(writeEnvironmentFile(home, env).sort()).toEqual([...new Set(names)].sort());
+    rmSync(home, { recursive: true });
   });
 });
 

@@ -149,6 +149,14 @@ describe('what a role grants from a folder that the user named', () => {
     await put('work/roles/lead.md', `${lead} And more.`);
     expect(await spawns('roles', inside())).toBe(false);
   });
+
+  test('holds for agents only by its content where they may work too', async () => {
+    await put('shared/roles/lead.md', lead);
+    const roots = [join(root, 'nonesuch'), join(root, 'shared')];
+    await put('user/.config/squad/config.json', JSON.stringify({ allowedRoots: roots }));
+    expect(await spawns(join(root, 'shared', 'roles'))).toBe(true);
+    expect(await spawns(join(root, 'shared', 'roles'), inside())).toBe(false);
+  });
 });
 
 test('a role that cannot be used is told once for each fault, however often roles are listed', async () => {

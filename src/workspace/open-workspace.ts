@@ -90,7 +90,8 @@ export function createWorkspaces({
       const isOwn =
         folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
       // What agents can write must not grant them anything, whoever named the folder.
-      const isOutOfReach = isOwn && 'outside' in (await realPlace(root, folder.directory));
+      const reach = folder.from === 'shipped' ? [root] : [root, ...config.allowedRoots.value];
+      const isOutOfReach = isOwn && (await liesOutside(reach, folder.directory));
       const byContent: Trust = async (file, text) => isOutOfReach || isTrusted(home, file, text);
       const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
       return {
@@ -126,6 +127,11 @@ export function createWorkspaces({
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+async function liesOutside(folders: string[], path: string): Promise<boolean> {
+  const places = await Promise.all(folders.map(folder => realPlace(folder, path)));
+  return !places.some(place => 'real' in place);
+}
 
 function noFolder(caller: Caller, env: Record<string, string>): string {
   if (caller.workspace !== null || env.SQUAD_WORKSPACE) return '/';

@@ -8,7 +8,8 @@ const PLAN = '# Plan\n\n## Iteration 1 (done)\n- [x] a\n\n## Iteration 2\n- [ ] 
 
 interface Preview {
   roleId: string | null;
-  engine: string;
+  engine: string | null;
+  notes: string[];
   context: {
     tokens: number;
     budgetTokens: number;
@@ -94,6 +95,22 @@ test.each([
     stdout: '',
     stderr: expect.stringContaining(`(${code})`),
   });
+});
+
+test('needs no engine: of an agent CLI that is not here it is known what it reads', async () => {
+  const { engine, notes, context } = await squad.json<Preview>(['context', '--engine', 'codex']);
+  expect(engine).toBe('codex');
+  expect(notes).toEqual([expect.stringMatching(/^The program of Codex was not found.*would be refused/)]);
+  expect(context!.leftOut).toContainEqual({
+    file: 'AGENTS.md',
+    reason: expect.stringContaining('by itself'),
+  });
+
+  await using bare = new TestSquad({ ENGINE_COMMAND: '' });
+  bare.write('AGENTS.md', '# Rules\n');
+  const { stdout, stderr } = await bare.run(['context']);
+  expect(stdout).toMatch(/^\d+ of 4000 tokens for a bare prompt.*, no engine\n[\s\S]*AGENTS\.md +whole/);
+  expect(stderr).toMatch(/^No engine is set .*nothing is left out as read by the engine itself\.\n$/);
 });
 
 test('an empty project has an empty context, and says so', async () => {

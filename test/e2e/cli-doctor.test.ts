@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
@@ -68,6 +68,33 @@ test('asks each program for its version once, for as long as the file is the sam
   cli('codex', 'codex-cli 0.166.1 or so');
   const { engines } = await squad.json<Doctor>(['doctor'], { env });
   expect(engines.find(each => each.id === 'codex')?.version).toBe('0.166.1');
+});
+
+test("lists engines of one's own, and warns of a hook whose program is not there", async () => {
+  const own = { mine: { runTemplate: 'mine -p', parser: 'claude' } };
+  const file = squad.write(
+    '../user/.config/squad/config.json',
+    JSON.stringify({ engines: own, onEnd: ['no-such-hook', 'x'] }),
+  );
+  const { stdout } = await squad.run(['doctor'], { env });
+  expect(stdout).toContain(`\nEngines of your own (${file})\n  mine, with events like those of claude\n`);
+  expect(stdout).toMatch(/^warning {2}onEnd {6}no-such-hook was not found$/m);
+  expect(await squad.json(['doctor'], { env })).toMatchObject({ ok: true, ownEngines: own });
+
+  const hook = squad.script('hooks/tell.sh', 'exit 0');
+  squad.write('../user/.config/squad/config.json', JSON.stringify({ onEnd: ['hooks/tell.sh'] }));
+  const { checks } = await squad.json<Doctor>(['doctor'], { env });
+  expect(checks.find(check => check.name === 'onEnd')).toMatchObject({
+    state: 'ok',
+    detail: 'hooks/tell.sh',
+  });
+  chmodSync(hook, 0o600);
+  const blocked = await squad.json<Doctor>(['doctor'], { env });
+  expect(blocked.checks.find(check => check.name === 'onEnd')).toMatchObject({
+    state: 'warning',
+    detail: expect.stringContaining('is not a file that can be run'),
+  });
+  rmSync(file);
 });
 
 test('with nothing but a CLI that is too old, says so', async () => {

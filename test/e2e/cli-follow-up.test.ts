@@ -75,9 +75,12 @@ describe('squad wait', () => {
     await until('the first end is told', () => seen.includes(first!));
     expect(seen).not.toContain(second!);
     squad.write('go-2', '');
-    const { code, stdout } = await ran;
+    const { code, stdout, stderr } = await ran;
     expect(code).toBe(1);
-    expect(stdout).toMatch(new RegExp(`^${first} {2}done .*coder.*\n${second} {2}failed .*for a reason\n$`));
+    expect(stdout).toMatch(
+      new RegExp(`^${first} {2}done .*coder.*\n${second} {2}failed .*for a reason \\(ENGINE_FAILED\\)\n$`),
+    );
+    expect(stderr).toBe(`  squad log ${second}   shows why\n`);
     expect((await squad.run(['wait', first!])).code).toBe(0);
   });
 

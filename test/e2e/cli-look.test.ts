@@ -195,7 +195,7 @@ describe('squad cancel', () => {
     expect(await squad.run(['cancel', first!])).toMatchObject({ code: 0, stdout: `${first}  cancelled\n` });
     expect(await squad.run(['cancel', first!])).toMatchObject({
       code: 0,
-      stdout: `${first}  was already cancelled\n`,
+      stdout: `${first}  was already over: cancelled\n`,
     });
     const { run } = await squad.json<{ run: { squadId: string } }>(['show', second!]);
     expect((await squad.run(['cancel', run.squadId])).stdout).toBe(`${second}  cancelled\n`);

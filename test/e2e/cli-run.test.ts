@@ -106,8 +106,8 @@ describe('squad run', () => {
   test('ends with 1 when a run failed, says why and where to look', async () => {
     const { code, stdout } = await squad.run(['run', 'coder', fenced('fail no luck today')]);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/coder {2}failed {5}exit 1: no luck today {2}squad log run_/);
-    expect(stdout).toMatch(/^ {2}squad log run_\w+ {2}why coder failed$/m);
+    expect(stdout).toMatch(/coder {2}failed {5}exit 1: no luck today \(ENGINE_FAILED\) {2}squad log run_/);
+    expect(stdout).toMatch(/^ {2}squad log run_\w+ {2}why coder failed \(ENGINE_FAILED\)$/m);
   });
 
   test('takes a task from standard input', async () => {
@@ -160,11 +160,55 @@ describe('squad run', () => {
     expect(ran.stdout).toMatch(/coder {2}timeout/);
   });
 
+  test('says how to log in to an engine that nobody is logged in to, at the end and later', async () => {
+    const says = {
+      type: 'result',
+      subtype: 'success',
+      is_error: true,
+      result: 'Not logged in · Please run /login',
+    };
+    const program = squad.script(
+      'bin/claude',
+      `case "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac\ncat >/dev/null\necho '${JSON.stringify(says)}'\nexit 1`,
+    );
+    const { code, stdout } = await squad.run(['run', '--engine', program, 'coder', 'x']);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/failed {5}exit 1: Not logged in · Please run \/login \(ENGINE_NOT_LOGGED_IN\)/);
+    const id = /run_\w+/.exec(stdout)![0];
+    const next = `or set ANTHROPIC_API_KEY. Set-up: docs/guides/engines/claude.md. Then: squad retry ${id}\n`;
+    expect(stdout).toContain(next);
+    expect(await squad.run(['wait', id])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('(ENGINE_NOT_LOGGED_IN)\n'),
+      stderr: expect.stringContaining(next),
+    });
+    expect((await squad.run(['show', id])).stdout).toContain(next);
+  });
+
+  test("with --model, --permission and --budget counts more than the role's own", async () => {
+    squad.write('own/cheap.md', '---\nmodel: small\npermission: read\nbudget: 1\n---\nYou code.');
+    const env = { SQUAD_AGENTS_DIR: 'own' };
+    const options = ['--model', 'big', '--permission', 'full', '--budget', '2.50'];
+    const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', ...options, 'cheap', 'x'], {
+      env,
+    });
+    const { run } = await squad.json<{ run: { model: string; options: object } }>(['show', runIds[0]!]);
+    expect(run).toMatchObject({ model: 'big', options: { permission: 'full', budgetUsd: 2.5 } });
+    await squad.run(['wait', runIds[0]!]);
+  });
+
+  test('says where the name of an engine came from that nobody knows', async () => {
+    const { stderr } = await squad.run(['run', 'coder', 'x'], { env: { ENGINE_COMMAND: 'nope' } });
+    expect(stderr).toContain('There is no engine "nope" (set in ENGINE_COMMAND)');
+  });
+
   test.each([
     [['run', 'coder'], 'takes pairs of a role and a task'],
     [['run', 'coder', 'a', 'planner'], 'takes pairs of a role and a task'],
     [['run', 'coder', 'x', '--timeout', 'soon'], '--timeout cannot be "soon"'],
     [['run', 'coder', 'x', '--timeout', '0'], '--timeout cannot be "0"'],
+    [['run', 'coder', 'x', '--budget', '0'], '--budget 0 is no amount above 0'],
+    [['run', 'coder', 'x', '--permission', 'all'], 'Allowed choices are read, edit, full'],
     [['run', 'codr', 'x'], 'Did you mean coder'],
     [['run', 'coder', ''], 'The task is empty'],
     [['run', 'coder', 'x', '--cwd', '..'], 'is outside the workspace'],
@@ -268,7 +312,7 @@ describe('on a terminal', () => {
       const lines = screen.lines();
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
       expect(lines.filter(line => /started/.test(line))).toHaveLength(4);
-      expect(lines.filter(line => /^ {2}squad show run_\w{10} /.test(line))).toHaveLength(3);
+      expect(lines).toContain('  squad show RUN  what each of them reported');
       expect(lines.at(-2)).toMatch(/^ {2}squad install claude-code +or from an MCP client$/);
     } finally {
       screen.close();

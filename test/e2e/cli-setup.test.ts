@@ -274,5 +274,10 @@ describe('help', () => {
     }
     const { error } = await squad.json<{ error: { code: string; message: string } }>(['nosuch']);
     expect(error).toMatchObject({ code: 'INVALID_INPUT', message: "unknown command 'nosuch'" });
+    expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
+      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   says what it takes\n",
+    });
+    expect((await squad.run(['rnu'])).stderr).toContain('\n  Did you mean run?\n');
+    expect((await squad.run(['config', 'set', 'x'])).stderr).toContain('\n  squad config help set   ');
   });
 });

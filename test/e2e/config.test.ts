@@ -149,6 +149,12 @@ describe('what came with a repository and names a command', () => {
       stdout: expect.stringContaining('echo from the repository'),
       stderr: expect.stringContaining('squad trust --yes'),
     });
+    expect(await squad.run(['trust', 'nope.md'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^squad: There is no file \/.*nope\.md \(INVALID_INPUT\)\n {2}squad trust /,
+      ),
+    });
     expect(await squad.run(['trust', '--yes'])).toMatchObject({ code: 0 });
     expect((await show()).ignored).toEqual([]);
     expect((await start()).members[0]!.rawStdout).toBe('from the repository\n');

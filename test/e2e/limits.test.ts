@@ -210,10 +210,23 @@ describe('more runs than may work at once', () => {
   });
 });
 
+test('how many may start in a minute is counted on by the next hub', async () => {
+  await using other = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  await other.json(['config', 'set', 'limits.spawns_per_minute', '2']);
+  for (const task of ['one', 'two'])
+    expect(await other.run(['run', 'coder', task])).toMatchObject({ code: 0 });
+  await other.run(['hub', 'stop']);
+  const refused = await other.run(['run', 'coder', 'three']);
+  expect(refused.code).toBe(4);
+  expect(refused.stderr).toContain('3 in a minute; limits.spawns_per_minute is 2 (SPAWN_RATE_LIMIT)');
+});
+
 test('runs inside runs are refused beyond the depth that is allowed', async () => {
   // The agent starts a squad of its own, which does the same, and so on.
   squad.script('deeper.sh', 'exec "$SQUAD_NODE" "$SQUAD_BIN" run lead deeper');
   squad.write('roles/lead.md', '---\nspawn: true\n---\nYou lead.');
+  // Agents could have written it themselves: what it grants to them needs the user's word.
+  await squad.json(['trust', '--yes', 'roles/lead.md']);
   const env = {
     SQUAD_AGENTS_DIR: 'roles',
     RUN_TEMPLATE: './deeper.sh',

@@ -128,6 +128,8 @@ describe('a script', () => {
       /^Scripted agent, no model was called\. Role planner, a prompt of \d+ bytes, folder /,
     );
     expect(members[0]!.rawStdout).toContain(squad.workspace);
+    const bare = await strictCall<{ result: string }>(client, 'spawn_agent', { prompt: 'Plan it.' });
+    expect(bare.result).toMatch(/^Scripted agent, no model was called\. No role, a prompt of /);
   });
 
   test.each([

@@ -58,8 +58,10 @@ describe('the tools a client is offered', () => {
       message: expect.stringContaining('There is no toolset "cora"'),
       data: { code: 'INVALID_INPUT', suggestions: [expect.stringContaining('core, team, templates')] },
     });
-    const { stderr } = await client.close();
-    expect(stderr).toContain('INVALID_INPUT: There is no toolset "cora"');
+    expect(await client.close()).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('INVALID_INPUT: There is no toolset "cora"'),
+    });
   });
 
   test('are those of the header of an HTTP request', async () => {

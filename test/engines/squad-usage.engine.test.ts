@@ -33,21 +33,16 @@ const isLive = (name: CliName) => cliProfile(name).usageIsReported === 'live';
 
 describe.each(chosenClis().filter(isLive))('%s', name => {
   test('is stopped in the middle of its work when the budget of the day is gone', async () => {
-    await using it = await EngineSquad.start([name], {
-      prepare: async squad => {
-        const price = { input: 3, cached: 3, output: 15 };
-        writeFileSync(
-          join(squad.home, 'prices.json'),
-          JSON.stringify({ 'mock-model': price, 'claude-sonnet-4-5': price }),
-        );
-      },
-    });
-    await it.squad.json(['config', 'set', 'budget.day_usd', '1']);
-    const steps = [{ shell: 'echo 1', usage: { ...usage, input: 1_000_000 } }, { hang: 'stream' as const }];
+    await using it = await EngineSquad.start([name]);
+    const price = { input: 3, cached: 3, output: 15 };
+    const prices = { 'mock-model': price, 'claude-sonnet-4-5': price };
+    writeFileSync(join(it.squad.home, 'prices.json'), JSON.stringify(prices));
+    await it.squad.json(['config', 'set', 'budget.day_usd', '0.2']);
+    const steps = [{ shell: 'echo 1', usage: { ...usage, input: 100_000 } }, { hang: 'stream' as const }];
     const model = name === 'claude' ? { model: 'claude-sonnet-4-5' } : {};
     const result = await it.spawn(name, `Go. ${mock(steps, 'dear')}`, { permission: 'edit', ...model });
     expect(result).toMatchObject({ success: false, error: { code: 'BUDGET_EXCEEDED' } });
-    expect(result.cost_usd).toBeCloseTo(3, 2);
+    expect(result.cost_usd).toBeCloseTo(0.3, 2);
     await it.nothingLeft();
   });
 });

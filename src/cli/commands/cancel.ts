@@ -35,13 +35,13 @@ export async function cancelCommand(
     if (context.json) printJson(context.out, { runs });
     else if (runs.length === 0) print(context, ['Nothing is running.']);
     else
-      print(
-        context,
-        runs.map(
+      print(context, [
+        ...runs.map(
           run =>
             `${run.spawn_id}  ${run.was_running ? statusWord(run.status) : `was already over: ${statusWord(run.status)}`}`,
         ),
-      );
+        ...answers.flatMap(({ note }) => (note === undefined ? [] : [context.style.dim(note)])),
+      ]);
     return EXIT.done;
   } finally {
     client.close();

@@ -71,17 +71,17 @@ test.each([
   [
     'error',
     { exitCode: 1, error: { code: 'ENGINE_FAILED', message: 'context\nlimit' } },
-    'failed     exit 1: context limit  squad log run_0000000001',
+    'failed     exit 1: context limit (ENGINE_FAILED)  squad log run_0000000001',
   ],
   [
     'error',
     { exitCode: 7, error: { code: 'ENGINE_FAILED', message: 'exit code 7' } },
-    'failed     exit code 7  squad log run_0000000001',
+    'failed     exit code 7 (ENGINE_FAILED)  squad log run_0000000001',
   ],
   [
     'timeout',
     { error: { code: 'TIMEOUT', message: 'over 5 minutes' } },
-    'timeout    over 5 minutes  squad log run_0000000001',
+    'timeout    over 5 minutes (TIMEOUT)  squad log run_0000000001',
   ],
   ['lost', { exitCode: null }, 'lost       squad log run_0000000001'],
   ['cancelled', { exitCode: 143, durationMs: 1_500 }, 'cancelled  1.5s'],
@@ -139,13 +139,17 @@ test('the live line of a quiet run says so until it does something', () => {
   expect(live()).toMatch(/qa {2}stopping +0s$/);
 });
 
-test('a long reason is cut so that the command behind it can be copied', () => {
+test('a long reason is cut so that its code stays whole; the command gives way to it', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
-  const error = { code: 'ENGINE_FAILED', message: 'word '.repeat(100) };
+  const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'word '.repeat(100) };
   const line = tell(id(1), ended({ status: 'error', exitCode: 1, error }), 0, 80) ?? '';
   expect(displayWidth(line)).toBe(80);
-  expect(line).toMatch(/… {2}squad log run_0000000001$/);
+  expect(line).toMatch(/exit 1: word .*… \(ENGINE_NOT_LOGGED_IN\)$/);
+  const short = { code: 'LOST', message: 'gone' };
+  expect(tell(id(1), ended({ status: 'lost', exitCode: null, error: short }), 0, 80)).toMatch(
+    /lost {7}gone \(LOST\) {2}squad log run_0000000001$/,
+  );
 });
 
 test('what an agent says cannot reach the terminal as a command', () => {
@@ -231,13 +235,46 @@ test('the summary has every run, the whole, and what to type next', () => {
     '',
     'role       result   time  tokens   cost  run',
     'architect  done    1m30s     41k  $0.61  run_0000000001',
-    'reviewer   failed  1m35s       –      –  run_0000000002  exit 1: context limit',
+    'reviewer   failed  1m35s       –      –  run_0000000002  exit 1: context limit (ENGINE_FAILED)',
     '',
     'failed 1 · done 1 · 1m35s · ≥41k tokens · ≥$0.61',
-    '  squad log run_0000000002   why reviewer failed',
+    '  squad log run_0000000002   why reviewer failed (ENGINE_FAILED)',
     '  squad show run_0000000001  what architect reported',
   ]);
   expect(summaryLines([], 100, plain)).toEqual([]);
+});
+
+test('the summary says what to do about a failure, once for all runs that share it', () => {
+  const { tell, queue, views } = newStory();
+  const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'Please run /login' };
+  for (const number of [1, 2]) {
+    queue(number, 'coder');
+    tell(id(number), ended({ status: 'error', exitCode: 1, error }));
+  }
+  queue(3, 'qa', 'codex');
+  tell(id(3), ended({ status: 'error', error: { code: 'ENGINE_RATE_LIMITED', message: '429' } }));
+  const lines = summaryLines(views.list(), 60, plain, new Map([['claude', 'Run `claude` and log in.']]));
+  expect(lines.slice(lines.indexOf('failed 3') + 1)).toEqual([
+    '  Run `claude` and log in. Set-up:',
+    '  docs/guides/engines/claude.md. Then: squad retry RUN',
+    '  Wait, then: squad retry run_0000000003. Fewer at once:',
+    '  squad config set limits.concurrency N',
+    '  squad log run_0000000001  why coder failed (ENGINE_NOT_LO…',
+    '  squad log run_0000000002  why coder 2 failed (ENGINE_NOT_…',
+    '  squad log run_0000000003  why qa failed (ENGINE_RATE_LIMI…',
+  ]);
+});
+
+test('commands that would be too many are told once for all runs, and no run is left out', () => {
+  const { tell, queue, views } = newStory();
+  for (const number of [1, 2, 3, 4]) {
+    queue(number, `r${number}`);
+    tell(id(number), ended({}));
+  }
+  expect(summaryLines(views.list(), 80, plain).slice(-2)).toEqual([
+    'done 4',
+    '  squad show RUN  what each of them reported',
+  ]);
 });
 
 test('runs that were there before are known with their state', () => {

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { dollars } from './dollars.ts';
+
+test('money is a number of dollars, with or without their sign', () => {
+  expect([dollars('--budget', '2'), dollars('--budget', '$0.5')]).toEqual([2, 0.5]);
+});
+
+test.each(['', ' ', '0', '-1', 'much', 'Infinity', '1,5'])('%j is no money', text => {
+  expect(() => dollars('--budget', text)).toThrow(
+    expect.objectContaining({ code: 'INVALID_INPUT', suggestions: ['In US dollars: --budget 0.50'] }),
+  );
+});
