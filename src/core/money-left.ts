@@ -1,6 +1,6 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Run, RunOptions } from '../schema/run.ts';
+import { isEnd, type Run, type RunOptions } from '../schema/run.ts';
 import { descendantsOf, LONGEST_LINE } from './descendants.ts';
 import type { Store } from './ports.ts';
 
@@ -11,24 +11,35 @@ export interface MoneyLeftPorts {
 }
 
 /**
- * What is left of the budget of a run, and of those it came of, after what they and all that came of them have spent. Null:
- * none of them has one that is held.
+ * What is left of the budget of a run, and of those it came of, after what they and all that came of them have spent or may
+ * still spend. Null: none of them has one that is held.
  */
 export async function moneyLeft(id: RunId, { store, spentBy }: MoneyLeftPorts): Promise<number | null> {
+  const asking = new Set<RunId>();
   let left: number | null = null;
   let above: RunId | null = id;
   for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
     const run: Run | null = await store.run(above);
     if (!run) break;
+    asking.add(run.id);
     const { budgetUsd, stopAtBudget } = run.options;
     if (budgetUsd !== null && stopAtBudget) {
-      const family = [run, ...(await descendantsOf(store, run.id))];
-      const rest = budgetUsd - family.reduce((sum, each) => sum + spentBy(each), 0);
+      const rest = budgetUsd - taken(run, await descendantsOf(store, run.id), asking, spentBy);
       left = Math.min(left ?? rest, rest);
     }
     above = run.parentId;
   }
   return left;
+}
+
+/** Spent, and set aside for children at work: what one of them was promised, another cannot have. */
+function taken(run: Run, family: Run[], asking: Set<RunId>, spentBy: MoneyLeftPorts['spentBy']): number {
+  const children = family.filter(({ parentId }) => parentId === run.id);
+  return children.reduce((sum, child) => {
+    const spent = taken(child, family, asking, spentBy);
+    const isPromised = !isEnd(child.status) && !asking.has(child.id) && child.options.stopAtBudget;
+    return sum + (isPromised ? Math.max(spent, child.options.budgetUsd ?? 0) : spent);
+  }, spentBy(run));
 }
 
 /** The budget of one of `count` runs that are started together out of that money. Throws when it is used up. */

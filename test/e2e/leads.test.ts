@@ -91,15 +91,14 @@ describe('what a run hands on', () => {
   test('is no more money than is left to it', async () => {
     const spends = (usd: number) => script(`usage 1 1 0 ${usd}`);
     const lead = await start('thrifty', [
-      'usage 1 1 0 0.25',
       spawnCall({ max_cost_usd: 100, abort_on_budget_exceeded: false, prompt: spends(0.5) }),
       spawnCall({ max_cost_usd: 0.125 }),
-      spawnCall({ prompt: spends(0.25) }),
+      spawnCall({ prompt: spends(0.5) }),
       spawnCall({}),
     ]);
     expect(lead.result).toMatch(/BUDGET_EXCEEDED.*is used up/);
     const budgets = await Promise.all(startedIn(lead).map(async id => (await optionsOf(id)).budgetUsd));
-    expect(budgets).toEqual([0.75, 0.125, 0.25]);
+    expect(budgets).toEqual([1, 0.125, 0.5]);
   });
 });
 

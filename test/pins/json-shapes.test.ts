@@ -71,6 +71,7 @@ const RUN = {
   status: 'string',
   error: 'null',
   usage: USAGE,
+  notes: [],
   evidence: {
     exitCode: 'number',
     durationMs: 'number',
@@ -242,6 +243,7 @@ describe('--json of', () => {
   test('doctor', async () =>
     expect(await shape(['doctor'])).toEqual({
       ok: 'boolean',
+      ownEngines: {},
       checks: [{ name: 'string', state: 'string', detail: 'string', next: [] }],
       engines: [
         {

@@ -94,6 +94,7 @@ export async function runsAndEvents(db: Kysely<Tables>, words: SchemaWords): Pro
   await index('runs_of_workspace').on('runs').columns(['workspace', 'created_at desc', 'id']).execute();
   await index('runs_of_squad').on('runs').columns(['squad_id', 'position']).execute();
   await index('runs_by_status').on('runs').columns(['status', 'created_at desc', 'id']).execute();
+  await index('runs_by_parent').on('runs').columns(['parent_id']).execute();
   await index('runs_by_end').on('runs').columns(['ended_at', 'id']).execute();
   await index('runs_of_chat').on('runs').columns(['chat_id']).execute();
   await index('chats_of_run').on('chats').columns(['run_id']).execute();
