@@ -1,4 +1,4 @@
-import type { Change } from '../src/core/ports.ts';
+import type { Change } from '../src/core/ports/store.ts';
 import { newRunId, newSquadId } from '../src/schema/ids.ts';
 import type { Run } from '../src/schema/run.ts';
 

@@ -8,7 +8,7 @@ import { HttpPort } from './app/http-port.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { serveControl } from './control/serve-control.ts';
-import type { Caller } from './core/ports.ts';
+import type { Caller } from './core/ports/workspace.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import type { Store } from '../../src/core/ports.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import type { NewEvent } from '../../src/schema/event.ts';
 import { openStore } from '../../src/store/open.ts';
 import { type Figure, paired } from '../figure.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import type { HttpServer } from '../http/serve.ts';
 import { type CallerPorts, callerOfRun } from '../hub/callers.ts';
 import { bearerOf, hashOf } from '../hub/run-tokens.ts';

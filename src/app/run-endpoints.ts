@@ -1,5 +1,8 @@
 import { join } from 'node:path';
-import type { RunEndpoint, RunFiles, Store, TurnRef } from '../core/ports.ts';
+import type { RunEndpoint } from '../core/ports/engine.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
+import type { Store } from '../core/ports/store.ts';
+import type { TurnRef } from '../core/ports/turns.ts';
 import { hashOf, mintToken } from '../hub/run-tokens.ts';
 import { IDENTITY_FILE, parseIdentity } from '../link/identity-file.ts';
 import type { Run } from '../schema/run.ts';

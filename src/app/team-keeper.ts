@@ -1,4 +1,5 @@
-import type { Clock, Store } from '../core/ports.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Store } from '../core/ports/store.ts';
 import { teamEntry, teamState } from '../core/team-state.ts';
 import type { Event, EventBody } from '../schema/event.ts';
 import { TeamLog } from '../workspace/team-log.ts';

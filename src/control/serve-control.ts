@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import type { Call, Services } from '../operations/operation.ts';
 import { operationNamed } from '../operations/table.ts';

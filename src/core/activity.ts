@@ -1,5 +1,5 @@
 import type { EventBody } from '../schema/event.ts';
-import type { EngineEvent } from './ports.ts';
+import type { EngineEvent } from './ports/engine.ts';
 
 type Activity = Extract<EventBody, { type: 'run.activity' }>;
 

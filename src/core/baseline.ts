@@ -2,7 +2,9 @@ import { sep } from 'node:path';
 import type { Run } from '../schema/run.ts';
 import { Baseline } from '../schema/work.ts';
 import type { LiveRun } from './live-run.ts';
-import type { RunFiles, TurnRef, WorkTree } from './ports.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { TurnRef } from './ports/turns.ts';
+import type { WorkTree } from './ports/work-tree.ts';
 import { parseJson } from './text.ts';
 
 /** An agent is not kept waiting longer than this for a look at its folder: in a huge repository the look comes late, and the evidence says so. */

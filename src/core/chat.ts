@@ -2,7 +2,8 @@ import { SquadError } from '../schema/error.ts';
 import { jsonLength } from './digest.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
-import type { Executor, LiveTurn, RunFiles, TurnEnd } from './ports.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { Executor, LiveTurn, TurnEnd } from './ports/turns.ts';
 import { lastLine } from './text.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 

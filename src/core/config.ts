@@ -11,7 +11,7 @@ import {
   wrongValue,
 } from './config-candidate.ts';
 import { type ConfigSources, type TemplateFile, type TemplateKey, templatePath } from './config-sources.ts';
-import type { IgnoredSetting } from './ports.ts';
+import type { IgnoredSetting } from './ports/workspace.ts';
 
 export interface ResolvedConfig {
   config: Config;

@@ -1,6 +1,6 @@
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import type { Store } from './ports.ts';
+import type { Store } from './ports/store.ts';
 
 /** No chain of parents is longer; a loop in a damaged database would be. */
 export const LONGEST_LINE = 100;

@@ -1,5 +1,5 @@
 import type { Usage } from '../schema/run.ts';
-import type { EngineEnd, EngineEvent, EngineReader, UsageFigure } from './ports.ts';
+import type { EngineEnd, EngineEvent, EngineReader, UsageFigure } from './ports/engine.ts';
 import { ToolTally } from './tool-tally.ts';
 import { isEmpty, sinceLastTurn, totalsAfter, withoutBeginning } from './usage.ts';
 

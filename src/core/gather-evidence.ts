@@ -4,7 +4,10 @@ import type { EndStatus, Run, RunError } from '../schema/run.ts';
 import { sharesFolder } from './baseline.ts';
 import { evidenceOf } from './evidence.ts';
 import type { LiveRun } from './live-run.ts';
-import type { RunFiles, Store, TurnEnd, WorkTree } from './ports.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { Store } from './ports/store.ts';
+import type { TurnEnd } from './ports/turns.ts';
+import type { WorkTree } from './ports/work-tree.ts';
 
 export interface EvidencePorts {
   files: RunFiles;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { EngineSpec } from '../schema/engine-spec.ts';
 import { JsonSchema, Permission, type Run } from '../schema/run.ts';
-import type { RunFiles, TurnRef } from './ports.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { TurnRef } from './ports/turns.ts';
 import type { RunRequest } from './run-request.ts';
 import { parseJson } from './text.ts';
 

@@ -4,7 +4,10 @@ import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
 import type { Spending } from './budget.ts';
 import { EngineReport } from './engine-report.ts';
-import type { Clock, Engine, EngineEvent, LiveTurn, RunFiles } from './ports.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Engine, EngineEvent } from './ports/engine.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { LiveTurn } from './ports/turns.ts';
 import { NOTHING_USED } from './usage.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */

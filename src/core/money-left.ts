@@ -2,7 +2,7 @@ import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run, type RunOptions } from '../schema/run.ts';
 import { descendantsOf, LONGEST_LINE } from './descendants.ts';
-import type { Store } from './ports.ts';
+import type { Store } from './ports/store.ts';
 
 export interface MoneyLeftPorts {
   store: Pick<Store, 'run' | 'runs'>;

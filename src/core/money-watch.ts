@@ -4,7 +4,8 @@ import type { RunId } from '../schema/ids.ts';
 import type { Run, Usage } from '../schema/run.ts';
 import { type BudgetScope, refuseOverDay, review, runBudget, type Spending, startOfDay } from './budget.ts';
 import type { LiveRun } from './live-run.ts';
-import type { Clock, Store } from './ports.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Store } from './ports/store.ts';
 import { type PriceList, withCost } from './prices.ts';
 
 export interface MoneyPorts {

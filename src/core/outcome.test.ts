@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Facts, HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
-import type { TurnEnd } from './ports.ts';
+import type { TurnEnd } from './ports/turns.ts';
 
 const DEADLINE = 1_000_000;
 const exit = (exitCode: number | null, more: Partial<TurnEnd> = {}): TurnEnd => ({

@@ -1,5 +1,6 @@
 import type { RunError, StopReason } from '../schema/run.ts';
-import type { EngineEnd, TurnEnd } from './ports.ts';
+import type { EngineEnd } from './ports/engine.ts';
+import type { TurnEnd } from './ports/turns.ts';
 import type { RunStep } from './run-state.ts';
 
 /** The wrapper's own watchdog fires this long after the deadline, so a hub that lives always comes first. */

@@ -1,6 +1,7 @@
 import type { HubSettings } from '../schema/config.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { RunFiles, TurnRef } from './ports.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { TurnRef } from './ports/turns.ts';
 
 const LOOK_EVERY_MS = 1_000;
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunOptions } from '../schema/run.ts';
 import { policyFor } from './policy-of-run.ts';
-import type { Engine } from './ports.ts';
+import type { Engine } from './ports/engine.ts';
 
 const options = { budgetUsd: 2, stopAtBudget: true } as RunOptions;
 const engine = (usageIsReported: Engine['usageIsReported'], rules: ReturnType<Engine['policy']> = []) =>

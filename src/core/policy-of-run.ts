@@ -1,5 +1,5 @@
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
-import type { Engine } from './ports.ts';
+import type { Engine } from './ports/engine.ts';
 
 /** What the engine holds, and what Squad holds itself whatever the engine. */
 export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {

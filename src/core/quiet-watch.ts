@@ -2,7 +2,7 @@ import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import type { LiveRun } from './live-run.ts';
-import type { Clock } from './ports.ts';
+import type { Clock } from './ports/clock.ts';
 import { quietBeforeLook, type Silence, SilenceWatch } from './silence.ts';
 
 export interface QuietPorts {

@@ -4,7 +4,10 @@ import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { keptBaseline } from './baseline.ts';
 import { keptPlan, PLAN_FILE } from './kept-plan.ts';
 import { LiveRun } from './live-run.ts';
-import type { Engines, Executor, FoundTurn, RunFiles, Store } from './ports.ts';
+import type { Engines } from './ports/engine.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { Store } from './ports/store.ts';
+import type { Executor, FoundTurn } from './ports/turns.ts';
 import type { Runner } from './runner.ts';
 
 export interface Recovered {

@@ -2,7 +2,10 @@ import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Chat, Run, RunError, Usage } from '../schema/run.ts';
 import type { LiveRun } from './live-run.ts';
-import type { Change, Clock, RunFiles, Store, TurnEnd } from './ports.ts';
+import type { Clock } from './ports/clock.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { Change, Store } from './ports/store.ts';
+import type { TurnEnd } from './ports/turns.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
 
 export interface LedgerPorts {

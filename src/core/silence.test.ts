@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Vitals } from './ports.ts';
+import type { Vitals } from './ports/turns.ts';
 import { quietBeforeLook, SilenceWatch } from './silence.ts';
 
 const S = 1000;

@@ -1,4 +1,4 @@
-import type { Vitals } from './ports.ts';
+import type { Vitals } from './ports/turns.ts';
 
 /**
  * A run at work, by what it shows. None of these is an end.

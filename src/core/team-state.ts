@@ -1,6 +1,7 @@
 import type { Event } from '../schema/event.ts';
 import { type Run, runSummary } from '../schema/run.ts';
-import type { Clock, Store } from './ports.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Store } from './ports/store.ts';
 import type { TeamCost, TeamEntry, TeamRun, TeamState } from './team-text.ts';
 
 /** As many as the file shows. */

@@ -1,4 +1,4 @@
-import type { EngineEvent } from './ports.ts';
+import type { EngineEvent } from './ports/engine.ts';
 
 /** Counts what an engine reports about its tools. */
 export class ToolTally {

@@ -4,7 +4,8 @@ import { overBudget, wentOver } from './budget.ts';
 import { type Ending, type EvidencePorts, gatherEvidence } from './gather-evidence.ts';
 import type { LiveRun, Telling } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
-import type { TurnEnd, WorkTree } from './ports.ts';
+import type { TurnEnd } from './ports/turns.ts';
+import type { WorkTree } from './ports/work-tree.ts';
 import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
 import { structuredAnswer } from './structured-answer.ts';
 

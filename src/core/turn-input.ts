@@ -1,6 +1,8 @@
 import type { Run } from '../schema/run.ts';
 import type { RunMaterial } from './live-run.ts';
-import type { RunEndpoint, RunFiles, TurnFiles, TurnInput, TurnRef } from './ports.ts';
+import type { RunEndpoint, TurnFiles, TurnInput } from './ports/engine.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { TurnRef } from './ports/turns.ts';
 
 export function turnInput(
   run: Run,

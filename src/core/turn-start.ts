@@ -3,7 +3,9 @@ import { keepBaseline, lookAtFolder } from './baseline.ts';
 import { openChat } from './chat.ts';
 import type { LiveRun } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
-import type { Executor, LiveTurn, RunEndpoint, TurnRef, WorkTree } from './ports.ts';
+import type { RunEndpoint } from './ports/engine.ts';
+import type { Executor, LiveTurn, TurnRef } from './ports/turns.ts';
+import type { WorkTree } from './ports/work-tree.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 

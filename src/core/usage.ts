@@ -1,5 +1,5 @@
 import type { Usage } from '../schema/run.ts';
-import type { UsageFigure } from './ports.ts';
+import type { UsageFigure } from './ports/engine.ts';
 
 const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd'];
 

@@ -1,4 +1,5 @@
-import type { Command, Engine, EngineReader, TurnInput } from '../core/ports.ts';
+import type { Engine, EngineReader, TurnInput } from '../core/ports/engine.ts';
+import type { Command } from '../core/ports/turns.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Engine, TurnInput } from '../core/ports.ts';
+import type { Engine, TurnInput } from '../core/ports/engine.ts';
 import { findExecutable } from '../process/find-executable.ts';
 import { SquadError } from '../schema/error.ts';
 import { createCliEngine } from './cli-profile.ts';

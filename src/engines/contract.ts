@@ -1,5 +1,5 @@
 /** What the tests of every engine share: turns to build commands for, and the options to build them with. */
-import type { RunEndpoint, TurnFiles, TurnInput } from '../core/ports.ts';
+import type { RunEndpoint, TurnFiles, TurnInput } from '../core/ports/engine.ts';
 import { newRunId } from '../schema/ids.ts';
 import type { RunOptions } from '../schema/run.ts';
 

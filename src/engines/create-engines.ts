@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Engines } from '../core/ports.ts';
+import type { Engines } from '../core/ports/engine.ts';
 import { findExecutable } from '../process/find-executable.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfile } from './cli-profiles.ts';

@@ -1,4 +1,4 @@
-import type { EngineFailure } from '../core/ports.ts';
+import type { EngineFailure } from '../core/ports/engine.ts';
 
 /** What kind of failure an API's status or a CLI's words tell of. */
 export function failureKind(words: string, status: number | null = statusIn(words)): EngineFailure {

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Engines } from '../core/ports.ts';
+import type { Engines } from '../core/ports/engine.ts';
 import { type FoundExecutable, findExecutable } from '../process/find-executable.ts';
 import type { InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';

@@ -1,4 +1,4 @@
-import type { EngineReader } from '../core/ports.ts';
+import type { EngineReader } from '../core/ports/engine.ts';
 import type { ParserKind } from '../schema/engine-spec.ts';
 import { cliProfile } from './cli-profiles.ts';
 import { parseEventLine } from './scripted/event-line.ts';

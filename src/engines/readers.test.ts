@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { EngineEvent } from '../core/ports.ts';
+import type { EngineEvent } from '../core/ports/engine.ts';
 import { cliProfile, cliProfiles } from './cli-profiles.ts';
 import { readerOf } from './parsers.ts';
 import { endIn, linesOf, RECORDED, ROOT, readLines } from './recorded.ts';

@@ -1,7 +1,7 @@
 /** What the real CLIs wrote when the test server played its script to them, and how a reader reads it. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { EngineEnd, EngineEvent, EngineReader } from '../core/ports.ts';
+import type { EngineEnd, EngineEvent, EngineReader } from '../core/ports/engine.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import { cliProfile, cliProfiles } from './cli-profiles.ts';
 

@@ -1,4 +1,4 @@
-import type { EngineEvent } from '../core/ports.ts';
+import type { EngineEvent } from '../core/ports/engine.ts';
 
 /** More than anyone reads in one event. */
 const ENOUGH = 400;

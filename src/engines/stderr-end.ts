@@ -1,4 +1,4 @@
-import type { EngineEnd, EngineReader } from '../core/ports.ts';
+import type { EngineEnd, EngineReader } from '../core/ports/engine.ts';
 import { failureKind } from './failure-kind.ts';
 
 const MOST_LINES = 6;

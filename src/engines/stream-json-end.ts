@@ -1,4 +1,4 @@
-import type { EngineEnd, EngineFailure } from '../core/ports.ts';
+import type { EngineEnd, EngineFailure } from '../core/ports/engine.ts';
 import { failureKind } from './failure-kind.ts';
 import { type Fields, fields, number, text } from './json-line.ts';
 

@@ -1,4 +1,4 @@
-import type { EngineEvent, EngineReader } from '../core/ports.ts';
+import type { EngineEvent, EngineReader } from '../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
 import { stderrEnd } from './stderr-end.ts';
 import { streamJsonEnd } from './stream-json-end.ts';

@@ -1,4 +1,4 @@
-import type { EngineEvent, UsageFigure } from '../core/ports.ts';
+import type { EngineEvent, UsageFigure } from '../core/ports/engine.ts';
 import type { Usage } from '../schema/run.ts';
 import { type Fields, fields, sum, text } from './json-line.ts';
 

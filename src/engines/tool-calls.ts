@@ -1,4 +1,4 @@
-import type { EngineEvent } from '../core/ports.ts';
+import type { EngineEvent } from '../core/ports/engine.ts';
 import type { Fields } from './json-line.ts';
 
 type Describe = (name: string, input: Fields) => { detail: string; edits: boolean };

@@ -1,6 +1,6 @@
 /** What each reader makes of what the real CLIs wrote. */
 import { describe, expect, test } from 'vitest';
-import type { EngineEvent } from '../core/ports.ts';
+import type { EngineEvent } from '../core/ports/engine.ts';
 import { casesOf, endIn, RECORDED, read } from './recorded.ts';
 
 /** The same script was played to all of them; what differs is said below. */

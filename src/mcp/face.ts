@@ -1,4 +1,4 @@
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch, recordToolCall } from '../operations/dispatch.ts';
 import type { Operation, Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/table.ts';

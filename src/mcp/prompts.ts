@@ -1,5 +1,5 @@
 import { fillTemplate } from '../core/fill-template.ts';
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import type { Services } from '../operations/operation.ts';
 import type { Face } from '../wire/face.ts';
 

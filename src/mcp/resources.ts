@@ -1,4 +1,4 @@
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import { findRun } from '../operations/find.ts';
 import type { Services } from '../operations/operation.ts';
 import { runResult } from '../operations/run-result.ts';

@@ -1,4 +1,4 @@
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation, Services } from '../operations/operation.ts';
 import { subjectOf } from '../operations/scope.ts';
 import { OPERATIONS } from '../operations/table.ts';

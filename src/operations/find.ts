@@ -1,5 +1,5 @@
 import { nearest } from '../core/nearest.ts';
-import type { Store } from '../core/ports.ts';
+import type { Store } from '../core/ports/store.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, SquadId } from '../schema/ids.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';

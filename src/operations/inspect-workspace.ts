@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Engine, RunFiles, TurnInput } from '../core/ports.ts';
+import type { Engine, TurnInput } from '../core/ports/engine.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
 import { optionsOf } from '../core/run-request.ts';
 import { rehearsalFiles } from '../core/turn-input.ts';
 import { type HubSettingKey, HubSettings } from '../schema/config.ts';

@@ -1,5 +1,5 @@
 import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
-import type { RunFiles } from '../core/ports.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import { speaksInEvents } from '../schema/engine-spec.ts';
 import type { Verdict } from '../schema/evidence.ts';

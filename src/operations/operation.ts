@@ -1,5 +1,10 @@
 import type { z } from 'zod';
-import type { Caller, Clock, Engines, RunFiles, Store, Workspaces, WorkTree } from '../core/ports.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Engines } from '../core/ports/engine.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
+import type { Store } from '../core/ports/store.ts';
+import type { WorkTree } from '../core/ports/work-tree.ts';
+import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
 import type { CliId } from '../schema/engine-spec.ts';

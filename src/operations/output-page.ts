@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonLength, longestStart } from '../core/digest.ts';
-import type { OutputStream } from '../core/ports.ts';
+import type { OutputStream } from '../core/ports/run-files.ts';
 import { speaksInEvents } from '../schema/engine-spec.ts';
 import type { Run } from '../schema/run.ts';
 import { RESULT_LIMIT } from './member-result.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { contextFor } from '../core/plan.ts';
-import type { Engine, Workspace } from '../core/ports.ts';
+import type { Engine } from '../core/ports/engine.ts';
+import type { Workspace } from '../core/ports/workspace.ts';
 import { CliId } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import { operation, type Services } from './operation.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { keptPlan } from '../core/kept-plan.ts';
-import type { Engine, EngineEvent, EngineReader, OutputPage } from '../core/ports.ts';
+import type { Engine, EngineEvent, EngineReader } from '../core/ports/engine.ts';
+import type { OutputPage } from '../core/ports/run-files.ts';
 import { isEnd, type Run, RunStatus } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';

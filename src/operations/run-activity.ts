@@ -1,4 +1,4 @@
-import type { Store } from '../core/ports.ts';
+import type { Store } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { Run } from '../schema/run.ts';
 

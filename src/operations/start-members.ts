@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LONGEST_CHAT_ID } from '../core/chat.ts';
 import { jsonLength } from '../core/digest.ts';
 import { type PlannedSquad, planSquad } from '../core/plan.ts';
-import type { Workspace } from '../core/ports.ts';
+import type { Workspace } from '../core/ports/workspace.ts';
 import type { RunRequest, SquadRequest } from '../core/run-request.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Call } from './operation.ts';

@@ -1,6 +1,6 @@
 import { descendantsOf } from '../core/descendants.ts';
 import type { RunSubject } from '../core/policy.ts';
-import type { EventFilter, RunFilter, Store } from '../core/ports.ts';
+import type { EventFilter, RunFilter, Store } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';

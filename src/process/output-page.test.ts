@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { OutputPage } from '../core/ports.ts';
+import type { OutputPage } from '../core/ports/run-files.ts';
 import { readPage } from './output-page.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-page-'));

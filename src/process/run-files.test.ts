@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { RunFiles } from '../core/ports.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
 import { newRunId } from '../schema/ids.ts';
 import { createRunFiles } from './run-files.ts';
 

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Executor } from '../core/ports.ts';
+import type { Executor } from '../core/ports/turns.ts';
 import { createSupervisor } from './supervisor.ts';
 import { processesOf, TurnsFixture, until } from './testing/turn-fixture.ts';
 

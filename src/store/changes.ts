@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely';
-import type { Change } from '../core/ports.ts';
+import type { Change } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import { chatToRow, eventToRow, runToRow, squadToRow, turnToRow } from './rows.ts';
 import type { ChatRow, NewEventRow, RunRow, SquadRow, Tables, TurnRow } from './tables.ts';

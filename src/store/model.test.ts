@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Change, Store } from '../core/ports.ts';
+import type { Change, Store } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run, Squad, Turn } from '../schema/run.ts';

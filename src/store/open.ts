@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Store } from '../core/ports.ts';
+import type { Store } from '../core/ports/store.ts';
 import { migrate } from './migrations.ts';
 import { patiently } from './patiently.ts';
 import { sqliteFailure } from './sqlite/failure.ts';

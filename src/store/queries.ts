@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { EventFilter, RunFilter } from '../core/ports.ts';
+import type { EventFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn } from '../schema/run.ts';

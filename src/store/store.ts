@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
-import type { Change, Store } from '../core/ports.ts';
+import type { Change, Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import { putRows, putSetting, toRows } from './changes.ts';
 import { forgetRuns } from './forget.ts';

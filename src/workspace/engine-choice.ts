@@ -1,5 +1,6 @@
 import { nearest } from '../core/nearest.ts';
-import type { EngineChoice, Engines, IgnoredSetting } from '../core/ports.ts';
+import type { Engines } from '../core/ports/engine.ts';
+import type { EngineChoice, IgnoredSetting } from '../core/ports/workspace.ts';
 import type { Config } from '../schema/config.ts';
 import { CLI_IDS, type EngineSpec, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';

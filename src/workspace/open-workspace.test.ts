@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Caller } from '../core/ports.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import type { InstalledCli } from '../schema/engine-spec.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
 import { createWorkspaces } from './open-workspace.ts';

@@ -1,4 +1,4 @@
-import type { WorkTree } from '../core/ports.ts';
+import type { WorkTree } from '../core/ports/work-tree.ts';
 import { SquadError } from '../schema/error.ts';
 import { GitTrouble, openGit } from './git.ts';
 import { findChanges } from './work-changes.ts';

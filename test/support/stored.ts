@@ -36,7 +36,8 @@ export const lastSeq = (squad: TestSquad): number =>
 
 /** What is kept of a run's token. */
 export const tokenHashOf = (squad: TestSquad, runId: string): string | null | undefined =>
-  query<{ token_hash: string | null }>(squad, 'select token_hash from runs where id = ?', runId)[0]?.token_hash;
+  query<{ token_hash: string | null }>(squad, 'select token_hash from runs where id = ?', runId)[0]
+    ?.token_hash;
 
 function query<T>(squad: TestSquad, sql: string, ...values: unknown[]): T[] {
   const database = new Database(join(squad.home, 'squad.db'), { readonly: true });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
 import type { RunOptions } from '../../schema/run.ts';
 import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
 import { claudeCommand } from './claude-command.ts';

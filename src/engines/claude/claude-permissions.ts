@@ -1,4 +1,4 @@
-import { SQUAD_SERVER } from '../../core/ports.ts';
+import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { partOfArgument } from '../one-argument.ts';

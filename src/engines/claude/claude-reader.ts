@@ -1,4 +1,4 @@
-import type { EngineReader } from '../../core/ports.ts';
+import type { EngineReader } from '../../core/ports/engine.ts';
 import { streamJsonReader } from '../stream-json-reader.ts';
 import { messageTokens, resultCount } from './claude-usage.ts';
 

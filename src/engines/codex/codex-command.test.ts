@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
 import type { RunOptions } from '../../schema/run.ts';
 import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
 import { codexCommand } from './codex-command.ts';

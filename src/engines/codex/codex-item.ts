@@ -1,4 +1,4 @@
-import { SQUAD_SERVER } from '../../core/ports.ts';
+import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import { type Fields, fields, list, number, text } from '../json-line.ts';
 import { toolDetail } from '../tool-detail.ts';
 import { RUN_SERVER } from './run-server.ts';

@@ -1,4 +1,4 @@
-import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports.ts';
+import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
 import { amount, type Fields, fields, fieldsOf, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';

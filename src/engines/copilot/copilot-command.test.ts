@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
 import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
 import { copilotCommand } from './copilot-command.ts';
 import { copilotPolicy } from './copilot-tools.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
+import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';

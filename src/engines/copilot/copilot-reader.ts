@@ -1,4 +1,4 @@
-import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports.ts';
+import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';

@@ -1,4 +1,4 @@
-import type { EngineEvent, UsageFigure } from '../../core/ports.ts';
+import type { EngineEvent, UsageFigure } from '../../core/ports/engine.ts';
 import { amount, fields, fieldsOf, sum } from '../json-line.ts';
 
 const TOTALS: readonly UsageFigure[] = ['input', 'output', 'cached'];

@@ -1,4 +1,5 @@
-import type { Command, TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
+import type { Command } from '../../core/ports/turns.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';

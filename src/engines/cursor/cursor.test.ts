@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
 import { hostileLines } from '../testing/hostile-lines.ts';
 import { readTurn } from '../testing/transcript.ts';
 import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';

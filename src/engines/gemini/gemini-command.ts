@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
+import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';

@@ -1,4 +1,4 @@
-import { SQUAD_SERVER } from '../../core/ports.ts';
+import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type RunEndpoint, SQUAD_SERVER } from '../../core/ports.ts';
+import { type RunEndpoint, SQUAD_SERVER } from '../../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
 
 /** Where the user's own Gemini CLI keeps its files. */

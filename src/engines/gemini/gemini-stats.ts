@@ -1,4 +1,4 @@
-import type { EngineEvent } from '../../core/ports.ts';
+import type { EngineEvent } from '../../core/ports/engine.ts';
 import { amount, type Fields, fields } from '../json-line.ts';
 
 /** Its input tokens include those from the cache; its output tokens leave out thinking, its total does not. */

@@ -1,4 +1,5 @@
-import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
+import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { opencodePermissions } from './opencode-permissions.ts';

@@ -1,4 +1,4 @@
-import type { EngineEnd, EngineFailure, EngineReader } from '../../core/ports.ts';
+import type { EngineEnd, EngineFailure, EngineReader } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
 import { type Fields, fields, number, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';

@@ -1,4 +1,4 @@
-import type { EngineEvent, EngineReader } from '../../core/ports.ts';
+import type { EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
 import { Speech } from '../speech.ts';
 import { toolDetail } from '../tool-detail.ts';

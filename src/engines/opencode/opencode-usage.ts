@@ -1,4 +1,4 @@
-import type { EngineEvent } from '../../core/ports.ts';
+import type { EngineEvent } from '../../core/ports/engine.ts';
 import type { Usage } from '../../schema/run.ts';
 import { amount, type Fields, fields, sum } from '../json-line.ts';
 

@@ -1,4 +1,5 @@
-import { type Command, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports.ts';
+import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
+import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { refuseProjectCommands } from '../project-commands.ts';

@@ -1,4 +1,4 @@
-import type { EngineReader } from '../../core/ports.ts';
+import type { EngineReader } from '../../core/ports/engine.ts';
 import { amount, type Fields, fields } from '../json-line.ts';
 import { streamJsonReader } from '../stream-json-reader.ts';
 import type { Tokens } from '../stream-json-usage.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EngineEvent } from '../../core/ports.ts';
+import type { EngineEvent } from '../../core/ports/engine.ts';
 
 /** Less than nothing was never used: counted as unknown. */
 const amount = z

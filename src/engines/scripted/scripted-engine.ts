@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine } from '../../core/ports.ts';
+import type { Engine } from '../../core/ports/engine.ts';
 import { SquadError } from '../../schema/error.ts';
 import { newChatId } from '../../schema/ids.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
 import { findExecutable } from '../../process/find-executable.ts';
 import { newRunId } from '../../schema/ids.ts';
 import { createTemplateEngine } from './template-engine.ts';

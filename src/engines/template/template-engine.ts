@@ -1,10 +1,5 @@
-import {
-  type Command,
-  type Engine,
-  type RunEndpoint,
-  SQUAD_SERVER,
-  type TurnInput,
-} from '../../core/ports.ts';
+import { type Engine, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
+import type { Command } from '../../core/ports/turns.ts';
 import type { findExecutable } from '../../process/find-executable.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';

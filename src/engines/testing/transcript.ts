@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports.ts';
+import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import type { Usage } from '../../schema/run.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../test/fixtures/transcripts');

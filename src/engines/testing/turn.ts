@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { TurnInput } from '../../core/ports.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
 import { newRunId } from '../../schema/ids.ts';
 import type { RunOptions } from '../../schema/run.ts';
 

@@ -1,0 +1,58 @@
+import type { RunId } from '../../schema/ids.ts';
+import type { TurnRef } from './turns.ts';
+
+export type OutputStream = 'stdout' | 'stderr';
+
+export interface OutputPage {
+  text: string;
+  /** Byte offset of the first byte of `text`, moved to a character's start. */
+  offset: number;
+  /** Where the next page begins; equal to `size` at the end. */
+  nextOffset: number;
+  size: number;
+}
+
+/** The files of a run: its prompt, its environment while it lives, and every byte its turns wrote. */
+export interface RunFiles {
+  /** Makes the folders of a new turn and writes its prompt; returns the prompt's path. */
+  prepare(turn: TurnRef, prompt: string): Promise<{ promptFile: string }>;
+  /** Where a file of a turn is, or would be. */
+  path(turn: TurnRef, name: string): string;
+  /** Any other file of a turn (a config an engine needs), readable by the user only; returns its path. */
+  write(turn: TurnRef, name: string, content: string): Promise<string>;
+  /** A file written before, or null. */
+  read(turn: TurnRef, name: string): Promise<string | null>;
+  /** The last `limit` bytes of a file somebody else may have written, cut at a character's start; null without any. */
+  readEnd(turn: TurnRef, name: string, limit: number): Promise<string | null>;
+  /** The folder an engine has for a chat, and a file in it. */
+  chatFolder(engine: string, chatId: string): string;
+  writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
+  saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
+  environment(runId: RunId): Promise<Record<string, string>>;
+  dropEnvironment(runId: RunId): Promise<void>;
+  outputPath(turn: TurnRef, stream: OutputStream): string;
+  size(turn: TurnRef, stream: OutputStream): Promise<number>;
+  /** At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. */
+  page(turn: TurnRef, stream: OutputStream, offset: number, limit: number): Promise<OutputPage>;
+  /**
+   * Calls back with each complete line as it is written, until `stop` is called, which reads what is left first.
+   * `dropped`: how many lines were left out so far because they were too long.
+   */
+  follow(
+    turn: TurnRef,
+    stream: OutputStream,
+    onLine: (line: string) => void,
+  ): { stop(): Promise<void>; dropped(): number };
+  saveAnswer(runId: RunId, answer: string): Promise<void>;
+  answer(runId: RunId): Promise<string | null>;
+  /** A structured answer that was checked against its schema. */
+  saveStructured(runId: RunId, value: unknown): Promise<void>;
+  structured(runId: RunId): Promise<unknown>;
+  /** Every run that has a folder, and when the folder last changed. */
+  list(): Promise<{ runId: RunId; changedAt: number }[]>;
+  /** Removes everything of the run; returns the bytes freed. */
+  remove(runId: RunId): Promise<number>;
+  /** Every chat that has a folder: its id, or the id of the run it was opened for, where that can be a name. */
+  listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
+  removeChat(engine: string, chatId: string): Promise<number>;
+}

@@ -1,0 +1,68 @@
+import type { Event, NewEvent } from '../../schema/event.ts';
+import type { RunId, SquadId } from '../../schema/ids.ts';
+import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
+
+/** Rows to write whole (insert or replace, by key) and events to append: all of it or none of it. */
+export interface Change {
+  squads?: Squad[];
+  runs?: Run[];
+  turns?: Turn[];
+  /** Of a chat that is there: its beginning stays, and so do its totals where none are given. */
+  chats?: Chat[];
+  events: NewEvent[];
+}
+
+export interface RunFilter {
+  workspace?: string;
+  squadId?: SquadId;
+  /** Those that this run asked for. */
+  parentId?: RunId;
+  status?: Run['status'][];
+  /** Only runs created before this moment, for paging backwards. */
+  before?: number;
+  limit: number;
+}
+
+export interface EventFilter {
+  after?: number;
+  runId?: RunId;
+  squadId?: SquadId;
+  types?: Event['body']['type'][];
+  limit: number;
+  /** Newest first. */
+  reverse?: boolean;
+}
+
+export interface Store {
+  /** Changes are applied in the order given, several to a transaction; the promise settles when this one is on disk. */
+  commit(change: Change): Promise<void>;
+  squad(id: SquadId): Promise<Squad | null>;
+  run(id: RunId): Promise<Run | null>;
+  /** Newest first, except within a squad, where it is member order. */
+  runs(filter: RunFilter): Promise<Run[]>;
+  /** Every run that has not ended, oldest first. */
+  liveRuns(): Promise<Run[]>;
+  /** The turns of a run, first to last. */
+  turns(runId: RunId): Promise<Turn[]>;
+  chat(id: string): Promise<Chat | null>;
+  events(filter: EventFilter): Promise<Event[]>;
+  /** Run and squad ids that begin with `prefix` (with or without `run_` / `squad_`), newest first. */
+  idsLike(prefix: string, limit: number): Promise<string[]>;
+  /** Ids of the most recent runs and squads, to suggest near ones from. */
+  recentIds(limit: number): Promise<string[]>;
+  /** The money of runs that were asked for since then, or of a squad, as far as it is known. */
+  spent(filter: { since?: number; squadId?: SquadId }): Promise<number>;
+  settings(): Promise<Record<string, string>>;
+  setSetting(key: string, value: string | null): Promise<void>;
+  /** Runs that ended at this moment or later. */
+  endedSince(since: number, limit: number): Promise<Run[]>;
+  /** Ended runs that ended before `before`, oldest first. */
+  endedBefore(before: number, limit: number): Promise<Run[]>;
+  /** Removes the rows of these runs, their events, and squads and chats that nothing refers to any more. */
+  forget(runIds: RunId[]): Promise<void>;
+  /** Called after each committed change with its events, numbered. Returns how to stop. */
+  onEvents(listener: (events: Event[]) => void): () => void;
+  /** Settles when everything committed so far is on disk. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,66 @@
+import type { AgentTemplate } from '../../schema/agent-template.ts';
+import type { Config } from '../../schema/config.ts';
+import type { EngineSpec } from '../../schema/engine-spec.ts';
+import type { Role } from '../../schema/role.ts';
+import type { JsonSchema } from '../../schema/run.ts';
+import type { Context } from '../context.ts';
+import type { RunIdentity } from '../policy.ts';
+
+/** Who asks, as the hub knows it from the hello or the request. */
+export interface Caller {
+  client: string | null;
+  cwd: string | null;
+  /** `--workspace`, or the header of an HTTP request. */
+  workspace: string | null;
+  env: Record<string, string>;
+  /** The run this caller is part of, when it was started inside one. */
+  parent: RunIdentity | null;
+}
+
+/** One workspace as one caller sees it, read afresh for each call. */
+export interface Workspace {
+  root: string;
+  config: Config;
+  /** Where the roles come from, and why there. */
+  rolesFolder: { folder: string; reason: string };
+  /** Values that came with the repository and wait for the user's trust. */
+  ignored: IgnoredSetting[];
+  roles(): Promise<Role[]>;
+  /** Throws ROLE_UNKNOWN or ROLE_INVALID. */
+  role(id: string): Promise<Role>;
+  /**
+   * The engine of that name, or with null the configured one, or else the first agent CLI that is installed.
+   * Throws ENGINE_NOT_SET, ENGINE_UNKNOWN or ENGINE_TOO_OLD.
+   */
+  engine(name: string | null, env: Record<string, string>): Promise<EngineChoice>;
+  /** A JSON Schema from a file in the workspace. Throws SCHEMA_INVALID. */
+  outputSchema(file: string): Promise<JsonSchema>;
+  /** What the project's own files say, for an agent that does not read them itself. Throws CONTEXT_MISSING. */
+  context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<Context>;
+  /** The folder an agent works in: absolute, links resolved, inside the workspace or an allowed root. */
+  directory(cwd: string | undefined): Promise<string>;
+  /** A file of `.squad/` that Squad keeps up to date; null when there is none. */
+  teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
+  /** Files that came with the workspace and have no effect, or not all of it, until they are trusted. */
+  untrusted(): Promise<string[]>;
+}
+
+export interface EngineChoice {
+  spec: EngineSpec;
+  /** What the user should know about it: chosen for want of a setting, an untried version. */
+  notes: string[];
+}
+
+export interface IgnoredSetting {
+  file: string;
+  key: string;
+  reason: string;
+}
+
+export interface Workspaces {
+  open(caller: Caller): Promise<Workspace>;
+  /** Templates of the workspace, the user and Squad itself; without a workspace those of the other two. */
+  templates(caller: Caller, kind: 'tool' | 'prompt'): Promise<AgentTemplate[]>;
+  /** The environment an agent of this caller gets; `keep` names what would otherwise be left out as another session's. */
+  environment(caller: Caller, keep?: string[]): Promise<Record<string, string>>;
+}
