@@ -64,6 +64,20 @@ async function chosen(
       suggestions: ['list_running shows the ids of what runs now.'],
     });
   if (all) return services.runner.liveRuns();
-  if (squad_id !== undefined) return (await findSquad(services, squad_id)).runs;
-  return [await findRun(services, spawn_id!)];
+  if (squad_id !== undefined) {
+    const { squad, runs } = await findSquad(services, squad_id);
+    refuseOther(squad.id, squad_id, 'SQUAD_UNKNOWN');
+    return runs;
+  }
+  const run = await findRun(services, spawn_id!);
+  refuseOther(run.id, spawn_id!, 'RUN_UNKNOWN');
+  return [run];
+}
+
+/** The beginning of an id is enough to look at something, not to stop it. */
+function refuseOther(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
+  if (found === given) return;
+  throw new SquadError(code, `${given} is not a whole id, and cancel_run takes no less`, {
+    suggestions: [`Did you mean ${found}?`],
+  });
 }

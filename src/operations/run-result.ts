@@ -46,7 +46,7 @@ export async function runResult(services: Services, live: Run, warnings: string[
   const run = { ...live };
   const { files } = services;
   const result = await withoutText(services, run);
-  const notes = [...warnings, ...run.notes];
+  const notes = [...warnings, ...run.notes, ...loginHint(services, run)];
   if (!isEnd(run.status))
     notes.push(
       `Not finished yet. Call get_result {"spawn_id":"${run.id}","wait_seconds":40} to go on waiting.`,
@@ -61,6 +61,12 @@ export async function runResult(services: Services, live: Run, warnings: string[
   const used = JSON.stringify({ ...result, result: '', truncated: true, output_file }).length;
   const [answer] = fitTexts([await answerSample(files, run)], RESULT_LIMIT - used);
   return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };
+}
+
+/** What to do about it is something only a person can do: the model is to pass it on. */
+function loginHint({ engines }: Services, { engine, error }: Run): string[] {
+  if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
+  return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
 }
 
 /** Everything of a result but the words of the agent and the handles to them. */

@@ -61,7 +61,9 @@ describe.each([
     await until('its start is in the log', async () =>
       (await read(client, 'agents://iac-log')).text.includes(`start · ${spawn_id}`),
     );
-    expect((await read(client, 'agents://context')).text).toContain(spawn_id);
+    await until('the state is there', async () =>
+      (await read(client, 'agents://context')).text.includes(spawn_id),
+    );
     heard.updates.length = 0;
     squad.write(`go-${era}`, '');
     await until('all three were updated', () =>

@@ -47,10 +47,10 @@ describe.each([
       ],
     });
     const base = { engine: 'template', memberId: expect.stringMatching(/^run_[0-9a-z]{10}$/) };
-    const streams = (role: string, verdict = 'claimed') => ({
+    const streams = (role: string) => ({
       rawStdout: `out of ${role}`,
       rawStderr: `err of ${role}`,
-      evidence: { verdict, files_changed: null, tool_calls: null },
+      evidence: { verdict: 'claimed', files_changed: null, tool_calls: null },
     });
     expect(result).toEqual({
       squadId: expect.stringMatching(/^squad_[0-9a-z]{10}$/),
@@ -63,7 +63,7 @@ describe.each([
           cwd: '.',
           status: 'error',
           error: { code: 'ENGINE_FAILED', message: 'exit code 7' },
-          ...streams('architect', 'contradicted'),
+          ...streams('architect'),
         },
         { ...base, roleId: 'coder', cwd: './', status: 'completed', ...streams('coder') },
       ],
@@ -227,6 +227,21 @@ describe.each([
         error: { code: 'INVALID_INPUT' },
       });
   });
+});
+
+test('cancel_run takes whole ids only: the beginning of one stops nothing', async () => {
+  squad.script('waits.sh', 'while [ ! -e go-on ]; do sleep 0.02; done');
+  const client = await squad.client({ env: { RUN_TEMPLATE: './waits.sh' } });
+  const started = await strictCall<{ spawn_id: string; squad_id: string }>(client, 'spawn_agent', {
+    prompt: 'wait',
+    async: true,
+  });
+  for (const [key, id] of Object.entries({ spawn_id: started.spawn_id, squad_id: started.squad_id })) {
+    const refused = await strictCall<Refused>(client, 'cancel_run', { [key]: id.slice(0, -1) });
+    expect(refused.error.suggestions).toEqual([`Did you mean ${id}?`]);
+  }
+  const cancelled = await strictCall(client, 'cancel_run', { spawn_id: started.spawn_id });
+  expect(cancelled).toMatchObject({ runs: [{ status: 'cancelled', was_running: true }] });
 });
 
 test('a run started by one client is listed, read and cancelled by another', async () => {

@@ -1,5 +1,5 @@
 import { SquadError } from '../../schema/error.ts';
-import type { RunStatus } from '../../schema/run.ts';
+import type { RunStatus, ShownRun } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -27,9 +27,7 @@ export async function cancelCommand(
     });
   const client = await HubClient.start();
   try {
-    const inputs = all
-      ? [{ all: true }]
-      : ids.map(id => (id.startsWith('squad_') ? { squad_id: id } : { spawn_id: id }));
+    const inputs = all ? [{ all: true }] : await Promise.all(ids.map(id => wholeId(client, id)));
     const answers = await Promise.all(inputs.map(input => client.call<Cancelled>('cancel_run', input)));
     const runs = answers.flatMap(answer => answer.runs);
     if (context.json) printJson(context.out, { runs });
@@ -46,4 +44,17 @@ export async function cancelCommand(
   } finally {
     client.close();
   }
+}
+
+/** A person may type the beginning of an id. */
+async function wholeId(
+  client: HubClient,
+  given: string,
+): Promise<{ squad_id: string } | { spawn_id: string }> {
+  const { runs } = await client.call<{ runs: ShownRun[] }>('find_runs', { ids: [given] });
+  const [first] = runs;
+  const bare = given.replace(/^(run|squad)_/, '');
+  if (first && !given.startsWith('squad_') && first.id.slice('run_'.length).startsWith(bare))
+    return { spawn_id: first.id };
+  return { squad_id: first?.squadId ?? given };
 }

@@ -56,7 +56,7 @@ async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Prom
       return void process.stderr.write(`${text(step)}\n`);
     case 'write':
     case 'append':
-      emit({ type: 'tool', name: step.verb, detail: step.rest });
+      emit({ type: 'tool', name: step.verb, detail: step.rest, edits: true });
       await mkdir(dirname(step.rest), { recursive: true });
       return (step.verb === 'write' ? writeFile : appendFile)(step.rest, step.body);
     case 'run':

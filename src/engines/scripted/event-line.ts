@@ -11,7 +11,13 @@ const amount = z
 export const EventLine = z.discriminatedUnion('type', [
   z.object({ at: z.number(), type: z.literal('start'), scripted: z.literal(true) }),
   z.object({ at: z.number(), type: z.literal('text'), text: z.string() }),
-  z.object({ at: z.number(), type: z.literal('tool'), name: z.string(), detail: z.string() }),
+  z.object({
+    at: z.number(),
+    type: z.literal('tool'),
+    name: z.string(),
+    detail: z.string(),
+    edits: z.boolean().optional(),
+  }),
   z.object({
     at: z.number(),
     type: z.literal('usage'),
