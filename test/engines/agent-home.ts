@@ -1,5 +1,6 @@
 /** A home of its own for an agent, with a folder to work in; gone afterwards, with whatever still runs in it. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { engineCache } from '../../scripts/engine-clis.ts';
 
@@ -10,10 +11,13 @@ export interface AgentHome extends Disposable {
   processes(): number[];
 }
 
-/** Beside the CLIs, not in the temp folder: Codex's sandbox does not start from there. */
+/** Beside the CLIs, not in the temp folder: Codex's sandbox does not start from there, and lets everything be written there. */
 export function agentHome(): AgentHome {
-  mkdirSync(engineCache(), { recursive: true });
-  const home = mkdtempSync(join(engineCache(), 'home-'));
+  const cache = engineCache();
+  const isTemporary = [tmpdir(), '/tmp'].some(folder => cache.startsWith(`${folder}/`));
+  const place = isTemporary ? '/var/tmp' : cache;
+  mkdirSync(place, { recursive: true });
+  const home = mkdtempSync(join(place, 'squad-home-'));
   const cwd = join(home, 'work');
   mkdirSync(cwd);
   mkdirSync(join(home, 'tmp'));
