@@ -40,7 +40,7 @@ export class EngineReport {
 
   /** The final answer, or what was said until the turn was cut short. */
   get answer(): string {
-    return this.end?.answer ?? this.said;
+    return this.end && (this.end.ok || this.end.answer) ? this.end.answer : this.said;
   }
 
   usageOfTurn(chatTotals: Usage | null): Usage | null {

@@ -30,5 +30,7 @@ function errorWords(line: Fields, answer: string): string {
 
 function codeOf(line: Fields, words: string): EngineFailure {
   if (line.subtype === 'error_max_budget_usd') return 'BUDGET_EXCEEDED';
+  // Qwen Code gives up by itself on an answer that does not fit.
+  if (words.includes('--json-schema')) return 'OUTPUT_MISMATCH';
   return failureKind(words, number(line.api_error_status) ?? undefined);
 }

@@ -107,6 +107,21 @@ describe.each(chosenClis())('%s', name => {
     completed(result, { structured: { verdict: 'fine' } });
   });
 
+  test('an answer that does not fit its schema is an error that carries the text', async () => {
+    it.squad.write('number.json', JSON.stringify({ type: 'object', required: ['bugs'] }));
+    // Claude Code asks once more before it gives up.
+    const steps = [{ text: 'I found two.' }, { text: 'I found two.' }, { text: 'I found two.' }];
+    const result = await it.spawn(name, `Judge. ${mock(steps, 'unfit')}`, {
+      structured_output: 'number.json',
+    });
+    expect(result).toMatchObject({
+      status: 'error',
+      result: 'I found two.',
+      error: { code: 'OUTPUT_MISMATCH' },
+    });
+    expect(result.error?.message).toContain('I found two.');
+  });
+
   test('gets a prompt of 200 KB whole', async () => {
     const long = 'All work and no play. '.repeat(9_400);
     const result = await it.spawn(name, `${long} THE END ${mock([{ text: 'Read.' }], 'long')}`);

@@ -34,6 +34,7 @@ export type EngineFailure =
   | 'ENGINE_NOT_LOGGED_IN'
   | 'ENGINE_RATE_LIMITED'
   | 'BUDGET_EXCEEDED'
+  | 'OUTPUT_MISMATCH'
   | 'CHAT_UNKNOWN';
 
 export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
