@@ -91,12 +91,19 @@ test('a call made after the hub had died is served, even if the relay was too bu
   expect(await client.told(call)).toEqual({ agents: [], count: 0 });
 });
 
+/** To anywhere, by the kernel's own count. */
+const bytesWritten = (pid: number): number =>
+  Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
+
 test('a question that the dead hub left open is asked of the next one; a call it may have taken is not', async () => {
   const client = await RawMcp.legacy(squad, { env: SCRIPTED });
   const pid = await squad.hubPid();
   process.kill(pid, 'SIGSTOP');
+  const before = bytesWritten(client.child.pid!);
   const question = client.request('tools/list');
   const call = client.call('start_squad_members', { members: [{ roleId: 'coder', task: 'once' }] });
+  // A call that never reached the hub would be asked of the next one, and rightly so.
+  await until('the relay has passed both on', () => bytesWritten(client.child.pid!) - before > 200);
   process.kill(pid, 'SIGKILL');
   expect((await client.answer(question)).result).toMatchObject({ tools: expect.any(Array) });
   expect((await client.answer(call)).error?.data).toMatchObject({ code: 'HUB_RESTARTED' });
