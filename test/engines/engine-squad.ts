@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import type { CliName } from '../../scripts/engine-clis.ts';
 import type { RunResult } from '../../src/operations/run-result.ts';
+import { freePort } from '../support/free-port.ts';
 import { callTool, TestSquad, until } from '../support/squad.ts';
 import { type AgentHome, agentHome } from './agent-home.ts';
 import { type ModelServer, startModelServer } from './model-server/server.ts';
@@ -38,7 +39,10 @@ export class EngineSquad implements AsyncDisposable {
   static async start(names: CliName[], { roles = {}, prepare }: Beginning = {}): Promise<EngineSquad> {
     const server = await startModelServer();
     const place = agentHome();
-    const squad = new TestSquad(setUpClis(names, place.home, server.url));
+    const squad = new TestSquad({
+      ...setUpClis(names, place.home, server.url),
+      MCP_SERVER_PORT: String(await freePort()),
+    });
     squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
     mkdirSync(squad.env.SQUAD_AGENTS_DIR);
     for (const [id, text] of Object.entries(roles))
