@@ -1,9 +1,10 @@
 /** What real CLIs use is counted once, also when a turn is cut short, and budgets are held while they work. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
 import { cliProfile } from '../../src/engines/cli-profiles.ts';
+import { until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
@@ -15,6 +16,10 @@ test.each(chosenClis())('%s: a cancelled turn is not counted again in the next',
   const steps = [{ shell: 'echo 1', usage }, { hang: 'stream' as const }];
   const { spawn_id } = await it.begin(name, `Go. ${mock(steps, 'cut')}`, { permission: 'edit' });
   await it.server.waitForRequest(({ tag, step }) => tag === 'cut' && step === 1, 60_000);
+  // Some ask the model for more before they say what the last answer took.
+  const lines = join(it.squad.home, 'runs', spawn_id, 'turn-1', 'stdout');
+  if (isLive(name))
+    await until('it has told what it used', () => readFileSync(lines, 'utf8').includes('1000'));
   await it.call('cancel_run', { spawn_id });
   const cut = await it.end(spawn_id);
   expect(cut.status).toBe('cancelled');
