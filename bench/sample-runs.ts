@@ -1,4 +1,5 @@
 import type { Change } from '../src/core/ports/store.ts';
+import { PLAIN_OPTIONS } from '../src/core/testing/plain-options.ts';
 import { newRunId, newSquadId } from '../src/schema/ids.ts';
 import type { Run } from '../src/schema/run.ts';
 
@@ -13,18 +14,7 @@ export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS)
     id,
     lineageId: id,
     title: null,
-    options: {
-      tools: null,
-      permission: 'edit',
-      effort: null,
-      stallMs: null,
-      budgetUsd: null,
-      stopAtBudget: true,
-      outputSchema: null,
-      spawn: false,
-      notify: false,
-      onEnd: null,
-    },
+    options: PLAIN_OPTIONS,
     policy: [],
     tokenHash: null,
     notes: [],

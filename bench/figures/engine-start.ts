@@ -1,14 +1,12 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
 import { Fifo } from '../fifo.ts';
 import { type Figure, paired } from '../figure.ts';
-import { interleave } from '../measure.ts';
+import { startPair } from '../start-pair.ts';
 
 const MOST_OVER_SPAWN_MS = 25;
-const PAIRS = 60;
 const FILES = 200;
 
 /**
@@ -24,33 +22,7 @@ export const engineStart: Figure = {
     const fifo = new Fifo(join(squad.root, 'started'));
     const program = standIn(join(squad.root, 'bin'), fifo.path);
     const env = { PATH: `${join(squad.root, 'bin')}:${squad.env().PATH}`, ENGINE_COMMAND: 'claude' };
-    await squad.hubPid();
-    await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
-    const client = squad.client(env);
-    await client.initialize();
-
-    const pair = await interleave(
-      async () => {
-        const start = performance.now();
-        const call = client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin' }] });
-        const [started] = await Promise.all([fifo.take(), call]);
-        return started - start;
-      },
-      async () => {
-        const start = performance.now();
-        const child = spawn(program, ['-p'], {
-          cwd: squad.workspace,
-          env: squad.env(env),
-          stdio: 'ignore',
-        });
-        const gone = once(child, 'exit');
-        const [started] = await Promise.all([fifo.take(), gone]);
-        return started - start;
-      },
-      { pairs: PAIRS, warmUps: 5 },
-    );
-    await client.close();
-    fifo.close();
+    const pair = await startPair(squad, { fifo, env, command: [program, '-p'] });
     return [
       paired('a built-in engine, against child_process.spawn', 'ms', pair, {
         target: `≤ floor + ${MOST_OVER_SPAWN_MS} ms`,

@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Engine, TurnInput } from '../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../core/testing/plain-options.ts';
 import { findExecutable } from '../process/find-executable.ts';
 import { SquadError } from '../schema/error.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfiles } from './cli-profiles.ts';
-import { CHAT, ENDPOINT, EVERY_OPTION, PLAIN, rehearsal, TOKEN } from './contract.ts';
 import { readerOf } from './parsers.ts';
 import { createScriptedEngine } from './scripted/scripted-engine.ts';
 import { createTemplateEngine } from './template/template-engine.ts';
+import { CHAT, ENDPOINT, EVERY_OPTION, rehearsal, TOKEN } from './testing/contract.ts';
 
 const CLIS: Engine[] = cliProfiles().map(profile =>
   createCliEngine(profile, {
@@ -100,7 +101,7 @@ describe.each(ids(CLIS.filter(({ id }) => id !== 'cursor')))('%s', (_id, engine)
   test.each(['--yolo', 'no such tool', 'Bash,Write', 'x\ny', 'Bash(rm\n*)'])(
     'the tool %j is refused',
     async tool => {
-      const options = { ...PLAIN, tools: ['Read', tool] };
+      const options = { ...PLAIN_OPTIONS, tools: ['Read', tool] };
       await expect(build(engine, { options })).rejects.toBeInstanceOf(SquadError);
     },
   );
@@ -173,9 +174,9 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
 
   test('an effort of any shape stays in one argument, or is refused', async () => {
     const chatId = firstChat(engine) && CHAT;
-    const usual = await build(engine, { options: { ...PLAIN, effort: 'high' }, chatId });
+    const usual = await build(engine, { options: { ...PLAIN_OPTIONS, effort: 'high' }, chatId });
     for (const effort of ['--x', 'a" b=\'c', 'a\nb', '\\', '\u007f'])
-      await outcome(build(engine, { options: { ...PLAIN, effort }, chatId }), ({ argv }) => {
+      await outcome(build(engine, { options: { ...PLAIN_OPTIONS, effort }, chatId }), ({ argv }) => {
         expect(argv.length).toBe(usual.argv.length);
         expect(argv).not.toContain(effort);
       });

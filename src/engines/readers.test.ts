@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { EngineEvent } from '../core/ports/engine.ts';
 import { cliProfile, cliProfiles } from './cli-profiles.ts';
 import { readerOf } from './parsers.ts';
-import { endIn, linesOf, RECORDED, ROOT, readLines } from './recorded.ts';
+import { endIn, linesOf, RECORDED, ROOT, readLines } from './testing/recorded.ts';
 
 describe.each(RECORDED)('what %s wrote', cli => {
   test('killed at any line, it is never done', async () => {

@@ -2,8 +2,11 @@ import type { EngineEnd, EngineFailure } from '../core/ports/engine.ts';
 import { failureKind } from './failure-kind.ts';
 import { type Fields, fields, number, text } from './json-line.ts';
 
+/** A failure only this CLI has, by its words; null: one like everybody's. */
+export type OwnFailure = (words: string) => EngineFailure | null;
+
 /** `subtype` says "success" for a refused login too: only `is_error` tells. */
-export function streamJsonEnd(line: Fields): EngineEnd {
+export function streamJsonEnd(line: Fields, ownFailure?: OwnFailure): EngineEnd {
   const answer = text(line.result) ?? '';
   if (line.is_error === false)
     return {
@@ -14,7 +17,13 @@ export function streamJsonEnd(line: Fields): EngineEnd {
       ...(line.structured_output === undefined ? {} : { structured: line.structured_output }),
     };
   const words = errorWords(line, answer);
-  return { type: 'end', ok: false, answer: '', error: words, code: codeOf(line, words) };
+  return {
+    type: 'end',
+    ok: false,
+    answer: '',
+    error: words,
+    code: ownFailure?.(words) ?? codeOf(line, words),
+  };
 }
 
 function errorWords(line: Fields, answer: string): string {
@@ -30,7 +39,5 @@ function errorWords(line: Fields, answer: string): string {
 
 function codeOf(line: Fields, words: string): EngineFailure {
   if (line.subtype === 'error_max_budget_usd') return 'BUDGET_EXCEEDED';
-  // Qwen Code gives up by itself on an answer that does not fit.
-  if (words.includes('--json-schema')) return 'OUTPUT_MISMATCH';
   return failureKind(words, number(line.api_error_status) ?? undefined);
 }

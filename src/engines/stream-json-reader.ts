@@ -1,7 +1,7 @@
 import type { EngineEvent, EngineReader } from '../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
 import { stderrEnd } from './stderr-end.ts';
-import { streamJsonEnd } from './stream-json-end.ts';
+import { type OwnFailure, streamJsonEnd } from './stream-json-end.ts';
 import { type Counted, MessageUsage, type Tokens, usageEvent } from './stream-json-usage.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { toolDetail } from './tool-detail.ts';
@@ -12,6 +12,7 @@ export interface StreamJsonDialect {
   messageTokens(usage: Fields): Tokens;
   /** `before`: what the results before this one came to. A turn has several when a sub-agent outlasts the agent's answer. */
   resultCount(result: Fields, before: Counted | null): Counted;
+  ownFailure?: OwnFailure;
 }
 
 /** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
@@ -50,7 +51,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       const count = dialect.resultCount(event, counted);
       const used = usageEvent(count);
       if (used.length > 0) counted = count;
-      return [...used, streamJsonEnd(event)];
+      return [...used, streamJsonEnd(event, dialect.ownFailure)];
     },
     finish: async exit => (ended ? [] : stderrEnd(exit)),
   };

@@ -1,7 +1,7 @@
 /** What each reader makes of what the real CLIs wrote. */
 import { describe, expect, test } from 'vitest';
 import type { EngineEvent } from '../core/ports/engine.ts';
-import { casesOf, endIn, RECORDED, read } from './recorded.ts';
+import { casesOf, endIn, RECORDED, read } from './testing/recorded.ts';
 
 /** The same script was played to all of them; what differs is said below. */
 const EXPECTED: Record<string, Expected> = {

@@ -10,8 +10,8 @@ const run = (name: string, more: Partial<Run> = {}) =>
     id: `run_${name.padEnd(10, '0')}` as RunId,
     squadId: 'squad_0000000000' as SquadId,
     depth: 1,
-    directory: '/work/part',
-    workspace: '/work',
+    directory: '/project/part',
+    workspace: '/project',
     options: { spawn: false, permission: 'edit' },
     tokenHash: null,
     ...more,
@@ -70,7 +70,7 @@ describe('who says hello', () => {
     expect(await callerOfHello(given, ports(live[0]!.id))).toEqual({
       client: null,
       cwd: '/elsewhere',
-      workspace: '/work',
+      workspace: '/project',
       env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
       parent: { id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, spawn: false, permission: 'edit' },
     });
@@ -118,8 +118,8 @@ describe('who says hello', () => {
 
 test('an agent over HTTP works where its run does', async () => {
   expect(await callerOfRun(live[0]!, ports(null))).toMatchObject({
-    cwd: '/work/part',
-    workspace: '/work',
+    cwd: '/project/part',
+    workspace: '/project',
     env: { FROM: 'run' },
     parent: { id: live[0]!.id },
   });

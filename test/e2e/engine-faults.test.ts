@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cliProfiles } from '../../src/engines/cli-profiles.ts';
-import { linesOf, RECORDED } from '../../src/engines/recorded.ts';
+import { linesOf, RECORDED } from '../../src/engines/testing/recorded.ts';
 import type { RunResult } from '../../src/operations/run-result.ts';
 import { callTool, TestSquad } from '../support/squad.ts';
 import type { Refused } from '../support/tools.ts';

@@ -1,3 +1,4 @@
+import { PLAIN_OPTIONS } from '../../src/core/testing/plain-options.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { RunId, SquadId } from '../../src/schema/ids.ts';
 import type { EndStatus, Run, Turn } from '../../src/schema/run.ts';
@@ -108,18 +109,7 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
     keepLeftovers: false,
     lineageId: id,
     title: null,
-    options: {
-      tools: null,
-      permission: 'edit',
-      effort: null,
-      stallMs: null,
-      budgetUsd: null,
-      stopAtBudget: true,
-      outputSchema: null,
-      spawn: false,
-      notify: false,
-      onEnd: null,
-    },
+    options: PLAIN_OPTIONS,
     policy: [],
     tokenHash: null,
     notes: [],

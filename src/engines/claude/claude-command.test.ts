@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import type { RunOptions } from '../../schema/run.ts';
-import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
+import { CHAT, ENDPOINT, rehearsal } from '../testing/contract.ts';
 import { claudeCommand } from './claude-command.ts';
 import { claudePolicy } from './claude-permissions.ts';
 
 async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
-  const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
+  const { input, written } = rehearsal({ options: { ...PLAIN_OPTIONS, ...options }, ...changes });
   return { ...(await claudeCommand(input, { program: '/bin/claude' })), written };
 }
 
@@ -124,7 +125,7 @@ describe('permissions', () => {
   });
 
   test("what a shell and the user's own settings make of edit is said", () => {
-    const edit = (tools: string[] | null) => claudePolicy({ ...PLAIN, tools })[0];
+    const edit = (tools: string[] | null) => claudePolicy({ ...PLAIN_OPTIONS, tools })[0];
     const note = (words: string) => ({ heldBy: 'advisory', note: expect.stringContaining(words) });
     expect(edit(null)).toMatchObject({ rule: 'permission: edit', ...note('a command it runs') });
     expect(edit(['Bash(git log *)'])).toMatchObject(note('a command it runs'));
@@ -134,7 +135,9 @@ describe('permissions', () => {
 
   test('what a rule in brackets is worth is said', () => {
     const tools = (permission: RunOptions['permission'], ...asked: string[]) =>
-      claudePolicy({ ...PLAIN, permission, tools: asked }).find(({ rule }) => rule.startsWith('tools'));
+      claudePolicy({ ...PLAIN_OPTIONS, permission, tools: asked }).find(({ rule }) =>
+        rule.startsWith('tools'),
+      );
     expect(tools('edit', 'Bash', 'Edit')).toMatchObject({ heldBy: 'engine', note: null });
     expect(tools('edit', 'Bash(git log *)')?.note).toContain('unless');
     for (const rule of [
@@ -146,7 +149,7 @@ describe('permissions', () => {
   });
 
   test('tools that reading only leaves out are named', () => {
-    const rules = claudePolicy({ ...PLAIN, permission: 'read', tools: ['Bash', 'Read'] });
+    const rules = claudePolicy({ ...PLAIN_OPTIONS, permission: 'read', tools: ['Bash', 'Read'] });
     expect(rules[1]).toMatchObject({ heldBy: 'engine', note: expect.stringContaining('Bash') });
   });
 });

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import type { RunOptions } from '../../schema/run.ts';
-import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
+import { CHAT, ENDPOINT, rehearsal } from '../testing/contract.ts';
 import { codexCommand } from './codex-command.ts';
 import { sandboxTemp } from './sandbox-temp.ts';
 import { tomlString } from './toml-string.ts';
@@ -21,7 +22,7 @@ const NOTHING_BEYOND = [
 ];
 
 async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
-  const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
+  const { input, written } = rehearsal({ options: { ...PLAIN_OPTIONS, ...options }, ...changes });
   return { ...(await codexCommand(input, { program: '/bin/codex' })), written };
 }
 

@@ -2,7 +2,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
-import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
+import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
 import { copilotCommand } from './copilot-command.ts';
 import { copilotPolicy } from './copilot-tools.ts';
 
@@ -79,8 +80,8 @@ describe('what Copilot CLI may do', () => {
   });
 
   it('holds edit only as long as it has no shell', () => {
-    expect(copilotPolicy(OPTIONS)[0]).toMatchObject({ rule: 'permission: edit', heldBy: 'advisory' });
-    expect(copilotPolicy({ ...OPTIONS, tools: ['Edit'] })[0]).toMatchObject({ heldBy: 'engine' });
-    expect(copilotPolicy({ ...OPTIONS, permission: 'read' })[0]).toMatchObject({ heldBy: 'engine' });
+    expect(copilotPolicy(PLAIN_OPTIONS)[0]).toMatchObject({ rule: 'permission: edit', heldBy: 'advisory' });
+    expect(copilotPolicy({ ...PLAIN_OPTIONS, tools: ['Edit'] })[0]).toMatchObject({ heldBy: 'engine' });
+    expect(copilotPolicy({ ...PLAIN_OPTIONS, permission: 'read' })[0]).toMatchObject({ heldBy: 'engine' });
   });
 });

@@ -3,9 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { hostileLines } from '../testing/hostile-lines.ts';
 import { readTurn } from '../testing/transcript.ts';
-import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
+import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
 import { cursorCommand, cursorPolicy } from './cursor-command.ts';
 import { cursorReader } from './cursor-reader.ts';
 
@@ -98,7 +99,7 @@ describe('the command of Cursor Agent', () => {
     const { argv, env } = await cursorCommand(place.input({ endpoint: ENDPOINT }), { program: 'c' });
     expect(JSON.stringify([argv, env])).not.toContain(ENDPOINT.token);
     expect(place.has('turn')).toBe(false);
-    expect(cursorPolicy({ ...OPTIONS, spawn: true }).at(-1)).toMatchObject({
+    expect(cursorPolicy({ ...PLAIN_OPTIONS, spawn: true }).at(-1)).toMatchObject({
       rule: 'spawn',
       heldBy: 'advisory',
     });
@@ -106,13 +107,13 @@ describe('the command of Cursor Agent', () => {
 
   it('holds next to nothing by itself, and says so', () => {
     const rules = cursorPolicy({
-      ...OPTIONS,
+      ...PLAIN_OPTIONS,
       tools: ['Read'],
       effort: 'high',
       outputSchema: {},
       budgetUsd: 1,
     });
     expect(rules.map(({ heldBy }) => heldBy)).toEqual(Array(5).fill('advisory'));
-    expect(cursorPolicy({ ...OPTIONS, permission: 'read' })[0]?.heldBy).toBe('engine');
+    expect(cursorPolicy({ ...PLAIN_OPTIONS, permission: 'read' })[0]?.heldBy).toBe('engine');
   });
 });

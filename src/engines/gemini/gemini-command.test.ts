@@ -1,7 +1,8 @@
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
+import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
 import { geminiCommand } from './gemini-command.ts';
 import { geminiPolicy } from './gemini-policy.ts';
 
@@ -114,15 +115,15 @@ describe('what Gemini CLI may do', () => {
   });
 
   it('says which rules it holds and which are only words', () => {
-    expect(geminiPolicy({ ...OPTIONS, permission: 'full' })).toEqual([]);
-    const asked = { ...OPTIONS, tools: ['Read', 'Edit'], effort: 'high', outputSchema: {} };
+    expect(geminiPolicy({ ...PLAIN_OPTIONS, permission: 'full' })).toEqual([]);
+    const asked = { ...PLAIN_OPTIONS, tools: ['Read', 'Edit'], effort: 'high', outputSchema: {} };
     expect(geminiPolicy(asked).map(({ rule, heldBy }) => [rule, heldBy])).toEqual([
       ['permission: edit', 'engine'],
       ['tools: Read, Edit', 'engine'],
       ['output_schema', 'advisory'],
       ['effort: high', 'advisory'],
     ]);
-    expect(geminiPolicy(OPTIONS)[0]?.heldBy).toBe('advisory');
+    expect(geminiPolicy(PLAIN_OPTIONS)[0]?.heldBy).toBe('advisory');
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ENDPOINT, OPTIONS, TurnPlace } from '../testing/turn.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
+import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
 import { opencodeCommand } from './opencode-command.ts';
 import { opencodePermissions, opencodePolicy } from './opencode-permissions.ts';
 
@@ -79,12 +80,13 @@ describe('what opencode may do', () => {
     for (const permission of ['read', 'edit', 'full'] as const)
       for (const tools of [null, ['Read'], []])
         expect(
-          Object.values(opencodePermissions({ ...OPTIONS, permission, tools })).filter(isAnswer),
+          Object.values(opencodePermissions({ ...PLAIN_OPTIONS, permission, tools })).filter(isAnswer),
         ).toEqual([]);
   });
 
   it('changes nothing with read, stays in its folder with edit, goes anywhere with full', () => {
-    const of = (permission: 'read' | 'edit' | 'full') => opencodePermissions({ ...OPTIONS, permission });
+    const of = (permission: 'read' | 'edit' | 'full') =>
+      opencodePermissions({ ...PLAIN_OPTIONS, permission });
     expect(of('read')).toMatchObject({
       '*': 'deny',
       edit: 'deny',
@@ -97,7 +99,7 @@ describe('what opencode may do', () => {
   });
 
   it("has only the tools of a list, and Squad's own", () => {
-    const permissions = opencodePermissions({ ...OPTIONS, tools: ['Read', 'Grep'] });
+    const permissions = opencodePermissions({ ...PLAIN_OPTIONS, tools: ['Read', 'Grep'] });
     expect(permissions).toMatchObject({
       '*': 'deny',
       bash: 'deny',
@@ -106,14 +108,14 @@ describe('what opencode may do', () => {
       read: 'allow',
     });
     expect(Object.entries(permissions).at(-1)).toEqual(['squad_*', 'allow']);
-    expect(() => opencodePermissions({ ...OPTIONS, tools: ['Telescope'] })).toThrow('Telescope');
+    expect(() => opencodePermissions({ ...PLAIN_OPTIONS, tools: ['Telescope'] })).toThrow('Telescope');
   });
 
   it('says that Edit and Write are one permission', () => {
-    const [edit, tools] = opencodePolicy({ ...OPTIONS, tools: ['Write'] });
+    const [edit, tools] = opencodePolicy({ ...PLAIN_OPTIONS, tools: ['Write'] });
     expect(edit).toMatchObject({ rule: 'permission: edit', heldBy: 'engine' });
     expect(tools?.note).toContain('one permission for Edit and Write');
-    expect(opencodePolicy(OPTIONS)[0]?.heldBy).toBe('advisory');
+    expect(opencodePolicy(PLAIN_OPTIONS)[0]?.heldBy).toBe('advisory');
   });
 });
 

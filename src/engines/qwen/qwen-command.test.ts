@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import type { RunOptions } from '../../schema/run.ts';
-import { CHAT, ENDPOINT, PLAIN, rehearsal } from '../contract.ts';
+import { CHAT, ENDPOINT, rehearsal } from '../testing/contract.ts';
 import { qwenCommand } from './qwen-command.ts';
 
 async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
-  const { input, written } = rehearsal({ options: { ...PLAIN, ...options }, ...changes });
+  const { input, written } = rehearsal({ options: { ...PLAIN_OPTIONS, ...options }, ...changes });
   return { ...(await qwenCommand(input, { program: '/bin/qwen' })), written };
 }
 

@@ -7,6 +7,8 @@ export const qwenReader = (): EngineReader =>
   streamJsonReader({
     editing: ['edit', 'write_file', 'notebook_edit'],
     messageTokens: tokens,
+    // It gives up by itself on an answer that does not fit.
+    ownFailure: words => (words.includes('--json-schema') ? 'OUTPUT_MISMATCH' : null),
     resultCount: result => ({
       ...tokens(fields(result.usage)),
       costUsd: null,

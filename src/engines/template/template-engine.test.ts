@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { findExecutable } from '../../process/find-executable.ts';
 import { newRunId } from '../../schema/ids.ts';
 import { createTemplateEngine } from './template-engine.ts';
@@ -39,18 +40,7 @@ const input = (more: Partial<TurnInput> = {}): TurnInput => ({
   chatId: null,
   continues: false,
   env: { PATH: folder, KEPT: 'yes' },
-  options: {
-    tools: null,
-    permission: 'edit',
-    effort: null,
-    stallMs: null,
-    budgetUsd: null,
-    stopAtBudget: true,
-    outputSchema: null,
-    spawn: false,
-    notify: false,
-    onEnd: null,
-  },
+  options: PLAIN_OPTIONS,
   timeoutMs: 60_000,
   endpoint: null,
   files: {

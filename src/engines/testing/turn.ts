@@ -2,21 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { newRunId } from '../../schema/ids.ts';
 import type { RunOptions } from '../../schema/run.ts';
-
-export const OPTIONS: RunOptions = {
-  tools: null,
-  permission: 'edit',
-  effort: null,
-  stallMs: null,
-  budgetUsd: null,
-  stopAtBudget: true,
-  outputSchema: null,
-  spawn: false,
-  notify: false,
-  onEnd: null,
-};
 
 export const ENDPOINT = {
   url: 'http://127.0.0.1:4321/mcp',
@@ -53,7 +41,7 @@ export class TurnPlace implements Disposable {
         writeInChat: async (name, content) => save(join(this.chatFolder, name), content),
       },
       ...given,
-      options: { ...OPTIONS, ...options },
+      options: { ...PLAIN_OPTIONS, ...options },
     };
   }
 

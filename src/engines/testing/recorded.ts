@@ -1,9 +1,9 @@
 /** What the real CLIs wrote when the test server played its script to them, and how a reader reads it. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { EngineEnd, EngineEvent, EngineReader } from '../core/ports/engine.ts';
-import type { CliId } from '../schema/engine-spec.ts';
-import { cliProfile, cliProfiles } from './cli-profiles.ts';
+import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import type { CliId } from '../../schema/engine-spec.ts';
+import { cliProfile, cliProfiles } from '../cli-profiles.ts';
 
 export interface Recorded {
   code: number | null;
@@ -15,7 +15,7 @@ export interface Recorded {
   stderr: string;
 }
 
-export const ROOT = resolve(import.meta.dirname, '../../test/fixtures/transcripts');
+export const ROOT = resolve(import.meta.dirname, '../../../test/fixtures/transcripts');
 export const RECORDED = cliProfiles()
   .map(({ id }) => id)
   .filter(id => existsSync(join(ROOT, id, 'index.json')));

@@ -1,7 +1,8 @@
 /** What the tests of every engine share: turns to build commands for, and the options to build them with. */
-import type { RunEndpoint, TurnFiles, TurnInput } from '../core/ports/engine.ts';
-import { newRunId } from '../schema/ids.ts';
-import type { RunOptions } from '../schema/run.ts';
+import type { RunEndpoint, TurnFiles, TurnInput } from '../../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
+import { newRunId } from '../../schema/ids.ts';
+import type { RunOptions } from '../../schema/run.ts';
 
 export const TOKEN = 'token-of-this-run-0123456789abcdef';
 export const CHAT = '3f0e6a52-8d1c-4b7a-9e6f-2c4d5e6f7a8b';
@@ -12,19 +13,6 @@ export const ENDPOINT: RunEndpoint = {
   relay: { command: '/usr/bin/node', args: ['/opt/squad/relay.cjs', '--identity', '/home/u/identity'] },
 };
 
-export const PLAIN: RunOptions = {
-  tools: null,
-  permission: 'edit',
-  effort: null,
-  stallMs: null,
-  budgetUsd: null,
-  stopAtBudget: true,
-  outputSchema: null,
-  spawn: false,
-  notify: false,
-  onEnd: null,
-};
-
 const SCHEMA = { type: 'object', properties: { verdict: { type: 'string' } }, required: ['verdict'] };
 
 /** Every permission with every kind of list, and each of the other limits asked for or not. */
@@ -32,7 +20,14 @@ export const EVERY_OPTION: RunOptions[] = (['read', 'edit', 'full'] as const).fl
   [null, [], ['Read'], ['Bash', 'Read', 'Glob', 'Grep'], ['Edit', 'Write', 'WebFetch']].flatMap(tools =>
     [null, SCHEMA].flatMap(outputSchema =>
       [null, 'high'].flatMap(effort =>
-        [null, 2.5].map(budgetUsd => ({ ...PLAIN, permission, tools, outputSchema, effort, budgetUsd })),
+        [null, 2.5].map(budgetUsd => ({
+          ...PLAIN_OPTIONS,
+          permission,
+          tools,
+          outputSchema,
+          effort,
+          budgetUsd,
+        })),
       ),
     ),
   ),
@@ -69,7 +64,7 @@ export function rehearsal(changes: Partial<TurnInput> = {}): Rehearsal {
     continues: false,
     // As root, Claude Code wants to be told that this is a sandbox before it lets an agent do anything.
     env: { PATH: '/usr/bin:/bin', HOME: '/home/u', IS_SANDBOX: '1' },
-    options: PLAIN,
+    options: PLAIN_OPTIONS,
     timeoutMs: 60_000,
     endpoint: null,
     files,

@@ -1,0 +1,9 @@
+import type { RunOptions } from '../../schema/run.ts';
+import { optionsOf } from '../run-request.ts';
+
+/** What a run has that asks for nothing. */
+export const PLAIN_OPTIONS: RunOptions = {
+  ...optionsOf({ task: 'anything' }, {}),
+  outputSchema: null,
+  onEnd: null,
+};
