@@ -248,7 +248,10 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   process.on('unhandledRejection', error => log.write('error', 'A bug', error));
 
   // Clients may knock while old runs are being accounted for; what they ask waits until that is done.
-  const recovered = recover(runner, { store, files, executor, engines }).then(async found => {
+  const recovered = recover(runner, {
+    ...{ clock, store, files, executor, engines },
+    settings: () => settings.all(),
+  }).then(async found => {
     await restoreTokens(runner.liveRuns(), endpoints);
     return found;
   });

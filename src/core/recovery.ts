@@ -1,14 +1,20 @@
+import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { keptBaseline } from './baseline.ts';
 import { keptPlan, PLAN_FILE } from './kept-plan.ts';
+import { MINUTE_MS } from './limits.ts';
 import { LiveRun } from './live-run.ts';
+import type { Clock } from './ports/clock.ts';
 import type { Engines } from './ports/engine.ts';
 import type { RunFiles } from './ports/run-files.ts';
 import type { Store } from './ports/store.ts';
 import type { Executor, FoundTurn } from './ports/turns.ts';
 import type { Runner } from './runner.ts';
+
+/** Whoever allows more in a minute than this does not mean to be held. */
+const MOST_RECALLED = 5_000;
 
 export interface Recovered {
   watched: number;
@@ -18,6 +24,8 @@ export interface Recovered {
 }
 
 export interface RecoveryPorts {
+  clock: Clock;
+  settings(): HubSettings;
   store: Store;
   files: RunFiles;
   executor: Executor;
@@ -30,7 +38,8 @@ export interface RecoveryPorts {
  */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
-  const [runs] = await Promise.all([ports.store.liveRuns(), runner.recallStarts()]);
+  const [runs, starts] = await Promise.all([ports.store.liveRuns(), startsOfLastMinute(ports)]);
+  runner.recall(starts);
   const waiting: (() => Promise<void>)[] = [];
   await Promise.all(
     runs.map(async (run, i) => {
@@ -43,6 +52,17 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
   );
   for (const requeue of waiting.filter(Boolean)) await requeue();
   return counts;
+}
+
+/** Mostly there was none, and then one row tells. */
+async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Promise<number[]> {
+  const since = clock.now() - MINUTE_MS;
+  const newest = async (limit: number) =>
+    (await store.events({ types: ['run.queued'], limit, reverse: true }))
+      .map(({ at }) => at)
+      .filter(at => at > since);
+  if ((await newest(1)).length === 0) return [];
+  return newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED));
 }
 
 interface Outcome {

@@ -14,14 +14,14 @@ import {
 import type { Baseline } from '../schema/work.ts';
 import { lookAtFolder } from './baseline.ts';
 import { overBudget } from './budget.ts';
-import { keepPlan } from './kept-plan.ts';
-import { MINUTE_MS, SpawnFuse } from './limits.ts';
+import { ChatClaims } from './chat-claims.ts';
+import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { moneyLeft } from './money-left.ts';
 import { MoneyWatch } from './money-watch.ts';
 import type { Outcome } from './outcome.ts';
 import { watchOutput } from './output-watch.ts';
-import { chatBusy, type PlannedRun, type PlannedSquad } from './plan.ts';
+import type { PlannedRun, PlannedSquad } from './plan.ts';
 import type { Engines } from './ports/engine.ts';
 import type { LiveTurn, TurnEnd } from './ports/turns.ts';
 import type { PriceList } from './prices.ts';
@@ -29,6 +29,7 @@ import { QuietWatch } from './quiet-watch.ts';
 import { RunLedger } from './run-ledger.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
 import type { Silence } from './silence.ts';
+import { writeDown } from './submission.ts';
 import { closeTurn, evidenceOfTurn, hearOut, UNTOLD } from './turn-end.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 
@@ -37,9 +38,6 @@ export interface RunnerPorts extends TurnStartPorts {
   settings(): HubSettings;
   prices(): PriceList;
 }
-
-/** Whoever allows more in a minute than this does not mean to be held. */
-const MOST_RECALLED = 5_000;
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
 export class Runner {
@@ -51,8 +49,7 @@ export class Runner {
   private readonly ledger: RunLedger;
   private readonly money: MoneyWatch;
   private readonly quiet: QuietWatch;
-  /** Chats of squads that are being written down. */
-  private readonly claimed = new Set<string>();
+  private readonly chats = new ChatClaims(() => this.live.values());
   private closed = false;
 
   constructor(ports: RunnerPorts) {
@@ -82,40 +79,21 @@ export class Runner {
   }
 
   /** Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. */
-  async submit({ squad, runs }: PlannedSquad): Promise<void> {
-    const { clock, store, files, settings } = this.ports;
-    const chats = runs.flatMap(({ run }) => run.chatId ?? []);
-    for (const chat of chats) this.refuseBusyChat(chat);
+  async submit(plan: PlannedSquad): Promise<void> {
+    const { clock, settings } = this.ports;
+    const { runs } = plan;
     await this.money.admit();
-    this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
-    for (const chat of chats) this.claimed.add(chat);
+    const letGo = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
     try {
+      this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
       const looks = this.lookAhead(runs);
-      const entries = await Promise.all(runs.map(planned => this.writeFiles(planned)));
+      const entries = await writeDown(plan, this.ports, this.ledger);
       for (const [i, look] of looks.entries()) entries[i]!.looking = look;
-      await store.commit({
-        squads: [squad],
-        runs: runs.map(({ run }) => ({ ...run })),
-        events: [
-          {
-            at: squad.createdAt,
-            runId: null,
-            squadId: squad.id,
-            body: { type: 'squad.created', members: runs.length },
-          },
-          ...runs.map(({ run }) =>
-            this.ledger.event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
-          ),
-        ],
-      });
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
       for (const entry of this.queue) entry.looking = null;
-    } catch (thrown) {
-      await Promise.allSettled(runs.map(({ run }) => files.remove(run.id)));
-      throw thrown;
     } finally {
-      for (const chat of chats) this.claimed.delete(chat);
+      letGo();
     }
   }
 
@@ -210,17 +188,9 @@ export class Runner {
     return this.finish(entry, 'fail', error, null);
   }
 
-  /** A hub that comes after another one goes on counting where that one was. */
-  async recallStarts(): Promise<void> {
-    const { store, clock, settings } = this.ports;
-    const since = clock.now() - MINUTE_MS;
-    const newest = async (limit: number) =>
-      (await store.events({ types: ['run.queued'], limit, reverse: true }))
-        .map(({ at }) => at)
-        .filter(at => at > since);
-    // Mostly there was none, and then one row tells.
-    if ((await newest(1)).length === 0) return;
-    this.fuse.recall(await newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED)));
+  /** Starts that an earlier hub let through: the count goes on where that one was. */
+  recall(starts: readonly number[]): void {
+    this.fuse.recall(starts);
   }
 
   /** Takes in a run found at start that never got going. It waits for `pump`. */
@@ -304,7 +274,7 @@ export class Runner {
 
   private async launch(entry: LiveRun): Promise<void> {
     try {
-      const process = await startTurn(entry, this.ports, this.ledger, chat => this.refuseBusyChat(chat));
+      const process = await startTurn(entry, this.ports, this.ledger, chat => this.chats.refuseBusy(chat));
       if (process) this.watch(entry, process, 0);
       else await this.finish(entry, 'cancel', null, null);
     } catch (thrown) {
@@ -403,19 +373,5 @@ export class Runner {
     return runs
       .slice(0, Math.max(0, places))
       .map(({ run }) => lookAtFolder(run.directory, this.ports.workTree));
-  }
-
-  private async writeFiles({ run, request, prompt, engine, spec, env }: PlannedRun): Promise<LiveRun> {
-    const turn = { runId: run.id, number: 1 };
-    const { files } = this.ports;
-    const { promptFile } = await files.prepare(turn, prompt);
-    await Promise.all([files.saveEnvironment(run.id, env), keepPlan(files, turn, spec, request)]);
-    return new LiveRun(run, engine, { prompt, promptFile, env });
-  }
-
-  private refuseBusyChat(chatId: string): void {
-    if (this.claimed.has(chatId)) throw chatBusy(chatId, 'another call');
-    for (const other of this.live.values())
-      if (other.chats.has(chatId)) throw chatBusy(chatId, `run ${other.run.id}`);
   }
 }

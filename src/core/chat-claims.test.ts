@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { ChatClaims } from './chat-claims.ts';
+import type { LiveRun } from './live-run.ts';
+
+const holder = { run: { id: 'run_0000000001' }, chats: new Set(['held']) } as unknown as LiveRun;
+const claims = () => new ChatClaims(() => [holder]);
+const busy = (message: string) => expect.objectContaining({ code: 'CHAT_BUSY', message });
+
+test('a chat of a run at work is busy, by its name', () => {
+  expect(() => claims().claim(['held'])).toThrow(busy('Chat held is in use by run run_0000000001'));
+});
+
+test('a claimed chat is busy until it is let go', () => {
+  const chats = claims();
+  const letGo = chats.claim(['a', 'b']);
+  expect(() => chats.claim(['b'])).toThrow(busy('Chat b is in use by another call'));
+  letGo();
+  chats.claim(['b']);
+});
+
+test('where one of them is busy none is claimed', () => {
+  const chats = claims();
+  expect(() => chats.claim(['a', 'held'])).toThrow();
+  chats.refuseBusy('a');
+});

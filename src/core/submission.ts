@@ -1,0 +1,45 @@
+import { keepPlan } from './kept-plan.ts';
+import { LiveRun } from './live-run.ts';
+import type { PlannedRun, PlannedSquad } from './plan.ts';
+import type { RunFiles } from './ports/run-files.ts';
+import type { LedgerPorts, RunLedger } from './run-ledger.ts';
+
+/** Writes a squad down: the files of its runs, then everything else in one transaction. What fails leaves nothing behind. */
+export async function writeDown(
+  { squad, runs }: PlannedSquad,
+  { store, files }: LedgerPorts,
+  ledger: RunLedger,
+): Promise<LiveRun[]> {
+  try {
+    const entries = await Promise.all(runs.map(planned => writeFiles(planned, files)));
+    await store.commit({
+      squads: [squad],
+      runs: runs.map(({ run }) => ({ ...run })),
+      events: [
+        {
+          at: squad.createdAt,
+          runId: null,
+          squadId: squad.id,
+          body: { type: 'squad.created', members: runs.length },
+        },
+        ...runs.map(({ run }) =>
+          ledger.event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
+        ),
+      ],
+    });
+    return entries;
+  } catch (thrown) {
+    await Promise.allSettled(runs.map(({ run }) => files.remove(run.id)));
+    throw thrown;
+  }
+}
+
+async function writeFiles(
+  { run, request, prompt, engine, spec, env }: PlannedRun,
+  files: RunFiles,
+): Promise<LiveRun> {
+  const turn = { runId: run.id, number: 1 };
+  const { promptFile } = await files.prepare(turn, prompt);
+  await Promise.all([files.saveEnvironment(run.id, env), keepPlan(files, turn, spec, request)]);
+  return new LiveRun(run, engine, { prompt, promptFile, env });
+}
