@@ -27,6 +27,7 @@ export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS)
     directory: workspace,
     workspace,
     engine: 'template',
+    outputIsEvents: false,
     model: null,
     stateMode: 'stateless',
     chatId: null,

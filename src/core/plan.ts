@@ -122,6 +122,7 @@ async function planRun(
     directory,
     workspace: workspace.root,
     engine: engine.id,
+    outputIsEvents: engine.reader !== null,
     model: request.model ?? meta.model ?? null,
     stateMode,
     // An engine that takes an id of ours always gets one: then any run of it can be gone on with.

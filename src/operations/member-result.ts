@@ -1,7 +1,6 @@
 import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
-import { speaksInEvents } from '../schema/engine-spec.ts';
 import type { Verdict } from '../schema/evidence.ts';
 import { isEnd, type Run, runName } from '../schema/run.ts';
 import type { Services } from './operation.ts';
@@ -128,7 +127,7 @@ const hasChat = (run: Run): run is Run & { chatId: string } =>
 /** What the agent said: an engine's own final answer where there is one, otherwise its output. */
 export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
   const answer = await files.answer(run.id);
-  if (answer === null) return speaksInEvents(run.engine) ? EMPTY : outputSample(files, run, 'stdout');
+  if (answer === null) return run.outputIsEvents ? EMPTY : outputSample(files, run, 'stdout');
   const bytes = Buffer.byteLength(answer);
   if (answer.length <= 2 * SAMPLE_BYTES) return { head: answer, tail: '', bytes };
   return {

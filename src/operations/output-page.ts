@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { jsonLength, longestStart } from '../core/digest.ts';
 import type { OutputStream } from '../core/ports/run-files.ts';
-import { speaksInEvents } from '../schema/engine-spec.ts';
 import type { Run } from '../schema/run.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
@@ -26,7 +25,7 @@ export async function outputPage(
   if (stream === 'result') {
     const answer = await files.answer(run.id);
     if (answer !== null) return answerPage(answer, offset);
-    if (speaksInEvents(run.engine)) return answerPage('', offset);
+    if (run.outputIsEvents) return answerPage('', offset);
   }
   const source = stream === 'result' ? 'stdout' : stream;
   const turn = { runId: run.id, number: 1 };

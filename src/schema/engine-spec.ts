@@ -41,10 +41,6 @@ export interface CliFacts {
   login: string;
 }
 
-/** Engines whose output is events of their own: their answer is what the last of them says, never the lines themselves. */
-export const speaksInEvents = (engine: string): boolean =>
-  engine === 'scripted' || (CLI_IDS as readonly string[]).includes(engine);
-
 /** An agent CLI that was found on this machine. */
 export interface InstalledCli {
   cli: CliId;

@@ -101,6 +101,8 @@ export const Run = z.object({
   directory: z.string(),
   workspace: z.string(),
   engine: z.string(),
+  /** Its output is events of its engine: its answer is what they say, never the lines themselves. */
+  outputIsEvents: z.boolean(),
   /** As asked for; then, once its engine has said it, the one really used. */
   model: z.string().nullable(),
   stateMode: StateMode,

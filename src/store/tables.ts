@@ -28,6 +28,7 @@ export interface RunRow {
   directory: string;
   workspace: string;
   engine: string;
+  output_is_events: Flag;
   model: string | null;
   state_mode: StateMode;
   chat_id: string | null;

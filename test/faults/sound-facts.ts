@@ -107,6 +107,7 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
     chatIsNew: true,
     timeoutMs: member.timeoutMs ?? 60_000,
     keepLeftovers: false,
+    outputIsEvents: member.engine === 'scripted',
     lineageId: id,
     title: null,
     options: PLAIN_OPTIONS,

@@ -46,6 +46,7 @@ const RUN = {
   directory: 'string',
   workspace: 'string',
   engine: 'string',
+  outputIsEvents: 'boolean',
   model: 'null',
   stateMode: 'string',
   chatId: 'string',

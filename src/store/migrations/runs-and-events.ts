@@ -26,6 +26,7 @@ export async function runsAndEvents(db: Kysely<Tables>, words: SchemaWords): Pro
     .addColumn('directory', 'text', column => column.notNull())
     .addColumn('workspace', 'text', column => column.notNull())
     .addColumn('engine', 'text', column => column.notNull())
+    .addColumn('output_is_events', 'integer', column => column.notNull())
     .addColumn('model', 'text')
     .addColumn('state_mode', 'text', column => column.notNull())
     .addColumn('chat_id', 'text')
