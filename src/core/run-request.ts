@@ -54,6 +54,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions,
     budgetUsd,
     stopAtBudget: request.stopAtBudget ?? true,
     spawn: meta.spawn === true,
+    mcp: meta.mcp ?? [],
     notify: request.notify ?? false,
   };
 }

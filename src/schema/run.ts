@@ -64,6 +64,8 @@ export const RunOptions = z.object({
   outputSchema: JsonSchema.nullable(),
   /** May start runs of its own. */
   spawn: z.boolean(),
+  /** What its role says it has of other MCP servers, beside what the gateway's configuration gives it: `server` or `server/tool`. */
+  mcp: z.array(z.string()).default([]),
   /** The client asked to be told of the end. */
   notify: z.boolean(),
   /** A command of the user's, run when the run has ended. */

@@ -91,6 +91,11 @@ export interface Face {
     ): Promise<GetPromptResult | InputRequiredResult | null>;
     mayChange?: boolean;
   };
+  /**
+   * Tools of other servers, whose calls are handed on as they came, past the SDK, wherever the client's request is a plain
+   * one. `tools.call` knows the same tools, for every other request: both must give the same answer.
+   */
+  forwarded?: Forwarded;
   /** Nothing about a task is kept here: any later connection may ask, by an id the face gave out. */
   tasks?: {
     get(taskId: string, call: Call): Promise<TaskState | null>;
@@ -104,6 +109,23 @@ export interface Face {
   logging?: boolean;
   /** Checks state that travelled through the client between two rounds of one call. */
   requestState?: ServerOptions['requestState'];
+}
+
+export interface Forwarded {
+  /** Asked before anything else is done with a call, so it must be quick. */
+  takes(name: string): boolean;
+  /** The result as it goes on the wire; null: there is no such tool. What is thrown leaves as an error of the protocol. */
+  call(
+    name: string,
+    params: Record<string, unknown>,
+    call: ForwardedCall,
+  ): Promise<Record<string, unknown> | null>;
+}
+
+export interface ForwardedCall {
+  signal: AbortSignal;
+  /** Null when the client did not ask for progress. */
+  progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
 }
 
 /** Tells clients that asked to know; nobody else hears of it. */

@@ -1,0 +1,81 @@
+import type { Era } from '../face.ts';
+
+export type Json = Record<string, unknown>;
+
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+export interface LinkRequest {
+  timeoutMs: number;
+  signal?: AbortSignal;
+  /** Asks for progress; each notice begins the timeout anew, up to half an hour in all. */
+  onProgress?(update: Progress): void;
+}
+
+/** A connection to another MCP server that has said who it is. Ids and progress tokens are its own, never a caller's. */
+export interface UpstreamLink {
+  readonly era: Era;
+  readonly server: { name: string; version: string };
+  /** As the server declared them. */
+  readonly capabilities: Json;
+  /** The result as it came, unchecked but for being an object. Rejects with an UpstreamFault. */
+  request(method: string, params: Json, options: LinkRequest): Promise<Json>;
+  /** Requests not yet answered. */
+  inFlight(): number;
+  /** Settles, never rejects, when the connection is over, with why. */
+  readonly closed: Promise<UpstreamFault>;
+  close(): Promise<void>;
+}
+
+/** What the server says without being asked. */
+export interface LinkEvents {
+  onNotification(method: string, params: Json): void;
+  /** Rejects, or is absent: the server is told that there is no such method. */
+  onRequest?(method: string, params: Json, signal: AbortSignal): Promise<Json>;
+  /** An answer to nobody's question, a second answer, a late one: thrown away. */
+  onStray(): void;
+}
+
+export type FaultKind =
+  /** The connection broke, or what came over it was no protocol. */
+  | 'transport'
+  /** No answer in time. */
+  | 'timeout'
+  /** The process ended. */
+  | 'exit'
+  /** It cannot be started or reached at all. */
+  | 'start'
+  /** It wants to know who asks, and what it was shown is not enough: trying again is no use. */
+  | 'unauthorized'
+  /** The caller took the question back. */
+  | 'cancelled'
+  /** The server's own answer: an error of the protocol. It is well. */
+  | 'answer';
+
+/** Why a request to another server has no result. Only `transport`, `timeout`, `exit`, `start` and `unauthorized` speak against the server. */
+export class UpstreamFault extends Error {
+  readonly kind: FaultKind;
+  /** For `answer`: as it came. */
+  readonly error: { code: number; message: string; data?: unknown } | null;
+  /** The server asked to be left alone for so long. */
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    kind: FaultKind,
+    message: string,
+    details: {
+      error?: { code: number; message: string; data?: unknown };
+      retryAfterMs?: number;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: details.cause });
+    this.name = 'UpstreamFault';
+    this.kind = kind;
+    this.error = details.error ?? null;
+    this.retryAfterMs = details.retryAfterMs ?? null;
+  }
+}
