@@ -12,6 +12,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   store: ['schema', 'core'],
   wire: ['schema'],
   operations: ['schema', 'core'],
+  gateway: ['schema', 'core', 'process', 'wire'],
   mcp: ['schema', 'core', 'operations', 'wire'],
   http: ['schema', 'operations', 'wire'],
   control: ['schema', 'core', 'operations'],
