@@ -1,10 +1,15 @@
-/** Writes docs/reference from what the programs themselves say: the command line's help and the tool list. */
+/**
+ * Writes docs/reference from what the programs themselves say, the command line's help and the tool list, and the JSON Schema
+ * that editors use for a configuration of other MCP servers.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { toolDefinition } from '../src/mcp/tool-list.ts';
 import type { Operation } from '../src/operations/operation.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
+import { McpConfig } from '../src/schema/mcp-config.ts';
 import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -12,7 +17,19 @@ const NOTE = '<!-- Written by `npm run docs`; change the source instead. -->';
 
 /** Path below the project → content. The command line is the built one: `npm run build` comes first. */
 export function referenceDocuments(): Record<string, string> {
-  return { 'docs/reference/cli.md': cliReference(), 'docs/reference/tools.md': toolsReference() };
+  return {
+    'docs/reference/cli.md': cliReference(),
+    'docs/reference/tools.md': toolsReference(),
+    'schemas/mcp-config.schema.json': mcpConfigSchema(),
+  };
+}
+
+/** In the dialect that every editor knows. */
+function mcpConfigSchema(): string {
+  const schema = z.toJSONSchema(McpConfig, { io: 'input', target: 'draft-7' });
+  const { $schema, ...rest } = schema;
+  const head = { $schema, title: 'Squad: other MCP servers for agents (.squad/mcp-config.json)' };
+  return `${JSON.stringify({ ...head, ...rest }, null, 2)}\n`;
 }
 
 function cliReference(): string {
@@ -26,18 +43,19 @@ function section(title: string, help: string): string {
 
 /** The command itself, then each one below it, in the order help lists them. */
 function commandsFrom(words: string[]): string[][] {
-  const list =
-    helpOf(words)
-      .split(/^Commands:\n/m)[1]
-      ?.split('\n\n')[0] ?? '';
+  // Alone it is the relay, which knows nothing of the commands under it.
+  const help = words.join(' ') === 'mcp' ? helpFrom(['help', 'mcp']) : helpOf(words);
+  const list = help.split(/^Commands:\n/m)[1]?.split('\n\n')[0] ?? '';
   const below = [...list.matchAll(/^ {2}([a-z-]+)/gm)]
     .map(([, name]) => name!)
     .filter(name => name !== 'help');
   return [words, ...below.flatMap(name => commandsFrom([...words, name]))];
 }
 
-function helpOf(words: string[]): string {
-  const program = [join(root, 'bin', 'squad.cjs'), ...words, '--help'];
+const helpOf = (words: string[]): string => helpFrom([...words, '--help']);
+
+function helpFrom(words: string[]): string {
+  const program = [join(root, 'bin', 'squad.cjs'), ...words];
   // The relay speaks to people on standard error, because its standard output belongs to the protocol.
   const run = execFileSync('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, ...program], {
     encoding: 'utf8',

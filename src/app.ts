@@ -4,7 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { EndHooks } from './app/end-hook.ts';
+import { followTeam } from './app/follow-team.ts';
+import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
+import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { serveControl } from './control/serve-control.ts';
@@ -12,7 +15,7 @@ import type { Caller } from './core/ports/workspace.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';
-import { callerOfHello } from './hub/callers.ts';
+import { callerOfHello, callerOfRun } from './hub/callers.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { forgetHub, recordHub } from './hub/record-hub.ts';
@@ -26,6 +29,8 @@ import { ownFolder, socketPath } from './link/home.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { mcpFace } from './mcp/face.ts';
+import { TeamUpdates } from './mcp/team-updates.ts';
+import { recordToolCall } from './operations/dispatch.ts';
 import type { HubStatus, Services } from './operations/operation.ts';
 import { OPERATIONS } from './operations/table.ts';
 import { childEnvironment } from './process/environment.ts';
@@ -37,9 +42,11 @@ import type { RunId } from './schema/ids.ts';
 import { type Toolset, toolsetsIn } from './schema/toolset.ts';
 import { openStore } from './store/open.ts';
 import { takeLock } from './store/sqlite/lock.ts';
+import { createTextSearch } from './store/sqlite/text-search.ts';
 import { serveStream } from './wire/serve-stream.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
 import { createPrices } from './workspace/price-file.ts';
+import { watchFolder } from './workspace/watch-folder.ts';
 import { createWorkTree } from './workspace/work-tree.ts';
 
 export interface HubOptions {
@@ -100,11 +107,28 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     executor,
     engines,
     settings: () => settings.all(),
-    endpoint: (run, turn) => endpointOf(run, turn, endpoints),
+    endpoint: async (run, turn) => {
+      await servers.prepare([run]);
+      return endpointOf(run, turn, endpoints);
+    },
     prices: createPrices(join(home, 'prices.json'), warn),
     workTree,
     onEnd: run => endHooks.tell(run),
     warn,
+  });
+  const servers = openGateway({
+    ...{ home, version, clock, files },
+    pins: store,
+    current: id => runner.current(id),
+    note: (id, text) => runner.note(id, text),
+    onDenied: async (run, tool) =>
+      recordToolCall(
+        { services, caller: await callerOfRun(run, identities) },
+        tool,
+        'NOT_ALLOWED',
+        clock.now(),
+      ),
+    log: (level, message) => log.write(level, message),
   });
   const workspaces = createWorkspaces({
     home,
@@ -139,6 +163,10 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     engines,
     workspaces,
     workTree,
+    search: createTextSearch(),
+    mcpConfigs: servers.configs,
+    gateway: servers.gateway,
+    audit: servers.audit,
     runner,
     settings,
     hub: {
@@ -186,20 +214,33 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     },
     warn,
   });
+  const ended = async (id: RunId) => {
+    await runner.untilEnded(id, stopped.signal);
+    return stopped.signal.aborted ? null : store.run(id);
+  };
   const notices = new EndNotices({
-    ended: async id => {
-      await runner.untilEnded(id, stopped.signal);
-      return stopped.signal.aborted ? null : store.run(id);
-    },
+    ended,
     teamFilesWritten: () => team.flush(),
+  });
+  const teamUpdates = new TeamUpdates({
+    watch: (root, onChange) => watchFolder(join(root, '.squad'), onChange),
+    run: id => store.run(id),
+    ended,
+  });
+  const audiences = new RunAudiences();
+  servers.gateway.onChange((runId, what) => {
+    audiences.tell(runId, what);
+    http.tell(runId, what);
   });
   const http = new HttpPort({
     services,
+    serversOf: servers.viewOf,
     version,
     port: wishedPort(env.MCP_SERVER_PORT, message => log.write('warning', message)),
     tokenFile,
     identities,
     notices,
+    teamUpdates,
     onInFlight: countCalls,
     onOpen: count => {
       httpOpen = count;
@@ -217,12 +258,14 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const stopped = new AbortController();
   store.onEvents(events => {
     notices.take(events);
+    teamUpdates.take(events);
     team.take(events);
     // The runner lets go of a run only after its end was written down.
     for (const { body, runId } of events)
       if (body.type === 'run.ended' && runId !== null)
         void runner.untilEnded(runId, stopped.signal).then(() => {
           lifetime.review();
+          servers.gateway.release(runId);
           void http.endSessions(runId);
         });
   });
@@ -234,7 +277,8 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
     stopped.abort();
-    await Promise.all([team.flush(), endHooks.close()]);
+    teamUpdates.close();
+    await Promise.all([team.flush(), endHooks.close(), servers.close()]);
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
     forgetHub(home);
@@ -253,6 +297,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     settings: () => settings.all(),
   }).then(async found => {
     await restoreTokens(runner.liveRuns(), endpoints);
+    await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
     return found;
   });
   recovered.catch(() => {}); // told below, once the door is open
@@ -270,7 +315,10 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
-  setTimeout(() => void http.open(), PORT_AFTER_MS);
+  setTimeout(() => {
+    void http.open();
+    void servers.sweep();
+  }, PORT_AFTER_MS);
   return { stop };
 
   function record(body: EventBody): Promise<void> {
@@ -299,14 +347,28 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     const stream = serveStream({
       input: socket,
       output: socket,
-      build: () => mcpFace({ services, version, transport: 'stream', caller, toolsets, notices }),
+      build: () =>
+        mcpFace({
+          services,
+          version,
+          transport: 'stream',
+          caller,
+          toolsets,
+          notices,
+          serversOf: servers.viewOf,
+        }),
       onInFlight,
       onError: error => log.write('debug', 'MCP', error),
     });
-    const leave = notices.join(stream);
+    // What ends and when is the user's business; what the team knows is everybody's.
+    const leave = caller.parent ? () => {} : notices.join(stream);
+    const leaveRun = caller.parent ? audiences.join(caller.parent.id, stream) : () => {};
+    const leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
     socket.resume();
     await stream.closed;
     leave();
+    leaveTeam();
+    leaveRun();
     onInFlight(0);
   }
 

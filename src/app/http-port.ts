@@ -6,12 +6,15 @@ import { bearerOf, hashOf } from '../hub/run-tokens.ts';
 import { ownToken } from '../hub/token.ts';
 import type { EndNotices } from '../mcp/end-notices.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
+import type { TeamUpdates } from '../mcp/team-updates.ts';
 import type { Services } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
+import { followTeam } from './follow-team.ts';
+import { type ListName, tellOf } from './run-audiences.ts';
 
 export interface HttpPortOptions {
   services: Services;
@@ -21,6 +24,8 @@ export interface HttpPortOptions {
   tokenFile: string;
   identities: CallerPorts;
   notices: EndNotices;
+  teamUpdates: TeamUpdates;
+  serversOf: McpFaceOptions['serversOf'];
   onInFlight(change: number): void;
   /** How many requests are being answered, streams that stay open included. */
   onOpen(count: number): void;
@@ -67,12 +72,29 @@ export class HttpPort {
     await this.handler?.endSessions(runId);
   }
 
+  /** What a run can use has changed. */
+  tell(runId: RunId, what: ListName): void {
+    if (this.handler) tellOf(what, this.handler.of(runId));
+  }
+
   private async bind(): Promise<HttpServer> {
     const [{ createHttpHandler }, { serveHttp }] = await Promise.all([
       import('../wire/serve-http.ts'),
       import('../http/serve.ts'),
     ]);
-    const { services, version, port, tokenFile, identities, notices, onInFlight, onOpen, log } = this.options;
+    const {
+      services,
+      version,
+      port,
+      tokenFile,
+      identities,
+      notices,
+      teamUpdates,
+      serversOf,
+      onInFlight,
+      onOpen,
+      log,
+    } = this.options;
     const stored = Number((await services.store.settings())['http.port']);
     const userToken = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
     const bearers = new WeakMap<IncomingMessage, Run>();
@@ -80,7 +102,8 @@ export class HttpPort {
     let inFlight = 0;
     const mcp = createHttpHandler({
       owner: request => bearers.get(request)?.id ?? '',
-      build: request => mcpFace({ services, version, transport: 'http', ...asking.get(request)!, notices }),
+      build: request =>
+        mcpFace({ services, version, transport: 'http', ...asking.get(request)!, notices, serversOf }),
       onInFlight: count => {
         onInFlight(count - inFlight);
         inFlight = count;
@@ -103,6 +126,12 @@ export class HttpPort {
             caller: run ? await callerOfRun(run, identities) : userOverHttp(workspace),
             toolsets: toolsetsIn([toolsets].flat().join()),
           });
+          if (listens(request)) {
+            const { caller } = asking.get(request)!;
+            const owner = run?.id ?? '';
+            const leave = followTeam(teamUpdates, services.workspaces, caller, owner, mcp.of(owner));
+            response.once('close', leave);
+          }
           await mcp.handle(request, response);
         },
         close: () => mcp.close(),
@@ -117,6 +146,10 @@ export class HttpPort {
     return http;
   }
 }
+
+/** A request that stays open to hear of news: a legacy client's stream, or a modern one's. */
+const listens = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' || headers['mcp-method'] === 'subscriptions/listen';
 
 /** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
 function userOverHttp(workspace: string | string[] | undefined): Caller {

@@ -1,9 +1,12 @@
 import { Command, CommanderError, Option } from 'commander';
 import { version } from '../link/program.ts';
 import { asSquadError, exitCodeOf, SquadError } from '../schema/error.ts';
+import { showAudit, verifyAudit } from './commands/audit.ts';
+import { backlogCommand } from './commands/backlog.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { setConfig, showConfig } from './commands/config.ts';
 import { contextCommand } from './commands/context.ts';
+import { decisionsCommand } from './commands/decisions.ts';
 import { demoCommand } from './commands/demo.ts';
 import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -12,12 +15,19 @@ import { initCommand } from './commands/init.ts';
 import { installCommand } from './commands/install.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
+import { mcpAdd } from './commands/mcp-add.ts';
+import { mcpApprove } from './commands/mcp-approve.ts';
+import { mcpImport } from './commands/mcp-import.ts';
+import { mcpLint } from './commands/mcp-lint.ts';
+import { mcpStatus } from './commands/mcp-status.ts';
+import { mcpTools } from './commands/mcp-tools.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { replyCommand } from './commands/reply.ts';
 import { retryCommand } from './commands/retry.ts';
 import { rolesCommand } from './commands/roles.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
+import { teamCommand } from './commands/team.ts';
 import { trustCommand } from './commands/trust.ts';
 import { waitCommand } from './commands/wait.ts';
 import { type CliContext, openContext } from './context.ts';
@@ -120,7 +130,19 @@ export async function main(argv: string[]): Promise<number> {
     .action(
       does((context, role: string | undefined, options: object) => contextCommand(role, options, context)),
     );
-  command(program, 'init', 'lay down the shipped roles and a config to edit').action(
+  command(program, 'team', 'who is on the team, and who is at work').action(
+    does(context => teamCommand(context)),
+  );
+  command(program, 'decisions [id]', 'what the team has decided, newest first; or one decision, whole')
+    .option('-s, --search <words>', 'those about these words, best first')
+    .option('-n, --limit <n>', 'how many', '20')
+    .action(
+      does((context, id: string | undefined, options: object) => decisionsCommand(id, options, context)),
+    );
+  command(program, 'backlog', 'what is to be done, by .squad/backlog.md').action(
+    does(context => backlogCommand(context)),
+  );
+  command(program, 'init', 'lay down the shipped roles, a config and team files to edit').action(
     does(context => initCommand(context)),
   );
   command(program, 'trust [files...]', 'let config and templates that came with a repository take effect')
@@ -157,6 +179,15 @@ export async function main(argv: string[]): Promise<number> {
     does((context, key: string) => setConfig(key, null, context)),
   );
 
+  const audit = command(program, 'audit', 'what agents asked of other servers, the newest last')
+    .option('--run <run>', 'only of this run')
+    .option('--denied', 'only what they did not get')
+    .option('-n, --limit <n>', 'how many', '50')
+    .action(does((context, options: object) => showAudit(options, context)));
+  command(audit, 'verify', 'whether the audit log is what was written').action(
+    does(context => verifyAudit(context)),
+  );
+
   const hub = program
     .command('hub')
     .description('the process in the background that owns the runs')
@@ -169,13 +200,43 @@ export async function main(argv: string[]): Promise<number> {
   command(hub, 'log', 'the end of its log')
     .option('-n, --lines <n>', 'how many lines', '50')
     .action(does((context, options: object) => hubLog(options, context)));
-  program
+  // Alone it is the relay, which `bin/squad.cjs` starts without loading any of this.
+  const mcp = program
     .command('mcp')
-    .description('the MCP server that clients start (stdio); see `squad install`')
-    .exitOverride()
-    .helpOption(false)
-    .allowUnknownOption()
-    .action(() => program.help());
+    .description(
+      'the MCP server that clients start (see `squad install`); with a word: other servers for agents',
+    )
+    .exitOverride();
+  command(mcp, 'add <name> [command...]', 'give agents another MCP server: squad mcp add NAME -- COMMAND')
+    .usage('[options] NAME (--url URL | -- COMMAND [ARGUMENTS])')
+    .option('--role <id>', 'this role has it; more than once for more', collected)
+    .option('--shared', 'every run has it')
+    .option('--tools <list>', 'only these of its tools, by its own names, with commas between them')
+    .option('--env <pair>', `NAME=VALUE for the command; '\${NAME}' in a value is a variable`, collected)
+    .option('--url <url>', 'where the server is, instead of a command')
+    .option('--sse', 'the URL speaks the older SSE transport')
+    .option('--header <pair>', 'NAME=VALUE for the URL', collected)
+    .option('--force', 'replace a server of that name')
+    .action(
+      does((context, name: string, words: string[], options: object) =>
+        mcpAdd(name, words, options, context),
+      ),
+    );
+  command(mcp, 'import [file]', 'take over the servers of .mcp.json, .cursor/mcp.json, .vscode/mcp.json')
+    .option('--role <id>', 'this role has them; more than once for more', collected)
+    .option('--shared', 'every run has them')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, file: string | undefined, options: object) => mcpImport(file, options, context)));
+  command(mcp, 'lint [file]', 'what is wrong with .squad/mcp-config.json, and where').action(
+    does((context, file: string | undefined) => mcpLint(file, context)),
+  );
+  command(mcp, 'status', 'how the other servers are doing').action(does(context => mcpStatus(context)));
+  command(mcp, 'tools', 'what a role sees of other servers, and why not the rest')
+    .option('--role <id>', 'this role; otherwise a run without one')
+    .action(does((context, options: object) => mcpTools(options, context)));
+  command(mcp, 'approve [what]', 'let tools take effect that came or changed later: SERVER or SERVER/TOOL')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, what: string | undefined, options: object) => mcpApprove(what, options, context)));
 
   try {
     await program.parseAsync(argv);
@@ -189,6 +250,8 @@ export async function main(argv: string[]): Promise<number> {
     return report(wrongUse(thrown, program, argv.slice(2)), json);
   }
 }
+
+const collected = (value: string, before: string[] = []): string[] => [...before, value];
 
 function wrongUse({ message }: CommanderError, program: Command, words: string[]): SquadError {
   const [first, second] = words;

@@ -27,6 +27,8 @@ export interface PlannedRun {
   spec: EngineSpec;
   role: Role | null;
   env: Record<string, string>;
+  /** What the gateway needs to know for it and its agent does not. */
+  variables: Record<string, string>;
   /** What the caller should know about how it will be run. */
   notes: string[];
 }
@@ -41,6 +43,8 @@ export interface PlanContext {
   caller: Caller;
   /** The environment an agent gets, with what its role asks to keep. */
   environment(keep: string[]): Promise<Record<string, string>>;
+  /** Variables that other MCP servers of this workspace are set up with. */
+  gatewayVariables: readonly string[];
   engines: Engines;
   files: RunFiles;
   clock: Clock;
@@ -77,7 +81,7 @@ async function planRun(
   request: RunRequest,
   position: number,
   squad: Squad,
-  { workspace, caller, environment, engines, files, settings, moneyLeft }: PlanContext,
+  { workspace, caller, environment, gatewayVariables, engines, files, settings, moneyLeft }: PlanContext,
   members: number,
 ): Promise<PlannedRun> {
   checkTask(request.task);
@@ -87,11 +91,18 @@ async function planRun(
     workspace.directory(request.cwd),
   ]);
   const meta = role?.meta ?? {};
-  const env = await environment(meta.env ?? []);
+  const whole = await environment(meta.env ?? []);
   const { spec, notes } = request.spec
     ? { spec: request.spec, notes: [] }
-    : await workspace.engine(request.engine ?? meta.engine ?? null, env);
+    : await workspace.engine(request.engine ?? meta.engine ?? null, whole);
   const engine = engines.create(spec);
+  // A run that starts another has not seen them itself, but they were its user's.
+  const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
+  const variables = onlyNamed(gatewayVariables, { ...inherited, ...whole });
+  const env = without(
+    gatewayVariables.filter(name => !meta.env?.includes(name) && !engine.needsVariable(name)),
+    whole,
+  );
   const stateMode = request.stateMode ?? workspace.config.stateMode.value;
   const continues = request.chatId !== undefined;
   if (!continues && stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
@@ -147,7 +158,7 @@ async function planRun(
   };
   const prompt = await promptFor(request, run, role, engine, workspace);
   await rehearse(engine, run, { prompt, promptFile: '/prompt.md', env }, files);
-  return { run, request, prompt, engine, spec, role, env, notes };
+  return { run, request, prompt, engine, spec, role, env, variables, notes };
 }
 
 async function promptFor(
@@ -184,6 +195,11 @@ async function rehearse(engine: Engine, run: Run, material: RunMaterial, files: 
     await engine.newChat.command(input);
   await engine.command(input);
 }
+
+const onlyNamed = (names: readonly string[], env: Record<string, string>) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
+const without = (names: readonly string[], env: Record<string, string>) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 
 function refuseSharedChats(runs: PlannedRun[]): void {
   const seen = new Set<string>();

@@ -10,6 +10,7 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   squadId: squad(1),
   depth: 0,
   spawn: false,
+  records: false,
   permission: 'edit',
   tools: null,
   isLive: true,
@@ -29,22 +30,30 @@ const NEVER = [
   ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
-const ACTIONS = ['squad_status', ...WITH_SPAWN, ...NEVER];
+const ALWAYS = ['squad_status', 'squad_decision_search'];
+const ACTIONS = [...ALWAYS, 'squad_decision_record', ...WITH_SPAWN, ...NEVER];
 
 describe('what a run may do', () => {
-  test('without spawn it is squad_status and nothing else', () => {
-    expect(ACTIONS.filter(action => allowed(run(), action))).toEqual(['squad_status']);
+  test('with nothing granted it is to see where it stands and what the team decided', () => {
+    expect(ACTIONS.filter(action => allowed(run(), action))).toEqual(ALWAYS);
   });
 
   test('with spawn it is also what starting and looking after runs takes', () => {
     expect(ACTIONS.filter(action => allowed(run({ spawn: true }), action))).toEqual([
-      'squad_status',
+      ...ALWAYS,
       ...WITH_SPAWN,
     ]);
   });
 
+  test('where its role says so it is also to write a decision down', () => {
+    expect(ACTIONS.filter(action => allowed(run({ records: true }), action))).toEqual([
+      ...ALWAYS,
+      'squad_decision_record',
+    ]);
+  });
+
   test('once it has ended it is squad_status, whatever its role granted', () => {
-    const ended = run({ spawn: true, isLive: false });
+    const ended = run({ spawn: true, records: true, isLive: false });
     expect(ACTIONS.filter(action => allowed(ended, action))).toEqual(['squad_status']);
   });
 
@@ -60,7 +69,10 @@ function reference(subject: Subject, action: string, relation: Relation | null):
   const isOwn =
     relation === null || relation === 'itself' || relation === 'child' || relation === 'grandchild';
   if (action === 'squad_status') return isOwn || relation === 'sibling';
-  return WITH_SPAWN.includes(action) && subject.spawn && subject.isLive && isOwn;
+  if (!subject.isLive || !isOwn) return false;
+  if (action === 'squad_decision_search') return true;
+  if (action === 'squad_decision_record') return subject.records;
+  return WITH_SPAWN.includes(action) && subject.spawn;
 }
 
 type Relation = 'itself' | 'child' | 'grandchild' | 'parent' | 'sibling' | 'nephew' | 'stranger';
@@ -78,7 +90,9 @@ test('every subject, action and object is decided as the reference does', () => 
   const subjects: Subject[] = [
     USER,
     ...[true, false].flatMap(spawn =>
-      [true, false].flatMap(isLive => [0, 1, 2].map(depth => run({ spawn, isLive, depth }))),
+      [true, false].flatMap(isLive =>
+        [true, false].flatMap(records => [0, 1, 2].map(depth => run({ spawn, isLive, records, depth }))),
+      ),
     ),
   ];
   let decided = 0;
@@ -90,7 +104,7 @@ test('every subject, action and object is decided as the reference does', () => 
         expect(said).toEqual({ ...said, allowed: reference(subject, action, relation) });
         decided++;
       }
-  expect(decided).toBe(13 * ACTIONS.length * 8);
+  expect(decided).toBe(25 * ACTIONS.length * 8);
 });
 
 test('nothing about an object allows what the action alone does not', () => {
@@ -98,6 +112,34 @@ test('nothing about an object allows what the action alone does not', () => {
     for (const action of ACTIONS)
       for (const object of Object.values(OBJECTS))
         expect(allowed(subject, action, object) && !allowed(subject, action)).toBe(false);
+});
+
+describe('what a run may use of other servers', () => {
+  const all = { only: [], except: new Set<string>() };
+  const none = { only: [new Set<string>()], except: new Set<string>() };
+  const servers = [{ server: 'files', tools: all, resources: none, prompts: none, argumentRules: [] }];
+  const grants = { servers, workspaceRoot: '/w' };
+  const thing = { kind: 'tool', server: 'files', name: 'read', isApproved: true } as const;
+
+  test('is what its grants say, and nothing without any or after its end', () => {
+    expect(allowed(run({ grants }), 'use', thing)).toBe(true);
+    expect(allowed(run({ grants }), 'use', { ...thing, kind: 'prompt' })).toBe(false);
+    expect(allowed(run({ grants }), 'use', { ...thing, isApproved: false })).toBe(false);
+    expect(allowed(run(), 'use', thing)).toBe(false);
+    expect(allowed(run({ grants, isLive: false }), 'use', thing)).toBe(false);
+  });
+
+  test('is nothing unapproved for the user either', () => {
+    expect(allowed(USER, 'use', thing)).toBe(true);
+    expect(allowed(USER, 'use', { ...thing, isApproved: false })).toBe(false);
+  });
+
+  test('is not asked by an action that is about runs, nor about runs by `use`', () => {
+    const asked = (action: string, object: unknown) => allowed(run({ grants }), action, object as never);
+    expect(asked('squad_status', thing)).toBe(false);
+    expect(asked('use', undefined)).toBe(false);
+    expect(asked('use', OBJECTS.itself)).toBe(false);
+  });
 });
 
 test('a refusal says in which run, and what would help', () => {
@@ -108,6 +150,8 @@ test('a refusal says in which run, and what would help', () => {
   expect(words(run(), 'start_squad')).toMatch(/^NOT_ALLOWED\n.*run_0000000001.*start_squad\n.*`spawn: true`/);
   expect(words(run({ spawn: true }), 'stop_hub')).toMatch(/stop_hub is for the user/);
   expect(words(run(), 'stop_hub')).not.toContain('spawn');
+  expect(words(run(), 'squad_decision_record')).toMatch(/`squad\/squad_decision_record` among `mcp`/);
+  expect(words(run(), 'squad_decision_record')).not.toContain('spawn');
   expect(words(run({ spawn: true, isLive: false }), 'start_squad')).toMatch(/which has ended/);
 });
 

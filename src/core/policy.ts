@@ -1,6 +1,8 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { Permission } from '../schema/run.ts';
+import { decide, type Thing } from './gateway/decide.ts';
+import type { ServerGrant } from './gateway/grants.ts';
 
 /** A run as somebody who asks. */
 export interface RunIdentity {
@@ -9,9 +11,13 @@ export interface RunIdentity {
   depth: number;
   /** Its role lets it start runs of its own. */
   spawn: boolean;
+  /** Its role lets it write decisions of the team down. */
+  records: boolean;
   permission: Permission;
   /** The only ones it may use; null: all its engine has. */
   tools: readonly string[] | null;
+  /** What it has of other servers; absent: nothing. */
+  grants?: { servers: readonly ServerGrant[]; workspaceRoot: string };
 }
 
 /** Who asks: the user, by whatever client, or an agent at work. */
@@ -29,9 +35,15 @@ export interface Asked {
   squadId: SquadId;
 }
 
-/** What a run may do at all: with nothing granted, or with `spawn`. Whatever is not here is the user's alone. */
-const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn'>> = {
+/** What a run may do at all: with nothing granted, or with that granted. Whatever is not here is the user's alone. */
+const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn' | 'record'>> = {
   squad_status: 'always',
+  squad_decision_search: 'always',
+  squad_decision_record: 'record',
+  // The team's files, as resources and in the terminal.
+  read_team: 'always',
+  list_decisions: 'always',
+  list_backlog: 'always',
   list_roles: 'spawn',
   start_squad_members: 'spawn',
   spawn_claude: 'spawn',
@@ -58,17 +70,29 @@ const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn'>> = {
 };
 
 /**
- * The one answer to "may it?": for lists, calls, commands and everything that is looked up on the way. With an object,
- * whether this run is any of the subject's business: its own, one it started, or one that came of those.
+ * The one answer to "may it?": for lists, calls, commands and everything that is looked up on the way. With a run as object,
+ * whether it is any of the subject's business: its own, one it started, or one that came of those. With something of another
+ * server, whether it may see and use it.
  */
-export function allowed(subject: Subject, action: string, object?: Asked): boolean {
+export function allowed(subject: Subject, action: 'use', object: Thing): boolean;
+export function allowed(subject: Subject, action: string, object?: Asked): boolean;
+export function allowed(subject: Subject, action: string, object?: Asked | Thing): boolean {
+  if (object !== undefined && 'server' in object) return action === 'use' && mayUse(subject, object);
   if (subject.kind === 'user') return true;
   const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
   if (needs === undefined) return false;
-  if (needs === 'spawn' && !(subject.spawn && subject.isLive)) return false;
+  if (!subject.isLive && action !== 'squad_status') return false;
+  if ((needs === 'spawn' && !subject.spawn) || (needs === 'record' && !subject.records)) return false;
   if (object === undefined || object.line.includes(subject.id)) return true;
   // How those it was started with are doing, and no more than that.
   return action === 'squad_status' && object.squadId === subject.squadId;
+}
+
+/** What nobody has approved is kept from the user's own programs too. */
+function mayUse(subject: Subject, thing: Thing): boolean {
+  if (subject.kind === 'user') return thing.isApproved;
+  if (!subject.isLive || !subject.grants) return false;
+  return decide(subject.grants.servers, thing, subject.grants).allowed;
 }
 
 /** Why not, and what would have to be otherwise. */
@@ -80,6 +104,16 @@ export function notAllowed(subject: RunSubject, action: string): SquadError {
       `This was started inside run ${id}, which has ended: ${action} is closed to it`,
       {
         suggestions: ['In a terminal of your own, unset SQUAD_RUN_ID and SQUAD_TURN.'],
+      },
+    );
+  if (Object.hasOwn(FOR_RUNS, action) && FOR_RUNS[action] === 'record')
+    return new SquadError(
+      'NOT_ALLOWED',
+      `This runs inside run ${id}, whose role does not let it use ${action}`,
+      {
+        suggestions: [
+          'It needs `squad/squad_decision_record` among `mcp` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+        ],
       },
     );
   if (Object.hasOwn(FOR_RUNS, action) && !spawn)

@@ -102,6 +102,12 @@ export class Runner {
     return this.live.get(id)?.run ?? null;
   }
 
+  /** For its result: what a reader should know of it. Said once, however often it happens. */
+  note(id: RunId, text: string): void {
+    const notes = this.live.get(id)?.run.notes;
+    if (notes && !notes.includes(text)) notes.push(text);
+  }
+
   /** What a run at work has reported so far. */
   usageOf(id: RunId): Usage | null {
     const entry = this.live.get(id);

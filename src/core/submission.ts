@@ -35,11 +35,15 @@ export async function writeDown(
 }
 
 async function writeFiles(
-  { run, request, prompt, engine, spec, env }: PlannedRun,
+  { run, request, prompt, engine, spec, env, variables }: PlannedRun,
   files: RunFiles,
 ): Promise<LiveRun> {
   const turn = { runId: run.id, number: 1 };
   const { promptFile } = await files.prepare(turn, prompt);
-  await Promise.all([files.saveEnvironment(run.id, env), keepPlan(files, turn, spec, request)]);
+  await Promise.all([
+    files.saveEnvironment(run.id, env),
+    Object.keys(variables).length > 0 && files.saveVariables(run.id, variables),
+    keepPlan(files, turn, spec, request),
+  ]);
   return new LiveRun(run, engine, { prompt, promptFile, env });
 }

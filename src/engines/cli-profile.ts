@@ -19,6 +19,8 @@ export interface CliProfile {
   /** The program to start for the one that was found: some launchers are not to be started themselves. */
   resolve?(program: string): string;
   loadsItself: readonly string[];
+  /** Variables by which it reaches its model and knows its user. */
+  variables: RegExp;
   takesSchema: boolean;
   usageIsReported: Engine['usageIsReported'];
   newChat: Engine['newChat'];
@@ -40,6 +42,7 @@ export function createCliEngine(
     policy: options => profile.policy(options),
     loadsItself: profile.loadsItself,
     wantsEndpoint: true,
+    needsVariable: name => profile.variables.test(name),
     takesSchema: profile.takesSchema,
     usageIsReported: profile.usageIsReported,
   };

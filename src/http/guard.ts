@@ -8,14 +8,16 @@ export interface Refusal {
 
 /**
  * Any page in the user's browser can send requests to loopback, so being local proves nothing: the Host must be ours
- * (a rebound name is not), and so must the Origin, which every browser sends along.
+ * (a rebound name is not), and so must the Origin, which every browser sends along. Said twice, neither counts, and
+ * a request line that names a host of its own would count more than the Host.
  */
-export function refuseForeign({ headers }: IncomingMessage, port: number): Refusal | null {
+export function refuseForeign({ headersDistinct, url }: IncomingMessage, port: number): Refusal | null {
   const own = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
-  if (!own.includes(headers.host ?? ''))
+  const { host = [], origin = [] } = headersDistinct;
+  if (!url?.startsWith('/') || host.length !== 1 || !own.includes(host[0]!))
     return { status: 403, code: 'HOST_REFUSED', message: `Use http://127.0.0.1:${port}` };
-  const { origin } = headers;
-  if (origin !== undefined && !own.some(host => origin === `http://${host}`))
+  const isOurs = origin.length === 1 && own.some(name => origin[0] === `http://${name}`);
+  if (origin.length > 0 && !isOurs)
     return { status: 403, code: 'ORIGIN_REFUSED', message: 'Pages of other sites may not call Squad' };
   return null;
 }

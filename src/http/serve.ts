@@ -25,20 +25,13 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const { admits, mcp, onOpen, onError } = options;
   let open = 0;
   const server = createServer((request, response) => {
-    const refusal = refusalOf(request);
-    if (refusal) return refuse(response, refusal);
-    onOpen?.(++open);
-    response.once('close', () => onOpen?.(--open));
-    mcp.handle(request, response).catch((thrown: unknown) => {
-      const { code, kind, message, suggestions = [] } = asSquadError(thrown).toShape();
-      const isMistake = kind === 'usage';
-      if (!isMistake) onError?.(thrown);
-      if (response.headersSent) response.destroy();
-      else if (isMistake)
-        refuse(response, { status: 400, code, message: [message, ...suggestions].join('. ') });
-      else
-        refuse(response, { status: 500, code: 'INTERNAL', message: 'A bug in Squad; see `squad hub log`' });
-    });
+    if (passes(request, response)) answer(request, response);
+  });
+  // Who asks before it sends a body is told to go on only if the body would be read.
+  server.on('checkContinue', (request, response) => {
+    if (!passes(request, response)) return;
+    response.writeContinue();
+    answer(request, response);
   });
   const port = await listenNear(server, options.port);
   server.unref();
@@ -51,6 +44,27 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
       await closed;
     },
   };
+
+  function passes(request: IncomingMessage, response: ServerResponse): boolean {
+    const refusal = refusalOf(request);
+    if (refusal) refuse(response, refusal);
+    return refusal === null;
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    onOpen?.(++open);
+    response.once('close', () => onOpen?.(--open));
+    mcp.handle(request, response).catch((thrown: unknown) => {
+      const { code, kind, message, suggestions = [] } = asSquadError(thrown).toShape();
+      const isMistake = kind === 'usage';
+      if (!isMistake) onError?.(thrown);
+      if (response.headersSent) response.destroy();
+      else if (isMistake)
+        refuse(response, { status: 400, code, message: [message, ...suggestions].join('. ') });
+      else
+        refuse(response, { status: 500, code: 'INTERNAL', message: 'A bug in Squad; see `squad hub log`' });
+    });
+  }
 
   function refusalOf(request: IncomingMessage): Refusal | null {
     const path = request.url?.split('?', 1)[0];

@@ -12,7 +12,7 @@ const run = (name: string, more: Partial<Run> = {}) =>
     depth: 1,
     directory: '/project/part',
     workspace: '/project',
-    options: { spawn: false, permission: 'edit' },
+    options: { spawn: false, permission: 'edit', mcp: ['squad/squad_decision_record'] },
     tokenHash: null,
     ...more,
   }) as Run;
@@ -72,8 +72,21 @@ describe('who says hello', () => {
       cwd: '/elsewhere',
       workspace: '/project',
       env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
-      parent: { id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, spawn: false, permission: 'edit' },
+      parent: {
+        ...{ id: live[0]!.id, squadId: live[0]!.squadId, depth: 1 },
+        ...{ spawn: false, records: true, permission: 'edit' },
+      },
     });
+  });
+
+  test('may write decisions down only where its role has exactly that', async () => {
+    const records = async (mcp: string[]) => {
+      const run = { ...live[0]!, options: { ...live[0]!.options, mcp } };
+      return (await callerOfRun(run, ports(null))).parent?.records;
+    };
+    expect(await records(['files', 'squad/squad_decision_record'])).toBe(true);
+    for (const mcp of [[], ['squad'], ['squad/*'], ['squad/squad_decision_search']])
+      expect(await records(mcp)).toBe(false);
   });
 
   test('is known by its processes before its mark, and by its mark where those say nothing', async () => {

@@ -15,6 +15,7 @@ export interface Caller {
     squadId: SquadId;
     depth: number;
     spawn: boolean;
+    records: boolean;
     permission: Permission;
     tools: readonly string[] | null;
   } | null;
@@ -61,6 +62,7 @@ export async function callerOfRun(run: Run, { environment }: CallerPorts): Promi
     parent: {
       ...{ id, squadId, depth },
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
+      records: options.mcp.includes('squad/squad_decision_record'),
     },
   };
 }

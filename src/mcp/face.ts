@@ -1,8 +1,10 @@
+import type { GatewayView } from '../core/ports/gateway.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch, recordToolCall } from '../operations/dispatch.ts';
 import type { Operation, Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { asSquadError } from '../schema/error.ts';
+import type { RunId } from '../schema/ids.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/client-ceiling.ts';
 import type { Call, Face, ToolResult } from '../wire/face.ts';
@@ -11,7 +13,9 @@ import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { taskState, tasks } from './tasks.ts';
+import { completeAgentName } from './team-resources.ts';
 import { Tools } from './tools.ts';
+import { withServers } from './with-servers.ts';
 
 export interface McpFaceOptions {
   services: Services;
@@ -21,10 +25,18 @@ export interface McpFaceOptions {
   caller: Caller;
   toolsets: readonly Toolset[];
   notices: Pick<EndNotices, 'watch'>;
+  /** What a run has of other servers. */
+  serversOf(id: RunId): GatewayView | null;
 }
 
 /** Squad for one MCP client: the operations that are tools, and for the user's own clients what goes with them. */
 export function mcpFace(options: McpFaceOptions): Face {
+  const { parent } = options.caller;
+  const own = ownFace(options);
+  return parent ? withServers(own, () => options.serversOf(parent.id)) : own;
+}
+
+function ownFace(options: McpFaceOptions): Face {
   const { services, version, caller, toolsets } = options;
   const tools = new Tools(services, caller, toolsets);
   return {
@@ -43,9 +55,10 @@ export function mcpFace(options: McpFaceOptions): Face {
         return null;
       },
     },
+    resources: resources(services, caller),
+    complete: completeAgentName(services, caller),
     // An agent has its tools, which know what is its business; these do not.
     ...(caller.parent === null && {
-      resources: resources(services, caller),
       prompts: prompts(services, caller),
       tasks: tasks(services),
       logging: true,

@@ -5,6 +5,7 @@ import { runResult } from '../operations/run-result.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
 import type { Face } from '../wire/face.ts';
+import { teamResources } from './team-resources.ts';
 
 export const IAC_LOG = 'agents://iac-log';
 export const CONTEXT = 'agents://context';
@@ -14,10 +15,26 @@ const RUN = 'agents://runs/';
 const MARKDOWN = 'text/markdown';
 const JSON_TYPE = 'application/json';
 
-/** The team's own files, and every run by its id. */
-export function resources(services: Services, caller: Caller): NonNullable<Face['resources']> {
+type Resources = NonNullable<Face['resources']>;
+
+/** What the team knows, for everybody; and for the user's own clients every run, and what the team's log says. */
+export function resources(services: Services, caller: Caller): Resources {
+  const team = teamResources(services, caller);
+  if (caller.parent) return team;
+  const runs = runResources(services, caller);
   return {
     watchable: true,
+    list: async peer => [...(await runs.list(peer)), ...(await team.list(peer))],
+    templates: async peer => [
+      ...((await runs.templates?.(peer)) ?? []),
+      ...((await team.templates?.(peer)) ?? []),
+    ],
+    read: async (uri, call) => (await runs.read(uri, call)) ?? (await team.read(uri, call)),
+  };
+}
+
+function runResources(services: Services, caller: Caller): Resources {
+  return {
     list: async () => [
       {
         uri: IAC_LOG,

@@ -1,8 +1,11 @@
 import type { z } from 'zod';
+import type { AuditTrail } from '../core/ports/audit-trail.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Engines } from '../core/ports/engine.ts';
+import type { GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
+import type { TextSearch } from '../core/ports/text-search.ts';
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Runner } from '../core/runner.ts';
@@ -19,6 +22,7 @@ export interface Services {
   engines: Engines;
   workspaces: Workspaces;
   workTree: WorkTree;
+  search: TextSearch;
   runner: Pick<
     Runner,
     | 'submit'
@@ -32,6 +36,11 @@ export interface Services {
     | 'stop'
     | 'pump'
   >;
+  /** The other MCP servers of workspaces, as configured. */
+  mcpConfigs: Pick<McpConfigs, 'of'>;
+  gateway: GatewayAdmin;
+  /** What agents asked of them, and got. */
+  audit: AuditTrail;
   settings: Settings;
   hub: HubControl;
 }

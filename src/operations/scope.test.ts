@@ -9,13 +9,22 @@ const agent: RunSubject = {
   squadId: newSquadId(),
   depth: 0,
   spawn: true,
+  records: true,
   permission: 'full',
   tools: null,
   isLive: true,
 };
 
 /** What no role can grant. An operation that is new belongs into this list, or into the policy's: on purpose. */
-const FOR_THE_USER = ['change_setting', 'change_trust', 'hub_status', 'prune', 'stop_hub'];
+const FOR_THE_USER = [
+  'change_setting',
+  'change_trust',
+  'hub_status',
+  'prune',
+  'read_audit',
+  'stop_hub',
+  'verify_audit',
+];
 
 test('every operation is either for agents that may start runs or for the user alone', () => {
   const denied = OPERATIONS.map(({ name }) => name).filter(name => !allowed(agent, name));

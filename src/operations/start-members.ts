@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LONGEST_CHAT_ID } from '../core/chat.ts';
 import { jsonLength } from '../core/digest.ts';
+import { variablesIn } from '../core/gateway/variables.ts';
 import { type PlannedSquad, planSquad } from '../core/plan.ts';
 import type { Workspace } from '../core/ports/workspace.ts';
 import type { RunRequest, SquadRequest } from '../core/run-request.ts';
@@ -49,11 +50,13 @@ export async function startRuns(
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
-  const { engines, clock, runner, files, workspaces } = services;
+  const { engines, clock, runner, files, workspaces, mcpConfigs } = services;
+  const { config, warnings: faults } = await mcpConfigs.of(workspace.root);
   const plan = await planSquad(asked, {
     workspace,
     caller,
     environment: keep => workspaces.environment(caller, keep),
+    gatewayVariables: config ? variablesIn(config) : [],
     engines,
     files,
     clock,
@@ -63,7 +66,7 @@ export async function startRuns(
   await runner.submit(plan);
   onStarted?.(plan.runs.map(({ run }) => run));
   const notes = new Set(plan.runs.flatMap(run => run.notes));
-  return { ...plan, warnings: [...withoutTrust(workspace, plan), ...notes] };
+  return { ...plan, warnings: [...withoutTrust(workspace, plan), ...faults, ...notes] };
 }
 
 /** What came with the repository and was passed over: a run must not quietly be another one than its files say. */

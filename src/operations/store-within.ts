@@ -67,6 +67,8 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     events,
     squad: async id => ((await squadIsSeen(id)) ? store.squad(id) : null),
     liveRuns: async () => seen(await store.liveRuns()),
+    figures: async ({ workspace, since = 0, limit }) =>
+      (await runs({ workspace, limit })).filter(each => each.createdAt >= since),
     turns: async id => ((await run(id)) ? store.turns(id) : []),
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),

@@ -1,22 +1,31 @@
 import { nearest } from '../core/nearest.ts';
 import { SquadError } from '../schema/error.ts';
+import { approveTools } from './approve-tools.ts';
 import { cancelRun } from './cancel-run.ts';
 import { changeSetting } from './change-setting.ts';
 import { changeTrust } from './change-trust.ts';
+import { decisionRecord } from './decision-record.ts';
+import { decisionSearch } from './decision-search.ts';
 import { diffRun } from './diff-run.ts';
 import { findRuns } from './find-runs.ts';
 import { followEvents } from './follow-events.ts';
 import { getResult } from './get-result.ts';
 import { hubStatus, stopHub } from './hub.ts';
 import { inspectEngines } from './inspect-engines.ts';
+import { inspectGateway } from './inspect-gateway.ts';
+import { inspectRoleTools } from './inspect-role-tools.ts';
 import { inspectWorkspace } from './inspect-workspace.ts';
+import { listBacklog } from './list-backlog.ts';
+import { listDecisions } from './list-decisions.ts';
 import { listRoles } from './list-roles.ts';
 import { listRunning } from './list-running.ts';
 import { listRuns } from './list-runs.ts';
 import type { Operation } from './operation.ts';
 import { previewContext } from './preview-context.ts';
 import { prune } from './prune.ts';
+import { readAudit } from './read-audit.ts';
 import { readOutput } from './read-output.ts';
+import { readTeam } from './read-team.ts';
 import { replyToRun } from './reply-to-run.ts';
 import { retryRuns } from './retry-runs.ts';
 import { showRun } from './show-run.ts';
@@ -27,6 +36,7 @@ import { spawnParallel } from './spawn-parallel.ts';
 import { squadStatus } from './squad-status.ts';
 import { startSquad } from './start-squad.ts';
 import { startSquadMembers } from './start-squad-members.ts';
+import { verifyAudit } from './verify-audit.ts';
 import { waitForRuns } from './wait-for-runs.ts';
 
 /** Everything anyone can ask of Squad, once each. Faces are derived from this table. */
@@ -41,6 +51,8 @@ export const OPERATIONS: readonly Operation[] = [
   listRunning,
   cancelRun,
   squadStatus,
+  decisionSearch,
+  decisionRecord,
   startSquad,
   replyToRun,
   retryRuns,
@@ -53,10 +65,18 @@ export const OPERATIONS: readonly Operation[] = [
   followEvents,
   inspectWorkspace,
   inspectEngines,
+  inspectGateway,
+  inspectRoleTools,
+  approveTools,
   previewContext,
+  listDecisions,
+  listBacklog,
+  readTeam,
   changeSetting,
   changeTrust,
   prune,
+  readAudit,
+  verifyAudit,
   hubStatus,
   stopHub,
 ];

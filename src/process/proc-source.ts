@@ -1,12 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { uptime } from 'node:os';
-import {
-  type ProcessInfo,
-  type ProcessSource,
-  RUN_VARIABLE,
-  type Tag,
-  TURN_VARIABLE,
-} from './process-info.ts';
+import { type ProcessInfo, type ProcessSource, type Tag, tagOf } from './process-info.ts';
 
 /** User space sees 100 ticks a second on every Linux port that Node runs on. */
 const TICK_MS = 10;
@@ -115,8 +109,7 @@ function readTag(pid: number): Tag | null | undefined {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`);
     if (environment.length === 0) return own(pid, outputTag(pid)) ?? undefined;
-    const runId = variable(environment, RUN_VARIABLE);
-    return own(pid, runId ? { runId, turn: variable(environment, TURN_VARIABLE) } : outputTag(pid));
+    return own(pid, tagOf(name => variable(environment, name)) ?? outputTag(pid));
   } catch {
     return null;
   }

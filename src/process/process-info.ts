@@ -17,15 +17,27 @@ export interface ProcessInfo {
   cpuMs: number;
 }
 
-/** Which turn a process shows it belongs to: by the environment it was started with, or by the output it holds. */
+/** Which turn, or which service, a process shows it belongs to: by the environment it was started with, or by the output it holds. */
 export interface Tag {
-  runId: string;
+  /** Null for what belongs to a service. */
+  runId: string | null;
   /** Null when the process shows the run's mark but not the turn's. */
   turn: string | null;
+  service?: string;
 }
 
 export const RUN_VARIABLE = 'SQUAD_RUN_ID';
 export const TURN_VARIABLE = 'SQUAD_TURN';
+/** The mark of other MCP servers, and of all that they start. */
+export const SERVICE_VARIABLE = 'SQUAD_UPSTREAM';
+
+/** What a process shows by its environment. A run's mark counts more than a service's. */
+export function tagOf(variable: (name: string) => string | null): Tag | null {
+  const runId = variable(RUN_VARIABLE);
+  if (runId) return { runId, turn: variable(TURN_VARIABLE) };
+  const service = variable(SERVICE_VARIABLE);
+  return service ? { runId: null, turn: null, service } : null;
+}
 
 /** Where the facts come from: `/proc` on Linux, `ps` elsewhere. A dead process that nobody reaped is not listed. */
 export interface ProcessSource {

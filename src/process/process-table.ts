@@ -10,9 +10,13 @@ export interface Snapshot {
   children(pid: number): readonly ProcessInfo[];
   /** Those in the process group, or the session, that `pid` leads or led. */
   group(pid: number): readonly ProcessInfo[];
-  /** Those that show the turn's mark. */
-  tagged(turn: TurnKey): ProcessInfo[];
+  /** Those that show the mark of the turn, or of the service. */
+  tagged(mark: Mark): ProcessInfo[];
+  /** Every service of which something is left. */
+  services(): string[];
 }
+
+export type Mark = TurnKey | { service: string };
 
 export interface ProcessTable {
   /** A picture taken after the call. Callers of the same few milliseconds share it. */
@@ -70,14 +74,19 @@ function toSnapshot(processes: ProcessInfo[], tags: Map<number, Tag>): Snapshot 
   const byGroup = Map.groupBy(processes, each => each.pgid);
   const bySession = Map.groupBy(processes, each => each.sid);
   const byRun = Map.groupBy(tags, ([, tag]) => tag.runId);
+  const byService = Map.groupBy(tags, ([, tag]) => tag.service);
+
+  function marked(mark: Mark): [number, Tag][] {
+    if ('service' in mark) return byService.get(mark.service) ?? [];
+    const ofRun = byRun.get(mark.runId) ?? [];
+    return ofRun.filter(([, { turn }]) => turn === null || turn === String(mark.number));
+  }
 
   return {
     get: pid => byPid.get(pid),
     children: pid => byParent.get(pid) ?? [],
     group: pid => [...new Set([...(byGroup.get(pid) ?? []), ...(bySession.get(pid) ?? [])])],
-    tagged: ({ runId, number }) =>
-      (byRun.get(runId) ?? [])
-        .filter(([, tag]) => tag.turn === null || tag.turn === String(number))
-        .flatMap(([pid]) => byPid.get(pid) ?? []),
+    tagged: mark => marked(mark).flatMap(([pid]) => byPid.get(pid) ?? []),
+    services: () => [...byService.keys()].flatMap(service => service ?? []),
   };
 }

@@ -1,11 +1,5 @@
 import { execFile } from 'node:child_process';
-import {
-  type ProcessInfo,
-  type ProcessSource,
-  RUN_VARIABLE,
-  type Tag,
-  TURN_VARIABLE,
-} from './process-info.ts';
+import { type ProcessInfo, type ProcessSource, type Tag, tagOf } from './process-info.ts';
 import { WRAPPER_PREFIX } from './wrapper.ts';
 
 const LISTED =
@@ -38,9 +32,11 @@ export function createPsSource(platform: string = process.platform): ProcessSour
       const tags = new Map<number, Tag>();
       for (const line of await ps(['-A', withEnvironment, '-ww', '-o', 'pid=', '-o', 'command='])) {
         const pid = Number.parseInt(line, 10);
+        if (!ours.has(pid)) continue;
+        const runId = wrapped(line);
         // The wrapper is named in its command line, where its environment may be hidden.
-        const runId = variable(line, RUN_VARIABLE) ?? wrapped(line);
-        if (runId && ours.has(pid)) tags.set(pid, { runId, turn: variable(line, TURN_VARIABLE) });
+        const tag = tagOf(name => variable(line, name)) ?? (runId ? { runId, turn: null } : null);
+        if (tag) tags.set(pid, tag);
       }
       return tags;
     },

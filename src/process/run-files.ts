@@ -21,6 +21,10 @@ export interface RunFiles<RunName extends string = string> {
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
   saveEnvironment(runId: string, env: Record<string, string>): Promise<void>;
   environment(runId: string): Promise<Record<string, string>>;
+  /** Values for the gateway alone, which its agent does not get. */
+  saveVariables(runId: string, variables: Record<string, string>): Promise<void>;
+  variables(runId: string): Promise<Record<string, string>>;
+  /** The environment, and the variables with it. */
   dropEnvironment(runId: string): Promise<void>;
   outputPath(turn: TurnKey, stream: OutputStream): string;
   size(turn: TurnKey, stream: OutputStream): Promise<number>;
@@ -37,7 +41,7 @@ export interface RunFiles<RunName extends string = string> {
 }
 
 /**
- * Folders of runs: `<run>/{environment.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
+ * Folders of runs: `<run>/{environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
  * and of chats: `<engine>/<chat>/`. For the user's eyes only.
  */
 export function createRunFiles<RunName extends string>({
@@ -49,6 +53,7 @@ export function createRunFiles<RunName extends string>({
 }): RunFiles<RunName> {
   const followLines = createLineFollower();
   const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
+  const variablesFile = (runId: string): string => join(runFolder(runsDir, runId), 'variables.json');
   const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
   const structuredFile = (runId: string): string => join(runFolder(runsDir, runId), 'structured.json');
   const chatFolder = (engine: string, chatId: string): string =>
@@ -80,8 +85,14 @@ export function createRunFiles<RunName extends string>({
     async environment(runId) {
       return JSON.parse((await readIfThere(environmentFile(runId))) ?? '{}');
     },
+    async saveVariables(runId, variables) {
+      await save(variablesFile(runId), JSON.stringify(variables));
+    },
+    async variables(runId) {
+      return JSON.parse((await readIfThere(variablesFile(runId))) ?? '{}');
+    },
     async dropEnvironment(runId) {
-      await rm(environmentFile(runId), { force: true });
+      await Promise.all([environmentFile, variablesFile].map(file => rm(file(runId), { force: true })));
     },
 
     outputPath,

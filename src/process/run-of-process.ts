@@ -25,9 +25,9 @@ export function createRunOfProcess(
     const leader = asker.sid !== null && asker.sid > 1 ? (await source.line(asker.sid))[0] : undefined;
     const candidates = leader ? [...line, leader] : line;
     const tags = await source.tags(candidates);
-    const marks = candidates.flatMap(each => tags.get(each.pid) ?? []);
+    const marks = candidates.flatMap(each => tags.get(each.pid)?.runId ?? []);
     const wrapper = candidates.find(each => isWrapper(runsDir, each, tags.get(each.pid)));
-    return (wrapper && tags.get(wrapper.pid)?.runId) ?? marks[0]?.runId ?? null;
+    return (wrapper && tags.get(wrapper.pid)?.runId) ?? marks[0] ?? null;
   };
 }
 
@@ -39,7 +39,7 @@ function untilSquad(line: ProcessInfo[]): ProcessInfo[] {
 
 /** It shows a run's mark, and that run's folder says that it is the wrapper. */
 function isWrapper(runsDir: string, { pid }: ProcessInfo, tag: Tag | undefined): boolean {
-  if (!tag || !/^[\w-]+$/.test(tag.runId)) return false;
+  if (!tag?.runId || !/^[\w-]+$/.test(tag.runId)) return false;
   const folder = runFolder(runsDir, tag.runId);
   return turnsIn(folder).some(name => readWrapperPid(join(folder, name)) === pid);
 }

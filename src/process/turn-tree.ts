@@ -1,6 +1,5 @@
 import type { ProcessInfo } from './process-info.ts';
-import type { ProcessTable, Snapshot } from './process-table.ts';
-import type { TurnKey } from './turn-folder.ts';
+import type { Mark, ProcessTable, Snapshot } from './process-table.ts';
 
 /** Start times are known to a tick, record times to the file system's clock. */
 const CLOCK_SLACK_MS = 1000;
@@ -25,7 +24,7 @@ export interface TurnTree {
  * these. What left the group and the session, was orphaned, cleared its environment and let go of the turn's output
  * before anyone looked is not found. Never Squad itself or what Squad was started by, nor anything below it.
  */
-export function createTurnTree(table: ProcessTable, turn: TurnKey, wrapperPid: number): TurnTree {
+export function createTurnTree(table: ProcessTable, mark: Mark, wrapperPid: number): TurnTree {
   const known = new Map<number, ProcessInfo>();
   let wrapperStart: string | null = null;
   let groupUntil = Number.POSITIVE_INFINITY;
@@ -46,7 +45,7 @@ export function createTurnTree(table: ProcessTable, turn: TurnKey, wrapperPid: n
       const now = snapshot.get(pid);
       return now?.startTime === startTime ? now : [];
     });
-    return [...inGroup, ...snapshot.tagged(turn), ...again];
+    return [...inGroup, ...snapshot.tagged(mark), ...again];
   }
 
   return {

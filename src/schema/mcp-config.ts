@@ -9,36 +9,56 @@ export const ServerId = z
 /** `["*"]` is all, `[]` none. */
 const names = z.array(z.string().min(1));
 
+// Descriptions are for whoever edits the file: the published JSON Schema has them.
 const anyServer = {
-  /** In the server's own names. */
-  tools: names,
-  resources: names.default([]),
-  prompts: names.default([]),
-  /** Milliseconds for one request; progress begins them anew. */
-  timeout: z.number().int().min(100).max(1_800_000).default(60_000),
-  /** Milliseconds before a server that keeps failing is tried once more. */
-  cooldown: z.number().int().min(1_000).max(3_600_000).default(60_000),
-  /** One for all runs that may use it, or one for each run: for servers that remember who they talk to. */
-  instance: z.enum(['shared', 'per-agent']).default('shared'),
+  tools: names.describe('Tools that may be used at all, by the server\'s own names. ["*"] is all, [] none.'),
+  resources: names.default([]).describe('Resources that may be read, by their URIs. ["*"] is all.'),
+  prompts: names.default([]).describe('Prompts that may be used, by the server\'s own names. ["*"] is all.'),
+  timeout: z
+    .number()
+    .int()
+    .min(100)
+    .max(1_800_000)
+    .default(60_000)
+    .describe('Milliseconds for one request; progress begins them anew, for half an hour at most.'),
+  cooldown: z
+    .number()
+    .int()
+    .min(1_000)
+    .max(3_600_000)
+    .default(60_000)
+    .describe('Milliseconds before a server that keeps failing is tried once more.'),
+  instance: z
+    .enum(['shared', 'per-agent'])
+    .default('shared')
+    .describe(
+      'One for all runs that may use it, or one for each run: for servers that remember who they talk to.',
+    ),
 };
 
-export const LocalServer = z.strictObject({
-  type: z.enum(['local', 'stdio']).default('stdio'),
-  command: z.string().min(1),
-  args: z.array(z.string()).default([]),
-  env: z.record(z.string(), z.string()).default({}),
-  /** The workspace unless it says so. */
-  cwd: z.string().min(1).optional(),
-  ...anyServer,
-});
+export const LocalServer = z
+  .strictObject({
+    type: z.enum(['local', 'stdio']).default('stdio').describe('A program that Squad starts.'),
+    command: z.string().min(1).describe(`The program. \${NAME} stands for a variable, here and below.`),
+    args: z.array(z.string()).default([]).describe('Its arguments, as they are: no shell sees them.'),
+    env: z
+      .record(z.string(), z.string())
+      .default({})
+      .describe('Its own variables, beside a few every program needs.'),
+    cwd: z.string().min(1).optional().describe('Its folder; the workspace unless it says so.'),
+    ...anyServer,
+  })
+  .meta({ title: 'a local server' });
 export type LocalServer = z.infer<typeof LocalServer>;
 
-export const RemoteServer = z.strictObject({
-  type: z.enum(['http', 'sse']),
-  url: z.string().min(1),
-  headers: z.record(z.string(), z.string()).default({}),
-  ...anyServer,
-});
+export const RemoteServer = z
+  .strictObject({
+    type: z.enum(['http', 'sse']).describe('http: Streamable HTTP. sse: the older transport.'),
+    url: z.string().min(1).describe(`\${NAME} stands for a variable, here and in headers.`),
+    headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request.'),
+    ...anyServer,
+  })
+  .meta({ title: 'a remote server' });
 export type RemoteServer = z.infer<typeof RemoteServer>;
 
 export const Server = z.union([LocalServer, RemoteServer]);
@@ -61,17 +81,25 @@ const oneOrMore = z.union([
  */
 export const ArgumentRule = z
   .strictObject({
-    /** Role ids; `*` is everybody. */
-    role: oneOrMore.default(['*']),
+    role: oneOrMore.default(['*']).describe('Role ids; * is everybody.'),
     server: ServerId,
-    /** In the server's own names; `*` is every tool. */
-    tool: oneOrMore.default(['*']),
-    /** `path`, or `options.target` for one inside another; of a list every element counts. */
-    argument: z.string().min(1),
-    allow: z.array(z.string()).min(1).optional(),
-    deny: z.array(z.string()).min(1).optional(),
-    under: z.array(z.string().min(1)).min(1).optional(),
-    maxLength: z.number().int().positive().optional(),
+    tool: oneOrMore.default(['*']).describe("The server's own names; * is every tool."),
+    argument: z
+      .string()
+      .min(1)
+      .describe('path, or options.target for one inside another; of a list every element counts.'),
+    allow: z
+      .array(z.string())
+      .min(1)
+      .optional()
+      .describe('It must be there and match one of these. * stands for anything.'),
+    deny: z.array(z.string()).min(1).optional().describe('It must match none of these.'),
+    under: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .describe('It is a path and stays below one of these folders when every .. is followed.'),
+    maxLength: z.number().int().positive().optional().describe('At most this many characters.'),
   })
   .refine(
     rule => [rule.allow, rule.deny, rule.under, rule.maxLength].some(check => check !== undefined),
@@ -82,13 +110,16 @@ export type ArgumentRule = z.infer<typeof ArgumentRule>;
 /** `.squad/mcp-config.json`: which other MCP servers there are, and which role has what of them. */
 export const McpConfig = z.strictObject({
   $schema: z.string().optional(),
-  servers: z.record(ServerId, Server),
-  /** Role id → servers. */
-  agentServers: z.record(z.string(), z.array(ServerId)).default({}),
-  /** Servers that every run has, also one without a role. */
-  shared: z.array(ServerId).default([]),
-  /** Role id → server → tools. It takes away from what the server offers and never adds. */
-  toolRestrictions: z.record(z.string(), z.record(ServerId, Restriction)).default({}),
-  argumentRules: z.array(ArgumentRule).default([]),
+  servers: z.record(ServerId, Server).describe('Id → server. The id begins the name of each of its tools.'),
+  agentServers: z.record(z.string(), z.array(ServerId)).default({}).describe('Role id → servers it has.'),
+  shared: z.array(ServerId).default([]).describe('Servers that every run has, also one without a role.'),
+  toolRestrictions: z
+    .record(z.string(), z.record(ServerId, Restriction))
+    .default({})
+    .describe('Role id → server → tools. It takes away from what the server offers and never adds.'),
+  argumentRules: z
+    .array(ArgumentRule)
+    .default([])
+    .describe('Calls are refused whose arguments break one of these.'),
 });
 export type McpConfig = z.infer<typeof McpConfig>;

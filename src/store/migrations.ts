@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend, SchemaWords } from './backend.ts';
 import { runsAndEvents } from './migrations/runs-and-events.ts';
+import { toolPins } from './migrations/tool-pins.ts';
 import type { Tables } from './tables.ts';
 
 interface Migration {
@@ -10,7 +11,10 @@ interface Migration {
 }
 
 /** In the order they are applied. A name that was ever released stays, and what it does stays the same. */
-const MIGRATIONS: Migration[] = [{ name: '001-runs-and-events', up: runsAndEvents }];
+const MIGRATIONS: Migration[] = [
+  { name: '001-runs-and-events', up: runsAndEvents },
+  { name: '002-tool-pins', up: toolPins },
+];
 
 /** Brings the database to this build's shape, all at once or not at all. */
 export async function migrate(backend: Backend, file: string, version: string): Promise<void> {

@@ -132,7 +132,9 @@ describe('a newer database', () => {
     const file = tempFile();
     await written(file);
     const newer = new BetterSqlite3(file);
-    newer.exec(`update migrations set name = '999-from-the-future'; drop table settings`);
+    newer.exec(
+      `delete from migrations; insert into migrations values ('999-from-the-future', 1, '9.8.7'); drop table settings`,
+    );
     newer.close();
     await expect(openStore({ file, version: '1.2.3' })).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
     const after = new BetterSqlite3(file);

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { PinStore } from '../core/ports/gateway.ts';
 import type { Store } from '../core/ports/store.ts';
 import { migrate } from './migrations.ts';
 import { patiently } from './patiently.ts';
@@ -20,7 +21,7 @@ export async function openStore({
   file,
   version,
   busyRetryMs = BUSY_RETRY_MS,
-}: StoreOptions): Promise<Store> {
+}: StoreOptions): Promise<Store & PinStore> {
   const path = resolve(file);
   const open = async () => {
     const backend = openSqlite(path);

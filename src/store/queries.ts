@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
+import type { RunFigures } from '../core/figures.ts';
 import type { EventFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn } from '../schema/run.ts';
-import { rowToChat, rowToEvent, rowToRun, rowToSquad, rowToTurn } from './rows.ts';
+import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn, Usage } from '../schema/run.ts';
+import { fromJson, rowToChat, rowToEvent, rowToRun, rowToSquad, rowToTurn } from './rows.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
@@ -76,6 +77,22 @@ export async function spent(db: Db, filter: { since?: number; squadId?: SquadId 
   if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since);
   if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
   return Number((await query.executeTakeFirst())?.sum ?? 0);
+}
+
+export async function figures(
+  db: Db,
+  { workspace, since, limit }: { workspace?: string; since?: number; limit: number },
+): Promise<RunFigures[]> {
+  let query = db.selectFrom('runs').select(['id', 'status', 'usage', 'started_at', 'ended_at']).limit(limit);
+  if (workspace !== undefined) query = query.where('workspace', '=', workspace);
+  if (since !== undefined) query = query.where('created_at', '>=', since);
+  return (await query.orderBy('created_at', 'desc').execute()).map(row => ({
+    id: row.id,
+    status: row.status,
+    usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  }));
 }
 
 export async function settings(db: Db): Promise<Record<string, string>> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Pin, PinKey } from '../core/ports/gateway.ts';
 import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
 import { Evidence } from '../schema/evidence.ts';
 import {
@@ -12,7 +13,7 @@ import {
   type Turn,
   Usage,
 } from '../schema/run.ts';
-import type { ChatRow, EventRow, NewEventRow, RunRow, SquadRow, TurnRow } from './tables.ts';
+import type { ChatRow, EventRow, NewEventRow, PinRow, RunRow, SquadRow, TurnRow } from './tables.ts';
 
 export const squadToRow = (squad: Squad): SquadRow => ({
   id: squad.id,
@@ -154,16 +155,36 @@ export const rowToEvent = (row: EventRow): Event => ({
   body: fromJson(EventBody, row.data, `event ${row.seq}`, { type: row.type }),
 });
 
+export const pinToRow = ({ workspace, server, source }: PinKey, pin: Pin): PinRow => ({
+  workspace,
+  server,
+  source,
+  name: pin.name,
+  state: pin.state,
+  hash: pin.hash,
+  definition: JSON.stringify(pin.definition),
+  seen_at: pin.seenAt,
+});
+
+export const rowToPin = (row: PinRow): Pin => ({
+  name: row.name,
+  hash: row.hash,
+  definition: fromJson(PinnedDefinition, row.definition, `pinned ${row.name} of ${row.server}`),
+  state: row.state,
+  seenAt: row.seen_at,
+});
+
 /** A row whose JSON is not what its schema says: somebody else wrote it, or the file is damaged. */
 export class UnreadableRow extends Error {}
 
 const Leftovers = z.array(Leftover);
 const Policy = z.array(PolicyRule);
 const Notes = z.array(z.string());
+const PinnedDefinition = z.looseObject({ name: z.string() });
 
 const toJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
-function fromJson<T>(schema: z.ZodType<T>, text: string | null, what: string, extra?: object): T {
+export function fromJson<T>(schema: z.ZodType<T>, text: string | null, what: string, extra?: object): T {
   // Nothing stored for a nullable column is the common case: no schema is needed to know what it means.
   if (text === null) return null as T;
   try {

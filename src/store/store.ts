@@ -1,16 +1,18 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
 import type { Change, Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import { putRows, putSetting, toRows } from './changes.ts';
 import { forgetRuns } from './forget.ts';
 import { idsLike, recentIds } from './ids.ts';
 import { patiently } from './patiently.ts';
+import { pinRows, pinsOf, replacePins } from './pins.ts';
 import * as queries from './queries.ts';
 import type { Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
-/** The port, on any backend whose tables are in place. */
-export function storeOn(backend: Backend, retryMs: number): Store {
+/** The ports, on any backend whose tables are in place. */
+export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
   const writer = new Writer(backend, retryMs);
   const reading = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
@@ -40,6 +42,16 @@ export function storeOn(backend: Backend, retryMs: number): Store {
     }
   }
 
+  function savePins(key: PinKey, pins: Pin[]): Promise<void> {
+    try {
+      const rows = pinRows(key, pins);
+      const { ...kept } = key;
+      return write(trx => replacePins(trx, kept, rows));
+    } catch (thrown) {
+      return Promise.reject(backend.failureOf(thrown).error);
+    }
+  }
+
   async function close(): Promise<void> {
     await writer.close();
     await Promise.allSettled(reading);
@@ -49,6 +61,7 @@ export function storeOn(backend: Backend, retryMs: number): Store {
   return {
     commit,
     setSetting: (key, value) => write(trx => putSetting(trx, key, value)),
+    savePins,
     forget: runIds => write(trx => forgetRuns(trx, runIds)),
     onEvents: listener => writer.onEvents(listener),
     flush: () => writer.flush(),
@@ -65,7 +78,9 @@ export function storeOn(backend: Backend, retryMs: number): Store {
     chat: id => read(db => queries.chat(db, id)),
     events: filter => read(db => queries.events(db, filter)),
     spent: filter => read(db => queries.spent(db, filter)),
+    figures: filter => read(db => queries.figures(db, filter)),
     settings: () => read(queries.settings),
+    pins: key => read(db => pinsOf(db, key)),
     endedSince: (since, limit) => read(db => queries.endedSince(db, since, limit)),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),
     idsLike: (prefix, limit) => read(db => idsLike(db, prefix, limit)),

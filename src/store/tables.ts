@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { PinState } from '../core/ports/gateway.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
@@ -90,6 +91,20 @@ interface SettingRow {
   value: string;
 }
 
+interface ListedServerRow {
+  workspace: string;
+  server: string;
+  source: string;
+}
+
+export interface PinRow extends ListedServerRow {
+  name: string;
+  state: PinState;
+  hash: string;
+  definition: Json;
+  seen_at: number;
+}
+
 interface MigrationRow {
   name: string;
   applied_at: number;
@@ -104,5 +119,7 @@ export interface Tables {
   chats: ChatRow;
   events: NewEventRow & { seq: Generated<number> };
   settings: SettingRow;
+  listed_servers: ListedServerRow;
+  tool_pins: PinRow;
   migrations: MigrationRow;
 }

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type McpHttpHandler, ProtocolError } from '@modelcontextprotocol/server';
 import type { Audience } from './face.ts';
+import type { HttpCall } from './http-call.ts';
 import type { LegacySessions } from './legacy-sessions.ts';
 
 /** What one owner has open over HTTP. It ends as a whole and is never opened again; the owner may get a new one. */
@@ -9,6 +10,8 @@ export interface Access {
   cutOff: AbortSignal;
   /** Serves the owner's modern requests, so that they and the streams that listen can be told things and ended together. */
   modern: McpHttpHandler;
+  /** Those of the owner's requests that are being answered past the SDK. */
+  calls: Set<HttpCall>;
 }
 
 interface Open extends Access {
@@ -30,7 +33,7 @@ export class Accesses {
     if (known) return known;
     const controller = new AbortController();
     const cutOff = controller.signal;
-    const access = { controller, cutOff, modern: this.#openModern(cutOff) };
+    const access = { controller, cutOff, modern: this.#openModern(cutOff), calls: new Set<HttpCall>() };
     this.#byOwner.set(owner, access);
     return access;
   }
@@ -49,7 +52,9 @@ export class Accesses {
     const access = this.#byOwner.get(owner);
     if (!access) return;
     this.#byOwner.delete(owner);
-    access.controller.abort(new ProtocolError(-32000, why));
+    const reason = new ProtocolError(-32000, why);
+    access.controller.abort(reason);
+    for (const call of access.calls) call.cutOff(reason);
     // Whoever waits for an answer gets one, before the streams close.
     await turn();
     await Promise.all([access.modern.close(), this.#legacy.end(access)]);

@@ -1,4 +1,5 @@
 import { ResourceNotFoundError } from '@modelcontextprotocol/server';
+import { SquadError } from '../schema/error.ts';
 import type { Face } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { refuseCursor } from './protocol-errors.ts';
@@ -17,7 +18,9 @@ export function serveResources(server: FaceServer, resources: NonNullable<Face['
   });
 
   server.setRequestHandler('resources/read', async ({ params }, ctx) => {
-    const result = await server.call(ctx, call => resources.read(params.uri, call));
+    const result = await server.call(ctx, call =>
+      resources.read(params.uri, call).catch(asNotFound(params.uri)),
+    );
     if (result === null) throw new ResourceNotFoundError(params.uri);
     return result;
   });
@@ -32,3 +35,12 @@ export function serveResources(server: FaceServer, resources: NonNullable<Face['
     return {};
   });
 }
+
+/** A name in a URI that nobody has is a resource that is not there; the message may still help. */
+const asNotFound = (uri: string) => (thrown: unknown) => {
+  if (!(thrown instanceof SquadError) || thrown.code !== 'AGENT_UNKNOWN') throw thrown;
+  throw new ResourceNotFoundError(
+    uri,
+    [`Resource not found: ${uri}`, thrown.message, ...thrown.suggestions].join('. '),
+  );
+};

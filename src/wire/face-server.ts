@@ -60,8 +60,9 @@ export class FaceServer extends Server {
     if (face.tasks) serveTasks(this, face.tasks);
   }
 
-  peer(ctx: ServerContext): Peer {
-    const envelope: Envelope = ctx.mcpReq.envelope ?? {};
+  /** Without a context: as the client introduced itself at the start, which modern clients do not. */
+  peer(ctx?: ServerContext): Peer {
+    const envelope: Envelope = ctx?.mcpReq.envelope ?? {};
     const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
     return {
       era: this.era,

@@ -3,6 +3,7 @@ import type { Call, ToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { taskCreated } from './face-tasks.ts';
 import { invalidParams, refuseCursor } from './protocol-errors.ts';
+import { toolsOfEra } from './tool-list-text.ts';
 import { renderedResult } from './tool-result.ts';
 
 export function serveTools(server: FaceServer): void {
@@ -10,7 +11,7 @@ export function serveTools(server: FaceServer): void {
 
   server.setRequestHandler('tools/list', async ({ params }, ctx) => {
     refuseCursor(params);
-    return { tools: await server.ask(ctx, peer => tools.list(peer)) };
+    return { tools: toolsOfEra(await server.ask(ctx, peer => tools.list(peer)), server.era) };
   });
 
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {

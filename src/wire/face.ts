@@ -33,7 +33,7 @@ export interface Call extends Peer {
   /** Whether this very request may be answered with a task: said anew in every request, by modern clients only. */
   acceptsTasks: boolean;
   /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
-  progress(message: string, value?: number, total?: number): Promise<void>;
+  progress(message: string | undefined, value?: number, total?: number): Promise<void>;
   /** Whoever asks this: the connection, or the session of a legacy client. It may be gone when it is told something. */
   audience: Audience;
   /** The SDK's own context, for what this interface does not cover. */
@@ -70,6 +70,7 @@ export interface Face {
   info: { name: string; title?: string; version: string };
   instructions?: string;
   tools: {
+    /** A list that was given out is never changed; giving out the same one again saves writing it anew. */
     list(peer: Peer): Promise<ToolDef[]>;
     call(name: string, args: Record<string, unknown>, call: Call): Promise<ToolResult | null>;
     mayChange?: boolean;

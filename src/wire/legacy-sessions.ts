@@ -43,13 +43,17 @@ export class LegacySessions {
     return this.#of(access).map(([, session]) => session.server);
   }
 
+  /** The owner's own session of this id, in use until it is left again; null if there is none. */
+  enter(id: string, access: Access): { server: FaceServer; leave(): void } | null {
+    const session = this.#find(id, access);
+    return session && { server: session.server, leave: this.#use(id, session) };
+  }
+
   async handle(request: Request, body: unknown, access: Access, build: () => FaceServer): Promise<Response> {
     const id = request.headers.get('mcp-session-id');
     if (id !== null) {
-      const session = this.#sessions.get(id);
-      if (!session || session.access !== access) return refusal(404, -32001, 'Session not found');
-      this.#sessions.delete(id);
-      this.#sessions.set(id, session);
+      const session = this.#find(id, access);
+      if (!session) return refusal(404, -32001, 'Session not found');
       return this.#serve(id, session, request, body);
     }
     if (isInitializeRequest(body)) return this.#open(request, body, access, build);
@@ -65,6 +69,11 @@ export class LegacySessions {
 
   #of(access: Access): [string, Session][] {
     return Array.from(this.#sessions).filter(([, session]) => session.access === access);
+  }
+
+  #find(id: string, access: Access): Session | null {
+    const session = this.#sessions.get(id);
+    return session?.access === access ? session : null;
   }
 
   async #open(request: Request, body: unknown, access: Access, build: () => FaceServer): Promise<Response> {
@@ -84,25 +93,35 @@ export class LegacySessions {
   }
 
   async #serve(id: string, session: Session, request: Request, body: unknown): Promise<Response> {
+    const release = this.#use(id, session);
+    try {
+      const response = await session.transport.handleRequest(request, { parsedBody: body });
+      const cancelled = response.ok ? cancelledId(body) : undefined;
+      if (cancelled !== undefined) {
+        session.transport.closeSSEStream(cancelled);
+        for (const call of session.access.calls) if (call.isOf(id, cancelled)) call.cancel();
+      }
+      return watchedResponse(response, request.signal, release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Returns how to say that the use is over. */
+  #use(id: string, session: Session): () => void {
+    this.#sessions.delete(id);
+    this.#sessions.set(id, session);
     clearTimeout(session.idleTimer);
     session.active += 1;
     let done = false;
-    const release = () => {
+    return () => {
       if (done) return;
       done = true;
       session.active -= 1;
       if (session.active > 0 || !this.#sessions.has(id)) return;
       session.idleTimer = setTimeout(() => void this.#end(id), this.#options.idleMs).unref();
     };
-    try {
-      const response = await session.transport.handleRequest(request, { parsedBody: body });
-      const cancelled = cancelledId(body);
-      if (cancelled !== undefined) session.transport.closeSSEStream(cancelled);
-      return watchedResponse(response, request.signal, release);
-    } catch (error) {
-      release();
-      throw error;
-    }
   }
 
   #makeRoom(): boolean {
@@ -120,6 +139,7 @@ export class LegacySessions {
     if (!session) return;
     this.#sessions.delete(id);
     clearTimeout(session.idleTimer);
+    for (const call of session.access.calls) if (call.isOf(id)) call.cancel();
     await session.server.close().catch(this.#options.onError);
   }
 }

@@ -8,13 +8,16 @@ const NEWLINE = 10;
 export class LineSplitter {
   readonly #maxBytes: number;
   readonly #emit: (line: Line) => void;
+  readonly #onTooLong: (() => void) | undefined;
   #parts: Buffer[] = [];
   #size = 0;
   #skipped: { head: Buffer; tail: Buffer } | null = null;
 
-  constructor(maxBytes: number, emit: (line: Line) => void) {
+  /** `onTooLong` is called as soon as a line is over the limit, which may be long before its end. */
+  constructor(maxBytes: number, emit: (line: Line) => void, onTooLong?: () => void) {
     this.#maxBytes = maxBytes;
     this.#emit = emit;
+    this.#onTooLong = onTooLong;
   }
 
   push(chunk: Buffer): void {
@@ -46,13 +49,19 @@ export class LineSplitter {
       tail: Buffer.from(kept.subarray(-KEPT_EDGE)),
     };
     this.#forget();
+    this.#onTooLong?.();
   }
 
   #finish(): void {
-    const line = this.#skipped ? { tooLong: this.#skipped } : { bytes: Buffer.concat(this.#parts) };
+    const line = this.#skipped ? { tooLong: this.#skipped } : { bytes: this.#whole() };
     this.#skipped = null;
     this.#forget();
     this.#emit(line);
+  }
+
+  #whole(): Buffer {
+    const [first] = this.#parts;
+    return first && this.#parts.length === 1 ? first : Buffer.concat(this.#parts);
   }
 
   #forget(): void {

@@ -23,10 +23,15 @@ export class LineWriter {
 
   /** Settles when there is room for the next one; rejects when nobody is left to read it. */
   write(message: unknown): Promise<void> {
+    return this.writeText(JSON.stringify(message));
+  }
+
+  /** The same for a message that is JSON already. */
+  writeText(json: string): Promise<void> {
     if (!this.canWrite) {
       return Promise.reject(Object.assign(new Error('The client is gone'), { code: 'CLIENT_GONE' }));
     }
-    if (this.#output.write(asLine(message))) return Promise.resolve();
+    if (this.#output.write(lineOf(json))) return Promise.resolve();
     return new Promise(resolve => this.#waiting.add(resolve));
   }
 
@@ -53,10 +58,11 @@ export class LineWriter {
   }
 }
 
+/** One message as a line. */
+export const asLine = (message: unknown): string => lineOf(JSON.stringify(message));
+
 /** Readers that cut lines by Unicode's rules (Node's readline does) would cut at these two, inside a string. */
-function asLine(message: unknown): string {
-  const json = JSON.stringify(message).replace(/[\u2028\u2029]/g, separator =>
-    separator === '\u2028' ? '\\u2028' : '\\u2029',
-  );
-  return `${json}\n`;
+function lineOf(json: string): string {
+  const safe = json.replace(/[\u2028\u2029]/g, separator => (separator === '\u2028' ? '\\u2028' : '\\u2029'));
+  return `${safe}\n`;
 }

@@ -1,7 +1,7 @@
 import type { ProgressToken, ServerContext } from '@modelcontextprotocol/server';
 
 export interface ProgressReporter {
-  report(message: string, value?: number, total?: number): Promise<void>;
+  report(message: string | undefined, value?: number, total?: number): Promise<void>;
   /** No more reports; settles when those already made are on their way. */
   finish(): Promise<void>;
 }
@@ -12,21 +12,14 @@ export function progressReporter(
   notify: ServerContext['mcpReq']['notify'],
   signal: AbortSignal,
 ): ProgressReporter {
-  let last = -1;
+  const rising = risingProgress();
   let finished = false;
   let queue: Promise<void> = Promise.resolve();
 
   return {
     report(message, value, total) {
       if (token === undefined || finished || signal.aborted) return queue;
-      last = value !== undefined && Number.isFinite(value) && value > last ? value : last + 1;
-      const params = {
-        progressToken: token,
-        progress: last,
-        // A value we had to move may have passed the total; a bar over 100 % is worse than no bar.
-        ...(total !== undefined && total >= last && { total }),
-        message,
-      };
+      const params = { progressToken: token, ...rising(value, total), message };
       queue = queue.then(() => notify({ method: 'notifications/progress', params })).catch(ignoreGonePeer);
       return queue;
     },
@@ -34,6 +27,16 @@ export function progressReporter(
       finished = true;
       return queue;
     },
+  };
+}
+
+/** Makes what is reported of one call rise from notice to notice, as clients may rely on. */
+export function risingProgress(): (value?: number, total?: number) => { progress: number; total?: number } {
+  let last = -1;
+  return (value, total) => {
+    last = value !== undefined && Number.isFinite(value) && value > last ? value : last + 1;
+    // A value we had to move may have passed the total; a bar over 100 % is worse than no bar.
+    return { progress: last, ...(total !== undefined && total >= last && { total }) };
   };
 }
 

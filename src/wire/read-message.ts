@@ -9,25 +9,27 @@ export interface Refusal {
   error: { code: number; message: string; data?: { code: string; limitBytes: number } };
 }
 
-export type Reading = { message: JSONRPCMessage } | { refusal: Refusal } | null;
+type Refused = { refusal: Refusal };
 
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
-/** One line of the wire as a message, as the refusal to send back, or as nothing (a blank line). */
-export function readMessage(line: Line, maxBytes: number): Reading {
+/** The JSON of one line of the wire, or the refusal to send back, or nothing (a blank line). */
+export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
   if ('tooLong' in line) {
     return { refusal: tooLarge(outermostId(line.tooLong.head, line.tooLong.tail), maxBytes) };
   }
   if (!isUtf8(line.bytes)) return refused(PARSE_ERROR, 'Parse error: the line is not UTF-8 text');
   const text = line.bytes.toString();
-  if (text.trim() === '') return null;
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return { value: JSON.parse(text) };
   } catch {
-    return refused(PARSE_ERROR, 'Parse error: the line is not JSON');
+    return text.trim() === '' ? null : refused(PARSE_ERROR, 'Parse error: the line is not JSON');
   }
+}
+
+/** What a line says, as a message, or the refusal to send back. */
+export function readMessage(value: unknown): { message: JSONRPCMessage } | Refused {
   if (Array.isArray(value)) return refused(INVALID_REQUEST, 'Invalid request: batches are not supported');
   try {
     return { message: parseJSONRPCMessage(value) };
@@ -36,7 +38,7 @@ export function readMessage(line: Line, maxBytes: number): Reading {
   }
 }
 
-function refused(code: number, message: string, id: RequestId | null = null): Reading {
+function refused(code: number, message: string, id: RequestId | null = null): Refused {
   return { refusal: { jsonrpc: '2.0', id, error: { code, message } } };
 }
 

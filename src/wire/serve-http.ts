@@ -2,11 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import { type Access, Accesses } from './access.ts';
+import { type Asked, DirectHttp } from './direct-http.ts';
 import { openedEarly } from './early-stream.ts';
 import type { Audience, Era, Face } from './face.ts';
 import { everyone } from './face-audience.ts';
 import { FaceServer } from './face-server.ts';
-import { awaitsAnswer, readBody, refusal } from './http-body.ts';
+import { awaitsAnswer, type Refused, readBody, refuse } from './http-body.ts';
 import { LegacySessions } from './legacy-sessions.ts';
 
 export interface HttpOptions {
@@ -46,13 +47,20 @@ const DEFAULTS = {
 
 const ENDED = 'This access has ended';
 const STOPPING = 'The server is stopping';
+const METHODS = ['GET', 'POST', 'DELETE'];
+const WRONG_METHOD: Refused = {
+  status: 405,
+  code: -32000,
+  message: 'Method not allowed.',
+  headers: { allow: METHODS.join(', ') },
+};
 
 /** Streamable HTTP in both eras: modern requests stand alone, legacy ones belong to a session. */
 export function createHttpHandler(options: HttpOptions): HttpHandler {
   const maxRequestBodySize = options.maxBodyBytes ?? DEFAULTS.maxBodyBytes;
   const onError = (error: Error) => options.onError?.(error);
   const openStreamMs = options.openStreamMs ?? DEFAULTS.openStreamMs;
-  const origin = new WeakMap<Request, IncomingMessage>();
+  const faces = new WeakMap<Request, () => Face>();
   let inFlight = 0;
   let closed = false;
   const legacy = new LegacySessions({
@@ -60,37 +68,46 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     idleMs: options.sessionIdleMs ?? DEFAULTS.sessionIdleMs,
     onError,
   });
-  const serverFor = (node: IncomingMessage, era: Era, cutOff: AbortSignal) =>
-    new FaceServer(options.build(node, { era }), era, { cutOff });
   const openModern = (cutOff: AbortSignal) =>
     createMcpHandler(
-      ({ requestInfo }) => serverFor(origin.get(requestInfo!)!, 'modern', cutOff),
+      ({ requestInfo }) => new FaceServer(faces.get(requestInfo!)!(), 'modern', { cutOff }),
       // `auto` answers in one piece until the first progress notice, which opens the stream.
       { legacy: 'reject', responseMode: 'auto', maxRequestBodySize, onerror: onError },
     );
   const accesses = new Accesses(openModern, legacy);
+  const direct = new DirectHttp({ legacy, openStreamMs, track });
 
-  async function route(
-    request: Request,
-    node: IncomingMessage,
-    res: ServerResponse,
-    access: Access,
-  ): Promise<Response> {
-    const read = await readBody(request);
-    if ('refused' in read) return read.refused;
+  async function serve(req: IncomingMessage, res: ServerResponse, access: Access): Promise<void> {
+    const read = req.method === 'POST' ? await readBody(req, maxRequestBodySize) : { body: undefined };
+    if (read === null || res.closed) return;
+    if ('refused' in read) return refuse(res, read.refused);
     const { body } = read;
+    const asked: Asked = {
+      req,
+      res,
+      access,
+      body,
+      modernFace: once(() => options.build(req, { era: 'modern' })),
+    };
+    if (access.cutOff.aborted) {
+      const { id } = (body ?? {}) as { id?: unknown };
+      return refuse(res, { status: 403, code: -32000, message: ENDED, id });
+    }
+    if (direct.serve(asked)) return;
     if (awaitsAnswer(body)) track(res);
-    // The body is read already; what goes on carries it parsed.
-    const bare = new Request(request.url, {
-      method: request.method,
-      headers: request.headers,
-      signal: request.signal,
-    });
-    origin.set(bare, node);
-    const isLegacy = await isLegacyRequest(bare, body);
-    if (access.cutOff.aborted) return refusal(403, -32000, ENDED, (body as { id?: unknown } | undefined)?.id);
-    if (isLegacy) return legacy.handle(bare, body, access, () => serverFor(node, 'legacy', access.cutOff));
-    const answer = access.modern.fetch(bare, { parsedBody: body });
+    const fetch = (request: Request) => route(request, asked);
+    await toNodeHandler({ fetch }, { onerror: onError, maxRequestBodySize })(req, res);
+  }
+
+  async function route(request: Request, { req, access, body, modernFace }: Asked): Promise<Response> {
+    faces.set(request, modernFace);
+    if (await isLegacyRequest(request, body)) {
+      const build = () => options.build(req, { era: 'legacy' });
+      return legacy.handle(request, body, access, () => {
+        return new FaceServer(build(), 'legacy', { cutOff: access.cutOff });
+      });
+    }
+    const answer = access.modern.fetch(request, { parsedBody: body });
     const mayStream = request.headers.get('accept')?.includes('text/event-stream');
     return mayStream && awaitsAnswer(body) ? openedEarly(answer, openStreamMs) : answer;
   }
@@ -107,11 +124,10 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
 
   return {
     handle: async (req, res) => {
-      // Taken before the body comes: if it ends meanwhile, the request ends with it.
-      const access = closed ? null : accesses.of(options.owner?.(req) ?? '');
-      const fetch = async (request: Request) =>
-        access ? route(request, req, res, access) : refusal(503, -32000, STOPPING);
-      await toNodeHandler({ fetch }, { onerror: onError, maxRequestBodySize })(req, res);
+      if (closed) return refuse(res, { status: 503, code: -32000, message: STOPPING });
+      if (!METHODS.includes(req.method ?? '')) return refuse(res, WRONG_METHOD);
+      // Its access is taken before the body comes: if it ends meanwhile, the request ends with it.
+      await serve(req, res, accesses.of(options.owner?.(req) ?? ''));
     },
     inFlight: () => inFlight,
     sessions: () => legacy.size,
@@ -122,5 +138,14 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
       closed = true;
       await accesses.endAll(STOPPING);
     },
+  };
+}
+
+/** Faces are cheap, but one request needs only one. */
+function once<T>(make: () => T): () => T {
+  let made: { it: T } | null = null;
+  return () => {
+    made ??= { it: make() };
+    return made.it;
   };
 }

@@ -1,8 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { type DirectCall, directAnswer, isDirect } from './direct-answer.ts';
 import type { Audience, Era, Face } from './face.ts';
 import { everyone } from './face-audience.ts';
 import { FaceServer } from './face-server.ts';
+import type { PlainRequest } from './plain-request.ts';
 import { StreamTransport } from './stream-transport.ts';
 
 export interface StreamOptions {
@@ -43,7 +45,16 @@ export function serveStream(options: StreamOptions): StreamConnection {
       if (count !== lastCount) options.onInFlight?.(count);
       lastCount = count;
     },
+    direct,
   });
+  /** Before the client said who it is, every request has to go through the handshake's own door. */
+  function direct(request: PlainRequest) {
+    const server = current;
+    if (server?.era !== request.era || !isDirect(request, server.face)) return null;
+    if (request.era === 'legacy' && !server.getClientVersion()) return null;
+    const peer = request.peer ?? server.peer();
+    return (call: DirectCall) => directAnswer(request, server.face, peer, call);
+  }
   const build = ({ era }: { era: Era }) => {
     current = new FaceServer(options.build({ era }), era, { inputEnded: ended.signal });
     return current;

@@ -1,8 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server';
-import { LineSplitter } from './line-splitter.ts';
+import type { DirectAnswer, DirectCall } from './direct-answer.ts';
+import { type Line, LineSplitter } from './line-splitter.ts';
 import { LineWriter } from './line-writer.ts';
-import { type Reading, readMessage } from './read-message.ts';
+import { type PlainRequest, plainRequest } from './plain-request.ts';
+import { readLine, readMessage } from './read-message.ts';
 
 export interface StreamTransportOptions {
   input: Readable;
@@ -13,6 +15,14 @@ export interface StreamTransportOptions {
   /** The client said its last word: calls should come to an end. */
   onInputEnd(): void;
   onInFlight(count: number): void;
+  /** How to answer a request without handing it to `onmessage`; null if it is to be handed on. */
+  direct(request: PlainRequest): ((call: DirectCall) => Promise<DirectAnswer>) | null;
+}
+
+/** A request that is being answered past `onmessage`. */
+interface Direct {
+  stop: AbortController;
+  isCancelled: boolean;
 }
 
 /** A client that asks without reading is made to wait before its answers fill our memory. */
@@ -28,6 +38,7 @@ export class StreamTransport implements Transport {
   readonly #options: StreamTransportOptions;
   readonly #writer: LineWriter;
   readonly #unanswered = new Set<RequestId>();
+  readonly #direct = new Map<RequestId, Direct>();
   #state: 'open' | 'draining' | 'closed' = 'open';
   #settleClosed: () => void = () => {};
 
@@ -45,7 +56,7 @@ export class StreamTransport implements Transport {
 
   async start(): Promise<void> {
     const { input, output, maxLineBytes } = this.#options;
-    const lines = new LineSplitter(maxLineBytes, line => this.#take(readMessage(line, maxLineBytes)));
+    const lines = new LineSplitter(maxLineBytes, line => this.#take(line));
     // Errors stay handled for good: a late EPIPE after closing must not become an uncaught exception.
     input.on('error', error => this.#fail(error));
     output.on('error', error => this.#fail(error));
@@ -72,6 +83,7 @@ export class StreamTransport implements Transport {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#unanswered.clear();
+    for (const id of this.#direct.keys()) this.#cancelDirect(id);
     this.#options.onInFlight(0);
     this.onclose?.();
     await this.#writer.end();
@@ -79,8 +91,13 @@ export class StreamTransport implements Transport {
     this.#settleClosed();
   }
 
-  #take(reading: Reading): void {
-    if (reading === null || this.#state === 'closed') return;
+  #take(line: Line): void {
+    if (this.#state === 'closed') return;
+    const read = readLine(line, this.#options.maxLineBytes);
+    if (read === null) return;
+    const plain = 'value' in read ? plainRequest(read.value) : null;
+    if (plain && this.#answersDirectly(plain)) return;
+    const reading = 'value' in read ? readMessage(read.value) : read;
     if ('refusal' in reading) {
       void this.#write(reading.refusal).catch(() => {});
       return;
@@ -88,18 +105,59 @@ export class StreamTransport implements Transport {
     const { message } = reading;
     // A subscription stays unanswered for as long as it lasts; nobody waits for it.
     if ('method' in message && 'id' in message && message.method !== 'subscriptions/listen') {
-      this.#unanswered.add(message.id);
-      this.#options.onInFlight(this.inFlight);
+      this.#asked(message.id);
     }
     this.onmessage?.(message);
     if ('method' in message && message.method === 'notifications/cancelled') {
       const id = message.params?.requestId;
-      if (typeof id === 'string' || typeof id === 'number') this.#answered(id);
+      if (typeof id !== 'string' && typeof id !== 'number') return;
+      this.#cancelDirect(id);
+      this.#answered(id);
     }
   }
 
+  #answersDirectly(request: PlainRequest): boolean {
+    const answer = this.#options.direct(request);
+    if (!answer) return false;
+    const { id } = request;
+    const direct = { stop: new AbortController(), isCancelled: false };
+    this.#direct.set(id, direct);
+    this.#asked(id);
+    const notify = (text: string) => {
+      // Progress is only worth something when it is new; nobody is to store it up for a client that does not read.
+      if (this.#writer.unreadBytes <= MOST_UNREAD_BYTES) this.#send(text);
+    };
+    void answer({ signal: direct.stop.signal, notify }).then(({ text }) => {
+      if (this.#direct.get(id) === direct) this.#direct.delete(id);
+      if (direct.isCancelled) return;
+      this.#send(text);
+      this.#answered(id);
+    });
+    return true;
+  }
+
+  #cancelDirect(id: RequestId): void {
+    const direct = this.#direct.get(id);
+    if (!direct) return;
+    this.#direct.delete(id);
+    direct.isCancelled = true;
+    direct.stop.abort();
+  }
+
+  #asked(id: RequestId): void {
+    this.#unanswered.add(id);
+    this.#options.onInFlight(this.inFlight);
+  }
+
+  #send(text: string): void {
+    this.#pauseIfBehind(this.#writer.writeText(text)).catch(() => {});
+  }
+
   #write(message: unknown): Promise<void> {
-    const written = this.#writer.write(message);
+    return this.#pauseIfBehind(this.#writer.write(message));
+  }
+
+  #pauseIfBehind(written: Promise<void>): Promise<void> {
     if (this.#writer.unreadBytes > MOST_UNREAD_BYTES) this.#options.input.pause();
     return written;
   }
@@ -115,6 +173,7 @@ export class StreamTransport implements Transport {
     if (this.#state !== 'open') return;
     this.#state = 'draining';
     this.#options.onInputEnd();
+    for (const { stop } of this.#direct.values()) stop.abort();
     if (this.inFlight === 0 || !this.#writer.canWrite) void this.close();
     else setTimeout(() => void this.close(), this.#options.drainMs).unref();
   }

@@ -116,11 +116,23 @@ describe('the engine of a role', () => {
   });
 });
 
+test('a configuration of other servers waits for trust, unless it has none', async () => {
+  const file = await put('work/.squad/mcp-config.json', '{ "servers": {} }');
+  expect(await (await open({})).untrusted()).toEqual([]);
+  const text = '{ "servers": { "a": { "command": "a", "tools": [] } } }';
+  await put('work/.squad/mcp-config.json', text);
+  expect(await (await open({})).untrusted()).toEqual([file]);
+  await trust(join(root, 'home'), file, text);
+  expect(await (await open({})).untrusted()).toEqual([]);
+  await put('work/.squad/mcp-config.json', '{ broken');
+  expect(await (await open({})).untrusted()).toEqual([]);
+});
+
 describe('what a role grants from a folder that the user named', () => {
   const lead = '---\nspawn: true\n---\nYou lead.';
   const inside = (): Partial<Caller> => ({
     parent: {
-      ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true },
+      ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true, records: false },
       ...{ permission: 'edit' as const, tools: null },
     },
   });

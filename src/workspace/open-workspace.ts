@@ -11,11 +11,13 @@ import { readConfigFiles } from './config-files.ts';
 import { contextOf } from './context-of.ts';
 import { resolveCwd, workspaceRoot } from './cwd.ts';
 import { chooseEngine } from './engine-choice.ts';
+import { untrustedMcpConfig } from './mcp-config-file.ts';
 import { readOutputSchema } from './output-schema.ts';
 import { realPlace } from './real-place.ts';
 import { readRole, readRoles, type Trust } from './roles.ts';
 import { rolesFolder } from './roles-folder.ts';
 import { readTeamFile, teamFolder } from './team-file.ts';
+import { createTeamMemories } from './team-memory.ts';
 import { templateFolders } from './template-folders.ts';
 import { isTrusted } from './trust.ts';
 
@@ -43,6 +45,7 @@ export function createWorkspaces({
   onFault,
 }: WorkspacesOptions): Workspaces {
   const told = new Set<string>();
+  const teamOf = createTeamMemories();
   const tellFaults = <T extends Pick<Role, 'file' | 'fault'>>(found: T[]): T[] => {
     for (const { file, fault } of found) {
       if (fault === null || told.has(`${file}\0${fault}`)) continue;
@@ -109,12 +112,14 @@ export function createWorkspaces({
           const team = await teamFolder(root);
           return team === null ? null : readTeamFile(join(team, name));
         },
+        team: teamOf(root),
         directory: async cwd =>
           (await resolveCwd({ workspace: root, cwd, allowedRoots: config.allowedRoots.value })).directory,
         untrusted: async () => [
           ...trustableFiles(sources)
             .filter(({ trusted }) => !trusted)
             .map(({ file }) => file),
+          ...(await untrustedMcpConfig(home, root)),
           ...(await readRoles(folder, byContent))
             .filter(role => role.ungranted.length > 0)
             .map(role => role.file),

@@ -42,7 +42,7 @@ const TrustFile = z.object({
 });
 type TrustFile = z.infer<typeof TrustFile>;
 
-const trustPath = (home: string) => join(home, 'trust.json');
+export const trustPath = (home: string) => join(home, 'trust.json');
 
 async function read(home: string): Promise<TrustFile> {
   const file = await readTextFile(trustPath(home));

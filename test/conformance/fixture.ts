@@ -12,13 +12,18 @@ import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { taskTools } from './task-tools.ts';
 
-/** Serves what the official runner looks for, with our own HTTP wire, on a loopback port. */
-export async function serveFixture(): Promise<{ url: string; close(): Promise<void> }> {
+/** Serves what the official runner looks for, with our own HTTP wire, on a loopback port; to legacy clients only, if so wished. */
+export async function serveFixture({ legacyOnly = false } = {}): Promise<{
+  url: string;
+  close(): Promise<void>;
+}> {
   const face = fixtureFace(() => handler.notices);
   const handler = createHttpHandler({ build: () => face });
   const server = createServer((request, response) => {
     // The runner has no token to show; the rest of the guard is ours.
     if (refuseForeign(request, port)) response.writeHead(403).end();
+    else if (legacyOnly && request.headers['mcp-protocol-version'] === '2026-07-28')
+      response.writeHead(400).end('Unsupported protocol version');
     else void handler.handle(request, response);
   });
   server.listen(0, '127.0.0.1');
@@ -35,7 +40,8 @@ export async function serveFixture(): Promise<{ url: string; close(): Promise<vo
   };
 }
 
-function fixtureFace(notices: () => ChangeNotices): Face {
+/** What the official runner looks for. */
+export function fixtureFace(notices: () => ChangeNotices): Face {
   const state = createRequestStateCodec({ key: randomBytes(32) });
   const { tools: longTools, tasks } = taskTools();
   const tools = { ...plainTools(notices), ...askingTools(state), ...legacyAskingTools, ...longTools };

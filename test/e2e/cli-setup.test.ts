@@ -28,7 +28,12 @@ describe('squad init', () => {
     const first = await squad.json<{ root: string; written: string[]; kept: string[] }>(['init']);
     expect(first).toEqual({
       root: squad.workspace,
-      written: ['.squad/squad.json', '.squad/.gitignore', ...SHIPPED.map(role => `.squad/agents/${role}.md`)],
+      written: [
+        '.squad/squad.json',
+        '.squad/mcp-config.json',
+        '.squad/.gitignore',
+        ...SHIPPED.map(role => `.squad/agents/${role}.md`),
+      ],
       kept: [],
     });
     const role = join(squad.workspace, '.squad/agents/coder.md');

@@ -6,6 +6,8 @@ import { homeFolder, ownFolder } from '../../link/home.ts';
 import type { HubStatus } from '../../operations/operation.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { hookFault } from '../../workspace/hook-program.ts';
+import { judgeConfig } from '../../workspace/judge-config.ts';
+import { mcpConfigPath, readMcpConfig } from '../../workspace/mcp-config-file.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -126,12 +128,30 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
           next: ['Read the file, then run `squad trust`.'],
         }),
       ),
+      ...(await otherServers(root)),
       ...endHook(inspected),
     ];
     return { checks, inspected };
   } catch (thrown) {
     return { checks: [bad('workspace', thrown)], inspected: null };
   }
+}
+
+/** What the workspace's file of other MCP servers amounts to; nothing where there is none. */
+async function otherServers(root: string): Promise<Check[]> {
+  const read = await readMcpConfig(root);
+  const before = { config: null, text: null };
+  const { state, file, config, warnings } = await judgeConfig(
+    homeFolder(process.env),
+    mcpConfigPath(root),
+    read,
+    before,
+  );
+  const count = Object.keys(config?.servers ?? {}).length;
+  if (state === 'none' || (count === 0 && warnings.length === 0)) return [];
+  const detail = `${count} in force, ${file}`;
+  const worst = warnings.length === 0 ? 'ok' : state === 'invalid' ? 'failed' : 'warning';
+  return [{ name: 'servers', state: worst, detail, next: warnings }];
 }
 
 /** It runs when nobody is looking, so a missing program would go unseen. */

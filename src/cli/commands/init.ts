@@ -3,19 +3,22 @@ import { appendFile, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/
 import { homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
+import { EMPTY_MCP_CONFIG } from '../../workspace/change-mcp-config.ts';
 import { workspaceRoot } from '../../workspace/cwd.ts';
+import { MCP_CONFIG_NAME } from '../../workspace/mcp-config-file.ts';
 import { trust } from '../../workspace/trust.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../output/json.ts';
 import { shippedRoles } from '../package-files.ts';
+import { type StarterMember, teamStarters } from '../team-starters.ts';
 
 const CONFIG = `${JSON.stringify({ stateMode: 'stateless' }, null, 2)}\n`;
 /** Written by Squad while it works, with their drafts; not for the repository. */
 const IGNORED = ['IAC.md', 'CONTEXT.md', '*.tmp'];
 const IGNORE_FILE = join('.squad', '.gitignore');
 
-/** `squad init`: lays down the shipped roles and a config to edit. Never overwrites; only adds to an ignore file. */
+/** `squad init`: lays down the shipped roles, a config and the team's files to edit. Never overwrites; only adds to an ignore file. */
 export async function initCommand(context: CliContext): Promise<number> {
   const { root } = await workspaceRoot({
     flag: context.workspace,
@@ -27,11 +30,21 @@ export async function initCommand(context: CliContext): Promise<number> {
   const roles = existsSync(join(root, 'agents')) ? 'agents' : join('.squad', 'agents');
   const files: [string, string][] = [
     [join('.squad', 'squad.json'), CONFIG],
+    [MCP_CONFIG_NAME, EMPTY_MCP_CONFIG],
     [IGNORE_FILE, `${IGNORED.join('\n')}\n`],
   ];
+  const members: StarterMember[] = [];
   for (const name of (await readdir(shippedRoles)).sort())
-    if (name.endsWith('.md'))
-      files.push([join(roles, name), await readFile(join(shippedRoles, name), 'utf8')]);
+    if (name.endsWith('.md')) {
+      const text = await readFile(join(shippedRoles, name), 'utf8');
+      files.push([join(roles, name), text]);
+      const id = name.slice(0, -3);
+      members.push({ id, role: /^name: (.+)$/m.exec(text)?.[1] ?? id, charter: join(roles, name) });
+    }
+  const starters = teamStarters(members).map(([name, text]): [string, string] => [
+    join('.squad', name),
+    text,
+  ]);
 
   const written: string[] = [];
   const kept: string[] = [];
@@ -42,6 +55,8 @@ export async function initCommand(context: CliContext): Promise<number> {
     (isNew || isAdded ? written : kept).push(name);
     if (isNew) await trust(home, join(root, name), content);
   }
+  for (const [name, content] of starters)
+    ((await lay(join(root, name), content)) ? written : kept).push(name);
 
   if (context.json) printJson(context.out, { root, written, kept });
   else

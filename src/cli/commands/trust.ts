@@ -6,10 +6,11 @@ import { isTrusted, trust, untrust } from '../../workspace/trust.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { HubClient } from '../hub-client.ts';
 import { inspect } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
 import { sanitize } from '../output/sanitize.ts';
+import { serverSummaryLines } from '../output/server-summary.ts';
+import { refuseAgents } from '../refuse-agents.ts';
 
 export interface TrustOptions {
   yes?: boolean;
@@ -41,7 +42,12 @@ export async function trustCommand(
     } else {
       const known = await isTrusted(home, file, content);
       if (!known && !context.json)
-        print(context, [context.style.bold(file), sanitize(content.trimEnd()), '']);
+        print(context, [
+          context.style.bold(file),
+          sanitize(content.trimEnd()),
+          '',
+          ...serverSummaryLines(file, content, context),
+        ]);
       const yes =
         known ||
         options.yes ||
@@ -71,10 +77,4 @@ function unreadable(file: string, cause: NodeJS.ErrnoException): SquadError {
     });
   const why = cause.code === 'EISDIR' ? 'it is a folder' : cause.message;
   return new SquadError('INVALID_INPUT', `${file} cannot be read: ${why}`, { cause });
-}
-
-/** An agent must not open by itself what the user has not. */
-async function refuseAgents(): Promise<void> {
-  const client = await HubClient.start();
-  await client.call('change_trust').finally(() => client.close());
 }

@@ -1,8 +1,10 @@
-import type { ArgumentRule } from '../../schema/mcp-config.ts';
+import type { ArgumentRule, McpConfig, Restriction, Server } from '../../schema/mcp-config.ts';
+import { matchesWildcard } from './wildcard.ts';
 
 /** Names that may be used: those in every one of the lists. No list lets everything through. */
 export interface NameRule {
   only: readonly ReadonlySet<string>[];
+  /** May hold `*` for any run of characters: what takes away may reach far, what gives names each thing. */
   except: ReadonlySet<string>;
 }
 
@@ -13,4 +15,89 @@ export interface ServerGrant {
   resources: NameRule;
   prompts: NameRule;
   argumentRules: readonly ArgumentRule[];
+}
+
+/**
+ * What a role has, in the order of the configuration. A server is given as a whole by `shared`, by the role's line in
+ * `agentServers` or by its name in the role's frontmatter; an entry `server/tool` there gives that tool of a server that is
+ * not given otherwise. Lists only ever take away from each other.
+ */
+export function grantsOf(
+  config: McpConfig,
+  roleId: string | null,
+  roleMcp: readonly string[],
+): ServerGrant[] {
+  const whole = new Set([
+    ...config.shared,
+    ...(own(config.agentServers, roleId) ?? []),
+    ...roleMcp.filter(entry => !entry.includes('/')),
+  ]);
+  const single = singleTools(roleMcp);
+  const restrictions = own(config.toolRestrictions, roleId) ?? {};
+  return Object.entries(config.servers).flatMap(([id, server]) => {
+    const tools = single.get(id);
+    if (!whole.has(id) && !tools) return [];
+    return [grant(config, id, server, whole.has(id) ? null : tools!, own(restrictions, id), roleId)];
+  });
+}
+
+/** The grants with the folders of their rules in place: nothing else knows what `${WORKSPACE_ROOT}` is for this run. */
+export function withRoots(
+  grants: readonly ServerGrant[],
+  roots: { WORKSPACE_ROOT: string; SQUAD_ROOT: string },
+): ServerGrant[] {
+  const place = (folder: string) =>
+    folder.replace(/\$\{(WORKSPACE_ROOT|SQUAD_ROOT)\}/g, (_, name: keyof typeof roots) => roots[name]);
+  return grants.map(grant => ({
+    ...grant,
+    argumentRules: grant.argumentRules.map(rule =>
+      rule.under ? { ...rule, under: rule.under.map(place) } : rule,
+    ),
+  }));
+}
+
+function grant(
+  config: McpConfig,
+  id: string,
+  server: Server,
+  /** Null: the server as a whole. */
+  tools: readonly string[] | null,
+  restriction: Restriction | undefined,
+  roleId: string | null,
+): ServerGrant {
+  const include = restriction && 'include' in restriction ? [restriction.include] : [];
+  const exclude = restriction && 'exclude' in restriction ? restriction.exclude : [];
+  const others = tools === null ? [] : [[]];
+  return {
+    server: id,
+    tools: rule([server.tools, ...(tools === null ? [] : [tools]), ...include], exclude),
+    resources: rule([server.resources, ...others]),
+    prompts: rule([server.prompts, ...others]),
+    argumentRules: config.argumentRules.filter(
+      rule => rule.server === id && rule.role.some(role => matchesWildcard(role, roleId ?? '')),
+    ),
+  };
+}
+
+function rule(lists: readonly (readonly string[])[], exclude: readonly string[] = []): NameRule {
+  return {
+    only: lists.filter(list => !list.includes('*')).map(list => new Set(list)),
+    except: new Set(exclude),
+  };
+}
+
+function singleTools(roleMcp: readonly string[]): Map<string, string[]> {
+  const tools = new Map<string, string[]>();
+  for (const entry of roleMcp) {
+    const slash = entry.indexOf('/');
+    if (slash < 0) continue;
+    const server = entry.slice(0, slash);
+    tools.set(server, [...(tools.get(server) ?? []), entry.slice(slash + 1)]);
+  }
+  return tools;
+}
+
+/** Names come from files: one that every object has inherited is none. */
+function own<T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined {
+  return key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
 }

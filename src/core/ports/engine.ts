@@ -113,6 +113,8 @@ export interface Engine {
   loadsItself: readonly string[];
   /** It hands Squad's own server to its agent; for one that does not, no token is made. */
   wantsEndpoint: boolean;
+  /** Its agent cannot work without this variable, so it stays although the gateway keeps it for itself. */
+  needsVariable(name: string): boolean;
   /** It makes sure of an output schema itself; otherwise the prompt asks for it. Squad checks the answer in any case. */
   takesSchema: boolean;
   /** Whether usage is reported while a turn runs, at its end, or never: what a budget can be held by. */

@@ -173,6 +173,8 @@ export interface ForwardedRequest {
   progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
   /** The one client behind this request, for servers that have it to themselves; null where nobody can be asked. */
   client: ForwardedClient | null;
+  /** What a modern client said it can be asked for; told to servers that the run has to itself. */
+  capabilities?: Readonly<Record<string, unknown>>;
 }
 
 export interface ForwardedClient {

@@ -29,6 +29,10 @@ export interface RunFiles {
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
   saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
   environment(runId: RunId): Promise<Record<string, string>>;
+  /** Values for the gateway alone, which its agent does not get. */
+  saveVariables(runId: RunId, variables: Record<string, string>): Promise<void>;
+  variables(runId: RunId): Promise<Record<string, string>>;
+  /** The environment, and the variables with it. */
   dropEnvironment(runId: RunId): Promise<void>;
   outputPath(turn: TurnRef, stream: OutputStream): string;
   size(turn: TurnRef, stream: OutputStream): Promise<number>;

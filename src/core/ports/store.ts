@@ -1,6 +1,7 @@
 import type { Event, NewEvent } from '../../schema/event.ts';
 import type { RunId, SquadId } from '../../schema/ids.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
+import type { RunFigures } from '../figures.ts';
 
 /** Rows to write whole (insert or replace, by key) and events to append: all of it or none of it. */
 export interface Change {
@@ -52,6 +53,8 @@ export interface Store {
   recentIds(limit: number): Promise<string[]>;
   /** The money of runs that were asked for since then, or of a squad, as far as it is known. */
   spent(filter: { since?: number; squadId?: SquadId }): Promise<number>;
+  /** Only what sums are made of, newest first: of a workspace, or of all that were asked for since then. */
+  figures(filter: { workspace?: string; since?: number; limit: number }): Promise<RunFigures[]>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
   /** Runs that ended at this moment or later. */

@@ -5,6 +5,7 @@ import type { Role } from '../../schema/role.ts';
 import type { JsonSchema } from '../../schema/run.ts';
 import type { Context } from '../context.ts';
 import type { RunIdentity } from '../policy.ts';
+import type { TeamMemory } from './team.ts';
 
 /** Who asks, as the hub knows it from the hello or the request. */
 export interface Caller {
@@ -41,6 +42,8 @@ export interface Workspace {
   directory(cwd: string | undefined): Promise<string>;
   /** A file of `.squad/` that Squad keeps up to date; null when there is none. */
   teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
+  /** What its team knows. */
+  team: TeamMemory;
   /** Files that came with the workspace and have no effect, or not all of it, until they are trusted. */
   untrusted(): Promise<string[]>;
 }

@@ -12,6 +12,7 @@ export const CLAUDE: CliProfile = {
   login: 'Run `claude` once in a terminal and log in, or set ANTHROPIC_API_KEY.',
   versions: { from: '2.1.197', tested: '2.1.325' },
   loadsItself: ['CLAUDE.md'],
+  variables: /^(ANTHROPIC|CLAUDE|AWS|GOOGLE|CLOUD_ML|VERTEX)_/,
   takesSchema: true,
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },

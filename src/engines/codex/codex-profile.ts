@@ -11,6 +11,7 @@ export const CODEX: CliProfile = {
   login: 'Run `codex login` in a terminal, or set CODEX_API_KEY.',
   versions: { from: '0.166.0', tested: '0.166.0' },
   loadsItself: ['AGENTS.md'],
+  variables: /^(CODEX|OPENAI|AZURE_OPENAI)_/,
   takesSchema: true,
   usageIsReported: 'at_end',
   newChat: { kind: 'reported' },

@@ -16,6 +16,7 @@ export const COPILOT: CliProfile = {
   resolve: nativeProgram,
   loadsItself: ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'],
   usageIsReported: 'at_end',
+  variables: /^(COPILOT_|(GH|GITHUB)_TOKEN$)/,
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: copilotCommand,

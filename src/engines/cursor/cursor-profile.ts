@@ -12,6 +12,7 @@ export const CURSOR: CliProfile = {
   versions: null,
   loadsItself: ['AGENTS.md', 'CLAUDE.md'],
   usageIsReported: 'never',
+  variables: /^CURSOR_/,
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: cursorCommand,

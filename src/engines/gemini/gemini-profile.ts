@@ -13,6 +13,7 @@ export const GEMINI: CliProfile = {
   versions: { from: '0.55.1', tested: '0.61.0' },
   loadsItself: ['GEMINI.md'],
   usageIsReported: 'at_end',
+  variables: /^(GEMINI|GOOGLE|CLOUDSDK)_/,
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: geminiCommand,

@@ -13,6 +13,7 @@ export const OPENCODE: CliProfile = {
   versions: { from: '1.18.3', tested: '1.18.33' },
   loadsItself: [],
   usageIsReported: 'live',
+  variables: /_API_KEY$|^(OPENCODE|ANTHROPIC|OPENAI|AWS|GOOGLE|AZURE)_/,
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: opencodeCommand,

@@ -13,6 +13,7 @@ export const QWEN: CliProfile = {
     'Run `qwen` once in a terminal and set it up, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL).',
   versions: { from: '0.24.4', tested: '0.24.4' },
   loadsItself: ['QWEN.md', 'AGENTS.md'],
+  variables: /^(QWEN|OPENAI|DASHSCOPE|GEMINI)_/,
   takesSchema: true,
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },

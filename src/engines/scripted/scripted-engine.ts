@@ -21,6 +21,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     policy: scriptedPolicy,
     loadsItself: [],
     wantsEndpoint: true,
+    needsVariable: () => false,
     takesSchema: false,
     usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },

@@ -34,6 +34,8 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     policy: templatePolicy,
     loadsItself: [],
     wantsEndpoint: /\bmcpConfigFile\b/.test(runTemplate),
+    // What its program needs, nobody but the user knows: the `env` of the role says it.
+    needsVariable: () => false,
     takesSchema: false,
     usageIsReported: options.reader ? 'at_end' : 'never',
     async command(input) {

@@ -17,8 +17,8 @@ export interface SocketRig {
   connections: StreamConnection[];
   /** A real SDK client of that era, connected. */
   client(era: Era, capabilities?: ClientCapabilities): Promise<Client>;
-  /** The bare socket and every line the server wrote, parsed. */
-  raw(): Promise<{ socket: Socket; lines: WireLine[] }>;
+  /** The bare socket and every line the server wrote, parsed and as it came. */
+  raw(): Promise<{ socket: Socket; lines: WireLine[]; texts: string[] }>;
   close(): Promise<void>;
 }
 
@@ -64,8 +64,12 @@ export async function socketRig(options: ServeOptions): Promise<SocketRig> {
     raw: async () => {
       const socket = await open();
       const lines: WireLine[] = [];
-      createInterface({ input: socket }).on('line', line => lines.push(JSON.parse(line)));
-      return { socket, lines };
+      const texts: string[] = [];
+      createInterface({ input: socket }).on('line', line => {
+        texts.push(line);
+        lines.push(JSON.parse(line));
+      });
+      return { socket, lines, texts };
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();

@@ -13,6 +13,8 @@ export interface LinkRequest {
   signal?: AbortSignal;
   /** Asks for progress; each notice begins the timeout anew, up to half an hour in all. */
   onProgress?(update: Progress): void;
+  /** What the client behind this request can be asked for by way of its answer. Only modern servers are told. */
+  capabilities?: Json;
 }
 
 /** A connection to another MCP server that has said who it is. Ids and progress tokens are its own, never a caller's. */

@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/gateway.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
+import { type AuditLog, openAuditLog } from '../gateway/audit-log.ts';
+import { createConnect } from '../gateway/connect.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { createProcessTable } from '../process/process-table.ts';
+import { createServiceTags } from '../process/service-tag.ts';
+import { sweepServices } from '../process/service-tree.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+import { createMcpConfigs } from '../workspace/mcp-configs.ts';
+
+export interface GatewayPorts {
+  home: string;
+  version: string;
+  clock: Clock;
+  pins: PinStore;
+  files: RunFiles;
+  /** The run, if it is at work. */
+  current(id: RunId): Run | null;
+  /** For the result of the run. */
+  note(id: RunId, text: string): void;
+  onDenied(run: Run, tool: string): void;
+  log(level: 'debug' | 'warning', message: string): void;
+}
+
+/** The gateway and what it works with. */
+export interface GatewayParts {
+  gateway: Gateway;
+  configs: McpConfigs;
+  audit: AuditLog;
+  viewOf(id: RunId): GatewayView | null;
+  /** Settles when the servers of these runs are known, so that the first question of an agent finds them. */
+  prepare(runs: Run[]): Promise<void>;
+  /** Ends the servers of a hub of this home that was killed. Never rejects. */
+  sweep(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openGateway({
+  home,
+  version,
+  clock,
+  pins,
+  files,
+  log,
+  ...ports
+}: GatewayPorts): GatewayParts {
+  const warn = (message: string) => log('warning', message);
+  const table = createProcessTable();
+  const tags = createServiceTags(home);
+  const configs = createMcpConfigs({ home, warn });
+  const audit = openAuditLog({ folder: join(home, 'audit'), clock, warn });
+  const gateway = createGateway({
+    configs,
+    pins,
+    audit,
+    clock,
+    warn,
+    connect: createConnect({
+      table,
+      nextTag: () => tags.next(),
+      clientInfo: { name: 'squad', version },
+      onStderr: (server, line) => log('debug', `${server}: ${line}`),
+      onSurvivor: (server, pid, command) => warn(`Process ${pid} of ${server} would not end: ${command}`),
+    }),
+    variablesOf: async ({ id }) => ({ ...(await files.environment(id)), ...(await files.variables(id)) }),
+    onDenied: ports.onDenied,
+    baseEnvironment: () => ({ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }),
+  });
+  return {
+    gateway,
+    configs,
+    audit,
+    viewOf(id) {
+      const run = ports.current(id);
+      return run && gateway.viewOf(run);
+    },
+    async prepare(runs) {
+      await Promise.all(runs.map(({ workspace }) => configs.of(workspace)));
+      for (const run of runs) gateway.prepare(run);
+    },
+    async sweep() {
+      try {
+        for (const { pid, command } of await sweepServices(table, tag => tags.isLeftBehind(tag)))
+          warn(`Process ${pid} of an earlier hub's servers would not end: ${command}`);
+      } catch (thrown) {
+        warn(`What an earlier hub left of its servers could not be looked for: ${String(thrown)}`);
+      }
+    },
+    async close() {
+      configs.close();
+      await gateway.close();
+      await audit.close();
+    },
+  };
+}

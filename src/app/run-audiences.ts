@@ -1,0 +1,29 @@
+import type { RunId } from '../schema/ids.ts';
+import type { Audience } from '../wire/face.ts';
+
+export type ListName = 'tools' | 'resources' | 'prompts';
+
+/** Agents on the hub's socket, by their run. */
+export class RunAudiences {
+  private readonly present = new Map<RunId, Set<Audience>>();
+
+  /** Returns how to leave. */
+  join(runId: RunId, audience: Audience): () => void {
+    const here = this.present.get(runId) ?? new Set();
+    this.present.set(runId, here.add(audience));
+    return () => {
+      here.delete(audience);
+      if (here.size === 0) this.present.delete(runId);
+    };
+  }
+
+  tell(runId: RunId, what: ListName): void {
+    for (const audience of this.present.get(runId) ?? []) tellOf(what, audience);
+  }
+}
+
+export function tellOf(what: ListName, { notices }: Audience): void {
+  if (what === 'tools') notices.toolsChanged();
+  else if (what === 'resources') notices.resourcesChanged();
+  else notices.promptsChanged();
+}

@@ -1,0 +1,104 @@
+import type { z } from 'zod';
+import type { listDecisions } from '../../operations/list-decisions.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine, sanitize } from '../output/sanitize.ts';
+import { formatTable } from '../output/table.ts';
+import { wrap } from '../output/wrap.ts';
+import { wholeNumber } from '../whole-number.ts';
+
+type Listed = z.output<typeof listDecisions.output>;
+type Decision = Listed['decisions'][number];
+
+export interface DecisionsOptions {
+  search?: string;
+  limit?: string;
+}
+
+/** `squad decisions [ID]`: what the team has decided, newest first; or one of them, whole. */
+export async function decisionsCommand(
+  id: string | undefined,
+  { search, limit }: DecisionsOptions,
+  context: CliContext,
+): Promise<number> {
+  const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
+  const client = await HubClient.start({ workspace: context.workspace });
+  const listed = await client
+    .call<Listed>('list_decisions', { id, search, limit: most })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, listed);
+  else if (id !== undefined) print(context, whole(listed.decisions[0]!, context));
+  else {
+    tellNotes(listed.notes, context);
+    print(context, lines(listed, search, context));
+  }
+  return EXIT.done;
+}
+
+/** What is odd about the files goes beside the result. */
+export function tellNotes(notes: readonly string[], { err, style }: CliContext): void {
+  for (const line of notes.flatMap(note => wrap(oneLine(note), err.columns)))
+    err.write(`${style.yellow(line)}\n`);
+}
+
+function lines({ decisions, total }: Listed, search: string | undefined, context: CliContext): string[] {
+  const { style, out } = context;
+  if (decisions.length === 0)
+    return search === undefined
+      ? [
+          'No decisions yet.',
+          style.dim(
+            'They are `### Title` entries in .squad/decisions.md, and files in .squad/decisions/inbox/.',
+          ),
+        ]
+      : [`No decision is about ${oneLine(search).slice(0, 100)}.`];
+  const more = total - decisions.length;
+  const isAnyWaiting = decisions.some(({ merged }) => !merged);
+  const table = formatTable(
+    [
+      { title: 'decision' },
+      { title: 'date' },
+      { title: 'by', shrinkTo: 8 },
+      ...(isAnyWaiting ? [{ title: '' }] : []),
+      { title: 'title', shrinkTo: 0 },
+    ],
+    decisions.map(({ id, date, by, merged, title }) => [
+      id,
+      date?.slice(0, 10) ?? '–',
+      by === null ? '–' : style.role(by, oneLine(by)),
+      ...(isAnyWaiting ? [merged ? '' : style.yellow('inbox')] : []),
+      oneLine(title),
+    ]),
+    out.columns,
+    style,
+  );
+  const [head, ...rows] = table;
+  return [
+    head!,
+    ...rows.flatMap((row, at) => {
+      const { snippet } = decisions[at]!;
+      return snippet
+        ? [row, ...wrap(oneLine(snippet), out.columns - 4).map(line => style.dim(`    ${line}`))]
+        : [row];
+    }),
+    ...(more > 0 ? ['', style.dim(`${more} more: --limit ${Math.min(1000, total)} shows them.`)] : []),
+  ];
+}
+
+function whole({ id, title, date, by, text, file, merged }: Decision, { style, out }: CliContext): string[] {
+  return [
+    ...wrap(style.bold(oneLine(title)), out.columns),
+    style.dim(
+      [
+        id,
+        date ?? 'no date',
+        by === null ? 'author not named' : oneLine(by),
+        `.squad/${oneLine(file)}${merged ? '' : ' (not merged yet)'}`,
+      ].join(' · '),
+    ),
+    '',
+    ...wrap(sanitize(text), out.columns),
+  ];
+}

@@ -1,0 +1,136 @@
+import { homeFolder } from '../../link/home.ts';
+import { SquadError } from '../../schema/error.ts';
+import { Server, ServerId } from '../../schema/mcp-config.ts';
+import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Inspected, inspect } from '../inspect.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { refuseAgents } from '../refuse-agents.ts';
+import { type NewServer, withServers } from '../with-servers.ts';
+
+export interface AddOptions {
+  role?: string[];
+  shared?: boolean;
+  tools?: string;
+  env?: string[];
+  header?: string[];
+  url?: string;
+  sse?: boolean;
+  force?: boolean;
+}
+
+/** `squad mcp add NAME -- CMD ARGS…`: writes another server down, and whose it is. */
+export async function mcpAdd(
+  name: string,
+  command: string[],
+  options: AddOptions,
+  context: CliContext,
+): Promise<number> {
+  const id = checkedId(name);
+  const entry = entryOf(command, options);
+  await refuseAgents();
+  const inspected = await inspect(context);
+  const { root } = inspected;
+  const before = await currentMcpConfig(root);
+  if (Object.hasOwn(before.config.servers, id) && !options.force)
+    throw new SquadError('INVALID_INPUT', `There is a server ${id} already. Nothing was written.`, {
+      suggestions: ['Take another name, or --force to replace it.'],
+    });
+  const given = { roles: options.role ?? [], shared: options.shared ?? false };
+  const after = withServers(before.text, [{ id, entry }], given);
+  const changed = await changeMcpConfig(homeFolder(process.env), root, before, after);
+  if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given });
+  else
+    print(context, [
+      `${id} is in ${changed.file}.`,
+      ...howItIsGiven([id], given, inspected),
+      ...trustLines(changed.isTrusted),
+    ]);
+  return EXIT.done;
+}
+
+/** Who has the new servers now, or how to give them to somebody. */
+export function howItIsGiven(
+  ids: string[],
+  { roles, shared }: { roles: string[]; shared: boolean },
+  inspected: Inspected,
+): string[] {
+  const unknown = roles.filter(role => !inspected.roles.some(({ id }) => id === role));
+  return [
+    ...(shared ? ['Every run here has it.'] : []),
+    ...(roles.length > 0 ? [`Given to: ${roles.map(oneLine).join(', ')}.`] : []),
+    ...unknown.map(role => `There is no role ${oneLine(role)} here (squad roles lists them).`),
+    ...(!shared && roles.length === 0
+      ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
+      : []),
+  ];
+}
+
+export const trustLines = (isTrusted: boolean): string[] =>
+  isTrusted
+    ? ['See what it offers: squad mcp tools']
+    : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
+
+function checkedId(name: string): string {
+  const parsed = ServerId.safeParse(name);
+  if (parsed.success) return parsed.data;
+  const why = parsed.error.issues[0]?.message;
+  throw new SquadError('INVALID_INPUT', `${name} cannot be the name of a server: ${why}`);
+}
+
+function entryOf([command, ...args]: string[], options: AddOptions): NewServer['entry'] {
+  const { url, sse, env = [], header = [] } = options;
+  if (command !== undefined && url === undefined) {
+    if (header.length > 0) throw wrong('--header is for a URL; a command takes --env');
+    if (sse) throw wrong('--sse is for a URL');
+    return checked({
+      command,
+      ...(args.length > 0 && { args }),
+      ...(env.length > 0 && { env: pairs('--env', env) }),
+      tools: toolsIn(options),
+    });
+  }
+  if (command !== undefined || url === undefined)
+    throw wrong('Either a command after -- or --url says what the server is');
+  if (env.length > 0) throw wrong('--env is for a command; a URL takes --header');
+  return checked({
+    type: sse ? 'sse' : 'http',
+    url,
+    ...(header.length > 0 && { headers: pairs('--header', header) }),
+    tools: toolsIn(options),
+  });
+}
+
+function checked(entry: NewServer['entry']): NewServer['entry'] {
+  const result = Server.safeParse(entry);
+  if (!result.success) throw wrong(result.error.issues[0]?.message ?? 'That is no server');
+  return entry;
+}
+
+const toolsIn = ({ tools }: AddOptions): string[] =>
+  tools === undefined
+    ? ['*']
+    : tools
+        .split(',')
+        .map(tool => tool.trim())
+        .filter(Boolean);
+
+function pairs(flag: string, given: string[]): Record<string, string> {
+  return Object.fromEntries(
+    given.map(pair => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw wrong(`${flag} takes NAME=VALUE, and this is ${pair}`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+const wrong = (message: string): SquadError =>
+  new SquadError('INVALID_INPUT', message, {
+    suggestions: [
+      'squad mcp add files --role coder -- npx -y @modelcontextprotocol/server-filesystem .',
+      'squad mcp add docs --shared --url https://example.com/mcp',
+    ],
+  });

@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import type { approveTools } from '../../operations/approve-tools.ts';
+import { agreed } from '../agreed.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import type { Style } from '../output/style.ts';
+import { type Gateway, inspectedGateway } from './mcp-status.ts';
+
+type Approved = z.output<typeof approveTools.output>;
+type Pending = Gateway['pending'][number];
+
+/** `squad mcp approve [SERVER[/TOOL]]`: shows what came or changed since the first look, and lets it take effect. */
+export async function mcpApprove(
+  given: string | undefined,
+  { yes }: { yes?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const what = wanted(given);
+  const { pending } = await inspectedGateway(context);
+  const waiting = pending.filter(
+    ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
+  );
+  if (waiting.length === 0) {
+    const where = given === undefined ? '' : ` of ${oneLine(given)}`;
+    if (context.json) printJson(context.out, { approved: [], unseen: [] });
+    else print(context, [`Nothing${where} waits for your approval.`]);
+    return EXIT.done;
+  }
+  if (!context.json)
+    print(
+      context,
+      waiting.flatMap(change => described(change, context.style)),
+    );
+  const question = waiting.length === 1 ? 'Let agents use it?' : `Let agents use these ${waiting.length}?`;
+  const answer = yes || (await agreed(question, 'Read it, then: squad mcp approve --yes', context));
+  if (!answer) {
+    print(context, ['Nothing was approved.']);
+    return EXIT.done;
+  }
+  const hashes = waiting.map(({ hash }) => hash);
+  const client = await HubClient.start({ workspace: context.workspace });
+  const { approved, unseen } = await client
+    .call<Approved>('approve_tools', { ...what, hashes })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, { approved, unseen });
+  else
+    print(context, [
+      ...approved.map(change => `approved  ${nameOf(change)}`),
+      ...unseen.map(change => context.style.yellow(`changed meanwhile, still waits  ${nameOf(change)}`)),
+    ]);
+  return unseen.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+/** A tool's name may have slashes in it, a server's has none. */
+function wanted(given: string | undefined): { server?: string; tool?: string } {
+  if (given === undefined) return {};
+  const at = given.indexOf('/');
+  return at < 0 ? { server: given } : { server: given.slice(0, at), tool: given.slice(at + 1) };
+}
+
+function described(change: Pending, style: Style): string[] {
+  const word = change.kind === 'new' ? 'is new' : 'has changed';
+  return [
+    style.bold(`${nameOf(change)} ${word}`) + style.dim(`, seen ${formatDateTime(change.seenAt)}`),
+    ...change.diff.map(line => coloured(line, style)),
+    '',
+  ];
+}
+
+function coloured(line: string, style: Style): string {
+  // Its first character is ours; what follows is the server's, and stays one line.
+  const rest = line.slice(1);
+  const text = `${line.slice(0, 1)}${/^ */.exec(rest)![0]}${oneLine(rest)}`;
+  return line.startsWith('+') ? style.green(text) : line.startsWith('-') ? style.red(text) : text;
+}
+
+const nameOf = ({ server, tool }: Pending): string => `${server}/${oneLine(tool)}`;

@@ -1,0 +1,113 @@
+import { join, relative, resolve } from 'node:path';
+import { homeFolder } from '../../link/home.ts';
+import { SquadError } from '../../schema/error.ts';
+import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import {
+  FOREIGN_FILES,
+  type Import,
+  type ImportedServer,
+  importServers,
+} from '../../workspace/import-servers.ts';
+import { startLines } from '../../workspace/mcp-summary.ts';
+import { readTextFile } from '../../workspace/text-file.ts';
+import { agreed } from '../agreed.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { inspect } from '../inspect.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { refuseAgents } from '../refuse-agents.ts';
+import { withServers } from '../with-servers.ts';
+import { howItIsGiven, trustLines } from './mcp-add.ts';
+
+export interface ImportOptions {
+  role?: string[];
+  shared?: boolean;
+  yes?: boolean;
+}
+
+/** `squad mcp import [FILE]`: takes over what other clients of this project are set up with. */
+export async function mcpImport(
+  file: string | undefined,
+  options: ImportOptions,
+  context: CliContext,
+): Promise<number> {
+  await refuseAgents();
+  const inspected = await inspect(context);
+  const { root } = inspected;
+  const files = await filesToRead(root, file);
+  const before = await currentMcpConfig(root);
+  const found = importServers(files, before.config);
+  const given = { roles: options.role ?? [], shared: options.shared ?? false };
+  if (!context.json) print(context, described(root, files, found));
+  const go =
+    found.servers.length > 0 &&
+    (options.yes || (await agreed('Write them into .squad/mcp-config.json?', '--yes writes them.', context)));
+  const changed = go
+    ? await changeMcpConfig(
+        homeFolder(process.env),
+        root,
+        before,
+        withServers(before.text, found.servers, given),
+      )
+    : null;
+  if (context.json)
+    printJson(context.out, {
+      files: files.map(each => each.file),
+      servers: found.servers.map(({ server: _, ...rest }) => rest),
+      left: found.left,
+      written: changed,
+    });
+  else if (changed)
+    print(context, [
+      '',
+      `Written to ${changed.file}.`,
+      ...howItIsGiven(
+        found.servers.map(({ id }) => id),
+        given,
+        inspected,
+      ),
+      ...trustLines(changed.isTrusted),
+    ]);
+  else print(context, ['', 'Nothing was written.']);
+  return EXIT.done;
+}
+
+async function filesToRead(
+  root: string,
+  file: string | undefined,
+): Promise<{ file: string; text: string }[]> {
+  const candidates = file === undefined ? FOREIGN_FILES.map(name => join(root, name)) : [resolve(file)];
+  const read = await Promise.all(
+    candidates.map(async path => ({ file: path, ...(await readTextFile(path)) })),
+  );
+  for (const each of read)
+    if ('fault' in each) throw new SquadError('INVALID_INPUT', `${each.file} ${each.fault}`);
+  const there = read.flatMap(each => ('text' in each ? { file: each.file, text: each.text } : []));
+  if (there.length > 0) return there;
+  throw new SquadError(
+    'INVALID_INPUT',
+    file === undefined ? `There is nothing to import in ${root}` : `There is no file ${candidates[0]}`,
+    { suggestions: [`Looked for are ${FOREIGN_FILES.join(', ')}; squad mcp import FILE takes another.`] },
+  );
+}
+
+function described(root: string, files: { file: string }[], { servers, left }: Import): string[] {
+  return files.flatMap(({ file }) => [
+    relative(root, file),
+    ...servers.filter(each => each.file === file).flatMap(serverLines),
+    ...left
+      .filter(each => each.file === file)
+      .map(({ name, reason }) => `  ${oneLine(name)} stays there: ${oneLine(reason)}`),
+  ]);
+}
+
+function serverLines({ name, id, server, variables, notes }: ImportedServer): string[] {
+  const [what, ...more] = startLines(server);
+  return [
+    `  ${oneLine(name)}${id === name ? '' : ` as ${id}`}: ${what}`,
+    ...more.map(line => `    ${line}`),
+    ...(variables.length > 0 ? [`    needs ${variables.join(', ')} in the environment`] : []),
+    ...notes.map(note => `    ${oneLine(note)}`),
+  ];
+}

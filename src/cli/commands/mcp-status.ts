@@ -1,0 +1,98 @@
+import type { z } from 'zod';
+import type { inspectGateway } from '../../operations/inspect-gateway.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDuration } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import type { Style } from '../output/style.ts';
+import { formatTable } from '../output/table.ts';
+import { wrap } from '../output/wrap.ts';
+
+export type Gateway = z.output<typeof inspectGateway.output>;
+type Upstream = Gateway['upstreams'][number];
+
+/** `squad mcp status`: how each of the workspace's other MCP servers is doing. */
+export async function mcpStatus(context: CliContext): Promise<number> {
+  const gateway = await inspectedGateway(context);
+  const { out } = context;
+  if (context.json) printJson(out, gateway);
+  else
+    print(context, [
+      ...table(gateway, context),
+      ...warningLines(gateway.warnings, context),
+      ...next(gateway),
+    ]);
+  return EXIT.done;
+}
+
+export async function inspectedGateway({ workspace }: CliContext): Promise<Gateway> {
+  const client = await HubClient.start({ workspace });
+  return client.call<Gateway>('inspect_gateway').finally(() => client.close());
+}
+
+export const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>
+  warnings.flatMap(warning => wrap(oneLine(warning), out.columns).map(style.yellow));
+
+/** Why there is nothing to show, if there is not. */
+export function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {
+  if (state === 'untrusted' || state === 'invalid') return ['No server is in force.'];
+  return [
+    state === 'none' || !file ? 'No servers yet.' : `No servers in ${file} yet.`,
+    'Add one: squad mcp add NAME -- COMMAND   (squad mcp import takes over what other clients have)',
+  ];
+}
+
+function table({ configured, upstreams, state, file }: Gateway, { out, style }: CliContext): string[] {
+  const now = Date.now();
+  const unused = configured.filter(({ server }) => !upstreams.some(each => each.server === server));
+  const rows = [
+    ...upstreams.map(upstream => row(upstream, now, style)),
+    ...unused.map(({ server, type }) => [server, type, style.dim('idle'), '–', '–', '', '', '', '']),
+  ].sort(([one = ''], [other = '']) => (one < other ? -1 : 1));
+  if (rows.length === 0) return emptyLines({ state, file });
+  return formatTable(
+    [
+      { title: 'server' },
+      { title: 'type' },
+      { title: 'state' },
+      { title: 'up', align: 'right' },
+      { title: 'tools', align: 'right' },
+      { title: 'waiting', align: 'right' },
+      { title: 'runs', align: 'right' },
+      { title: 'calls', align: 'right' },
+      { title: 'last fault', shrinkTo: 0 },
+    ],
+    rows,
+    out.columns,
+    style,
+  );
+}
+
+function row(upstream: Upstream, now: number, style: Style): string[] {
+  const { server, type, upSince, tools, pending, runs, calls, failures, fault } = upstream;
+  return [
+    server,
+    type,
+    stateWords(upstream, now, style),
+    upSince === null ? '–' : formatDuration(now - upSince),
+    tools === null ? '–' : String(tools),
+    pending === 0 ? '' : style.yellow(String(pending)),
+    String(runs),
+    failures === 0 ? String(calls) : `${calls} (${failures} failed)`,
+    fault === null ? '' : style.red(oneLine(fault)),
+  ];
+}
+
+function stateWords({ health, retryAt, instance }: Upstream, now: number, style: Style): string {
+  const paint = { up: style.green, idle: style.dim, unusable: style.red }[health as string] ?? style.yellow;
+  const when = retryAt === null ? '' : `, again in ${formatDuration(retryAt - now)}`;
+  return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
+}
+
+function next({ pending }: Gateway): string[] {
+  if (pending.length === 0) return [];
+  const what = pending.length === 1 ? 'One definition waits' : `${pending.length} definitions wait`;
+  return ['', `${what} for your approval: squad mcp approve`];
+}

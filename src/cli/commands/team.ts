@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+import type { readTeam } from '../../operations/read-team.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { formatTable } from '../output/table.ts';
+import { tellNotes } from './decisions.ts';
+
+type Team = z.output<typeof readTeam.output>;
+type Member = Team['members'][number];
+
+/** `squad team`: who is on the team, and who is at work. */
+export async function teamCommand(context: CliContext): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const team = await client.call<Team>('read_team').finally(() => client.close());
+  if (context.json) {
+    printJson(context.out, team);
+    return EXIT.done;
+  }
+  tellNotes(team.notes, context);
+  print(context, lines(team, context));
+  return EXIT.done;
+}
+
+function lines({ members }: Team, { out, style }: CliContext): string[] {
+  if (members.length === 0)
+    return ['Nobody is on the team yet.', style.dim('`squad init` writes a .squad/team.md to start from.')];
+  const rows = members.map(member => [
+    style.role(member.agent, oneLine(member.name)),
+    oneLine(member.role ?? '–'),
+    member.onRoster ? oneLine(member.status ?? '–') : style.dim('not on the roster'),
+    workOf(member, style),
+  ]);
+  return formatTable(
+    [
+      { title: 'name', shrinkTo: 8 },
+      { title: 'role', shrinkTo: 8 },
+      { title: 'status', shrinkTo: 8 },
+      { title: 'now' },
+    ],
+    rows,
+    out.columns,
+    style,
+  );
+}
+
+function workOf({ running, queued }: Member, style: CliContext['style']): string {
+  const words = [
+    ...(running > 0 ? [style.bold(`${running} running`)] : []),
+    ...(queued > 0 ? [style.dim(`${queued} queued`)] : []),
+  ];
+  return words.join(style.dim(' · ')) || style.dim('–');
+}

@@ -1,0 +1,30 @@
+import type { McpConfig } from '../schema/mcp-config.ts';
+import type { Entry } from './install/clients.ts';
+import { jsonFormat } from './install/json-format.ts';
+
+export interface NewServer {
+  id: string;
+  /** As it is to stand in the file. */
+  entry: Entry;
+}
+
+export interface GivenTo {
+  roles: readonly string[];
+  /** To every run. */
+  shared: boolean;
+}
+
+/** A configuration with these servers in it; every byte beside them stays. One of the same id is replaced. */
+export function withServers(text: string, servers: readonly NewServer[], { roles, shared }: GivenTo): string {
+  return servers.reduce((before, { id, entry }) => {
+    let after = jsonFormat.put(jsonFormat.remove(before, ['servers', id]), ['servers', id], entry);
+    for (const role of roles) {
+      const has = listsOf(after).agentServers?.[role] ?? [];
+      if (!has.includes(id)) after = jsonFormat.put(after, ['agentServers'], { [role]: [...has, id] });
+    }
+    const all = listsOf(after).shared ?? [];
+    return shared && !all.includes(id) ? jsonFormat.put(after, [], { shared: [...all, id] }) : after;
+  }, text);
+}
+
+const listsOf = (text: string) => JSON.parse(text) as Partial<Pick<McpConfig, 'agentServers' | 'shared'>>;

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { startNotice, type Unavailable, unavailable } from './degradation.ts';
+
+const state = (more: Partial<Unavailable> = {}): Unavailable => ({
+  server: 'github',
+  fault: 'it ended with code 1',
+  retryInMs: 8_000,
+  others: [],
+  ownTools: true,
+  ...more,
+});
+const files = { server: 'files', tools: ['files__read', 'files__write'] };
+
+describe('a call to a server that is out of order', () => {
+  test('is answered with what, why, when again, and what there is beside it', () => {
+    expect(unavailable(state({ others: [files] }))).toBe(
+      'The server github is unavailable: it ended with code 1. It is tried again in 8 s; calling it before is no use. ' +
+        'Still there for your role: files (files__read, files__write). ' +
+        'Go on with your own tools where they are enough, and say in your report what could not be done without this.',
+    );
+  });
+
+  test('names no way that the role does not have', () => {
+    const text = unavailable(state({ others: [{ server: 'db', tools: [] }], ownTools: false }));
+    expect(text).not.toMatch(/db|Still there|own tools|gh|curl|shell/);
+    expect(text).toContain('Do what can be done without it');
+  });
+
+  test.each([
+    [null, 'not tried again until its configuration changes'],
+    [0, 'is being tried again now'],
+    [-5, 'is being tried again now'],
+    [1, 'tried again in 1 s'],
+    [60_000, 'tried again in 60 s'],
+    [119_000, 'tried again in 119 s'],
+    [3_600_000, 'tried again in 60 min'],
+  ])('says of %j ms: %s', (retryInMs, words) => {
+    expect(unavailable(state({ retryInMs }))).toContain(words);
+  });
+
+  test('keeps the fault to one clause and long lists short', () => {
+    expect(unavailable(state({ fault: ' line one\nline two.. ' }))).toContain(
+      'unavailable: line one line two. It',
+    );
+    expect(unavailable(state({ fault: '' }))).toContain('it does not answer.');
+    expect(unavailable(state({ fault: 'x'.repeat(9_000) })).length).toBeLessThan(700);
+    const tools = Array.from({ length: 50 }, (_, index) => `t${index}`);
+    const others = Array.from({ length: 20 }, (_, index) => ({ server: `s${index}`, tools }));
+    const text = unavailable(state({ others }));
+    expect(text).toContain('t7 and 42 more');
+    expect(text).toContain('and 14 more servers');
+  });
+});
+
+describe('before it begins', () => {
+  test('an agent is told of each server that is out of order, once what it has beside them', () => {
+    const text = startNotice([
+      state({ others: [files] }),
+      state({ server: 'db', fault: 'DB_URL is not set', retryInMs: null }),
+    ]);
+    expect(text).toBe(
+      [
+        'Servers of your role are unavailable:',
+        '- github: it ended with code 1; it is tried again in 8 s.',
+        '- db: DB_URL is not set; it is not tried again until its configuration changes.',
+        'Their tools appear when they are back. Still there for your role: files (files__read, files__write). ' +
+          'Go on with your own tools where they are enough, and say in your report what could not be done without this.',
+      ].join('\n'),
+    );
+  });
+
+  test('nothing is said when all is well', () => {
+    expect(startNotice([])).toBeNull();
+  });
+
+  test('of one server it speaks as of one', () => {
+    expect(startNotice([state()])).toMatch(/^A server of your role is unavailable:\n- github/);
+  });
+});

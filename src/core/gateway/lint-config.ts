@@ -1,0 +1,28 @@
+import type { McpConfig } from '../../schema/mcp-config.ts';
+import { lintReferences } from './lint-references.ts';
+import { lintServer } from './lint-server.ts';
+
+/** Something a user should know about the configuration, at a place in it. */
+export interface ConfigFinding {
+  level: 'error' | 'warning';
+  path: (string | number)[];
+  message: string;
+  suggestion?: string;
+}
+
+export interface KnownToLint {
+  /** Null: not known, so nothing is said about roles. */
+  roles: readonly string[] | null;
+  /** Null: not known, so nothing is said about what is set. */
+  env: Readonly<Record<string, string>> | null;
+  /** By server, in its own names. */
+  tools?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What a configuration that can be read says wrongly, or in a way that is likely not meant. Never a value of a variable. */
+export function lintMcpConfig(config: McpConfig, known: KnownToLint): ConfigFinding[] {
+  return [
+    ...Object.entries(config.servers).flatMap(([id, server]) => lintServer(id, server, known)),
+    ...lintReferences(config, known),
+  ];
+}

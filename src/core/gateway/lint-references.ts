@@ -1,0 +1,156 @@
+import type { McpConfig, Restriction } from '../../schema/mcp-config.ts';
+import { nearest } from '../nearest.ts';
+import type { ConfigFinding, KnownToLint } from './lint-config.ts';
+
+type Path = (string | number)[];
+
+/** What refers to servers, roles and tools, and whether they are there. */
+export function lintReferences(config: McpConfig, known: KnownToLint): ConfigFinding[] {
+  const server = (id: string, path: Path) => unknownServer(config, id, path);
+  return [
+    ...config.shared.flatMap((id, index) => server(id, ['shared', index])),
+    ...Object.entries(config.agentServers).flatMap(([role, ids]) => [
+      ...unknownRole(known, role, ['agentServers', role]),
+      ...ids.flatMap((id, index) => server(id, ['agentServers', role, index])),
+    ]),
+    ...Object.entries(config.toolRestrictions).flatMap(([role, servers]) => [
+      ...unknownRole(known, role, ['toolRestrictions', role]),
+      ...Object.entries(servers).flatMap(([id, restriction]) =>
+        lintRestriction(config, known, role, id, restriction),
+      ),
+    ]),
+    ...config.argumentRules.flatMap((rule, index) => lintRule(config, known, rule, ['argumentRules', index])),
+    ...unusedServers(config),
+  ];
+}
+
+function lintRestriction(
+  config: McpConfig,
+  known: KnownToLint,
+  role: string,
+  id: string,
+  restriction: Restriction,
+): ConfigFinding[] {
+  const path = ['toolRestrictions', role, id];
+  const missing = unknownServer(config, id, path);
+  if (missing.length > 0) return missing;
+  if ('exclude' in restriction)
+    return unknownTools(known, id, restriction.exclude, [...path, 'exclude'], true);
+  const { include } = restriction;
+  const { tools } = config.servers[id]!;
+  const isDisjoint = ![...tools, ...include].includes('*') && !include.some(tool => tools.includes(tool));
+  return [
+    ...unknownTools(known, id, include, [...path, 'include'], false),
+    ...(isDisjoint && tools.length > 0
+      ? [
+          {
+            level: 'warning' as const,
+            path: [...path, 'include'],
+            message: `None of these is among the tools of the server ${id}, so ${role} has none`,
+            suggestion: 'A restriction only takes away: add the names to the tools of the server too.',
+          },
+        ]
+      : []),
+  ];
+}
+
+function lintRule(
+  config: McpConfig,
+  known: KnownToLint,
+  rule: McpConfig['argumentRules'][number],
+  path: Path,
+): ConfigFinding[] {
+  const isExact = (name: string) => !name.includes('*');
+  const folders = (rule.under ?? []).flatMap((folder, index): ConfigFinding[] =>
+    folder.replace(/\$\{(WORKSPACE_ROOT|SQUAD_ROOT)\}/g, '').includes('${')
+      ? [
+          {
+            ...{
+              level: 'error',
+              path: [...path, 'under', index],
+              message: 'Nothing can be below this folder',
+            },
+            suggestion: 'Of variables, only WORKSPACE_ROOT and SQUAD_ROOT count here.',
+          },
+        ]
+      : [],
+  );
+  const isIndexed = rule.argument.split('.').some(segment => /^\d+$/.test(segment));
+  return [
+    ...unknownServer(config, rule.server, [...path, 'server']),
+    ...rule.role.filter(isExact).flatMap(role => unknownRole(known, role, [...path, 'role'])),
+    ...unknownTools(known, rule.server, rule.tool, [...path, 'tool'], true),
+    ...folders,
+    ...(isIndexed
+      ? [
+          {
+            level: 'warning' as const,
+            path: [...path, 'argument'],
+            message: 'A number is the name of an argument here, not a place in a list',
+            suggestion: 'Leave it out: every element of a list counts.',
+          },
+        ]
+      : []),
+  ];
+}
+
+function unknownServer({ servers }: McpConfig, id: string, path: Path): ConfigFinding[] {
+  if (Object.hasOwn(servers, id)) return [];
+  return [
+    { level: 'error', path, message: `There is no server "${id}"`, ...meant(id, Object.keys(servers)) },
+  ];
+}
+
+function unknownRole({ roles }: KnownToLint, role: string, path: Path): ConfigFinding[] {
+  if (roles === null || roles.includes(role)) return [];
+  return [{ level: 'warning', path, message: `There is no role "${role}"`, ...meant(role, roles) }];
+}
+
+/** Names that the server does not have, where it is known what it has, and patterns where only names count. */
+export function unknownTools(
+  { tools }: KnownToLint,
+  id: string,
+  names: readonly string[],
+  path: Path,
+  /** A wrong name that gives has no effect; one that takes away leaves what should be gone. Only the latter may be a pattern. */
+  takesAway: boolean,
+): ConfigFinding[] {
+  const level = takesAway ? 'error' : 'warning';
+  const there = tools && Object.hasOwn(tools, id) ? tools[id]! : null;
+  return names.flatMap((name, index): ConfigFinding[] => {
+    const at = [...path, index];
+    if (name === '*') return [];
+    if (name.includes('*'))
+      return takesAway
+        ? []
+        : [
+            {
+              level: 'error',
+              path: at,
+              message: `"${name}" is taken as a name: only "*" alone stands for all`,
+            },
+          ];
+    if (there === null || there.includes(name)) return [];
+    return [{ level, path: at, message: `The server ${id} has no tool "${name}"`, ...meant(name, there) }];
+  });
+}
+
+function unusedServers({ servers, shared, agentServers }: McpConfig): ConfigFinding[] {
+  const used = new Set([...shared, ...Object.values(agentServers).flat()]);
+  return Object.keys(servers)
+    .filter(id => !used.has(id))
+    .map(id => ({
+      ...{
+        level: 'warning',
+        path: ['servers', id],
+        message: `Nothing here gives the server ${id} to a role`,
+      },
+      suggestion: 'Name it in agentServers or shared, unless the frontmatter of a role has it under mcp.',
+    }));
+}
+
+function meant(wrong: string, names: readonly string[]): { suggestion?: string } {
+  const near = nearest(wrong, names);
+  if (near.length > 0) return { suggestion: `Did you mean ${near.map(name => `"${name}"`).join(' or ')}?` };
+  return names.length === 0 ? {} : { suggestion: `There is: ${names.slice(0, 12).join(', ')}.` };
+}

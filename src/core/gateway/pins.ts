@@ -1,0 +1,64 @@
+import type { Definition, Pin } from '../ports/gateway.ts';
+import { hashOf } from './definitions.ts';
+
+export { definitionOf } from './definitions.ts';
+export { pendingChanges } from './pending-changes.ts';
+
+/**
+ * What to keep after a listing. At first sight everything is approved. Later, what is new or not what was approved waits; the
+ * approved definition is kept meanwhile, for the diff and in case the server goes back to it. What is no longer listed keeps
+ * its approval and nothing else.
+ */
+export function comparePins(known: readonly Pin[] | null, listed: readonly Definition[], now: number): Pin[] {
+  const approved = new Map(known?.filter(({ state }) => state === 'approved').map(pin => [pin.name, pin]));
+  const waiting = new Map(known?.filter(({ state }) => state === 'pending').map(pin => [pin.name, pin]));
+  const pins = new Map(known === null ? [] : approved);
+  const pending: Pin[] = [];
+  for (const { name, hash, definition, isDoubtful } of distinct(listed)) {
+    if (approved.get(name)?.hash === hash && !isDoubtful) continue;
+    const before = waiting.get(name);
+    const seenAt = before?.hash === hash ? before.seenAt : now;
+    if (known === null && !isDoubtful) pins.set(name, { name, hash, definition, state: 'approved', seenAt });
+    else pending.push({ name, hash, definition, state: 'pending', seenAt });
+  }
+  return [...pins.values(), ...pending];
+}
+
+/** The names that may be used: approved, and nothing of that name waits. With what is listed now, only what still is as approved. */
+export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Set<string> {
+  const waiting = new Set(pins.filter(({ state }) => state === 'pending').map(({ name }) => name));
+  const approved = new Map(pins.flatMap(pin => (pin.state === 'approved' ? [[pin.name, pin.hash]] : [])));
+  for (const name of waiting) approved.delete(name);
+  if (!listed) return new Set(approved.keys());
+  return new Set(
+    distinct(listed)
+      .filter(({ name, hash, isDoubtful }) => !isDoubtful && approved.get(name) === hash)
+      .map(({ name }) => name),
+  );
+}
+
+/** Approves what waits under these names; null is all of it. */
+export function approvePins(pins: readonly Pin[], names: readonly string[] | null): Pin[] {
+  const isMeant = ({ name, state }: Pin) => state === 'pending' && (names === null || names.includes(name));
+  const meant = new Set(pins.filter(isMeant).map(({ name }) => name));
+  return pins.flatMap(pin => {
+    if (!meant.has(pin.name)) return [pin];
+    return pin.state === 'pending' ? [{ ...pin, state: 'approved' as const }] : [];
+  });
+}
+
+/** By name. A name that comes twice with two meanings is not to be relied on: nobody knows which one a call would reach. */
+function distinct(listed: readonly Definition[]) {
+  const byName = new Map<
+    string,
+    { name: string; hash: string; definition: Definition; isDoubtful: boolean }
+  >();
+  for (const definition of listed) {
+    const { name } = definition;
+    const hash = hashOf(definition);
+    const before = byName.get(name);
+    if (!before) byName.set(name, { name, hash, definition, isDoubtful: false });
+    else if (before.hash !== hash) before.isDoubtful = true;
+  }
+  return [...byName.values()];
+}

@@ -1,0 +1,87 @@
+import { SHORTEST_NEEDLE } from './needle-search.ts';
+
+/** A text that gives a secret away, and how many characters around it are made of the secret too. */
+export interface Form {
+  text: string;
+  before: number;
+  after: number;
+}
+
+/** Anything shorter is in texts that have nothing to do with it. */
+export const SHORTEST_SECRET = SHORTEST_NEEDLE;
+/** A line of a key in many lines that is worth hiding by itself. */
+const SHORTEST_LINE = 16;
+
+/** Every way a secret is written down by programs that mean no harm. */
+export function formsOf(value: string): Form[] {
+  const forms = partsOf(value)
+    .filter(part => part.length >= SHORTEST_SECRET)
+    .flatMap(part => [...spellings(part).map(plain), ...base64Forms(part)]);
+  return [...new Map(forms.map(form => [form.text, form])).values()];
+}
+
+/** The value, and what of it turns up alone: the password of a URL, the lines of a key, the value without the line break at its end. */
+function partsOf(value: string): string[] {
+  const lines = value
+    .split(/\r\n|\n|\r/)
+    .filter(line => line.length >= SHORTEST_LINE && !/^-+[^-]+-+$/.test(line));
+  return [...new Set([value, value.trim(), ...lines, ...credentialsOf(value)])];
+}
+
+function credentialsOf(value: string): string[] {
+  const url = URL.parse(value);
+  if (!url?.password) return [];
+  // As it was written, not as the parser would write it.
+  const written = /^[^:]+:\/\/([^:@/]*):(.*)@/s.exec(value);
+  const pairs: [string, string][] = [
+    [url.username, url.password],
+    [decoded(url.username), decoded(url.password)],
+    ...(written ? [[written[1]!, written[2]!] as [string, string]] : []),
+  ];
+  return pairs.flatMap(([user, password]) => [password, `${user}:${password}`]);
+}
+
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function spellings(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1);
+  const ascii = json.replace(/[^ -~]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const hex = Buffer.from(value).toString('hex');
+  const percent = encodeURIComponent(value.toWellFormed());
+  // Some also encode what encodeURIComponent leaves alone, some write a plus for a space.
+  const strict = percent.replace(/[!'()*~]/g, unit => `%${unit.charCodeAt(0).toString(16).toUpperCase()}`);
+  const encoded = [percent, strict, percent.replaceAll('%20', '+'), hex.replace(/../g, '%$&')];
+  return [
+    ...[value, json, ascii, json.replaceAll('/', '\\/'), JSON.stringify(json).slice(1, -1)],
+    ...encoded,
+    ...encoded.map(text => text.replace(/%[0-9a-f]{2}/gi, code => code.toLowerCase())),
+    ...encoded.map(text => text.replace(/%[0-9a-f]{2}/gi, code => code.toUpperCase())),
+    ...[hex, hex.toUpperCase()],
+  ];
+}
+
+/**
+ * Base64 turns three bytes into four characters, so a secret inside something longer looks three different ways. Characters
+ * at its edges are shared with what is around; they are not in the form, but go with it.
+ */
+function base64Forms(value: string): Form[] {
+  const bytes = Buffer.from(value);
+  return [0, 1, 2].flatMap(offset => {
+    const whole = offset + bytes.length;
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
+    const text = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor((whole * 8) / 6));
+    const edges = { before: offset === 0 ? 0 : 1, after: whole % 3 === 0 ? 0 : 1 };
+    return [text, text.replaceAll('+', '-').replaceAll('/', '_'), text.replaceAll('/', '\\/')].map(form => ({
+      text: form,
+      ...edges,
+    }));
+  });
+}
+
+const plain = (text: string): Form => ({ text, before: 0, after: 0 });

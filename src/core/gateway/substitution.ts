@@ -1,0 +1,15 @@
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+/** The names in `${NAME}`, in order. Any other `$` is only a character. */
+export const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name]) => name!);
+
+/** Puts values in place, once: a value that looks like a variable stays what it is. */
+export const substitute = (text: string, valueFor: (name: string) => string): string =>
+  text.replace(VARIABLE, (_, name: string) => valueFor(name));
+
+/** A `${` that begins no variable, as it stands there; null when there is none. */
+export function malformedVariable(text: string): string | null {
+  const left = text.replace(VARIABLE, '');
+  const at = left.indexOf('${');
+  return at < 0 ? null : /^\$\{[^}]{0,40}\}?/.exec(left.slice(at))![0];
+}

@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { checkProperty } from '../testing/check-property.ts';
+import { exposedName, exposedUri, NameTable, parseExposedUri } from './tool-names.ts';
+
+const server = fc.stringMatching(/^[a-z][a-z0-9-]{0,23}$/);
+const tool = fc.oneof(
+  fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/),
+  fc.string({ minLength: 1, maxLength: 60, unit: 'binary' }),
+  fc.string({ minLength: 200, maxLength: 200, unit: fc.constantFrom('a', 'b', '_', '.') }),
+  fc.constantFrom(
+    '__',
+    '_',
+    'a__b',
+    '__proto__',
+    'constructor',
+    'x'.repeat(200),
+    'é',
+    'e\u0301',
+    '\ud800',
+    '\udfff',
+  ),
+);
+
+describe('a name that agents know', () => {
+  test('is the server, two underscores and the tool, where that can be', () => {
+    expect(exposedName('github', 'create_issue')).toBe('github__create_issue');
+    expect(exposedName('a', '_b')).toBe('a___b');
+    expect(exposedName('a', 'x'.repeat(48))).toBe(`a__${'x'.repeat(48)}`);
+  });
+
+  // Written down: a name that is another after an update would break what agents were told before.
+  test('has a hash where it is too long or has other characters, the same for ever', () => {
+    expect(exposedName('a', 'x'.repeat(49))).toBe(`a__${'x'.repeat(39)}_8e6fcfad`);
+    expect(exposedName('files', 'lire.été')).toBe('files__lire_t__e15b442e');
+    expect(exposedName('files', 'lire/été')).toBe('files__lire_t__51a297ea');
+  });
+
+  test('is no name of an operation of Squad: those have no two underscores', () => {
+    checkProperty(
+      fc.property(server, tool, (id, name) => {
+        expect(exposedName(id, name)).toContain('__');
+      }),
+      0.2,
+    );
+  });
+});
+
+test('of 100,000 pairs each name means one pair, is short and plain, and comes out the same again', () => {
+  const pairs = fc.sample(fc.tuple(server, tool), { numRuns: 100_000, seed: 20_260 });
+  const table = new NameTable(pairs);
+  const again = new NameTable([...pairs].reverse());
+  const clashing = new Set(
+    table.clashes.flatMap(({ pairs: same }) => same.map(pair => JSON.stringify(pair))),
+  );
+  const owner = new Map<string, string>();
+  const wrong = pairs.filter(([id, name]) => {
+    const key = JSON.stringify([id, name]);
+    const exposed = table.nameOf(id, name);
+    if (exposed === null) return !clashing.has(key);
+    const isOnly = (owner.get(exposed) ?? key) === key;
+    owner.set(exposed, key);
+    const found = table.find(exposed);
+    const isFound = found?.server === id && found.tool === name && again.nameOf(id, name) === exposed;
+    return !isOnly || !isFound || clashing.has(key) || !/^[A-Za-z0-9_-]{1,51}$/.test(exposed);
+  });
+  expect(wrong).toEqual([]);
+  expect(owner.size).toBeGreaterThan(50_000);
+  expect(clashing.size).toBeLessThan(10);
+});
+
+describe('a table of names', () => {
+  const long = 'x'.repeat(60);
+  // A server can name a tool just as another one of its tools comes out.
+  const pretender = exposedName('files', long).slice('files__'.length);
+
+  test('gives a name that two would have to neither, and says so', () => {
+    const table = new NameTable([
+      ['files', long],
+      ['files', pretender],
+      ['files', 'read'],
+      ['files', 'read'],
+    ]);
+    const name = exposedName('files', long);
+    expect(table.clashes).toEqual([
+      {
+        name,
+        pairs: [
+          ['files', long],
+          ['files', pretender],
+        ],
+      },
+    ]);
+    expect(table.find(name)).toBeNull();
+    expect(table.nameOf('files', long)).toBeNull();
+    expect(table.nameOf('files', pretender)).toBeNull();
+    expect(table.find('files__read')).toEqual({ server: 'files', tool: 'read' });
+  });
+
+  test('knows nothing that it was not given', () => {
+    const table = new NameTable([['files', 'read']]);
+    for (const name of ['files__write', 'db__read', 'read', 'squad_status', '__proto__', 'constructor', ''])
+      expect(table.find(name)).toBeNull();
+    expect(table.nameOf('files', 'write')).toBeNull();
+  });
+});
+
+describe('a URI that agents know', () => {
+  test('leads back to the server and its own URI', () => {
+    checkProperty(
+      fc.property(server, fc.string({ minLength: 1, unit: 'binary' }), (id, uri) => {
+        fc.pre(id !== 'squad');
+        expect(parseExposedUri(exposedUri(id, uri))).toEqual({ server: id, uri });
+      }),
+      0.2,
+    );
+  });
+
+  test('is none where there is no server in it', () => {
+    for (const uri of [
+      'squad://roster',
+      'squad+x:y',
+      'file:///a+b',
+      'Files+x:y',
+      '+x',
+      'files+',
+      '',
+      '__proto__+x:y',
+    ])
+      expect(parseExposedUri(uri)).toBeNull();
+  });
+});

@@ -1,0 +1,20 @@
+/** Text of a description beyond this is not read by anybody. */
+const LONGEST = 16_384;
+
+/** What another server wrote for agents to read, as people would see it, and not without end. */
+export function visibleText(raw: string): string {
+  const text = withoutHidden(raw);
+  if (text.length <= LONGEST) return text;
+  const end = text.slice(0, LONGEST).isWellFormed() ? LONGEST : LONGEST - 1;
+  return `${text.slice(0, end)}\n[… cut here, ${text.length} characters in all …]`;
+}
+
+/**
+ * Without control characters but line ends and tabs, and without what is not seen or makes other text look otherwise:
+ * zero-width and bidirectional marks, tag characters, variation selectors, private and broken characters.
+ */
+export const withoutHidden = (text: string): string =>
+  // Nothing but printable ASCII and line ends is the rule, and quick to see.
+  /^[\n\t -~]*$/.test(text)
+    ? text
+    : text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\u2028\u2029]/gu, '');

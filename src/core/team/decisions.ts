@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+import { dateIn, startsWithDate, withoutDate } from './dates.ts';
+import { type FieldName, fieldIn, fieldNamed } from './fields.ts';
+import { isCode, plainWords, type TeamSection, teamSections, trimmedText } from './team-markdown.ts';
+
+export interface Decision {
+  /** The same for as long as its heading stays, also when it moves from the inbox into the file. */
+  id: string;
+  title: string;
+  /** As it is written there. */
+  date: string | null;
+  by: string | null;
+  what: string | null;
+  why: string | null;
+  /** All that stands under the heading. */
+  text: string;
+  /** Inside `.squad`. */
+  file: string;
+  /** False while it waits in the inbox. */
+  merged: boolean;
+}
+
+export interface DecisionFile {
+  /** Inside `.squad`. */
+  file: string;
+  text: string;
+}
+
+export interface Decisions {
+  /** Newest first; after them those without a date, in the order of the files. */
+  decisions: Decision[];
+  /** What is odd about the files, for the people who edit them. */
+  notes: string[];
+}
+
+type Found = Omit<Decision, 'id'>;
+
+/** Every decision there is: those of `decisions.md`, and each file of the inbox. */
+export function readDecisions(main: DecisionFile | null, inbox: readonly DecisionFile[]): Decisions {
+  const notes: string[] = [];
+  const merged = main ? entriesIn(main, true) : [];
+  if (main && merged.length === 0 && hasOwnWords(main.text))
+    notes.push(
+      `${main.file} has text, and no decision in it: each begins with a heading of level three, ### Title.`,
+    );
+  const waiting = inbox.flatMap(file => {
+    const found = entriesIn(file, false);
+    if (found.length === 0) notes.push(`${file.file} is empty.`);
+    return found;
+  });
+  return { decisions: inOrder(withIds([...merged, ...waiting])), notes };
+}
+
+interface Entry {
+  level: number;
+  title: string;
+  sections: TeamSection[];
+}
+
+function entriesIn({ file, text }: DecisionFile, merged: boolean): Found[] {
+  const entries: Entry[] = [];
+  let current: Entry | null = null;
+  for (const section of teamSections(text)) {
+    const isBelow: boolean = current !== null && section.level > current.level;
+    if (begins(section, isBelow, merged, entries.length === 0)) {
+      current = { level: section.level, title: section.title, sections: [section] };
+      entries.push(current);
+    } else if (isBelow) current?.sections.push(section);
+    // A heading that only groups what is under it.
+    else if (section.level > 0) current = null;
+  }
+  return entries.map(entry => decisionOf(entry, file, merged)).filter(found => found !== null);
+}
+
+/** What is below a decision belongs to it, unless it has an author or a date of its own. */
+function begins(section: TeamSection, isBelow: boolean, merged: boolean, isFirst: boolean): boolean {
+  const { level, title, own } = section;
+  if (level === 0) return !merged && own.some(line => line.text.trim() !== '');
+  const isDated = startsWithDate(plainWords(title));
+  if (isBelow) return level <= 3 && (isDated || has(section, ['by']));
+  if (level >= 3 || isDated || /^decision\b\s*[:–—-]/i.test(plainWords(title))) return true;
+  // A file of the inbox is one decision, whatever its heading.
+  return (!merged && isFirst) || has(section, ['by', 'what', 'why']);
+}
+
+const has = ({ own }: TeamSection, names: readonly FieldName[]): boolean =>
+  own.some(line => {
+    const name = isCode(line) ? null : fieldIn(line.text)?.name;
+    return name ? names.includes(name) : false;
+  });
+
+function decisionOf({ title, sections }: Entry, file: string, merged: boolean): Found | null {
+  const fields = fieldsOf(sections);
+  const text = trimmedText(
+    sections.flatMap((section, at) => [
+      ...(at > 0 ? [`${'#'.repeat(section.level)} ${section.title}`] : []),
+      ...section.own.map(line => line.text),
+    ]),
+  );
+  const heading = plainWords(title);
+  const named = withoutDate(heading).replace(/^decision\s*[:–—-]\s*/i, '');
+  const date = dateIn(heading) ?? dateIn(fields.date ?? '') ?? (merged ? null : dateIn(nameOf(file)));
+  const shown = named || plainWords(text.split('\n', 1)[0] ?? '') || (text === '' ? '' : nameOf(file));
+  if (shown === '' && merged) return { ...EMPTY, title: '(no title)', date, text, file, merged };
+  if (shown === '') return null;
+  return {
+    title: cut(shown, LONGEST_TITLE),
+    date,
+    by: fields.by ? cut(plainWords(fields.by), LONGEST_TITLE) || null : null,
+    what: fields.what || null,
+    why: fields.why || null,
+    ...{ text, file, merged },
+  };
+}
+
+const EMPTY = { by: null, what: null, why: null };
+const LONGEST_TITLE = 300;
+
+/** What stands after each name, up to the next: in lines of their own, or as sections. The first of a kind counts. */
+function fieldsOf(sections: readonly TeamSection[]): Partial<Record<FieldName, string>> {
+  const taken = new Map<FieldName, string[]>();
+  sections.forEach(({ title, own }, at) => {
+    let into: string[] | null = at === 0 ? null : open(fieldNamed(title));
+    for (const line of own) {
+      const field = isCode(line) ? null : fieldIn(line.text);
+      if (field) into = open(field.name);
+      into?.push(field ? field.value : line.text);
+    }
+  });
+  return Object.fromEntries([...taken].map(([name, lines]) => [name, trimmedText(lines).trim()]));
+
+  function open(name: FieldName | null): string[] | null {
+    if (name === null || taken.has(name)) return null;
+    const lines: string[] = [];
+    taken.set(name, lines);
+    return lines;
+  }
+}
+
+/** Of several alike, the later ones are counted. */
+function withIds(found: readonly Found[]): Decision[] {
+  const seen = new Map<string, number>();
+  return found.map(each => {
+    const id = decisionId(each.title, each.date);
+    const count = (seen.get(id) ?? 0) + 1;
+    seen.set(id, count);
+    return { id: count === 1 ? id : `${id}-${count}`, ...each };
+  });
+}
+
+export function decisionId(title: string, date: string | null): string {
+  const hash = createHash('sha256').update(`${date?.slice(0, 10) ?? ''}\n${title.toLowerCase()}`);
+  return `d-${hash.digest('hex').slice(0, 8)}`;
+}
+
+function inOrder(decisions: Decision[]): Decision[] {
+  const momentOf = ({ date }: Decision) => (date === null ? Number.NEGATIVE_INFINITY : Date.parse(date));
+  return decisions
+    .map(decision => ({ decision, moment: momentOf(decision) }))
+    .sort((a, b) => (a.moment === b.moment ? 0 : b.moment - a.moment))
+    .map(({ decision }) => decision);
+}
+
+const nameOf = (file: string): string => (file.split('/').at(-1) ?? file).replace(/\.md$/i, '');
+const cut = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text;
+
+/** Headings, quotes and rules are how such a file begins before anybody has decided anything. */
+const hasOwnWords = (text: string): boolean =>
+  teamSections(text).some(({ own }) =>
+    own.some(({ text: line }) => /^\s{0,3}([-*+]|\d+[.)])\s+\S/.test(line)),
+  );

@@ -1,0 +1,113 @@
+import { type MarkdownTable, tablesIn } from './tables.ts';
+import { plainWords, teamSections } from './team-markdown.ts';
+
+export interface Member {
+  name: string;
+  role: string | null;
+  /** The path as it is written. */
+  charter: string | null;
+  /** In words; a picture before them is left out. */
+  status: string | null;
+  /** The folder under `agents/` that goes with this name. */
+  agent: string;
+  /** The heading its table stands under. */
+  group: string | null;
+  /** What the other columns say. */
+  more?: Record<string, string>;
+}
+
+export interface Roster {
+  members: Member[];
+  notes: string[];
+}
+
+type Column = 'name' | 'role' | 'charter' | 'status';
+const COLUMNS: Readonly<Record<string, Column>> = {
+  name: 'name',
+  member: 'name',
+  agent: 'name',
+  role: 'role',
+  charter: 'charter',
+  status: 'status',
+};
+
+/** Everybody in the tables of `team.md` that have a column for the name and one for the role, in whatever order. */
+export function readRoster(text: string): Roster {
+  const members: Member[] = [];
+  const notes: string[] = [];
+  let tables = 0;
+  for (const { title, own } of teamSections(text))
+    for (const table of tablesIn(own)) {
+      const columns = columnsOf(table);
+      if (!columns.includes('name') || !columns.includes('role')) continue;
+      tables++;
+      for (const row of table.rows) {
+        const member = memberOf(row, columns, table, plainWords(title) || null);
+        if (member) members.push(member);
+        else notes.push(`A row of the table under "${title}" has no name: ${row.join(' | ').slice(0, 100)}`);
+      }
+    }
+  if (tables === 0)
+    notes.push(
+      'team.md has no table of members: it needs the columns Name and Role, and may have Charter and Status.',
+    );
+  return { members, notes };
+}
+
+/** The first of a kind counts. */
+function columnsOf({ columns }: MarkdownTable): (Column | null)[] {
+  const taken = new Set<Column>();
+  return columns.map(title => {
+    const key = plainWords(title).toLowerCase();
+    const column = Object.hasOwn(COLUMNS, key) ? COLUMNS[key]! : null;
+    if (column === null || taken.has(column)) return null;
+    taken.add(column);
+    return column;
+  });
+}
+
+function memberOf(
+  row: readonly string[],
+  columns: readonly (Column | null)[],
+  table: MarkdownTable,
+  group: string | null,
+): Member | null {
+  const known: Partial<Record<Column, string>> = {};
+  const more: Record<string, string> = {};
+  row.forEach((cell, at) => {
+    const column = columns[at];
+    const value = plainWords(cell);
+    if (column) known[column] = column === 'charter' ? charterIn(cell) : value;
+    else if (hasSomething(value)) more[plainWords(table.columns[at] ?? '') || `column ${at + 1}`] = value;
+  });
+  const name = known.name ?? '';
+  if (!hasSomething(name)) return null;
+  const charter = hasSomething(known.charter) ? known.charter : null;
+  return {
+    name,
+    role: hasSomething(known.role) ? known.role : null,
+    charter,
+    status: hasSomething(known.status) ? wordsOfStatus(known.status) : null,
+    agent: folderIn(charter) ?? folderName(name),
+    group,
+    ...(Object.keys(more).length > 0 && { more }),
+  };
+}
+
+/** A dash stands for nothing. */
+const hasSomething = (text: string | undefined): text is string =>
+  text !== undefined && text !== '' && !/^[-–—]+$/.test(text);
+
+/** Of a link, where it leads. */
+const charterIn = (cell: string): string => plainWords(/\]\(([^()\s]{1,500})\)/.exec(cell)?.[1] ?? cell);
+
+const wordsOfStatus = (text: string): string => text.replace(/^[^\p{L}\p{N}]+/u, '').trim() || text;
+
+const folderIn = (charter: string | null): string | null =>
+  /(?:^|\/)agents\/([^/]+?)(?:\/[^/]+|\.md)$/.exec(charter ?? '')?.[1] ?? null;
+
+const folderName = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-|-$/g, '');

@@ -1,0 +1,182 @@
+import { decide } from '../core/gateway/decide.ts';
+import { grantsOf } from '../core/gateway/grants.ts';
+import { exposedName } from '../core/gateway/tool-names.ts';
+import { sourceHash } from '../core/gateway/variables.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type {
+  Audit,
+  GatewayAdmin,
+  McpConfigs,
+  PendingChange,
+  SeenTool,
+  UpstreamStatus,
+} from '../core/ports/gateway.ts';
+import { newRunId } from '../schema/ids.ts';
+import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import { atMost } from './patience.ts';
+import type { PinBook } from './pin-book.ts';
+import type { Pool } from './pool.ts';
+import { type RunServer, RunServers } from './run-servers.ts';
+import { configuredStatus, pooledStatus } from './server-status.ts';
+import { faultOf } from './standing.ts';
+import type { Timers } from './timers.ts';
+
+const TOOLS_PATIENCE_MS = 10_000;
+
+const REASONS: Record<string, string> = {
+  server: 'the role does not have this server',
+  not_listed: "not in the server's tools, or not in the role's",
+  excluded: 'excluded for the role',
+  not_approved: 'waits for approval',
+};
+
+export interface AdminOptions {
+  configs: McpConfigs;
+  pool: Pool;
+  books(key: PinBook['key']): PinBook;
+  audit: Audit;
+  clock: Clock;
+  timers: Timers;
+  /** Why runs of this workspace cannot use a server that is not even in the pool. */
+  faultsOf(workspace: string, server: string): Iterable<string>;
+  /** Those with runs. */
+  workspaces(): string[];
+}
+
+/** What people ask of the gateway. */
+export class Admin implements GatewayAdmin {
+  readonly #options: AdminOptions;
+
+  constructor(options: AdminOptions) {
+    this.#options = options;
+  }
+
+  async status(workspace: string | null): Promise<UpstreamStatus[]> {
+    const { pool, workspaces } = this.#options;
+    const all =
+      workspace === null ? [...workspaces(), ...pool.all().map(server => server.workspace)] : [workspace];
+    const lists = [...new Set(all)].sort().map(one => this.#statusOf(one));
+    return (await Promise.all(lists)).flat();
+  }
+
+  async toolsOf(
+    workspace: string,
+    roleId: string | null,
+    env: Record<string, string>,
+  ): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }> {
+    const { pool, timers } = this.#options;
+    const config = await this.#config(workspace);
+    const roots = { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace };
+    const servers = new RunServers({
+      runId: newRunId(),
+      workspace,
+      roleId,
+      // For a look at everything nobody in particular is asked about.
+      roleMcp: roleId === null ? Object.keys(config.servers) : [],
+      roots,
+      pool,
+      variables: async () => env,
+      // What is wrong is in the answer.
+      warn: () => {},
+    });
+    try {
+      servers.configure(config);
+      await servers.ready();
+      await atMost(timers, TOOLS_PATIENCE_MS, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
+      const grants = grantsOf(config, roleId, []);
+      const tools = servers.list.flatMap(server =>
+        seenTools(server, thing => decide(grants, thing, { workspaceRoot: workspace })),
+      );
+      return { tools, faults: servers.list.flatMap(faultFound) };
+    } finally {
+      servers.release();
+    }
+  }
+
+  async pending(workspace: string): Promise<PendingChange[]> {
+    const books = await this.#books(workspace);
+    return (await Promise.all(books.map(book => book.pending()))).flat();
+  }
+
+  async approve(workspace: string, what: { server?: string; tool?: string }): Promise<PendingChange[]> {
+    const { audit } = this.#options;
+    const approved: PendingChange[] = [];
+    for (const book of await this.#books(workspace)) {
+      if (what.server !== undefined && book.key.server !== what.server) continue;
+      approved.push(...(await book.approve(what.tool === undefined ? null : [what.tool])));
+    }
+    for (const { server, tool, hash, kind } of approved)
+      audit.append({
+        runId: null,
+        roleId: null,
+        workspace,
+        server,
+        kind: 'approval',
+        name: tool,
+        decision: 'allowed',
+        outcome: kind,
+        resultHash: hash,
+      });
+    await audit.flush();
+    return approved;
+  }
+
+  async #statusOf(workspace: string): Promise<UpstreamStatus[]> {
+    const { pool, faultsOf, clock } = this.#options;
+    const config = await this.#config(workspace);
+    const pooled = pool.all().filter(server => server.workspace === workspace);
+    const configured = Object.entries(config.servers).filter(
+      ([id]) => !pooled.some(server => server.id === id),
+    );
+    return [
+      ...pooled.map(pooledStatus),
+      ...(await Promise.all(
+        configured.map(async ([id, server]) => {
+          const book = this.#book(workspace, id, server);
+          await book.load();
+          const [fault] = faultsOf(workspace, id);
+          return configuredStatus(book, server, fault ?? null, clock.now());
+        }),
+      )),
+    ];
+  }
+
+  async #books(workspace: string): Promise<PinBook[]> {
+    const { servers } = await this.#config(workspace);
+    return Object.entries(servers).map(([id, server]) => this.#book(workspace, id, server));
+  }
+
+  #book(workspace: string, id: string, server: Server): PinBook {
+    return this.#options.books({ workspace, server: id, source: sourceHash(server) });
+  }
+
+  async #config(workspace: string): Promise<McpConfig> {
+    const { config } = await this.#options.configs.of(workspace);
+    return config ?? { servers: {}, agentServers: {}, shared: [], toolRestrictions: {}, argumentRules: [] };
+  }
+}
+
+function seenTools(
+  { id, pooled }: RunServer,
+  look: (thing: Parameters<typeof decide>[1]) => ReturnType<typeof decide>,
+): SeenTool[] {
+  if (pooled === null) return [];
+  const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
+  return pooled.catalogue.listedTools.map(({ name, description }) => {
+    const decision = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
+    return {
+      server: id,
+      tool: name,
+      name: exposedName(id, name),
+      description: typeof description === 'string' ? description : '',
+      isVisible: decision.allowed,
+      reason: decision.allowed ? null : (REASONS[decision.reason] ?? decision.reason),
+    };
+  });
+}
+
+function faultFound(server: RunServer): { server: string; fault: string }[] {
+  const { id, pooled } = server;
+  const fault = faultOf(server) ?? (pooled?.catalogue.isKnown === false ? 'it was not ready in time' : null);
+  return fault === null ? [] : [{ server: id, fault }];
+}

@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto';
+import type { Audit, AuditEntry } from '../core/ports/gateway.ts';
+import type { Run } from '../schema/run.ts';
+
+const MOST_NAMES = 50;
+const LONGEST_NAME = 100;
+
+export type CallEntry = Pick<AuditEntry, 'server' | 'kind' | 'name' | 'decision' | 'outcome'> &
+  Partial<AuditEntry>;
+
+/** Writes down what one run asked of other servers. */
+export class CallAudit {
+  readonly #audit: Audit;
+  readonly #run: Pick<Run, 'id' | 'roleId' | 'workspace'>;
+  #isInDoubt = false;
+
+  constructor(audit: Audit, run: Pick<Run, 'id' | 'roleId' | 'workspace'>) {
+    this.#audit = audit;
+    this.#run = run;
+  }
+
+  /**
+   * Before a call goes out. The line of a call is written when it is over; but once a line could not be written, nothing is
+   * done any more that might not be written down either, so the next call is first put to the proof.
+   */
+  beforeCall(entry: CallEntry): void {
+    if (this.#isInDoubt) this.write({ ...entry, outcome: 'asked' });
+  }
+
+  write(entry: CallEntry): void {
+    const { id: runId, roleId, workspace } = this.#run;
+    this.#isInDoubt = true;
+    this.#audit.append({ ...entry, runId, roleId, workspace });
+    this.#isInDoubt = false;
+  }
+}
+
+/** Types by name, never a value. */
+export function argumentShape(args: unknown, redact: (text: string) => string): string {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return JSON.stringify(typeOf(args));
+  const entries = Object.entries(args);
+  const shape = entries
+    .slice(0, MOST_NAMES)
+    .map(([name, value]) => [redact(name).slice(0, LONGEST_NAME), typeOf(value)]);
+  if (entries.length > MOST_NAMES) shape.push(['…', `${entries.length - MOST_NAMES} more`]);
+  return JSON.stringify(Object.fromEntries(shape));
+}
+
+export const hashOfText = (text: string): string => hash('sha256', text);
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}

@@ -1,0 +1,142 @@
+import type { ForwardedRequest } from '../core/ports/gateway.ts';
+import type { RunId } from '../schema/ids.ts';
+import { type Json, type Progress, UpstreamFault } from '../wire/upstream/link.ts';
+import { argumentShape, type CallAudit, type CallEntry, hashOfText } from './audit-calls.ts';
+import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
+import type { PooledServer } from './pooled-server.ts';
+import type { Shape } from './shape-result.ts';
+import { Unavailable } from './unavailable.ts';
+
+/** More text than this is cut: no agent reads it, and its context is small. */
+const TEXT_BYTES = 200_000;
+
+export interface Question {
+  server: PooledServer;
+  kind: 'tool' | 'resource' | 'prompt' | 'completion';
+  /** In the server's own words. */
+  own: string;
+  method: string;
+  params: Json;
+  args: unknown;
+  shape: Shape;
+}
+
+export interface ForwardOptions {
+  runId: RunId;
+  audit: CallAudit;
+  /** What an agent reads when the server is out of order. */
+  describe(server: PooledServer, fault: string): string;
+}
+
+/** Hands a question on that may be asked, and writes down how it went. Rejects with ForwardedError or OutOfOrder. */
+export async function forward(
+  { runId, audit, describe }: ForwardOptions,
+  question: Question,
+  request: ForwardedRequest,
+): Promise<Json> {
+  const { server, shape } = question;
+  const startedAt = performance.now();
+  const entry = entryOf(question);
+  audit.beforeCall(entry);
+  const write = (how: Pick<CallEntry, 'outcome' | 'resultBytes' | 'resultHash'>) =>
+    audit.write({ ...entry, ...how, durationMs: Math.round(performance.now() - startedAt) });
+
+  let result: Json;
+  let json: string;
+  try {
+    ({ result, json } = withoutSecrets(await asked(runId, question, request), server));
+  } catch (error) {
+    const { outcome, thrown } = failure(server, error, describe);
+    write({ outcome });
+    throw thrown;
+  }
+  const resultBytes = Buffer.byteLength(json);
+  const outcome = result.isError === true ? 'tool_error' : 'ok';
+  write({ outcome, resultBytes, resultHash: hashOfText(json) });
+  return shape(result, server.id, resultBytes <= TEXT_BYTES ? Number.POSITIVE_INFINITY : TEXT_BYTES);
+}
+
+async function asked(
+  runId: RunId,
+  { server, method, params }: Question,
+  request: ForwardedRequest,
+): Promise<Json> {
+  const { signal, client } = request;
+  const turn = server.inFlight.enter(runId, signal);
+  if (turn !== undefined) await turn;
+  try {
+    const options = { signal, onProgress: progressOf(server, request) };
+    const { questions, upstream } = server;
+    if (questions === null) return await upstream.request(method, params, options);
+    const asked = { ...options, capabilities: request.capabilities };
+    return await questions.during(client, () => upstream.request(method, params, asked));
+  } finally {
+    server.inFlight.leave(runId);
+  }
+}
+
+/** What is nested too deeply can neither be looked through nor written down again: it is no answer. */
+function withoutSecrets(result: Json, { redactor }: PooledServer): { result: Json; json: string } {
+  try {
+    const json = JSON.stringify(result);
+    if (!redactor.hits(json)) return { result, json };
+    const clean = redactor.deep(result);
+    return { result: clean, json: JSON.stringify(clean) };
+  } catch (cause) {
+    throw new UpstreamFault('transport', 'The answer is nested too deeply.', { cause });
+  }
+}
+
+/** The server is asked for progress even when the agent does not want it: a call that goes on must not be given up. */
+function progressOf({ redactor }: PooledServer, { progress }: ForwardedRequest): (update: Progress) => void {
+  if (progress === null) return () => {};
+  return update =>
+    progress(update.message === undefined ? update : { ...update, message: redactor.text(update.message) });
+}
+
+function failure(
+  server: PooledServer,
+  error: unknown,
+  describe: ForwardOptions['describe'],
+): { outcome: string; thrown: Error } {
+  const { redactor } = server;
+  if (error instanceof Unavailable)
+    return { outcome: 'unavailable', thrown: new OutOfOrder(describe(server, error.message)) };
+  if (!(error instanceof UpstreamFault))
+    return { outcome: 'cancelled', thrown: new ForwardedError(-32603, 'The request was taken back.') };
+  const message = redactor.text(error.message);
+  switch (error.kind) {
+    case 'answer': {
+      const { code, message: said, data } = error.error ?? { code: -32603, message, data: undefined };
+      return {
+        outcome: 'protocol_error',
+        thrown: new ForwardedError(code, redactor.text(said), redactor.deep(data)),
+      };
+    }
+    case 'cancelled':
+      return { outcome: 'cancelled', thrown: new ForwardedError(-32603, 'The request was taken back.') };
+    default: {
+      const what =
+        server.upstream.health === 'up'
+          ? `The server ${server.id} failed in this call: ${message.replace(/\.$/, '')}.`
+          : describe(server, message);
+      const text = `${what} It is not known whether the call was carried out; it was not repeated.`;
+      return { outcome: error.kind === 'timeout' ? 'timeout' : 'unavailable', thrown: new OutOfOrder(text) };
+    }
+  }
+}
+
+function entryOf({ server, kind, own, args }: Question): CallEntry {
+  const { id, redactor } = server;
+  const entry: CallEntry = {
+    server: id,
+    kind,
+    name: redactor.text(own),
+    decision: 'allowed',
+    outcome: 'asked',
+  };
+  if (args === undefined) return entry;
+  entry.argumentShape = argumentShape(args, redactor.text);
+  entry.argumentHash = hashOfText(JSON.stringify(args));
+  return entry;
+}

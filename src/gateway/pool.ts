@@ -1,0 +1,136 @@
+import { createRedactor } from '../core/gateway/redaction.ts';
+import type { ResolvedServer } from '../core/gateway/resolved-server.ts';
+import { type Resolution, sourceHash } from '../core/gateway/variables.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Server } from '../schema/mcp-config.ts';
+import type { UpstreamFault } from '../wire/upstream/link.ts';
+import type { ListKind } from './catalogue.ts';
+import type { Connect } from './connect.ts';
+import type { PinBook } from './pin-book.ts';
+import { PooledServer } from './pooled-server.ts';
+import { createStartLimit } from './start-limit.ts';
+import type { Timers } from './timers.ts';
+
+const STARTS_AT_ONCE = 4;
+const UNUSED_MS = 60_000;
+const FOR_A_PERSON = new Set(['COMMAND_NOT_FOUND', 'COMMAND_NOT_EXECUTABLE', 'FOLDER_NOT_FOUND']);
+
+export type Resolved = Extract<Resolution, { key: string }>;
+
+export interface PoolOptions {
+  connect: Connect;
+  /** What every process gets beside its own `env`. */
+  baseEnvironment(): Record<string, string>;
+  books(key: PinBook['key']): PinBook;
+  clock: Clock;
+  timers: Timers;
+  onChange(server: PooledServer, what: ListKind): void;
+}
+
+/** Every server in use, each once for all runs for which it is the same thing with the same values. */
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #servers = new Map<string, PooledServer>();
+  readonly #unused = new Map<PooledServer, () => void>();
+  readonly #ending = new Set<PooledServer>();
+  readonly #starts = createStartLimit(STARTS_AT_ONCE);
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** The run is one of its users until it is released. */
+  take(runId: RunId, workspace: string, id: string, config: Server, resolved: Resolved): PooledServer {
+    const own = config.instance === 'per-agent' ? runId : '';
+    const key = JSON.stringify([workspace, id, config.instance, own, resolved.key, sourceHash(config)]);
+    let server = this.#servers.get(key);
+    if (server === undefined) {
+      server = this.#create(key, workspace, id, config, resolved);
+      this.#servers.set(key, server);
+    }
+    server.timeoutMs = config.timeout;
+    server.users.add(runId);
+    this.#unused.get(server)?.();
+    this.#unused.delete(server);
+    return server;
+  }
+
+  /** Nobody else can use what one run had to itself; anything else may be wanted again in a moment. */
+  release(server: PooledServer, runId: RunId): void {
+    if (!server.users.delete(runId) || server.users.size > 0) return;
+    if (server.instance === 'per-agent') this.#end(server);
+    else
+      this.#unused.set(
+        server,
+        this.#options.timers.after(UNUSED_MS, () => this.#end(server)),
+      );
+  }
+
+  /** The configuration has changed: what nobody has any more will not be wanted again, and what was given up may work now. */
+  reconsider(workspace: string): void {
+    for (const server of [...this.#servers.values()]) {
+      if (server.workspace !== workspace) continue;
+      if (server.users.size === 0) this.#end(server);
+      else server.upstream.reconsider();
+    }
+  }
+
+  all(): PooledServer[] {
+    return [...this.#servers.values()];
+  }
+
+  async close(): Promise<void> {
+    const servers = [...this.all(), ...this.#ending];
+    this.#servers.clear();
+    for (const cancel of this.#unused.values()) cancel();
+    this.#unused.clear();
+    for (const server of servers) server.catalogue.dispose();
+    await Promise.all(servers.map(server => server.upstream.close()));
+  }
+
+  #end(server: PooledServer): void {
+    this.#unused.get(server)?.();
+    this.#unused.delete(server);
+    this.#servers.delete(server.key);
+    server.catalogue.dispose();
+    this.#ending.add(server);
+    void server.upstream.retire().finally(() => this.#ending.delete(server));
+  }
+
+  #create(key: string, workspace: string, id: string, config: Server, resolved: Resolved): PooledServer {
+    const { connect, baseEnvironment, books, clock, timers, onChange } = this.#options;
+    const redactor = createRedactor(resolved.secrets);
+    return new PooledServer({
+      key,
+      id,
+      config,
+      redactor,
+      book: books({ workspace, server: id, source: sourceHash(config) }),
+      open: (events, signal) =>
+        connect({
+          id,
+          server: withBase(resolved.server, baseEnvironment()),
+          events,
+          startTimeoutMs: config.timeout,
+          signal,
+          redact: redactor.text,
+        }),
+      starts: this.#starts,
+      clock,
+      timers,
+      isFinal,
+      onChange,
+    });
+  }
+}
+
+const withBase = (server: ResolvedServer, base: Record<string, string>): ResolvedServer =>
+  server.kind === 'stdio' ? { ...server, env: { ...base, ...server.env } } : server;
+
+/** Nothing but a person can mend it: who asks is not let in, or the program is not there or not to be run. */
+function isFinal({ kind, cause }: UpstreamFault): boolean {
+  if (kind === 'unauthorized') return true;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null;
+  return kind === 'start' && typeof code === 'string' && FOR_A_PERSON.has(code);
+}

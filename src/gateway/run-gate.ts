@@ -1,0 +1,90 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { Audit, GatewayView } from '../core/ports/gateway.ts';
+import type { McpConfig } from '../schema/mcp-config.ts';
+import type { Run } from '../schema/run.ts';
+import { CallAudit } from './audit-calls.ts';
+import { Denials } from './denials.ts';
+import { Finder } from './finder.ts';
+import { Offers } from './offers.ts';
+import type { Pool } from './pool.ts';
+import { RunServers } from './run-servers.ts';
+import { Standing } from './standing.ts';
+import type { Timers } from './timers.ts';
+import { RunView } from './view.ts';
+
+export interface RunGateOptions {
+  run: Run;
+  pool: Pool;
+  audit: Audit;
+  clock: Clock;
+  timers: Timers;
+  variablesOf(run: Run): Promise<Record<string, string>>;
+  warn(message: string): void;
+  onDenied?(run: Run, name: string): void;
+}
+
+/** All that belongs to one run at the gateway. */
+export interface RunGate {
+  readonly view: GatewayView;
+  /** Whether it has any server at all. */
+  hasServers(): boolean;
+  /** From the next question on this counts; its servers are started. */
+  configure(config: McpConfig | null): void;
+  /** What was worked out for a list is worked out anew. */
+  invalidate(): void;
+  /** Why a server cannot be used by this run, as far as that has to do with the run; null otherwise. */
+  faultOf(server: string): string | null;
+}
+
+export function createRunGate(options: RunGateOptions): RunGate {
+  const { run, pool, clock, timers, warn } = options;
+  const servers = new RunServers({
+    runId: run.id,
+    workspace: run.workspace,
+    roleId: run.roleId,
+    roleMcp: run.options.mcp,
+    roots: { WORKSPACE_ROOT: run.workspace, SQUAD_ROOT: run.workspace },
+    pool,
+    variables: () => options.variablesOf(run),
+    warn,
+  });
+  const offers = new Offers(servers, name =>
+    warn(
+      `Two tools of the MCP servers of ${run.workspace} would both be called ${name}: neither is offered.`,
+    ),
+  );
+  const audit = new CallAudit(options.audit, run);
+  const standing = new Standing(
+    servers,
+    offers,
+    clock,
+    run.options.tools === null || run.options.tools.length > 0,
+  );
+  const view = new RunView({
+    servers,
+    offers,
+    standing,
+    denials: new Denials(servers, audit, name => options.onDenied?.(run, name)),
+    finder: new Finder({ servers, offers, standing, audit }),
+    forwarding: { runId: run.id, audit, describe: ({ id }, fault) => standing.unavailable(id, fault) },
+    timers,
+  });
+
+  return {
+    view,
+    hasServers: () => servers.list.length > 0,
+    configure(config) {
+      servers.configure(config);
+      offers.invalidate();
+      void warm();
+    },
+    invalidate: () => offers.invalidate(),
+    faultOf: id => servers.of(id)?.fault ?? null,
+  };
+
+  async function warm(): Promise<void> {
+    await servers.ready();
+    offers.invalidate();
+    for (const { pooled } of servers.list) void pooled?.warm();
+  }
+}

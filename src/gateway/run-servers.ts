@@ -1,0 +1,109 @@
+import { grantsOf, type ServerGrant, withRoots } from '../core/gateway/grants.ts';
+import { type Roots, resolveServer } from '../core/gateway/variables.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import type { Pool } from './pool.ts';
+import type { PooledServer } from './pooled-server.ts';
+
+/** One server as one run has it. */
+export interface RunServer {
+  readonly id: string;
+  readonly config: Server;
+  readonly grant: ServerGrant;
+  /** Null: its variables are not known yet, or it cannot be used, for the reason in `fault`. */
+  readonly pooled: PooledServer | null;
+  readonly fault: string | null;
+}
+
+export interface RunServersOptions {
+  runId: RunId;
+  workspace: string;
+  roleId: string | null;
+  roleMcp: readonly string[];
+  roots: Roots;
+  pool: Pool;
+  variables(): Promise<Readonly<Record<string, string>>>;
+  warn(message: string): void;
+}
+
+/** Which servers one run has, by the configuration in force. */
+export class RunServers {
+  readonly #options: RunServersOptions;
+  #variables: Readonly<Record<string, string>> | null = null;
+  #trouble: string | null = null;
+  #reading: Promise<void> | null = null;
+  #config: McpConfig | null = null;
+  /** In the order of the configuration. */
+  list: readonly RunServer[] = [];
+
+  constructor(options: RunServersOptions) {
+    this.#options = options;
+  }
+
+  get roots(): Roots {
+    return this.#options.roots;
+  }
+
+  /** Whether it is known of each server if it can be used. */
+  get isReady(): boolean {
+    return this.#variables !== null || this.#trouble !== null || this.list.length === 0;
+  }
+
+  /** From the next question on only this counts. */
+  configure(config: McpConfig | null): void {
+    this.#config = config;
+    this.#settle();
+  }
+
+  /** Settles, never rejects, when it is known of each server whether it can be used. */
+  async ready(): Promise<void> {
+    if (this.isReady) return;
+    this.#reading ??= this.#read();
+    await this.#reading;
+  }
+
+  of(id: string): RunServer | null {
+    return this.list.find(server => server.id === id) ?? null;
+  }
+
+  release(): void {
+    this.configure(null);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      this.#variables = await this.#options.variables();
+    } catch (error) {
+      this.#trouble = `its variables could not be read: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    this.#settle();
+  }
+
+  #settle(): void {
+    const { runId, roleId, roleMcp, roots, pool } = this.#options;
+    const before = this.list;
+    const grants = this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp), roots);
+    this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!));
+    // Taken first, released then: what stays in use is not ended in between.
+    const kept = new Set(this.list.map(server => server.pooled));
+    for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
+  }
+
+  #server(grant: ServerGrant, config: Server): RunServer {
+    const { runId, workspace, roots, pool, warn } = this.#options;
+    const server = { id: grant.server, config, grant, pooled: null, fault: null };
+    if (this.#trouble !== null) return { ...server, fault: this.#trouble };
+    if (this.#variables === null) return server;
+    const resolution = resolveServer(grant.server, config, { variables: this.#variables, roots });
+    if ('key' in resolution)
+      return { ...server, pooled: pool.take(runId, workspace, grant.server, config, resolution) };
+    const fault = 'missing' in resolution ? missing(resolution.missing) : resolution.fault;
+    warn(`The MCP server ${grant.server} of ${workspace} is left out: ${fault}.`);
+    return { ...server, fault };
+  }
+}
+
+const missing = (names: readonly string[]): string =>
+  names.length === 1
+    ? `the variable ${names[0]} is not set`
+    : `the variables ${names.join(', ')} are not set`;

@@ -1,0 +1,72 @@
+import type { UpstreamStatus } from '../core/ports/gateway.ts';
+import type { Server } from '../schema/mcp-config.ts';
+import type { PinBook } from './pin-book.ts';
+import type { PooledServer } from './pooled-server.ts';
+
+/** A server that is in use, or was a moment ago. */
+export function pooledStatus({
+  id,
+  workspace,
+  type,
+  instance,
+  upstream,
+  catalogue,
+  users,
+  inFlight,
+}: PooledServer): UpstreamStatus {
+  const { health, since, link } = upstream;
+  return {
+    workspace,
+    server: id,
+    type,
+    instance,
+    health,
+    since,
+    upSince: health === 'up' ? since : null,
+    retryAt: upstream.retryAt,
+    fault: upstream.fault,
+    pid: link?.pid ?? null,
+    era: link?.era ?? null,
+    serverName: link?.server.name ?? null,
+    tools: catalogue.toolCount,
+    pending: catalogue.pendingCount,
+    runs: users.size,
+    callsInFlight: inFlight.count(),
+    calls: upstream.calls,
+    failures: upstream.failures,
+    stray: upstream.stray,
+    restarts: Math.max(0, upstream.starts - 1),
+  };
+}
+
+/** A server nobody uses, or that nobody can. */
+export function configuredStatus(
+  book: PinBook,
+  server: Server,
+  fault: string | null,
+  now: number,
+): UpstreamStatus {
+  const { pins, key } = book;
+  return {
+    workspace: key.workspace,
+    server: key.server,
+    type: 'command' in server ? 'stdio' : server.type,
+    instance: server.instance,
+    health: fault === null ? 'idle' : 'unusable',
+    since: now,
+    upSince: null,
+    retryAt: null,
+    fault,
+    pid: null,
+    era: null,
+    serverName: null,
+    tools: pins === null ? null : pins.filter(pin => pin.state === 'approved').length,
+    pending: pins?.filter(pin => pin.state === 'pending').length ?? 0,
+    runs: 0,
+    callsInFlight: 0,
+    calls: 0,
+    failures: 0,
+    stray: 0,
+    restarts: 0,
+  };
+}

@@ -1,0 +1,16 @@
+import { openAuditLog } from '../audit-log.ts';
+
+/** Appends for ever and says which entries are on disk. */
+const folder = process.argv[2]!;
+const log = openAuditLog({ folder, clock: { now: () => Date.now() }, warn: () => {} });
+for (let round = 0; ; round++) {
+  const names = Array.from({ length: 7 }, (_, i) => `${process.pid}/${round}/${i}`);
+  for (const name of names)
+    log.append({
+      ...{ runId: null, roleId: null, workspace: '', server: null, kind: 'tool', outcome: 'ok' },
+      name,
+      decision: 'allowed',
+    });
+  await log.flush();
+  process.stdout.write(names.map(name => `${name}\n`).join(''));
+}

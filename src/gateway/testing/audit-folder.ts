@@ -1,0 +1,63 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { AuditEntry } from '../../core/ports/gateway.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { type AuditLog, type AuditLogOptions, openAuditLog } from '../audit-log.ts';
+
+/** A place for a log, not made yet; removed with the test. */
+export function auditFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'squad-audit-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'audit');
+}
+
+export const anEntry = (name: string, some: Partial<AuditEntry> = {}): AuditEntry => ({
+  runId: 'run_0000000001' as RunId,
+  roleId: 'coder',
+  workspace: '/some/where',
+  server: 'files',
+  kind: 'tool',
+  name,
+  decision: 'allowed',
+  outcome: 'ok',
+  ...some,
+});
+
+export function openLog(
+  folder: string,
+  some: Partial<AuditLogOptions> = {},
+): AuditLog & { warned: string[] } {
+  const warned: string[] = [];
+  let now = 1_700_000_000_000;
+  const log = openAuditLog({ folder, clock: { now: () => now++ }, warn: line => warned.push(line), ...some });
+  onTestFinished(() => log.close());
+  return Object.assign(log, { warned });
+}
+
+/** A closed log with these entries. */
+export async function writeLog(
+  folder: string,
+  names: string[],
+  some: Partial<AuditLogOptions> = {},
+): Promise<void> {
+  const log = openLog(folder, some);
+  for (const name of names) {
+    log.append(anEntry(name));
+    if (some.fileBytes !== undefined) await log.flush();
+  }
+  await log.close();
+}
+
+/** Every line of every file, in the order they were written. */
+export function linesIn(folder: string): string[] {
+  const first = (file: string) => Number(/\d+/.exec(file)?.[0] ?? Number.POSITIVE_INFINITY);
+  return readdirSync(folder)
+    .filter(file => file.endsWith('.jsonl'))
+    .sort((a, b) => first(a) - first(b))
+    .flatMap(file => readFileSync(join(folder, file), 'utf8').split('\n').slice(0, -1));
+}
+
+export const namesIn = (folder: string): string[] =>
+  linesIn(folder).map(line => (JSON.parse(line) as { name: string }).name);

@@ -1,0 +1,45 @@
+import { type AuditDisk, auditDisk } from '../audit-disk.ts';
+
+/** What a change on the disk comes to: as it should, an error of the system, or only half of the bytes taken before one. */
+export type Fate = 'works' | 'ENOSPC' | 'EIO' | 'EROFS' | 'short';
+
+/** The real disk, on which the change with this number, counted from 0, meets its fate: writes, syncs, renames, cuts. */
+export function faultyDisk(fateOf: (change: number) => Fate): {
+  disk: AuditDisk;
+  changes(): number;
+  syncs(): number;
+} {
+  let [changes, syncs] = [0, 0];
+  function meet(): Fate {
+    const fate = fateOf(changes++);
+    if (fate !== 'works' && fate !== 'short')
+      throw Object.assign(new Error(`${fate}: made to fail`), { code: fate });
+    return fate;
+  }
+  const disk: AuditDisk = {
+    ...auditDisk,
+    async open(path) {
+      const file = await auditDisk.open(path);
+      return {
+        ...file,
+        async write(bytes, position) {
+          return file.write(meet() === 'short' ? bytes.subarray(0, bytes.length >> 1) : bytes, position);
+        },
+        async truncate(size) {
+          meet();
+          await file.truncate(size);
+        },
+        async datasync() {
+          meet();
+          await file.datasync();
+          syncs += 1;
+        },
+      };
+    },
+    async rename(from, to) {
+      meet();
+      await auditDisk.rename(from, to);
+    },
+  };
+  return { disk, changes: () => changes, syncs: () => syncs };
+}

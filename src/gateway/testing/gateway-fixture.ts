@@ -1,0 +1,166 @@
+import type {
+  AuditEntry,
+  ConfigInForce,
+  ForwardedRequest,
+  Gateway,
+  GatewayView,
+  Pin,
+} from '../../core/ports/gateway.ts';
+import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
+import { newRunId, newSquadId } from '../../schema/ids.ts';
+import { McpConfig } from '../../schema/mcp-config.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Connect } from '../connect.ts';
+import { createGateway } from '../gateway.ts';
+import type { Timers } from '../timers.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+export const WORKSPACE = '/repo';
+
+export interface FixtureOptions {
+  connect: Connect;
+  config: unknown;
+  variables?: Record<string, string>;
+  timers?: Timers;
+  pins?: Map<string, Pin[]>;
+  workspace?: string;
+}
+
+/** A gateway with its surroundings in memory. */
+export class GatewayFixture implements AsyncDisposable {
+  readonly time = new VirtualTime();
+  readonly audit: AuditEntry[] = [];
+  readonly warnings: string[] = [];
+  readonly denied: string[] = [];
+  readonly changes: string[] = [];
+  readonly pins: Map<string, Pin[]>;
+  readonly gateway: Gateway;
+  readonly workspace: string;
+  auditFault: Error | null = null;
+  variableReads = 0;
+  #config: McpConfig | null;
+  #listeners = new Set<(workspace: string) => void>();
+
+  constructor(options: FixtureOptions) {
+    this.#config = options.config === null ? null : McpConfig.parse(options.config);
+    this.pins = options.pins ?? new Map();
+    this.workspace = options.workspace ?? WORKSPACE;
+    this.gateway = createGateway({
+      configs: {
+        of: async () => this.#inForce(),
+        known: () => this.#inForce(),
+        onChange: listener => {
+          this.#listeners.add(listener);
+          return () => this.#listeners.delete(listener);
+        },
+        close() {},
+      },
+      pins: {
+        pins: async key => this.pins.get(JSON.stringify(key)) ?? null,
+        savePins: async (key, pins) => {
+          this.pins.set(JSON.stringify(key), pins);
+        },
+      },
+      audit: {
+        append: entry => {
+          if (this.auditFault !== null) throw this.auditFault;
+          this.audit.push(entry);
+        },
+        flush: async () => {},
+      },
+      connect: options.connect,
+      variablesOf: async () => {
+        this.variableReads += 1;
+        return options.variables ?? {};
+      },
+      baseEnvironment: () => ({ PATH: process.env.PATH ?? '' }),
+      clock: this.time,
+      timers: options.timers ?? this.time,
+      warn: message => this.warnings.push(message),
+      onDenied: (_run, name) => this.denied.push(name),
+    });
+    this.gateway.onChange((runId, what) => this.changes.push(`${runId} ${what}`));
+  }
+
+  reconfigure(config: unknown): void {
+    this.#config = config === null ? null : McpConfig.parse(config);
+    for (const listener of this.#listeners) listener(this.workspace);
+  }
+
+  run(roleId: string | null = 'coder', options: Partial<Run['options']> = {}): Run {
+    const id = newRunId();
+    return {
+      id,
+      squadId: newSquadId(),
+      position: 0,
+      lineageId: id,
+      roleId,
+      task: 'anything',
+      title: null,
+      cwd: this.workspace,
+      directory: this.workspace,
+      workspace: this.workspace,
+      engine: 'scripted',
+      outputIsEvents: false,
+      model: null,
+      stateMode: 'stateless',
+      chatId: null,
+      chatIsNew: true,
+      parentId: null,
+      depth: 0,
+      client: null,
+      timeoutMs: 60_000,
+      keepLeftovers: false,
+      options: { ...PLAIN_OPTIONS, ...options },
+      policy: [],
+      tokenHash: null,
+      status: 'running',
+      error: null,
+      usage: null,
+      notes: [],
+      evidence: null,
+      createdAt: 0,
+      startedAt: 0,
+      endedAt: null,
+    };
+  }
+
+  view(run: Run): GatewayView {
+    const view = this.gateway.viewOf(run);
+    if (view === null) throw new Error('the run has no servers');
+    return view;
+  }
+
+  #inForce(): ConfigInForce {
+    return {
+      file: `${this.workspace}/.squad/mcp-config.json`,
+      state: this.#config === null ? 'none' : 'trusted',
+      config: this.#config,
+      warnings: [],
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.gateway.close();
+  }
+}
+
+export const plainRequest = (more: Partial<ForwardedRequest> = {}): ForwardedRequest => ({
+  signal: new AbortController().signal,
+  progress: null,
+  client: null,
+  ...more,
+});
+
+export const local = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  command: 'program',
+  tools: ['*'],
+  ...more,
+});
+
+/** The first text of a tool's result. */
+export function firstText(result: Record<string, unknown> | null): string {
+  const [first] = (result?.content ?? []) as { text?: string }[];
+  if (first?.text === undefined) throw new Error(`no text in ${JSON.stringify(result)}`);
+  return first.text;
+}

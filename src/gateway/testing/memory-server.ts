@@ -1,0 +1,129 @@
+import { type Json, type LinkEvents, type LinkRequest, UpstreamFault } from '../../wire/upstream/link.ts';
+import type { Connect, Connected, ConnectRequest } from '../connect.ts';
+
+export interface Asked {
+  method: string;
+  params: Json;
+  options: LinkRequest;
+  server: MemoryServer;
+}
+
+type Answer = (asked: Asked) => Json | Promise<Json>;
+
+/** A server without a process: answers what a test tells it to, over any number of connections. */
+export class MemoryServer {
+  tools: Json[] = [{ name: 'echo', description: 'Says it again', inputSchema: { type: 'object' } }];
+  resources: Json[] = [];
+  templates: Json[] = [];
+  prompts: Json[] = [];
+  capabilities: Json = { tools: {}, resources: {}, prompts: {}, completions: {} };
+  /** What opening it fails with. */
+  fault: UpstreamFault | null = null;
+  /** Opening waits for this. */
+  gate: Promise<void> = Promise.resolve();
+  connects = 0;
+  readonly requests: ConnectRequest[] = [];
+  readonly live = new Set<MemoryLink>();
+  answer: Answer = ({ params }) => ({
+    content: [{ type: 'text', text: JSON.stringify(params.arguments ?? {}) }],
+  });
+
+  async connect(request: ConnectRequest): Promise<Connected> {
+    this.connects += 1;
+    this.requests.push(request);
+    await this.gate;
+    if (this.fault !== null) throw this.fault;
+    const link = new MemoryLink(this, request.events);
+    this.live.add(link);
+    return link;
+  }
+
+  /** What the process behind every connection does when it dies. */
+  die(message = 'The process ended with code 1.'): void {
+    for (const link of [...this.live]) link.end(new UpstreamFault('exit', message));
+  }
+
+  say(method: string, params: Json = {}): void {
+    for (const link of this.live) link.events.onNotification(method, params);
+  }
+}
+
+class MemoryLink implements Connected {
+  readonly era = 'legacy';
+  readonly server = { name: 'memory', version: '1' };
+  readonly pid = null;
+  readonly events: LinkEvents;
+  readonly closed: Promise<UpstreamFault>;
+  readonly #server: MemoryServer;
+  readonly #over = Promise.withResolvers<UpstreamFault>();
+  readonly #waiting = new Set<(fault: UpstreamFault) => void>();
+  #fault: UpstreamFault | null = null;
+
+  constructor(server: MemoryServer, events: LinkEvents) {
+    this.#server = server;
+    this.events = events;
+    this.closed = this.#over.promise;
+  }
+
+  get capabilities(): Json {
+    return this.#server.capabilities;
+  }
+
+  stderrTail = (): string => '';
+  inFlight = (): number => this.#waiting.size;
+
+  request(method: string, params: Json, options: LinkRequest): Promise<Json> {
+    return new Promise((resolve, reject) => {
+      if (this.#fault !== null) return reject(this.#fault);
+      const fail = (fault: UpstreamFault) => {
+        this.#waiting.delete(fail);
+        reject(fault);
+      };
+      this.#waiting.add(fail);
+      const cancel = () => fail(new UpstreamFault('cancelled', 'taken back'));
+      options.signal?.addEventListener('abort', cancel, { once: true });
+      if (options.signal?.aborted) return cancel();
+      Promise.resolve(this.#answer({ method, params, options, server: this.#server })).then(result => {
+        this.#waiting.delete(fail);
+        resolve(result);
+      }, fail);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.end(new UpstreamFault('transport', 'The link was closed.'));
+  }
+
+  end(fault: UpstreamFault): void {
+    if (this.#fault !== null) return;
+    this.#fault = fault;
+    this.#server.live.delete(this);
+    for (const fail of [...this.#waiting]) fail(fault);
+    this.#over.resolve(fault);
+  }
+
+  async #answer(asked: Asked): Promise<Json> {
+    const { tools, resources, templates, prompts } = this.#server;
+    switch (asked.method) {
+      case 'tools/list':
+        return { tools };
+      case 'resources/list':
+        return { resources };
+      case 'resources/templates/list':
+        return { resourceTemplates: templates };
+      case 'prompts/list':
+        return { prompts };
+      default:
+        return await this.#server.answer(asked);
+    }
+  }
+}
+
+/** Connects to the servers by their ids. */
+export const connectTo =
+  (servers: Record<string, MemoryServer>): Connect =>
+  request =>
+    servers[request.id]!.connect(request);
+
+export const refusal = (code: number, message: string, data?: unknown): UpstreamFault =>
+  new UpstreamFault('answer', message, { error: { code, message, data } });

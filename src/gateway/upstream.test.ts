@@ -1,0 +1,216 @@
+import { expect, test } from 'vitest';
+import { UpstreamFault } from '../wire/upstream/link.ts';
+import { createStartLimit } from './start-limit.ts';
+import { MemoryServer, refusal } from './testing/memory-server.ts';
+import { settled, VirtualTime } from './testing/virtual-time.ts';
+import { Upstream, type UpstreamOptions } from './upstream.ts';
+
+function setUp(server = new MemoryServer(), more: Partial<UpstreamOptions> = {}) {
+  const time = new VirtualTime();
+  const downs: number[] = [];
+  const upstream = new Upstream({
+    timeoutMs: () => 30_000,
+    cooldownMs: 60_000,
+    open: (events, signal) =>
+      server.connect({
+        id: 'x',
+        server: { kind: 'http', url: '', headers: {} },
+        events,
+        signal,
+        startTimeoutMs: 1,
+        redact: raw => raw,
+      }),
+    greet: async () => {},
+    onDown: () => downs.push(time.now()),
+    onNotification: () => {},
+    isWanted: () => true,
+    isFinal: ({ kind }) => kind === 'unauthorized',
+    redact: raw => raw,
+    starts: createStartLimit(4),
+    clock: time,
+    timers: time,
+    ...more,
+  });
+  return { server, time, upstream, downs };
+}
+
+const ask = (upstream: Upstream) => upstream.request('tools/call', {}, {});
+
+test('however many ask at once, it is started once', async () => {
+  for (let round = 0; round < 100; round++) {
+    const { server, upstream } = setUp();
+    await Promise.all(Array.from({ length: 200 }, () => ask(upstream)));
+    expect(server.connects).toBe(1);
+  }
+});
+
+test('one that dies fails what is under way at once, repeats nothing, and is started again by its schedule', async () => {
+  const { server, upstream, downs, time } = setUp();
+  let sideEffects = 0;
+  server.answer = () => {
+    sideEffects += 1;
+    return new Promise(() => {});
+  };
+  const calls = Array.from({ length: 5 }, () => ask(upstream));
+  await settled();
+  server.die('The process ended with code 3.');
+  for (const call of await Promise.allSettled(calls))
+    expect(call).toMatchObject({ status: 'rejected', reason: { kind: 'exit' } });
+  expect(downs).toHaveLength(1);
+  expect(upstream.health).toBe('retrying');
+  await expect(ask(upstream)).rejects.toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
+  await time.pass(999);
+  expect(server.connects).toBe(1);
+  await time.pass(1);
+  expect(upstream.health).toBe('up');
+  expect(server.connects).toBe(2);
+  expect(sideEffects).toBe(5);
+});
+
+test('it is tried again after 1, 2, 4, 8 and 16 seconds, then once per cool-down', async () => {
+  const { server, upstream, time } = setUp();
+  server.fault = new UpstreamFault('start', 'closed');
+  const begun = time.now();
+  const tries: number[] = [];
+  const connect = server.connect.bind(server);
+  server.connect = request => {
+    tries.push((time.now() - begun) / 1_000);
+    return connect(request);
+  };
+  await expect(ask(upstream)).rejects.toMatchObject({ message: 'closed', health: 'retrying' });
+  await time.pass(151_000);
+  expect(tries).toEqual([0, 1, 3, 7, 15, 31, 91, 151]);
+  expect(upstream.health).toBe('cooling');
+  const asked = await Promise.allSettled(Array.from({ length: 50 }, () => ask(upstream)));
+  expect(asked.every(({ status }) => status === 'rejected')).toBe(true);
+  expect(tries).toHaveLength(8);
+  server.fault = null;
+  await time.pass(60_000);
+  expect(upstream.health).toBe('up');
+  expect(tries).toHaveLength(9);
+});
+
+test('only five minutes without a fault make up for the faults before', async () => {
+  const { server, upstream, time } = setUp();
+  await ask(upstream);
+  const delays: number[] = [];
+  const die = async () => {
+    server.die();
+    await settled();
+    delays.push(upstream.retryAt! - time.now());
+    await time.pass(upstream.retryAt! - time.now());
+  };
+  await die();
+  await time.pass(299_000);
+  await die();
+  await time.pass(300_000);
+  await die();
+  expect(delays).toEqual([1_000, 2_000, 1_000]);
+});
+
+test('answers and cancelled calls never speak against it', async () => {
+  const { server, upstream } = setUp();
+  server.answer = async () => {
+    throw refusal(-32000, 'no');
+  };
+  await expect(ask(upstream)).rejects.toMatchObject({ kind: 'answer' });
+  server.answer = () => new Promise(() => {});
+  const gone = new AbortController();
+  const call = upstream.request('tools/call', {}, { signal: gone.signal });
+  gone.abort();
+  await expect(call).rejects.toMatchObject({ kind: 'cancelled' });
+  expect(upstream).toMatchObject({ health: 'up', failures: 0 });
+});
+
+test('a call that took too long condemns only a server that answers nothing else either', async () => {
+  const { server, upstream } = setUp();
+  server.answer = async ({ method }) => {
+    if (method === 'ping') return {};
+    throw new UpstreamFault('timeout', 'no answer within 30 s');
+  };
+  await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
+  await settled();
+  expect(upstream.health).toBe('up');
+  server.answer = async ({ method }) => {
+    if (method === 'slow') return new Promise(() => {});
+    throw new UpstreamFault('timeout', 'no answer within 30 s');
+  };
+  const other = upstream.request('slow', {}, {});
+  await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
+  await expect(other).rejects.toBeInstanceOf(UpstreamFault);
+  expect(upstream.health).toBe('retrying');
+  expect(server.live.size).toBe(0);
+});
+
+test('one that does not let us in is not asked again until something has changed', async () => {
+  const { server, upstream, time } = setUp();
+  server.fault = new UpstreamFault('unauthorized', 'the token is not good');
+  await expect(ask(upstream)).rejects.toMatchObject({ health: 'unusable', retryAt: null });
+  await time.pass(3_600_000);
+  expect(server.connects).toBe(1);
+  server.fault = null;
+  upstream.reconsider();
+  await ask(upstream);
+  expect(upstream.health).toBe('up');
+});
+
+test('a server that asks to be left alone is, and one nobody wants is not tried again', async () => {
+  const { server, upstream, time } = setUp();
+  server.fault = new UpstreamFault('transport', 'too many requests', { retryAfterMs: 20_000 });
+  await expect(ask(upstream)).rejects.toMatchObject({ retryAt: time.now() + 20_000 });
+  const alone = setUp(new MemoryServer(), { isWanted: () => false });
+  await ask(alone.upstream);
+  alone.server.die();
+  await alone.time.pass(100_000);
+  expect(alone.server.connects).toBe(1);
+  expect(alone.upstream.health).toBe('idle');
+  await ask(alone.upstream);
+  expect(alone.server.connects).toBe(2);
+});
+
+test('a start that takes too long is given up, and its waiting callers with it', async () => {
+  const { server, upstream, time } = setUp();
+  server.gate = new Promise(() => {});
+  const connect = server.connect.bind(server);
+  server.connect = request =>
+    Promise.race([
+      connect(request),
+      new Promise<never>((_, reject) =>
+        request.signal?.addEventListener('abort', () => reject(request.signal?.reason)),
+      ),
+    ]);
+  const call = ask(upstream).catch(error => error);
+  await time.pass(30_000);
+  expect(await call).toMatchObject({ message: expect.stringContaining('30 s') });
+  expect(upstream.health).toBe('retrying');
+});
+
+test('calls under way finish on a server that is no longer wanted, then it ends', async () => {
+  const { server, upstream } = setUp();
+  const answered = Promise.withResolvers<Record<string, unknown>>();
+  server.answer = () => answered.promise;
+  const call = ask(upstream);
+  await settled();
+  const gone = upstream.retire();
+  await settled();
+  expect(server.live.size).toBe(1);
+  answered.resolve({ done: true });
+  expect(await call).toEqual({ done: true });
+  await gone;
+  expect(server.live.size).toBe(0);
+  expect(upstream.failures).toBe(0);
+});
+
+test('ending it in the middle of a start leaves nothing behind', async () => {
+  const { server, upstream } = setUp();
+  const opened = Promise.withResolvers<void>();
+  server.gate = opened.promise;
+  const call = ask(upstream).catch(error => error);
+  await settled();
+  const closed = upstream.close();
+  opened.resolve();
+  await closed;
+  expect(await call).toMatchObject({ name: 'Unavailable' });
+  expect(server.live.size).toBe(0);
+  expect(upstream.health).toBe('idle');
+});

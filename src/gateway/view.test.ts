@@ -1,0 +1,342 @@
+import { expect, test } from 'vitest';
+import type { ForwardedClient } from '../core/ports/gateway.ts';
+import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
+import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
+import { type Asked, connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
+import { settled } from './testing/virtual-time.ts';
+
+const CANARY = 'canary-5f2e91c07d';
+
+async function setUp(more: Json = {}, variables: Record<string, string> = {}) {
+  const files = new MemoryServer();
+  const config = {
+    servers: { files: local({ resources: ['*'], prompts: ['*'], ...more }) },
+    shared: ['files'],
+  };
+  const fixture = new GatewayFixture({ connect: connectTo({ files }), config, variables });
+  const run = fixture.run();
+  const view = fixture.view(run);
+  return { files, fixture, run, view, config };
+}
+
+const WITH_SECRET = { env: { TOKEN: ['$', '{TOKEN}'].join('') } };
+
+test('a secret comes out of results, errors, progress, faults and the audit in none of its forms', async () => {
+  const { files, fixture, view } = await setUp(WITH_SECRET, { TOKEN: CANARY });
+  files.tools = [{ name: 'echo', description: `The key is ${CANARY}`, inputSchema: { type: 'object' } }];
+  const seen: unknown[] = [await view.tools(), [...fixture.pins]];
+  const forms = [CANARY, Buffer.from(`x${CANARY}`).toString('base64'), encodeURIComponent(CANARY)];
+  const progress = (update: unknown) => seen.push(update);
+  const call = (args: Json = {}) => view.call('files__echo', { arguments: args }, plainRequest({ progress }));
+
+  files.answer = ({ options }) => {
+    options.onProgress?.({ progress: 1, message: `using ${CANARY}` });
+    return { content: forms.map(text => ({ type: 'text', text })), structuredContent: { [CANARY]: forms } };
+  };
+  seen.push(await call({ [CANARY]: CANARY }));
+  files.answer = async () => {
+    throw refusal(-32000, `bad ${CANARY}`, { forms });
+  };
+  seen.push(await call().catch(error => ({ ...error, message: error.message })));
+  files.answer = async () => {
+    throw new UpstreamFault('exit', `It ended. It wrote: ${CANARY}`);
+  };
+  seen.push(await call());
+  seen.push(view.notice(), await fixture.gateway.status(null), fixture.audit, fixture.warnings);
+
+  const all = JSON.stringify(seen);
+  for (const form of [CANARY, Buffer.from(CANARY).toString('base64').slice(4, -4)])
+    expect(all).not.toContain(form);
+  expect(all).toContain('[secret TOKEN]');
+  // The server itself has it.
+  expect(JSON.stringify(files.requests[0]?.server)).toContain(CANARY);
+});
+
+test('text beyond the limit is cut at a character, and the cut says how much is missing', async () => {
+  const { files, view } = await setUp();
+  const text = 'ä'.repeat(150_000);
+  files.answer = () => ({
+    content: [
+      { type: 'text', text: 'short' },
+      { type: 'text', text },
+    ],
+  });
+  const result = await view.call('files__echo', {}, plainRequest());
+  const [short, cut] = (result?.content ?? []) as { text: string }[];
+  expect(short?.text).toBe('short');
+  expect(Buffer.byteLength(cut!.text)).toBeLessThan(200_200);
+  expect(cut?.text).toMatch(/^ä+\n\[cut by Squad: 100006 of 300000 bytes are not shown/);
+  files.answer = () => ({ content: [], structuredContent: { text } });
+  const structured = await view.call('files__echo', {}, plainRequest());
+  expect(structured).toMatchObject({ isError: true });
+  expect(structured).not.toHaveProperty('structuredContent');
+});
+
+test('a cut does not leave half of a secret', async () => {
+  const { files, view } = await setUp(WITH_SECRET, { TOKEN: CANARY });
+  files.answer = () => ({
+    content: [{ type: 'text', text: `${'x'.repeat(199_995)}${CANARY}${'y'.repeat(100)}` }],
+  });
+  expect(firstText(await view.call('files__echo', {}, plainRequest()))).not.toContain(CANARY.slice(0, 5));
+});
+
+test('resources have the name of their server before them, in lists, results and questions', async () => {
+  const { files, view, fixture } = await setUp();
+  files.resources = [{ uri: 'file:///a', name: 'a' }];
+  files.templates = [{ uriTemplate: 'file:///{name}', name: 'any' }];
+  const asked: Asked[] = [];
+  files.answer = question => {
+    asked.push(question);
+    if (question.method === 'resources/read') return { contents: [{ uri: question.params.uri, text: 'A' }] };
+    if (question.method === 'completion/complete') return { completion: { values: ['a'] } };
+    return {
+      content: [
+        { type: 'resource_link', uri: 'file:///a', name: 'a' },
+        { type: 'resource', resource: { uri: 'file:///b', text: 'B' } },
+      ],
+    };
+  };
+  expect(await view.resources()).toEqual([{ uri: 'files+file:///a', name: 'a' }]);
+  expect(await view.resourceTemplates()).toEqual([{ uriTemplate: 'files+file:///{name}', name: 'any' }]);
+  expect(await view.readResource('files+file:///a', { uri: 'files+file:///a' }, plainRequest())).toEqual({
+    contents: [{ uri: 'files+file:///a', text: 'A' }],
+  });
+  expect(await view.call('files__echo', {}, plainRequest())).toEqual({
+    content: [
+      { type: 'resource_link', uri: 'files+file:///a', name: 'a' },
+      { type: 'resource', resource: { uri: 'files+file:///b', text: 'B' } },
+    ],
+  });
+  const ref = { type: 'ref/resource', uri: 'files+file:///{name}' };
+  const argument = { name: 'name', value: 'a' };
+  expect(await view.complete({ ref, argument }, plainRequest())).toEqual({ completion: { values: ['a'] } });
+  expect(asked.map(({ params }) => params.uri ?? (params.ref as Json)?.uri)).toEqual([
+    'file:///a',
+    undefined,
+    'file:///{name}',
+  ]);
+  expect(await view.readResource('other+file:///a', {}, plainRequest())).toBeNull();
+  expect(
+    await view.complete({ ref: { type: 'ref/resource', uri: 'x' }, argument }, plainRequest()),
+  ).toBeNull();
+  expect(fixture.audit.map(({ kind, decision }) => `${kind} ${decision}`)).toEqual([
+    'resource allowed',
+    'tool allowed',
+    'completion allowed',
+    'resource denied',
+    'completion denied',
+  ]);
+});
+
+test('of resources and prompts a role has what is named, and what a named template makes', async () => {
+  const { files, view } = await setUp({ resources: ['file:///a', 'db://t/{name}'], prompts: ['greet'] });
+  files.resources = [
+    { uri: 'file:///a', name: 'a' },
+    { uri: 'file:///b', name: 'b' },
+  ];
+  files.templates = [{ uriTemplate: 'db://t/{name}', name: 'row' }];
+  files.prompts = [{ name: 'greet' }, { name: 'other' }];
+  files.answer = ({ method }) =>
+    method === 'prompts/get'
+      ? { messages: [{ role: 'user', content: { type: 'resource', resource: { uri: 'x:y', text: '' } } }] }
+      : { contents: [] };
+  expect((await view.resources()).map(({ name }) => name)).toEqual(['a']);
+  expect((await view.prompts()).map(({ name }) => name)).toEqual(['files__greet']);
+  const read = (uri: string) => view.readResource(`files+${uri}`, {}, plainRequest());
+  for (const uri of ['file:///a', 'db://t/7']) expect(await read(uri)).toEqual({ contents: [] });
+  for (const uri of ['file:///b', 'db://t/7/8', 'db://t/..', 'db://u/7', 'db://t/%2e%2e'])
+    expect(await read(uri)).toBeNull();
+  expect(await view.getPrompt('files__greet', {}, plainRequest())).toEqual({
+    messages: [{ role: 'user', content: { type: 'resource', resource: { uri: 'files+x:y', text: '' } } }],
+  });
+  expect(await view.getPrompt('files__other', {}, plainRequest())).toBeNull();
+});
+
+test('what belongs to the protocol between two neighbours goes no further', async () => {
+  const { files, view } = await setUp();
+  let got: Json = {};
+  const meta = {
+    progressToken: 7,
+    'io.modelcontextprotocol/clientInfo': {},
+    'modelcontextprotocol.io/x': 1,
+    'mcp.dev/y': 1,
+    'me.example/z': 1,
+  };
+  files.answer = ({ params }) => {
+    got = params;
+    return { content: [], _meta: meta };
+  };
+  const result = await view.call(
+    'files__echo',
+    { name: 'files__echo', arguments: {}, _meta: meta },
+    plainRequest(),
+  );
+  expect(got).toEqual({ name: 'echo', arguments: {}, _meta: { 'me.example/z': 1 } });
+  expect(result).toEqual({ content: [], _meta: { 'me.example/z': 1 } });
+});
+
+test('a changed configuration lets calls under way finish where they are, and counts from the next call on', async () => {
+  const { files, fixture, view, config } = await setUp();
+  const other = local({ resources: ['*'], prompts: ['*'] });
+  await view.tools();
+  const answered = Promise.withResolvers<Json>();
+  files.answer = () => answered.promise;
+  const call = view.call('files__echo', {}, plainRequest());
+  await settled();
+  fixture.reconfigure({ ...config, servers: { files: { ...other, timeout: 5_000 } } });
+  expect(files.connects).toBe(1);
+  fixture.reconfigure({ ...config, servers: { files: { ...other, args: ['--new'], tools: [] } } });
+  expect(await view.call('files__echo', {}, plainRequest())).toBeNull();
+  await settled();
+  expect([files.connects, files.live.size]).toEqual([2, 2]);
+  answered.resolve({ content: [{ type: 'text', text: 'late' }] });
+  expect(firstText(await call)).toBe('late');
+  await settled();
+  expect(files.live.size).toBe(1);
+});
+
+test('a server of its own for each run: separate, able to ask its client, and gone with its run', async () => {
+  const { files, fixture, run, view } = await setUp({ instance: 'per-agent' });
+  const second = fixture.view(fixture.run());
+  expect(await view.tools()).toHaveLength(1);
+  expect(await second.tools()).toHaveLength(1);
+  expect([files.connects, files.live.size]).toEqual([2, 2]);
+  expect(view.isPlain('files__echo')).toBe(false);
+  const told: unknown[] = [];
+  const client = (name: string): ForwardedClient => ({
+    capabilities: { elicitation: {} },
+    ask: async method => ({ name, method }),
+    tell: (method, params) => told.push([name, method, params]),
+  });
+  files.answer = async () => {
+    const [link] = files.live;
+    link?.events.onNotification('notifications/message', { level: 'info', data: 'hello' });
+    const signal = new AbortController().signal;
+    const sampling = link?.events.onRequest?.('sampling/createMessage', {}, signal);
+    await expect(sampling).rejects.toThrow();
+    return { content: [], asked: await link?.events.onRequest?.('elicitation/create', {}, signal) };
+  };
+  expect(await view.call('files__echo', {}, plainRequest({ client: client('first') }))).toEqual({
+    content: [],
+    asked: { name: 'first', method: 'elicitation/create' },
+  });
+  expect(told).toEqual([['first', 'notifications/message', { level: 'info', data: 'hello' }]]);
+  fixture.gateway.release(run.id);
+  await settled();
+  expect(files.live.size).toBe(1);
+  expect(fixture.gateway.viewOf(run)).toBeNull();
+});
+
+test('a shared server can ask nobody, and what it says to nobody is counted', async () => {
+  const { files, fixture, view } = await setUp();
+  await view.tools();
+  expect(files.requests[0]?.events.onRequest).toBeUndefined();
+  files.say('notifications/message', { data: 'hello' });
+  files.say('notifications/resources/updated', { uri: 'x' });
+  expect(await fixture.gateway.status(null)).toMatchObject([{ stray: 2 }]);
+  expect(view.isPlain('files__echo')).toBe(true);
+});
+
+test('a shared server nobody has ends after a minute, not before', async () => {
+  const { files, fixture, run, view } = await setUp();
+  await view.tools();
+  fixture.gateway.release(run.id);
+  await fixture.time.pass(59_000);
+  expect(files.live.size).toBe(1);
+  const next = fixture.run();
+  await fixture.view(next).tools();
+  await fixture.time.pass(60_000);
+  expect(files.connects).toBe(1);
+  fixture.gateway.release(next.id);
+  await fixture.time.pass(60_000);
+  expect(files.live.size).toBe(0);
+});
+
+test('while a server is down its tools are not listed, a call says so, and they come back with it', async () => {
+  const { files, fixture, run, view } = await setUp();
+  const list = await view.tools();
+  files.die();
+  await settled();
+  expect(await view.tools()).toEqual([]);
+  const text = firstText(await view.call('files__echo', {}, plainRequest()));
+  expect(text).toMatch(/files is unavailable.*again in 1 s/);
+  fixture.changes.length = 0;
+  await fixture.time.pass(1_000);
+  expect(fixture.changes).toContain(`${run.id} tools`);
+  expect(await view.tools()).toEqual(list);
+});
+
+test('a list waits five seconds for servers nobody has seen, then goes without them', async () => {
+  const { files, fixture, run, view } = await setUp();
+  const opened = Promise.withResolvers<void>();
+  files.gate = opened.promise;
+  const list = view.tools();
+  await fixture.time.pass(5_000);
+  expect(await list).toEqual([]);
+  opened.resolve();
+  await settled();
+  expect(fixture.changes).toContain(`${run.id} tools`);
+  expect(await view.tools()).toHaveLength(1);
+});
+
+test('when a line of the audit could not be written, the next call does not reach the server', async () => {
+  const { files, fixture, view } = await setUp();
+  await view.tools();
+  let calls = 0;
+  files.answer = () => ({ content: [], calls: ++calls });
+  fixture.auditFault = new Error('disk full');
+  const call = () => view.call('files__echo', {}, plainRequest());
+  await expect(call()).rejects.toThrow('disk full');
+  await expect(call()).rejects.toThrow('disk full');
+  expect(calls).toBe(1);
+  fixture.auditFault = null;
+  expect(await call()).toMatchObject({ calls: 2 });
+});
+
+test('one run has eight calls before a server at once, all runs together have thirty-two', async () => {
+  const { files, fixture } = await setUp();
+  let [now, most] = [0, 0];
+  files.answer = async () => {
+    most = Math.max(most, ++now);
+    await settled();
+    now -= 1;
+    return { content: [] };
+  };
+  const views = Array.from({ length: 10 }, () => fixture.view(fixture.run()));
+  const twenty = (view: (typeof views)[number]) =>
+    Array.from({ length: 20 }, () => view.call('files__echo', {}, plainRequest()));
+  await Promise.all(twenty(views[0]!));
+  expect(most).toBe(8);
+  await Promise.all(views.flatMap(twenty));
+  expect(most).toBe(32);
+});
+
+test('fifty runs with calls of all lengths, a third of them taken back: nobody gets what is somebody else’s', async () => {
+  const { files, fixture } = await setUp();
+  files.answer = async ({ params }) => {
+    for (let turns = Number((params.arguments as Json).turns); turns > 0; turns--)
+      await new Promise(resolve => setImmediate(resolve));
+    return { content: [{ type: 'text', text: (params.arguments as Json).nonce }] };
+  };
+  const views = Array.from({ length: 50 }, () => fixture.view(fixture.run()));
+  await Promise.all(views.map(view => view.tools()));
+  let [right, takenBack] = [0, 0];
+  const one = async (view: (typeof views)[number], nonce: string, at: number) => {
+    const gone = new AbortController();
+    const params = { arguments: { nonce, turns: (at * 7) % 5 } };
+    const call = view.call('files__echo', params, plainRequest({ signal: gone.signal }));
+    if (at % 3 === 0) setImmediate(() => gone.abort());
+    try {
+      if (firstText(await call) === nonce) right += 1;
+    } catch {
+      takenBack += gone.signal.aborted ? 1 : 0;
+    }
+  };
+  await Promise.all(
+    views.flatMap((view, run) => Array.from({ length: 60 }, (_, at) => one(view, `${run}/${at}`, at))),
+  );
+  expect(right + takenBack).toBe(3_000);
+  expect(takenBack).toBeGreaterThan(100);
+  expect(right).toBeGreaterThanOrEqual(2_000);
+  expect(await fixture.gateway.status(null)).toMatchObject([{ callsInFlight: 0, failures: 0 }]);
+});

@@ -1,0 +1,209 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type HttpServer, serveHttp } from './serve.ts';
+
+const TOKEN = 'a-token-of-this-test';
+let server: HttpServer;
+let reached = 0;
+
+beforeAll(async () => {
+  server = await serveHttp({
+    port: 0,
+    admits: token => token === TOKEN,
+    mcp: {
+      async handle(request, response) {
+        reached += 1;
+        request.resume();
+        response.end('reached');
+      },
+      close: async () => {},
+    },
+  });
+});
+afterAll(() => server.close());
+
+/** Sends exactly these lines, and a body only in name: whoever waited for it would never answer. */
+async function ask(...lines: string[]): Promise<{ status: number; text: string }> {
+  const socket = connect(server.port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('utf8').on('data', chunk => {
+    text += chunk;
+    if (text.includes('reached')) socket.destroy();
+  });
+  socket.on('error', () => {});
+  const closed = once(socket, 'close');
+  socket.write([...lines, '', ''].join('\r\n').replaceAll('PORT', String(server.port)));
+  await closed;
+  return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]), text };
+}
+
+const POST = 'POST /mcp HTTP/1.1';
+const OWN = 'Host: 127.0.0.1:PORT';
+const BEARER = `Authorization: Bearer ${TOKEN}`;
+const BODY = ['Content-Type: application/json', 'Content-Length: 100'];
+
+const HOSTS = [
+  'evil.example',
+  'evil.example:PORT',
+  'localhost.evil.example',
+  'localhost.evil.example:PORT',
+  '127.0.0.1.evil.example:PORT',
+  '127.0.0.1.nip.io:PORT',
+  '[::1].evil:PORT',
+  '[::1]evil:PORT',
+  'evil@127.0.0.1:PORT',
+  '127.0.0.1:PORT@evil.example',
+  '127.0.0.1:PORT.evil.example',
+  '127.0.0.1:PORT, evil.example',
+  '127.0.0.1:PORT 127.0.0.1:PORT',
+  '127.0.0.1:PORT/',
+  'http://127.0.0.1:PORT',
+  '127.0.0.1',
+  'localhost',
+  '[::1]',
+  '127.0.0.1:1',
+  'localhost:80',
+  '127.0.0.1:',
+  '127.0.0.1:0PORT',
+  '127.0.0.1:PORT0',
+  '0.0.0.0:PORT',
+  '0:PORT',
+  '127.1:PORT',
+  '127.0.1:PORT',
+  '127.0.0.2:PORT',
+  '2130706433:PORT',
+  '0x7f000001:PORT',
+  '0177.0.0.1:PORT',
+  '::1:PORT',
+  '[0:0:0:0:0:0:0:1]:PORT',
+  '[::ffff:127.0.0.1]:PORT',
+  '[::]:PORT',
+  'LOCALHOST:PORT',
+  'localhost.:PORT',
+  'null',
+  '',
+  '\tlocalhost :PORT',
+];
+
+describe('a request that is not meant for us is refused before its body comes, with the token and all', () => {
+  test.each(HOSTS)('Host: %s', async host => {
+    const before = reached;
+    const { status } = await ask(POST, `Host: ${host}`, BEARER, ...BODY);
+    expect([403, 400]).toContain(status);
+    expect(reached).toBe(before);
+  });
+
+  test.each([
+    ['two Hosts, ours first', POST, OWN, 'Host: evil.example'],
+    ['two Hosts, ours last', POST, 'Host: evil.example', OWN],
+    ['our Host twice', POST, OWN, OWN],
+    ['no Host', POST],
+    ['no Host in HTTP/1.0', 'POST /mcp HTTP/1.0'],
+    ['a host in the request line', 'POST http://evil.example/mcp HTTP/1.1', OWN],
+    ['our own in the request line', 'POST http://127.0.0.1:PORT/mcp HTTP/1.1', OWN],
+    ['a host in a path without a scheme', 'POST evil.example/mcp HTTP/1.1', OWN],
+    ['no path', 'OPTIONS * HTTP/1.1', OWN],
+    ['a Host folded over two lines', POST, 'Host:', ' 127.0.0.1:PORT', ' evil.example'],
+    ['a Host with a space before the colon', POST, 'Host : 127.0.0.1:PORT'],
+  ])('%s', async (_what, ...lines) => {
+    const before = reached;
+    const { status } = await ask(...lines, BEARER, ...BODY);
+    expect([403, 400]).toContain(status);
+    expect(reached).toBe(before);
+  });
+
+  test.each([
+    'null',
+    '',
+    'http://evil.example',
+    'https://evil.example',
+    'http://evil.example:PORT',
+    'http://localhost.evil.example:PORT',
+    'http://127.0.0.1.evil.example:PORT',
+    'http://[::1].evil:PORT',
+    'http://127.0.0.1',
+    'http://localhost',
+    'http://127.0.0.1:1',
+    'https://127.0.0.1:PORT',
+    'http://127.0.0.1:PORT/',
+    'http://127.0.0.1:PORT/mcp',
+    'http://127.0.0.1:PORT@evil.example',
+    'http://127.0.0.1:PORT, http://evil.example',
+    'http://127.0.0.1:PORT http://evil.example',
+    'HTTP://127.0.0.1:PORT',
+    '127.0.0.1:PORT',
+    '//127.0.0.1:PORT',
+    'file://',
+    'chrome-extension://abcdefghijklmnop',
+    'vscode-webview://x',
+    '*',
+  ])('Origin: %s', async origin => {
+    const before = reached;
+    const { status, text } = await ask(POST, OWN, `Origin: ${origin}`, BEARER, ...BODY);
+    expect([status, text.includes('ORIGIN_REFUSED')]).toEqual([403, true]);
+    expect(reached).toBe(before);
+  });
+
+  test.each([
+    ['ours twice', 'http://127.0.0.1:PORT', 'http://127.0.0.1:PORT'],
+    ['ours first', 'http://127.0.0.1:PORT', 'http://evil.example'],
+    ['ours last', 'null', 'http://127.0.0.1:PORT'],
+  ])('two Origins, %s', async (_what, first, second) => {
+    const { status } = await ask(POST, OWN, `Origin: ${first}`, `Origin: ${second}`, BEARER, ...BODY);
+    expect(status).toBe(403);
+  });
+
+  test('who asks whether to send a body is not told to go on', async () => {
+    const { text } = await ask(POST, 'Host: evil.example', BEARER, ...BODY, 'Expect: 100-continue');
+    expect(text).toMatch(/^HTTP\/1\.1 403/);
+  });
+});
+
+describe('a request without its one token is refused before its body comes', () => {
+  test.each([
+    ['none'],
+    ['an empty one', 'Authorization:'],
+    ['only the word', 'Authorization: Bearer'],
+    ['only the word and a space', 'Authorization: Bearer '],
+    ['a wrong one', 'Authorization: Bearer wrong'],
+    ['a longer one', `Authorization: Bearer ${TOKEN}x`],
+    ['a shorter one', `Authorization: Bearer ${TOKEN.slice(0, -1)}`],
+    ['it without a scheme', `Authorization: ${TOKEN}`],
+    ['Basic', `Authorization: Basic ${Buffer.from(`squad:${TOKEN}`).toString('base64')}`],
+    ['it as Basic', `Authorization: Basic ${TOKEN}`],
+    ['it twice in one', `Authorization: Bearer ${TOKEN}, Bearer ${TOKEN}`],
+    ['two headers', BEARER, BEARER],
+    ['two headers, the right one first', BEARER, 'Authorization: Bearer wrong'],
+    ['two headers, the right one last', 'Authorization: Bearer wrong', BEARER],
+    ['it in another header', `Proxy-Authorization: Bearer ${TOKEN}`],
+    ['it in a cookie', `Cookie: authorization=${TOKEN}`],
+  ])('%s', async (_what, ...headers) => {
+    const before = reached;
+    const { status, text } = await ask(POST, OWN, ...headers, ...BODY);
+    expect([status, text.includes('TOKEN_WRONG')]).toEqual([401, true]);
+    expect(text.toLowerCase()).toContain('www-authenticate: bearer');
+    expect(reached).toBe(before);
+  });
+
+  test('one in the address', async () => {
+    const line = `POST /mcp?token=${TOKEN}&access_token=${TOKEN}&authorization=Bearer%20${TOKEN} HTTP/1.1`;
+    expect((await ask(line, OWN, ...BODY)).status).toBe(401);
+  });
+
+  test('before it learns which paths there are', async () => {
+    expect((await ask('POST /secret HTTP/1.1', OWN, ...BODY)).status).toBe(401);
+    expect((await ask('POST /secret HTTP/1.1', OWN, BEARER, ...BODY)).status).toBe(404);
+  });
+});
+
+test.each(['127.0.0.1:PORT', 'localhost:PORT', '[::1]:PORT'])(
+  'from %s, with the token, it is let in',
+  async host => {
+    const before = reached;
+    await ask(POST, `Host: ${host}`, `Origin: http://${host}`, BEARER, ...BODY);
+    const { text } = await ask(POST, `Host: ${host}`, BEARER, ...BODY, 'Expect: 100-continue');
+    expect(text).toMatch(/^HTTP\/1\.1 100 Continue/);
+    expect(reached).toBe(before + 2);
+  },
+);

@@ -1,0 +1,103 @@
+import type { Definition, ForwardedRequest, GatewayView } from '../core/ports/gateway.ts';
+import { clientOf } from '../wire/client-of.ts';
+import type { Call, Face, Peer } from '../wire/face.ts';
+
+type View = () => GatewayView | null;
+
+/**
+ * A face with what its run has of other servers beside Squad's own. The view is asked for anew each time: the
+ * configuration may give or take it while the run is at work.
+ */
+export function withServers(face: Face, view: View): Face {
+  const notice = view()?.notice();
+  return {
+    ...face,
+    ...(notice && { instructions: [face.instructions, notice].filter(Boolean).join('\n\n') }),
+    tools: tools(face.tools, view),
+    resources: resources(face.resources, view),
+    prompts: prompts(face.prompts, view),
+    complete: async (params, peer) => {
+      const found = await view()?.complete({ ...params }, ASKED_ALONE);
+      if (found) return found.completion as { values: string[]; total?: number };
+      return (await face.complete?.(params, peer)) ?? { values: [] };
+    },
+    forwarded: {
+      takes: name => view()?.isPlain(name) ?? false,
+      call: async (name, params, request) =>
+        (await view()?.call(name, params, { ...request, client: null })) ?? null,
+    },
+  };
+}
+
+function tools(own: Face['tools'], view: View): Face['tools'] {
+  return {
+    mayChange: true,
+    list: peer => together(own.list(peer), view()?.tools()),
+    async call(name, args, call) {
+      const servers = view();
+      if (!servers?.takes(name)) return own.call(name, args, call);
+      const raw = await servers.call(name, { name, arguments: args, ...answersIn(call) }, requestOf(call));
+      return raw && { raw: raw as never };
+    },
+  };
+}
+
+function resources(own: Face['resources'], view: View): NonNullable<Face['resources']> {
+  return {
+    ...own,
+    mayChange: true,
+    list: peer => together(own?.list(peer), view()?.resources()),
+    templates: peer => together(own?.templates?.(peer), view()?.resourceTemplates()),
+    async read(uri, call) {
+      const found = await own?.read(uri, call);
+      if (found) return found;
+      return (await view()?.readResource(uri, { uri, ...answersIn(call) }, requestOf(call))) as never;
+    },
+  };
+}
+
+function prompts(own: Face['prompts'], view: View): NonNullable<Face['prompts']> {
+  return {
+    mayChange: true,
+    list: (peer: Peer) => together(own?.list(peer), view()?.prompts()),
+    async get(name, args, call) {
+      const found = await own?.get(name, args, call);
+      if (found) return found;
+      const params = { name, arguments: args, ...answersIn(call) };
+      return (await view()?.getPrompt(name, params, requestOf(call))) as never;
+    },
+  };
+}
+
+/** Squad's own first; other servers' as they list them. */
+async function together<T>(
+  own: Promise<T[]> | undefined,
+  others: Promise<Definition[]> | undefined,
+): Promise<T[]> {
+  const [mine, theirs] = await Promise.all([own, others]);
+  return [...(mine ?? []), ...((theirs ?? []) as unknown as T[])];
+}
+
+/** The second round of a question a server had asked: its client's answers go on as they came. */
+function answersIn({ raw }: Call): Record<string, unknown> {
+  const { inputResponses } = raw.mcpReq;
+  const requestState = raw.mcpReq.requestState();
+  return {
+    ...(inputResponses !== undefined && { inputResponses }),
+    ...(requestState !== undefined && { requestState }),
+  };
+}
+
+function requestOf(call: Call): ForwardedRequest {
+  return {
+    signal: call.signal,
+    progress: call.wantsProgress
+      ? ({ message = '', progress, total }) => void call.progress(message, progress, total)
+      : null,
+    client: clientOf(call),
+    ...(call.era === 'modern' && { capabilities: { ...call.capabilities } }),
+  };
+}
+
+/** Nobody waits for a completion but its client, for a moment. */
+const ASKED_ALONE: ForwardedRequest = { signal: new AbortController().signal, progress: null, client: null };

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+
+const Upstream = z.object({
+  workspace: z.string(),
+  server: z.string(),
+  type: z.enum(['stdio', 'http', 'sse']),
+  instance: z.enum(['shared', 'per-agent']),
+  health: z.enum(['idle', 'starting', 'up', 'retrying', 'cooling', 'unusable']),
+  since: z.number(),
+  upSince: z.number().nullable(),
+  retryAt: z.number().nullable(),
+  fault: z.string().nullable(),
+  pid: z.number().nullable(),
+  era: z.enum(['legacy', 'modern']).nullable(),
+  serverName: z.string().nullable(),
+  tools: z.number().nullable(),
+  pending: z.number(),
+  runs: z.number(),
+  callsInFlight: z.number(),
+  calls: z.number(),
+  failures: z.number(),
+  stray: z.number(),
+  restarts: z.number(),
+});
+
+export const Pending = z.object({
+  server: z.string(),
+  tool: z.string(),
+  kind: z.enum(['new', 'changed']),
+  hash: z.string(),
+  seenAt: z.number(),
+  diff: z.array(z.string()),
+});
+
+/** The other MCP servers of a workspace: what its file says, how each is doing, what waits for the user's approval. */
+export const inspectGateway = operation({
+  name: 'inspect_gateway',
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    root: z.string(),
+    file: z.string(),
+    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    warnings: z.array(z.string()),
+    /** Those in force, also where nobody has needed them yet. */
+    configured: z.array(z.object({ server: z.string(), type: z.string(), instance: z.string() })),
+    upstreams: z.array(Upstream),
+    pending: z.array(Pending),
+  }),
+  async run({ services, caller }) {
+    const { root } = await services.workspaces.open(caller);
+    const { file, state, warnings, config } = await services.mcpConfigs.of(root);
+    const [upstreams, pending] = await Promise.all([
+      services.gateway.status(root),
+      services.gateway.pending(root),
+    ]);
+    const configured = Object.entries(config?.servers ?? {}).map(([server, { type, instance }]) => ({
+      server,
+      type: type === 'local' ? 'stdio' : type,
+      instance,
+    }));
+    return { root, file, state, warnings, configured, upstreams, pending };
+  },
+});

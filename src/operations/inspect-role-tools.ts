@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+
+/** What a role sees of other MCP servers, and why not the rest. Starts servers that are not up: they have to be asked. */
+export const inspectRoleTools = operation({
+  name: 'inspect_role_tools',
+  tool: null,
+  input: z.strictObject({ role: z.string().min(1).optional() }),
+  output: z.object({
+    root: z.string(),
+    role: z.string().nullable(),
+    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    warnings: z.array(z.string()),
+    tools: z.array(
+      z.object({
+        server: z.string(),
+        tool: z.string(),
+        name: z.string(),
+        description: z.string(),
+        isVisible: z.boolean(),
+        reason: z.string().nullable(),
+      }),
+    ),
+    faults: z.array(z.object({ server: z.string(), fault: z.string() })),
+  }),
+  async run({ services, caller }, { role }) {
+    const workspace = await services.workspaces.open(caller);
+    // Throws if there is none: a run of it would be refused too.
+    const roleId = role === undefined ? null : (await workspace.role(role)).id;
+    const { state, warnings } = await services.mcpConfigs.of(workspace.root);
+    const env = await services.workspaces.environment(caller);
+    const { tools, faults } = await services.gateway.toolsOf(workspace.root, roleId, env);
+    return { root: workspace.root, role: roleId, state, warnings, tools, faults };
+  },
+});

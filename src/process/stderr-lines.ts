@@ -1,0 +1,48 @@
+import type { Readable } from 'node:stream';
+import { createLineSplitter } from './line-splitter.ts';
+
+const LONGEST_LINE = 1024 * 1024;
+/** What is looked at of one second's output; a program that says more is only listened to with half an ear. */
+const MOST_PER_SECOND = 1024 * 1024;
+
+/**
+ * Reads lines for as long as they come. The writer never has to wait for us, and a flood costs neither memory nor much
+ * time: what is too much for one second is left out, but for the end of it, where the reason for a crash would stand.
+ */
+export function readStderr(stream: Readable, onLine: (line: string) => void): void {
+  const lines = createLineSplitter(LONGEST_LINE, onLine);
+  let windowStart = performance.now();
+  let taken = 0;
+  let leftOut = 0;
+  let end: Buffer | null = null;
+
+  function catchUp(): void {
+    if (!end) return;
+    // The line that was cut off, and the one that begins in the middle, are no lines.
+    lines.push(Buffer.from(`\n[${leftOut} bytes left out]\n`));
+    lines.push(end.subarray(end.indexOf(10) + 1));
+    end = null;
+    leftOut = 0;
+  }
+
+  stream.on('data', (chunk: Buffer) => {
+    const now = performance.now();
+    if (now - windowStart > 1000) {
+      windowStart = now;
+      taken = 0;
+      catchUp();
+    }
+    taken += chunk.length;
+    if (taken <= MOST_PER_SECOND) {
+      lines.push(chunk);
+      return;
+    }
+    leftOut += end?.length ?? 0;
+    end = chunk;
+  });
+  stream.on('end', () => {
+    catchUp();
+    lines.end();
+  });
+  stream.on('error', () => {});
+}

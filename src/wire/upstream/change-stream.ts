@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
+import { isObject, type Multiplexer } from './multiplexer.ts';
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+/** A stream that lasted this long was a good one. */
+const STABLE_MS = 30_000;
+
+const KINDS = ['tools', 'prompts', 'resources'] as const;
+
+/**
+ * Keeps a stream of changes open for as long as `signal` says. `open` settles or rejects when the stream is over; false
+ * means that there is none to be had. Changes may have been missed in between, so after a gap each list counts as changed.
+ */
+export async function keepStream(
+  open: () => Promise<boolean>,
+  afterGap: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let pause = FIRST_PAUSE_MS; !signal.aborted; ) {
+    const openedAt = performance.now();
+    try {
+      if (!(await open())) return;
+    } catch (fault) {
+      if (!(fault instanceof UpstreamFault) || fault.kind === 'unauthorized' || fault.kind === 'answer')
+        return;
+      pause = Math.max(pause, fault.retryAfterMs ?? 0);
+    }
+    if (performance.now() - openedAt > STABLE_MS) pause = FIRST_PAUSE_MS;
+    await delay(pause, undefined, { signal, ref: false }).catch(() => {});
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    if (!signal.aborted) afterGap();
+  }
+}
+
+/** The lists of which the server says that it tells when they change. */
+export const changing = (capabilities: Json): (typeof KINDS)[number][] =>
+  KINDS.filter(kind => {
+    const declared = capabilities[kind];
+    return isObject(declared) && declared.listChanged === true;
+  });
+
+export function tellAllChanged(capabilities: Json, events: LinkEvents): void {
+  for (const kind of changing(capabilities)) events.onNotification(`notifications/${kind}/list_changed`, {});
+}
+
+/** The modern way: one request that stays open, and asks for what the server says it can tell. */
+export async function subscribe(
+  mux: Multiplexer,
+  capabilities: Json,
+  events: LinkEvents,
+  signal: AbortSignal,
+): Promise<void> {
+  const kinds = changing(capabilities);
+  if (kinds.length === 0) return;
+  const notifications = Object.fromEntries(kinds.map(kind => [`${kind}ListChanged`, true]));
+  await keepStream(
+    async () => {
+      await mux.standing('subscriptions/listen', { notifications }, signal);
+      return true;
+    },
+    () => tellAllChanged(capabilities, events),
+    signal,
+  );
+}

@@ -1,0 +1,168 @@
+import { type Channel, cancelNotice } from './channel.ts';
+import { type Answer, readText } from './http-exchange.ts';
+import { networkFault, StatusFault, UnreachableFault } from './http-fault.ts';
+import { type HttpSession, isType } from './http-session.ts';
+import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
+import { isModern, ModernHeaders } from './modern-headers.ts';
+import { isObject, type Multiplexer } from './multiplexer.ts';
+import { tryParse } from './parse-json.ts';
+import { readMessages, type StreamPosition } from './sse-messages.ts';
+
+export interface HttpChannelOptions {
+  session: HttpSession;
+  mux: Multiplexer;
+  events: LinkEvents;
+  maxFrameBytes: number;
+  /** Over when the link is. */
+  over: AbortSignal;
+}
+
+const ACCEPT = 'application/json, text/event-stream';
+/** What is read of an answer that should have no content, or says only what went wrong. */
+const MOST_OF_A_REFUSAL = 64 * 1024;
+const RESUME_MS = 1000;
+
+/** Streamable HTTP: each message is a request of its own, and its answer one text or a stream. */
+export class HttpChannel implements Channel {
+  readonly #options: HttpChannelOptions;
+  readonly #modernHeaders = new ModernHeaders();
+  readonly #underWay = new Set<AbortController>();
+  readonly #open = new Map<number, { leave: AbortController; isModern: boolean }>();
+
+  constructor(options: HttpChannelOptions) {
+    this.#options = options;
+    options.over.addEventListener('abort', () => {
+      for (const leave of this.#underWay) leave.abort();
+    });
+  }
+
+  async send(message: Json): Promise<void> {
+    const { mux } = this.#options;
+    const id = typeof message.method === 'string' && typeof message.id === 'number' ? message.id : null;
+    const leave = new AbortController();
+    this.#underWay.add(leave);
+    if (id !== null) this.#open.set(id, { leave, isModern: isModern(message) });
+    try {
+      await this.#post(message, id, leave.signal);
+      if (id !== null && mux.isPending(id))
+        mux.fail(id, new UpstreamFault('transport', 'The server ended its answer without giving one.'));
+    } catch (error) {
+      const fault = networkFault(error, this.#options.session.url.host);
+      if (id !== null) mux.fail(id, fault);
+      // Nobody is there, or we are nobody: true for every other request as well.
+      if (fault instanceof UnreachableFault || (fault instanceof StatusFault && fault.status === 401))
+        mux.end(fault);
+    } finally {
+      this.#underWay.delete(leave);
+      if (id !== null) this.#open.delete(id);
+    }
+  }
+
+  cancel(id: number, reason: string): void {
+    const open = this.#open.get(id);
+    // In the modern era to leave is to cancel. Before that it is not, so it is said.
+    if (open && !open.isModern) void this.send(cancelNotice(id, reason));
+    open?.leave.abort();
+  }
+
+  /** The stream on which a legacy server speaks unasked. False: it has none. */
+  async listen(position: StreamPosition): Promise<boolean> {
+    const answer = await this.#get(position, this.#options.over);
+    if (answer.status >= 500 || answer.status === 429) throw await this.#refusal(answer);
+    if (answer.status !== 200 || !isType(answer, 'text/event-stream')) {
+      await this.#refusal(answer);
+      return false;
+    }
+    await readMessages(answer.body, { ...this.#options, position, isDone: () => false });
+    return true;
+  }
+
+  async #post(message: Json, id: number | null, signal: AbortSignal): Promise<void> {
+    const { session, mux, maxFrameBytes } = this.#options;
+    const answer = await session.ask('POST', {
+      body: JSON.stringify(message),
+      headers: { accept: ACCEPT, ...(isModern(message) && this.#modernHeaders.of(message)) },
+      signal,
+    });
+    if (message.method === 'initialize' && answer.status === 200)
+      session.sessionId = String(answer.headers['mcp-session-id'] ?? '') || null;
+    if (answer.status < 200 || answer.status > 299) return this.#takeRefusal(answer, id);
+    if (id === null) await readText(answer.body, MOST_OF_A_REFUSAL);
+    else if (isType(answer, 'application/json')) {
+      const received = parsed(await readText(answer.body, maxFrameBytes));
+      this.#learn(message, received);
+      mux.receive(received);
+    } else if (isType(answer, 'text/event-stream')) await this.#readStream(answer, message, id, signal);
+    else {
+      answer.body.destroy();
+      throw new UpstreamFault(
+        'transport',
+        'The server answered with something that is neither JSON nor events.',
+      );
+    }
+  }
+
+  async #readStream(first: Answer, message: Json, id: number, signal: AbortSignal): Promise<void> {
+    const { mux } = this.#options;
+    const position: StreamPosition = { lastEventId: null, retryMs: null };
+    const onMessage = (received: unknown) => this.#learn(message, received);
+    const isDone = () => !mux.isPending(id);
+    for (let answer = first; ; answer = await this.#get(position, signal)) {
+      if (answer.status !== 200) return this.#takeRefusal(answer, id);
+      await readMessages(answer.body, { ...this.#options, position, isDone, onMessage });
+      // A legacy server may end a stream on which it gave numbers, to be asked for the rest later.
+      if (isDone() || position.lastEventId === null || isModern(message)) return;
+      await new Promise(resolve => setTimeout(resolve, position.retryMs ?? RESUME_MS));
+      if (isDone() || signal.aborted) return;
+    }
+  }
+
+  #learn(asked: Json, received: unknown): void {
+    if (asked.method === 'tools/list' && isModern(asked) && isObject(received) && isObject(received.result))
+      this.#modernHeaders.learn(received.result);
+  }
+
+  #get({ lastEventId }: StreamPosition, signal: AbortSignal): Promise<Answer> {
+    const headers = {
+      accept: 'text/event-stream',
+      ...(lastEventId !== null && { 'last-event-id': lastEventId }),
+    };
+    return this.#options.session.ask('GET', { headers, signal });
+  }
+
+  /** An error of the protocol may come with any status: then it is the server's own answer. */
+  async #takeRefusal(answer: Answer, id: number | null): Promise<void> {
+    const { mux } = this.#options;
+    const text = await readText(answer.body, MOST_OF_A_REFUSAL);
+    const received = isType(answer, 'application/json') ? tryParse(text) : null;
+    const fault = this.#faultOf(answer, isObject(received) ? received.id : null, id);
+    if (mux.fault) return;
+    const isAnswer = fault.kind !== 'unauthorized' && !fault.isPassing && isObject(received);
+    if (isAnswer && isObject(received.error) && id !== null) mux.receive({ ...received, id });
+    else throw fault;
+  }
+
+  async #refusal(answer: Answer): Promise<StatusFault> {
+    await readText(answer.body, MOST_OF_A_REFUSAL).catch(() => {});
+    return this.#faultOf(answer, null, 0);
+  }
+
+  /** Also notices when the session is over: everything that was said in it is. */
+  #faultOf({ status, headers }: Answer, answeredId: unknown, id: number | null): StatusFault {
+    const { session } = this.#options;
+    if (status === 404 && session.sessionId !== null && (id === null || answeredId !== id))
+      this.#endSession();
+    return new StatusFault(status, headers);
+  }
+
+  #endSession(): void {
+    this.#options.session.sessionId = null;
+    this.#options.mux.end(new UpstreamFault('transport', 'The server has ended the session.'));
+  }
+}
+
+function parsed(text: string): unknown {
+  const value = tryParse(text);
+  if (value === undefined) throw new UpstreamFault('transport', 'The server answered with broken JSON.');
+  return value;
+}

@@ -1,0 +1,125 @@
+import type { Readable, Writable } from 'node:stream';
+import { LineSplitter } from '../line-splitter.ts';
+import { asLine } from '../line-writer.ts';
+import { type Channel, cancelNotice } from './channel.ts';
+import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
+import type { Multiplexer } from './multiplexer.ts';
+
+export interface ServiceEnd {
+  code: number | null;
+  signal: string | null;
+}
+
+export interface LineChannelOptions {
+  stdout: Readable;
+  stdin: Writable;
+  /** Never rejects. */
+  ended: Promise<ServiceEnd>;
+  maxFrameBytes: number;
+  mux: Multiplexer;
+  events: LinkEvents;
+}
+
+/** What a server may leave unread before nothing more is given to it. */
+const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+/** Between the end of a process and the last of its output, and the other way round. */
+const LAST_WORDS_MS = 250;
+
+/** One message a line, over the streams of a process. */
+export function openLineChannel(options: LineChannelOptions): Channel {
+  const { stdin, mux, events } = options;
+
+  function write(message: Json): boolean {
+    if (!stdin.writable || stdin.writableLength > MOST_UNREAD_BYTES) return false;
+    stdin.write(asLine(message));
+    return true;
+  }
+
+  readLines(options);
+  endWithProcess(options);
+
+  return {
+    send(message) {
+      if (write(message)) return;
+      const fault = new UpstreamFault('transport', 'The server does not read what it is sent.');
+      if (typeof message.method === 'string' && typeof message.id === 'number') mux.fail(message.id, fault);
+      // An answer that it does not read is one it did not want.
+      else events.onStray();
+    },
+    cancel(id, reason) {
+      write(cancelNotice(id, reason));
+    },
+  };
+}
+
+function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): void {
+  const lines = new LineSplitter(
+    maxFrameBytes,
+    line => {
+      if ('bytes' in line && !mux.fault) readLine(line.bytes);
+    },
+    () => {
+      const message = `The server sent a message of more than ${maxFrameBytes} bytes.`;
+      mux.end(new UpstreamFault('transport', message));
+      stdout.destroy();
+    },
+  );
+
+  function readLine(bytes: Buffer): void {
+    // Blank lines say nothing, not even something wrong.
+    if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
+    let message: unknown;
+    try {
+      message = JSON.parse(bytes.toString());
+    } catch {
+      // Servers print other things on their output, too.
+      events.onStray();
+      return;
+    }
+    mux.receive(message);
+  }
+
+  stdout.on('data', (chunk: Buffer) => {
+    if (!mux.fault) lines.push(chunk);
+  });
+  stdout.on('end', () => lines.end());
+}
+
+function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void {
+  const outputEnd = new Promise<void>(resolve => {
+    stdout.once('close', resolve).once('end', resolve);
+    stdout.on('error', () => resolve());
+    if (stdout.readableEnded || stdout.destroyed) resolve();
+  });
+  const inputEnd = new Promise<void>(resolve => {
+    stdin.once('close', resolve);
+    stdin.on('error', () => resolve());
+    if (stdin.destroyed) resolve();
+  });
+
+  void ended.then(async end => {
+    // What it said before it ended still counts; a helper of it may hold the output open for ever.
+    await withinMoments(outputEnd);
+    mux.end(exitFault(end));
+  });
+  for (const [stream, message] of [
+    [outputEnd, 'The server closed its output.'],
+    [inputEnd, 'The server closed its input.'],
+  ] as const) {
+    void stream.then(async () => {
+      const end = await withinMoments(ended);
+      mux.end(end ? exitFault(end) : new UpstreamFault('transport', message));
+    });
+  }
+}
+
+function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
+  const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+  return new UpstreamFault('exit', `The server's process ${how}.`);
+}
+
+function withinMoments<T>(promise: Promise<T>): Promise<T | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), LAST_WORDS_MS);
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,244 @@
+import type { Channel } from './channel.ts';
+import { type Json, type LinkEvents, type LinkRequest, type Progress, UpstreamFault } from './link.ts';
+import { ServerRequests } from './server-requests.ts';
+
+interface Pending {
+  resolve(result: Json): void;
+  reject(fault: UpstreamFault): void;
+  timer: NodeJS.Timeout | undefined;
+  timeoutMs: number;
+  ceilingAt: number;
+  onTime(): void;
+  onProgress: ((update: Progress) => void) | undefined;
+  stopListening(): void;
+}
+
+const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
+
+/** However much progress is made, a request ends after this long. */
+const CEILING_MS = 30 * 60_000;
+
+/**
+ * Many requests over one channel: each gets an id and a progress token of ours, and the answer finds its way back by it.
+ * Whatever else comes is a notice, a question of the server, or thrown away.
+ */
+export class Multiplexer {
+  readonly closed: Promise<UpstreamFault>;
+  /** What goes into `_meta` of every request, beside the progress token. */
+  envelope: Json | null = null;
+  readonly #events: LinkEvents;
+  readonly #pending = new Map<number, Pending>();
+  readonly #serverRequests: ServerRequests;
+  readonly #settleClosed: (fault: UpstreamFault) => void;
+  #channel: Channel | null = null;
+  #lastId = 0;
+  #standing = 0;
+  #fault: UpstreamFault | null = null;
+
+  constructor(events: LinkEvents) {
+    this.#events = events;
+    this.#serverRequests = new ServerRequests(events, message => this.#channel?.send(message));
+    const { promise, resolve } = Promise.withResolvers<UpstreamFault>();
+    this.closed = promise;
+    this.#settleClosed = resolve;
+  }
+
+  attach(channel: Channel): void {
+    this.#channel = channel;
+  }
+
+  /** Standing requests, which wait for as long as the link lasts, are not counted. */
+  get inFlight(): number {
+    return this.#pending.size - this.#standing;
+  }
+
+  get fault(): UpstreamFault | null {
+    return this.#fault;
+  }
+
+  request(method: string, params: Json, options: LinkRequest): Promise<Json> {
+    return this.#ask(method, params, options, options.timeoutMs);
+  }
+
+  /** A request whose answer comes when the server has had enough of it. */
+  async standing(method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    this.#standing++;
+    try {
+      return await this.#ask(method, params, { signal }, null);
+    } finally {
+      this.#standing--;
+    }
+  }
+
+  async notify(method: string): Promise<void> {
+    await this.#channel?.send({ jsonrpc: '2.0', method });
+  }
+
+  isPending(id: number): boolean {
+    return this.#pending.has(id);
+  }
+
+  /** One message as it was parsed. Nothing about it is taken for granted. */
+  receive(message: unknown): void {
+    if (this.#fault) return;
+    // A batch; one inside another is nothing.
+    if (Array.isArray(message)) for (const each of message) this.#takeOne(each);
+    else this.#takeOne(message);
+  }
+
+  /** One request can have no answer any more. */
+  fail(id: number, fault: UpstreamFault): void {
+    this.#take(id)?.reject(fault);
+  }
+
+  /** Everything under way fails with the same fault, at once. */
+  end(fault: UpstreamFault): void {
+    if (this.#fault) return;
+    this.#fault = fault;
+    for (const id of [...this.#pending.keys()]) this.fail(id, fault);
+    this.#serverRequests.abortAll();
+    this.#settleClosed(fault);
+  }
+
+  #ask(
+    method: string,
+    params: Json,
+    options: Omit<LinkRequest, 'timeoutMs'>,
+    timeoutMs: number | null,
+  ): Promise<Json> {
+    const { signal, onProgress, capabilities } = options;
+    if (this.#fault) return Promise.reject(this.#fault);
+    if (signal?.aborted) return Promise.reject(cancelled(method));
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => this.#giveUp(id, cancelled(method));
+      const onTime = () =>
+        this.#giveUp(id, new UpstreamFault('timeout', `No answer to ${method} within the time limit.`));
+      this.#pending.set(id, {
+        resolve,
+        reject,
+        timer: timeoutMs === null ? undefined : setTimeout(onTime, timeoutMs),
+        timeoutMs: timeoutMs ?? 0,
+        ceilingAt: performance.now() + CEILING_MS,
+        onTime,
+        onProgress,
+        stopListening: () => signal?.removeEventListener('abort', onAbort),
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#channel?.send({
+        jsonrpc: '2.0',
+        id,
+        method,
+        params: withMeta(params, this.#envelopeFor(capabilities), onProgress ? id : null),
+      });
+    });
+  }
+
+  #envelopeFor(capabilities: Json | undefined): Json | null {
+    if (capabilities === undefined || this.envelope === null) return this.envelope;
+    return { ...this.envelope, [CAPABILITIES_KEY]: capabilities };
+  }
+
+  #giveUp(id: number, fault: UpstreamFault): void {
+    const pending = this.#take(id);
+    if (!pending) return;
+    pending.reject(fault);
+    this.#channel?.cancel(id, fault.message);
+  }
+
+  #take(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
+    if (!pending) return undefined;
+    this.#pending.delete(id);
+    clearTimeout(pending.timer);
+    pending.stopListening();
+    return pending;
+  }
+
+  #takeOne(message: unknown): void {
+    if (!isObject(message)) this.#events.onStray();
+    else if (typeof message.method === 'string')
+      this.#takeUnasked(message.id, message.method, message.params);
+    else this.#takeAnswer(message);
+  }
+
+  #takeAnswer(message: Json): void {
+    const pending = typeof message.id === 'number' ? this.#take(message.id) : undefined;
+    if (pending) settle(pending, message);
+    else this.#events.onStray();
+  }
+
+  #takeUnasked(id: unknown, method: string, given: unknown): void {
+    const params = isObject(given) ? given : {};
+    if (id === undefined) this.#takeNotice(method, params);
+    else if (typeof id === 'string' || typeof id === 'number') this.#serverRequests.take(id, method, params);
+    else this.#events.onStray();
+  }
+
+  #takeNotice(method: string, params: Json): void {
+    if (method === 'notifications/progress') this.#takeProgress(params);
+    else if (method === 'notifications/cancelled') this.#takeCancel(params.requestId);
+    // Says only what the stream that carries it says by being there.
+    else if (method !== 'notifications/subscriptions/acknowledged')
+      this.#events.onNotification(method, params);
+  }
+
+  #takeCancel(requestId: unknown): void {
+    if (this.#serverRequests.abort(requestId)) return;
+    // A server ends a subscription over a stream by taking the request back.
+    const pending = typeof requestId === 'number' ? this.#pending.get(requestId) : undefined;
+    if (pending && pending.timer === undefined)
+      this.fail(requestId as number, new UpstreamFault('transport', 'The server ended the subscription.'));
+    else this.#events.onStray();
+  }
+
+  #takeProgress({ progressToken, progress, total, message }: Json): void {
+    const pending = typeof progressToken === 'number' ? this.#pending.get(progressToken) : undefined;
+    if (!pending?.onProgress || typeof progress !== 'number' || !Number.isFinite(progress)) {
+      this.#events.onStray();
+      return;
+    }
+    extend(pending);
+    pending.onProgress({
+      progress,
+      ...(typeof total === 'number' && { total }),
+      ...(typeof message === 'string' && { message }),
+    });
+  }
+}
+
+function extend(pending: Pending): void {
+  const left = pending.ceilingAt - performance.now();
+  if (left > pending.timeoutMs) {
+    pending.timer?.refresh();
+    return;
+  }
+  clearTimeout(pending.timer);
+  pending.timer = setTimeout(pending.onTime, Math.max(left, 0));
+}
+
+function settle(pending: Pending, { error, result }: Json): void {
+  if (isObject(error)) {
+    const { code, message, data } = error;
+    const fault = { code: Number(code), message: String(message), ...(data !== undefined && { data }) };
+    if (Number.isInteger(code)) pending.reject(new UpstreamFault('answer', fault.message, { error: fault }));
+    else pending.reject(new UpstreamFault('transport', 'The server answered with an error that is none.'));
+  } else if (isObject(result)) pending.resolve(result);
+  else pending.reject(new UpstreamFault('transport', 'The server answered without a result.'));
+}
+
+/** Whatever a caller put into `_meta` stays here: tokens and envelopes are ours. */
+function withMeta(params: Json, envelope: Json | null, progressToken: number | null): Json {
+  if (envelope === null && progressToken === null) {
+    if (params._meta === undefined) return params;
+    const { _meta, ...rest } = params;
+    return rest;
+  }
+  return { ...params, _meta: progressToken === null ? envelope : { ...envelope, progressToken } };
+}
+
+const cancelled = (method: string): UpstreamFault =>
+  new UpstreamFault('cancelled', `${method} was taken back.`);
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,111 @@
+import { keepStream, subscribe, tellAllChanged } from './change-stream.ts';
+import { type Greeting, greetLegacy, greetModern, type LinkOptions, MAX_FRAME_BYTES } from './greeting.ts';
+import { HttpChannel } from './http-channel.ts';
+import { readText } from './http-exchange.ts';
+import { networkFault, StatusFault, UnreachableFault } from './http-fault.ts';
+import { HttpSession, type HttpTarget } from './http-session.ts';
+import { UpstreamFault, type UpstreamLink } from './link.ts';
+import { Multiplexer } from './multiplexer.ts';
+import { openSseChannel } from './sse-channel.ts';
+import type { StreamPosition } from './sse-messages.ts';
+import { refusedGreeting, toLink } from './to-link.ts';
+
+export interface HttpLinkOptions extends LinkOptions, HttpTarget {
+  /** `http` is Streamable HTTP of both eras, `sse` the two-way HTTP of 2024. */
+  kind: 'http' | 'sse';
+}
+
+const GOODBYE_MS = 2000;
+
+/** A link to a server somewhere else. Rejects with an UpstreamFault. */
+export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLink> {
+  const { events, kind, maxFrameBytes = MAX_FRAME_BYTES } = options;
+  const session = new HttpSession(options);
+  const mux = new Multiplexer(events);
+  const over = new AbortController();
+  const shared = { session, mux, events, maxFrameBytes, over: over.signal };
+  const gone = mux.closed.then(async () => {
+    over.abort();
+    await sayGoodbye(session);
+    session.close();
+  });
+
+  function close(): Promise<void> {
+    mux.end(new UpstreamFault('transport', 'The link was closed.'));
+    return gone;
+  }
+
+  try {
+    if (kind === 'sse') {
+      mux.attach(await withinStart(options, openSseChannel(shared)));
+      return toLink(mux, await greetOld(mux, options), close);
+    }
+    const channel = new HttpChannel(shared);
+    mux.attach(channel);
+    const greeting = await negotiate(mux, options);
+    if (greeting.era === 'modern') void subscribe(mux, greeting.capabilities, events, over.signal);
+    else {
+      session.protocolVersion = greeting.protocolVersion;
+      const position: StreamPosition = { lastEventId: null, retryMs: null };
+      void keepStream(
+        () => channel.listen(position),
+        () => tellAllChanged(greeting.capabilities, events),
+        over.signal,
+      );
+    }
+    return toLink(mux, greeting, close);
+  } catch (error) {
+    const fault = networkFault(error, session.url.host);
+    await close();
+    throw fault instanceof UnreachableFault
+      ? new UpstreamFault('start', fault.message, { cause: fault })
+      : fault;
+  }
+}
+
+/** Asks the modern way. What only says "not now" or "not you" says nothing about the era; everything else means legacy. */
+async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<Greeting> {
+  const startedAt = performance.now();
+  try {
+    return await greetModern(mux, { ...options, startTimeoutMs: options.startTimeoutMs / 2 });
+  } catch (fault) {
+    const isVerdict =
+      fault instanceof UpstreamFault &&
+      !(fault instanceof StatusFault && fault.isPassing) &&
+      !(fault.kind === 'unauthorized' || fault.kind === 'cancelled');
+    if (mux.fault || !isVerdict) throw mux.fault ?? fault;
+  }
+  const left = options.startTimeoutMs - (performance.now() - startedAt);
+  return greetOld(mux, { ...options, startTimeoutMs: Math.max(left, 1) });
+}
+
+async function greetOld(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
+  return greetLegacy(mux, options).catch(fault => {
+    throw fault instanceof UpstreamFault && fault.kind === 'answer' ? refusedGreeting(fault) : fault;
+  });
+}
+
+/** A server that sends no first event is as silent as one that does not answer. */
+function withinStart<T>({ startTimeoutMs, signal }: LinkOptions, promise: Promise<T>): Promise<T> {
+  const { promise: never, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new UpstreamFault('timeout', 'The server did not begin within the time limit.')),
+    startTimeoutMs,
+  );
+  const onAbort = () => reject(new UpstreamFault('cancelled', 'The start was taken back.'));
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  return Promise.race([promise, never]).finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  });
+}
+
+/** So that the server need not keep a session nobody uses. */
+async function sayGoodbye(session: HttpSession): Promise<void> {
+  if (session.sessionId === null) return;
+  await session
+    .ask('DELETE', { signal: AbortSignal.timeout(GOODBYE_MS) })
+    .then(({ body }) => readText(body, 1024))
+    .catch(() => {});
+}

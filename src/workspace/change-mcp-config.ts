@@ -1,0 +1,68 @@
+import { mkdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { SquadError } from '../schema/error.ts';
+import { McpConfig } from '../schema/mcp-config.ts';
+import { parseJsonFile } from './json-file.ts';
+import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
+import { realPlace } from './real-place.ts';
+import { replaceTeamFile, teamFolder } from './team-file.ts';
+import { trust } from './trust.ts';
+
+/** Where editors find what may stand in the file. */
+const SCHEMA_URL = 'https://unpkg.com/squad-mcp/schemas/mcp-config.schema.json';
+
+/** A configuration to begin with. */
+export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: SCHEMA_URL, servers: {} }, null, 2)}\n`;
+
+export interface ChangedConfig {
+  file: string;
+  /** False: the text before waited for trust, and so does the new one. */
+  isTrusted: boolean;
+}
+
+/** The text and what it says; where there is no file, that of an empty one. Throws CONFIG_INVALID. */
+export async function currentMcpConfig(
+  workspace: string,
+): Promise<{ text: string; config: McpConfig; isNew: boolean }> {
+  const file = mcpConfigPath(workspace);
+  const read = await readMcpConfig(workspace);
+  if ('fault' in read)
+    throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`, {
+      suggestions: ['Fix or remove the file, then try again. Nothing was written.'],
+    });
+  const text = 'text' in read ? read.text : EMPTY_MCP_CONFIG;
+  return { text, config: parseJsonFile(file, text, McpConfig), isNew: 'missing' in read };
+}
+
+/** Replaces the file whole. Who trusted what stood there trusts their own change to it, and nobody else's. */
+export async function changeMcpConfig(
+  home: string,
+  workspace: string,
+  before: { text: string; config: McpConfig; isNew: boolean },
+  after: string,
+): Promise<ChangedConfig> {
+  const file = mcpConfigPath(workspace);
+  parseJsonFile(file, after, McpConfig);
+  const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
+  const now = await currentMcpConfig(workspace);
+  if (now.text !== before.text || now.isNew !== before.isNew)
+    throw new SquadError('CONFIG_INVALID', `${file} was changed meanwhile. Nothing was written.`, {
+      suggestions: ['Run the command again.'],
+    });
+  const target = await placeToWrite(workspace);
+  // First the trust: whoever watches the file must not find it untrusted for a moment.
+  if (isTrusted) await trust(home, target, after);
+  await replaceTeamFile(target, Buffer.from(after));
+  return { file, isTrusted };
+}
+
+/** The file itself, links resolved: a link inside the workspace stays a link. */
+async function placeToWrite(workspace: string): Promise<string> {
+  const file = mcpConfigPath(workspace);
+  const place = await realPlace(workspace, file);
+  if ('real' in place) return place.real;
+  await mkdir(dirname(file), { recursive: true });
+  const folder = await teamFolder(workspace);
+  if (folder === null) throw new SquadError('CONFIG_INVALID', `${dirname(file)} is not a folder.`);
+  return join(folder, basename(file));
+}

@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util';
+import { getNodeValue } from 'jsonc-parser';
+import { SquadError } from '../schema/error.ts';
+import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import { type TranslatedServer, translateServer } from './foreign-server.ts';
+import { problemText } from './json-file.ts';
+import { parseJsonTree } from './json-tree.ts';
+
+/** Where other clients keep a project's servers, below the workspace. */
+export const FOREIGN_FILES = ['.mcp.json', '.cursor/mcp.json', '.vscode/mcp.json'];
+
+export interface ImportedServer extends TranslatedServer {
+  file: string;
+  /** As that file calls it. */
+  name: string;
+  id: string;
+}
+
+export interface Import {
+  servers: ImportedServer[];
+  /** What stays where it is, and why. */
+  left: { file: string; name: string; reason: string }[];
+}
+
+/** The servers of other clients' files in our words, each under an id that nothing here has yet. Throws CONFIG_INVALID. */
+export function importServers(
+  files: readonly { file: string; text: string }[],
+  { servers: existing }: Pick<McpConfig, 'servers'>,
+): Import {
+  const known = new Map<string, Server>(Object.entries(existing));
+  const result: Import = { servers: [], left: [] };
+  for (const { file, text } of files) {
+    const { servers, inputs } = contentOf(file, text);
+    for (const [name, foreign] of Object.entries(servers)) {
+      const translated = translateServer(foreign, inputs);
+      const reason =
+        'reason' in translated
+          ? translated.reason
+          : isSquad(name, translated.server)
+            ? 'is Squad itself'
+            : alreadyThere(translated.server, known);
+      if (reason !== null) result.left.push({ file, name, reason });
+      else if (!('reason' in translated)) {
+        const id = freeId(name, known);
+        known.set(id, translated.server);
+        result.servers.push({ file, name, id, ...translated });
+      }
+    }
+  }
+  return result;
+}
+
+function contentOf(
+  file: string,
+  text: string,
+): { servers: Record<string, unknown>; inputs: Map<string, string> } {
+  const parsed = parseJsonTree(text, true);
+  if ('problem' in parsed) throw new SquadError('CONFIG_INVALID', problemText(file, text, parsed.problem));
+  const content = asRecord(getNodeValue(parsed.tree));
+  const servers = content && asRecord(content.mcpServers ?? content.servers);
+  if (!servers)
+    throw new SquadError('CONFIG_INVALID', `${file} has neither "mcpServers" nor "servers".`, {
+      suggestions: [`Known are ${FOREIGN_FILES.join(', ')}, and files of the same form.`],
+    });
+  const inputs = Array.isArray(content.inputs) ? content.inputs.map(asRecord) : [];
+  return {
+    servers,
+    inputs: new Map(
+      inputs.flatMap(input =>
+        typeof input?.id === 'string' && typeof input.description === 'string'
+          ? [[input.id, input.description]]
+          : [],
+      ),
+    ),
+  };
+}
+
+/** An agent has Squad's own tools as it is; a second Squad inside would be another user's. */
+function isSquad(name: string, server: Server): boolean {
+  const words = 'command' in server ? [server.command, ...server.args] : [];
+  return name === 'squad' || words.some(word => /(^|\/)squad(-mcp)?(\.cjs)?(@[^/]*)?$/.test(word));
+}
+
+function alreadyThere(server: Server, known: ReadonlyMap<string, Server>): string | null {
+  const same = [...known].find(([, other]) => isDeepStrictEqual(startOf(server), startOf(other)));
+  return same ? `is here already, as ${same[0]}` : null;
+}
+
+/** What makes it this server; what may be used of it is our own affair. */
+const startOf = (server: Server) =>
+  'command' in server
+    ? [server.command, server.args, server.env, server.cwd]
+    : [server.type, server.url, server.headers];
+
+const LONGEST_ID = 24;
+
+/** `GitHub (work)` → `github-work`, and `github-work-2` where there is one. */
+function freeId(name: string, known: ReadonlyMap<string, Server>): string {
+  const plain = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  const base = /^[a-z]/.test(plain) ? plain : `server-${plain}`.replace(/-$/, '');
+  for (let number = 1; ; number++) {
+    const end = number === 1 ? '' : `-${number}`;
+    const id = `${base.slice(0, LONGEST_ID - end.length).replace(/-+$/, '')}${end}`;
+    if (!known.has(id) && id !== 'squad') return id;
+  }
+}
+
+const asRecord = (value: unknown): Record<string, unknown> | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;

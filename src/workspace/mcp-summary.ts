@@ -1,0 +1,80 @@
+import { createRedactor } from '../core/gateway/redaction.ts';
+import { literalSecrets, variablesIn } from '../core/gateway/variables.ts';
+import { oneLine } from '../core/one-line.ts';
+import type { McpConfig, Server } from '../schema/mcp-config.ts';
+
+/** What a configuration would do, for whoever is to decide whether it may. */
+export interface McpSummary {
+  /** Programs, each with its arguments. */
+  starts: { server: string; command: string }[];
+  reaches: { server: string; url: string }[];
+  /** Variables it takes from the environment. */
+  reads: string[];
+  /** `role` null: every run. */
+  gives: { role: string | null; servers: string[] }[];
+}
+
+export function summaryOf(config: McpConfig): McpSummary {
+  const servers = Object.entries(config.servers);
+  return {
+    starts: servers.flatMap(([server, it]) =>
+      'command' in it ? { server, command: harmless(it, commandOf(it)) } : [],
+    ),
+    reaches: servers.flatMap(([server, it]) => ('url' in it ? { server, url: harmless(it, it.url) } : [])),
+    reads: variablesIn(config),
+    gives: [
+      ...(config.shared.length > 0 ? [{ role: null, servers: config.shared }] : []),
+      ...Object.entries(config.agentServers).map(([role, given]) => ({ role: shown(role), servers: given })),
+    ],
+  };
+}
+
+/** `start github (npx -y x) and reach docs (https://…)`. */
+export function summaryText(config: McpConfig): string {
+  const { starts, reaches } = summaryOf(config);
+  return [
+    listed(
+      'start',
+      starts.map(({ server, command }) => `${server} (${command})`),
+    ),
+    listed(
+      'reach',
+      reaches.map(({ server, url }) => `${server} (${url})`),
+    ),
+  ]
+    .filter(Boolean)
+    .join(' and ');
+}
+
+const LONGEST = 200;
+const MOST_NAMED = 8;
+
+function listed(verb: string, names: string[]): string {
+  if (names.length === 0) return '';
+  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : '';
+  return `${verb} ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
+}
+
+/** What is started or reached, with what it is given. */
+export function startLines(server: Server): string[] {
+  const isLocal = 'command' in server;
+  const given = Object.entries(isLocal ? server.env : server.headers);
+  return [
+    isLocal ? commandOf(server) : server.url,
+    ...(isLocal && server.cwd !== undefined ? [`in ${server.cwd}`] : []),
+    ...given.map(([name, value]) => `with ${name}=${value}`),
+  ].map(line => harmless(server, line));
+}
+
+/** As it could be typed: what has spaces in it is quoted, so that one argument does not look like two. */
+function commandOf({ command, args }: Extract<Server, { command: string }>): string {
+  return shown(
+    [command, ...args].map(word => (/^[^\s"']+$/.test(word) ? word : JSON.stringify(word))).join(' '),
+  );
+}
+
+/** It goes into logs: a secret that somebody wrote into the file stays there. */
+const harmless = (server: Server, text: string): string =>
+  shown(createRedactor(literalSecrets(server)).text(text));
+
+const shown = (text: string): string => oneLine(text, LONGEST);

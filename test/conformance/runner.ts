@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const RUNNER = fileURLToPath(new URL('../../node_modules/.bin/conformance', import.meta.url));
+
+export interface Scenario {
+  name: string;
+  ok: boolean;
+  passed: number;
+  failed: number;
+}
+
+/** What the official runner finds of a server; `unscored` is what the revision does not require. */
+export async function conformance(
+  url: string,
+  revision: string,
+): Promise<{ exitCode: number; output: string; scored: Scenario[]; unscored: Scenario[] }> {
+  const { exitCode, output } = await run(['server', '--url', url, '--requirements', revision]);
+  return { exitCode, output, ...scenariosIn(output) };
+}
+
+function run(args: string[]): Promise<{ exitCode: number; output: string }> {
+  return new Promise(resolve => {
+    const child = execFile(
+      process.execPath,
+      [RUNNER, ...args],
+      { maxBuffer: 64 * 1024 * 1024 },
+      (_error, stdout, stderr) => resolve({ exitCode: child.exitCode ?? -1, output: stdout + stderr }),
+    );
+  });
+}
+
+/** The summary's lines; the runner itself says which do not count. */
+function scenariosIn(output: string): { scored: Scenario[]; unscored: Scenario[] } {
+  const notCounted = new Set(Array.from(output.matchAll(/^ {2}[✓✗] (\S+) \(/gm), ([, name]) => name));
+  const all = Array.from(
+    output.matchAll(/^([✓✗]) (\S+): (\d+) passed, (\d+) failed/gm),
+    ([, mark, name, passed, failed]) => ({
+      name: name!,
+      ok: mark === '✓',
+      passed: Number(passed),
+      failed: Number(failed),
+    }),
+  );
+  return {
+    scored: all.filter(({ name }) => !notCounted.has(name)),
+    unscored: all.filter(({ name }) => notCounted.has(name)),
+  };
+}

@@ -1,0 +1,247 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { BIN, TestSquad } from '../support/squad.ts';
+
+const FILE = '.squad/mcp-config.json';
+const configOf = (squad: TestSquad) => JSON.parse(readFileSync(join(squad.workspace, FILE), 'utf8'));
+
+interface Added {
+  file: string;
+  isTrusted: boolean;
+  server: string;
+}
+
+describe('squad mcp add', () => {
+  test('writes a server down with whose it is, trusted because the user wrote it', async () => {
+    await using squad = new TestSquad();
+    const local = await squad.run([
+      ...['mcp', 'add', 'files', '--role', 'coder', '--role', 'reviewer', '--tools', 'read, list'],
+      ...['--env', `ROOT=\${SQUAD_ROOT}`, '--', 'npx', '-y', 'files@1.0.0', '--json', '.'],
+    ]);
+    expect(local).toMatchObject({ code: 0, stderr: '' });
+    expect(local.stdout).toContain('Given to: coder, reviewer.');
+    const remote = await squad.json<Added>([
+      ...['mcp', 'add', 'docs', '--shared', '--url', 'https://docs.example/mcp', '--header', 'X-Key=a=b'],
+    ]);
+    expect(remote).toMatchObject({ server: 'docs', isTrusted: true, file: join(squad.workspace, FILE) });
+    expect(configOf(squad)).toMatchObject({
+      servers: {
+        files: {
+          command: 'npx',
+          args: ['-y', 'files@1.0.0', '--json', '.'],
+          env: { ROOT: `\${SQUAD_ROOT}` },
+          tools: ['read', 'list'],
+        },
+        docs: { type: 'http', url: 'https://docs.example/mcp', headers: { 'X-Key': 'a=b' }, tools: ['*'] },
+      },
+      agentServers: { coder: ['files'], reviewer: ['files'] },
+      shared: ['docs'],
+    });
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+  });
+
+  test('replaces nothing unless told to, and says so about roles that are not there', async () => {
+    await using squad = new TestSquad();
+    await squad.run(['mcp', 'add', 'one', '--', 'first']);
+    const again = await squad.run(['mcp', 'add', 'one', '--', 'second']);
+    expect(again).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is a server one already'),
+    });
+    expect(configOf(squad).servers.one.command).toBe('first');
+    const forced = await squad.run(['mcp', 'add', 'one', '--force', '--role', 'nobody', '--', 'second']);
+    expect(forced.stdout).toContain('There is no role nobody here');
+    expect(configOf(squad).servers.one.command).toBe('second');
+  });
+
+  test('does not lend trust to what came with the repository', async () => {
+    await using squad = new TestSquad();
+    squad.write(FILE, '{ "servers": { "theirs": { "command": "evil", "tools": ["*"] } } }');
+    const { code, stdout } = await squad.run(['mcp', 'add', 'mine', '--', 'good']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining('has no effect yet: read it, then run squad trust'),
+    ]);
+    expect(existsSync(join(squad.home, 'trust.json'))).toBe(false);
+  });
+
+  test.each([
+    [['x']],
+    [['x', '--url', 'http://h', '--', 'cmd']],
+    [['x', '--env', 'A=1', '--url', 'http://h']],
+    [['x', '--header', 'A=1', '--', 'cmd']],
+    [['x', '--sse', '--', 'cmd']],
+    [['x', '--env', 'A', '--', 'cmd']],
+    [['Not A Name', '--', 'cmd']],
+    [['squad', '--', 'cmd']],
+    [['x', '--', '']],
+  ])('is wrong use: %j', async args => {
+    await using squad = new TestSquad();
+    const ran = await squad.run(['mcp', 'add', ...args]);
+    expect([ran.code, ran.stdout]).toEqual([2, '']);
+    expect(ran.stderr).toContain('(INVALID_INPUT)');
+    expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+  });
+
+  test('leaves a broken file alone and says where it is broken', async () => {
+    await using squad = new TestSquad();
+    squad.write(FILE, '{\n  "servers": {,}\n}');
+    expect(await squad.run(['mcp', 'add', 'x', '--', 'y'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('line 2, column 15: '),
+    });
+    expect(readFileSync(join(squad.workspace, FILE), 'utf8')).toBe('{\n  "servers": {,}\n}');
+  });
+});
+
+describe('squad mcp import', () => {
+  const other = (squad: TestSquad) => {
+    squad.write(
+      '.mcp.json',
+      '{ "mcpServers": { "A B": { "command": "ab", "env": { "MODE": "--require x" } } } }',
+    );
+    squad.write('.cursor/mcp.json', '{ "mcpServers": { "web": { "url": "https://web.example/mcp" } } }');
+    squad.write('.vscode/mcp.json', '{ "servers": { "a-b": { "command": "other", }, /* gone */ } }');
+  };
+
+  test('shows what it would add, and adds it with a yes, for nobody yet', async () => {
+    await using squad = new TestSquad();
+    other(squad);
+    const shown = await squad.run(['mcp', 'import']);
+    expect(shown).toMatchObject({ code: 3, stderr: expect.stringContaining('--yes writes them') });
+    expect(shown.stdout).toContain('A B as a-b: ab\n    with MODE=--require x\n');
+    expect(existsSync(join(squad.workspace, FILE))).toBe(false);
+    const done = await squad.run(['mcp', 'import', '--yes']);
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    expect(done.stdout).toContain('No role has it yet');
+    const { servers, agentServers, shared } = configOf(squad);
+    expect(Object.keys(servers)).toEqual(['a-b', 'web', 'a-b-2']);
+    expect([agentServers, shared]).toEqual([undefined, undefined]);
+    expect((await squad.run(['mcp', 'import', '--yes'])).stdout).toContain('Nothing was written.');
+  });
+
+  test('gives them to whom it is told, from the file it is told', async () => {
+    await using squad = new TestSquad();
+    other(squad);
+    const result = await squad.json<{ servers: { id: string }[]; written: Added }>([
+      ...['mcp', 'import', '.vscode/mcp.json', '--role', 'coder', '--yes'],
+    ]);
+    expect(result.servers.map(({ id }) => id)).toEqual(['a-b']);
+    expect(result.written.isTrusted).toBe(true);
+    expect(configOf(squad).agentServers).toEqual({ coder: ['a-b'] });
+  });
+
+  test('says where it looked when there is nothing', async () => {
+    await using squad = new TestSquad();
+    expect(await squad.run(['mcp', 'import'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('.mcp.json, .cursor/mcp.json, .vscode/mcp.json'),
+    });
+  });
+});
+
+describe('squad mcp lint', () => {
+  test('ends with 2 for what is wrong, with 0 for what is odd, and names every place', async () => {
+    await using squad = new TestSquad();
+    expect(await squad.run(['mcp', 'lint'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('squad mcp add NAME'),
+    });
+    squad.write(
+      FILE,
+      '{\n  "servers": { "a": { "url": "x", "tools": [] } },\n  "toolRestrictions": { "coder": { "a": { "exlude": [] } } }\n}',
+    );
+    const wrong = await squad.run(['mcp', 'lint']);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stdout).toMatch(
+      /mcp-config\.json:2:23: error: "servers\.a\.url" does not go with this type/,
+    );
+    expect(wrong.stdout).toMatch(
+      /:3:43: error: the key "exlude" is not known .*\n {2}Did you mean exclude\?/,
+    );
+    squad.write(FILE, '{ "servers": { "a": { "command": "x", "tools": ["*"] } } }');
+    const odd = await squad.json<{ errors: number; warnings: number; remarks: { line: number }[] }>([
+      'mcp',
+      'lint',
+    ]);
+    expect(odd).toMatchObject({ errors: 0, warnings: 1, remarks: [{ level: 'warning', line: 1 }] });
+    expect((await squad.run(['mcp', 'lint'])).code).toBe(0);
+    squad.write(
+      FILE,
+      '{ "servers": { "a": { "command": "x", "tools": ["*"] } }, "agentServers": { "codre": ["a"] } }',
+    );
+    expect((await squad.run(['mcp', 'lint'])).stdout).toContain('codre');
+  });
+
+  test('looks at another file', async () => {
+    await using squad = new TestSquad();
+    squad.write('elsewhere.json', '{"servers": {}}');
+    expect(await squad.run(['mcp', 'lint', 'elsewhere.json'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('is in order'),
+    });
+    expect((await squad.run(['mcp', 'lint', 'nowhere.json'])).code).toBe(2);
+  });
+});
+
+describe('what came with a repository', () => {
+  const THEIRS = JSON.stringify({
+    servers: {
+      db: { command: 'npx', args: ['-y', 'db server'], env: { URL: `\${DB_URL}` }, tools: ['*'] },
+      docs: { type: 'http', url: 'https://docs.example/mcp', headers: { A: `Bearer \${KEY}` }, tools: [] },
+    },
+    agentServers: { coder: ['db'] },
+    shared: ['docs'],
+  });
+
+  test('is told by squad doctor and explained by squad trust before anybody says yes', async () => {
+    await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+    const file = squad.write(FILE, THEIRS);
+    const doctor = await squad.run(['doctor']);
+    expect(doctor.stdout).toMatch(/^warning {2}servers {4}0 in force/m);
+    expect(doctor.stdout).toContain('has no effect until you trust it');
+    const asked = await squad.run(['trust']);
+    expect(asked.code).toBe(3);
+    expect(asked.stdout).toContain(
+      [
+        'Once trusted, for agents at work here it',
+        '  starts  db: npx -y "db server"',
+        '  reaches docs: https://docs.example/mcp',
+        '  reads   DB_URL, KEY of your environment',
+        '  gives   every run: docs',
+        '          coder: db',
+      ].join('\n'),
+    );
+    const { files } = await squad.json<{ files: { file: string; trusted: boolean }[] }>(['trust', '--yes']);
+    expect(files).toEqual([{ file, trusted: true }]);
+    expect((await squad.run(['doctor'])).stdout).toMatch(/2 in force/);
+  });
+});
+
+test('agents may neither change nor approve nor look', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted', NODE: process.execPath, SQUAD: BIN });
+  squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
+  mkdirSync(squad.env.SQUAD_AGENTS_DIR);
+  writeFileSync(join(squad.env.SQUAD_AGENTS_DIR, 'lead.md'), '---\nspawn: true\n---\nYou lead.\n');
+  squad.write('.mcp.json', '{ "mcpServers": { "a": { "command": "a" } } }');
+  const tries = ['add x -- y', 'import --yes', 'status', 'tools', 'approve --yes'];
+  const script = tries.map(words => `try "$NODE" "$SQUAD" mcp ${words}`).join('\n');
+  const { runIds } = await squad.json<{ runIds: [string] }>([
+    ...['run', '-d', 'lead', `x\n\`\`\`script\n${script}\n\`\`\``],
+  ]);
+  await squad.run(['wait', ...runIds]);
+  const { stdout } = await squad.run(['log', ...runIds]);
+  expect(stdout.match(/\(NOT_ALLOWED\)/g)).toHaveLength(tries.length);
+  expect(existsSync(join(squad.workspace, FILE))).toBe(false);
+});
+
+test('squad mcp with any other word is still the server that clients start', async () => {
+  await using squad = new TestSquad();
+  expect(await squad.run(['mcp', 'nosuch'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('nosuch means nothing here'),
+  });
+  const { stderr } = await squad.run(['mcp', '--help']);
+  expect(stderr).toContain('squad mcp add | import | lint | status | tools | approve');
+});

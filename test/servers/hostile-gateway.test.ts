@@ -1,0 +1,90 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { GatewayView } from '../../src/core/ports/gateway.ts';
+import { plainRequest } from '../../src/gateway/testing/gateway-fixture.ts';
+import { realGateway } from '../support/real-gateway.ts';
+import { isAlive, until } from '../support/squad.ts';
+import { BEHAVIOURS } from './hostile/behaviours.ts';
+import { FORMS } from './hostile/secrets.ts';
+import { echoBlock, hostileBlock, variable } from './start.ts';
+
+const SECRET = 'hunter2-"0ß&x9Qz';
+const folder = mkdtempSync(join(tmpdir(), 'squad-hostile-'));
+const pidsFile = join(folder, 'pids');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A busy one needs longer than it takes to see that another will never answer. */
+const patienceWith = (name: string) => (name === 'busy-then-answers' ? 10_000 : 1_000);
+
+type Outcome = 'result' | 'own' | 'error' | 'nothing';
+
+async function call(
+  view: GatewayView,
+  name: string,
+  nonce: string,
+): Promise<{ outcome: Outcome; said: string }> {
+  const told: unknown[] = [];
+  const request = plainRequest({ progress: update => told.push(update) });
+  try {
+    const result = await view.call(name, { name, arguments: { nonce } }, request);
+    const said = JSON.stringify([result, told]);
+    const [first] = (result?.content ?? []) as { text?: string }[];
+    if (first?.text === nonce) return { outcome: 'result', said };
+    const isOurs = result?.isError === true && /unavailable|failed in this call/.test(first?.text ?? '');
+    return { outcome: isOurs ? 'nothing' : 'own', said };
+  } catch (error) {
+    const { message, data } = error as { message: string; data?: unknown };
+    return { outcome: 'error', said: JSON.stringify([message, data, told]) };
+  }
+}
+
+describe('with a hostile server beside an honest one', () => {
+  it.each(Object.entries(BEHAVIOURS))('%s: only it suffers', async (name, { comesUp, call: expected }) => {
+    const env = { SECRET: variable('SECRET'), PIDS_FILE: pidsFile };
+    const bad = hostileBlock(name, { env, timeout: patienceWith(name) });
+    const config = { servers: { bad, good: echoBlock() }, shared: ['bad', 'good'] };
+    await using fixture = realGateway(config, { SECRET });
+    const run = fixture.run();
+    fixture.gateway.prepare(run);
+    const view = fixture.view(run);
+
+    const listed = await view.tools();
+    const names = listed.map(tool => tool.name);
+    expect(names).toContain('good__echo');
+    expect(names.includes('bad__echo')).toBe(comesUp);
+    expect(names.filter(each => !/^(bad|good)__[A-Za-z0-9_-]{0,46}$/.test(each))).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
+
+    const [hostile, ...honest] = await Promise.all([
+      comesUp ? call(view, 'bad__echo', 'n-1') : null,
+      ...Array.from({ length: 5 }, (_, at) => call(view, 'good__echo', `honest ${at}`)),
+    ]);
+    expect(honest.map(({ outcome }) => outcome)).toEqual(Array(5).fill('result'));
+    if (hostile)
+      expect([hostile.outcome, hostile.said.slice(0, 300)]).toEqual([expected, expect.any(String)]);
+    expect((await call(view, 'good__echo', 'after')).outcome).toBe('result');
+
+    const statuses = await fixture.gateway.status(null);
+    expect(statuses.find(({ server }) => server === 'good')).toMatchObject({ health: 'up', failures: 0 });
+    const written = JSON.stringify([
+      listed,
+      hostile,
+      statuses,
+      fixture.audit,
+      fixture.warnings,
+      [...fixture.pins.values()],
+    ]);
+    for (const form of Object.values(FORMS))
+      expect(written).not.toContain(JSON.stringify(form(SECRET)).slice(1, -1));
+
+    const pids = [
+      ...statuses.flatMap(({ pid }) => pid ?? []),
+      ...(existsSync(pidsFile) ? readFileSync(pidsFile, 'utf8').trim().split('\n').map(Number) : []),
+    ];
+    await fixture.gateway.close();
+    await until('nothing of it is left', () => pids.every(pid => !isAlive(pid)));
+    rmSync(pidsFile, { force: true });
+  });
+});

@@ -1,0 +1,15 @@
+import { createConnect } from '../../src/gateway/connect.ts';
+import { GatewayFixture } from '../../src/gateway/testing/gateway-fixture.ts';
+import { realTimers } from '../../src/gateway/timers.ts';
+import { createProcessTable } from '../../src/process/process-table.ts';
+import { createServiceTags } from '../../src/process/service-tag.ts';
+
+/** A gateway of its own in this process, with real servers and real time. */
+export function realGateway(config: unknown, variables: Record<string, string> = {}): GatewayFixture {
+  const connect = createConnect({
+    table: createProcessTable(),
+    nextTag: createServiceTags(`tests ${process.pid}`).next,
+    clientInfo: { name: 'squad', version: '1' },
+  });
+  return new GatewayFixture({ connect, config, variables, timers: realTimers, workspace: process.cwd() });
+}
