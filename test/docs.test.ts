@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { referenceDocuments } from '../scripts/generate-docs.ts';
 import { CLIENT_NAMES, clientNamed } from '../src/cli/install/clients.ts';
@@ -11,7 +12,9 @@ import { OPERATIONS } from '../src/operations/table.ts';
 import { HubSettings, UserFile } from '../src/schema/config.ts';
 import { CLI_IDS } from '../src/schema/engine-spec.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
+import { ArgumentRule, LocalServer, McpConfig, RemoteServer } from '../src/schema/mcp-config.ts';
 import { RoleMeta } from '../src/schema/role.ts';
+import { EMPTY_MCP_CONFIG } from '../src/workspace/change-mcp-config.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -54,6 +57,26 @@ describe('what people look up', () => {
   test('every key of a role file is in the roles guide', () => {
     const guide = read('docs/guides/roles.md');
     for (const key of Object.keys(RoleMeta.shape)) expect(guide).toContain(`| \`${key}\` |`);
+  });
+});
+
+describe('the guide for other servers', () => {
+  const guide = read('docs/guides/mcp-servers.md');
+
+  test('has an example that editors and Squad both take', () => {
+    const example = JSON.parse(/```json\n([\s\S]*?)```/.exec(guide)![1]!);
+    const isSound = new Ajv({ strict: false }).compile(JSON.parse(read('schemas/mcp-config.schema.json')));
+    expect(isSound(example)).toBe(true);
+    expect(isSound({ ...example, shard: [] })).toBe(false);
+    expect(Object.keys(McpConfig.parse(example).servers)).toEqual(['files', 'tracker']);
+    expect(EMPTY_MCP_CONFIG).toContain(example.$schema);
+  });
+
+  test('has every key', () => {
+    const keys = [McpConfig, LocalServer, RemoteServer, ArgumentRule].flatMap(({ shape }) =>
+      Object.keys(shape),
+    );
+    for (const key of keys) expect(guide).toContain(`\`${key}\``);
   });
 });
 

@@ -42,6 +42,7 @@ export class HttpPort {
   private opening: Promise<HttpServer | null> | null = null;
   private handler: HttpHandler | null = null;
   private address: string | null = null;
+  private readonly callers = new Map<RunId, Promise<Caller>>();
 
   constructor(options: HttpPortOptions) {
     this.options = options;
@@ -69,12 +70,20 @@ export class HttpPort {
 
   /** A run's token is worth nothing any more: neither is what was opened with it. */
   async endSessions(runId: RunId): Promise<void> {
+    this.callers.delete(runId);
     await this.handler?.endSessions(runId);
   }
 
   /** What a run can use has changed. */
   tell(runId: RunId, what: ListName): void {
     if (this.handler) tellOf(what, this.handler.of(runId));
+  }
+
+  /** An agent asks often, and what is known of it stays the same while it lives. */
+  private callerOf(run: Run): Promise<Caller> {
+    const known = this.callers.get(run.id) ?? callerOfRun(run, this.options.identities);
+    this.callers.set(run.id, known);
+    return known;
   }
 
   private async bind(): Promise<HttpServer> {
@@ -123,7 +132,7 @@ export class HttpPort {
           const run = bearers.get(request);
           const { 'squad-workspace': workspace, 'squad-toolsets': toolsets = [] } = request.headers;
           asking.set(request, {
-            caller: run ? await callerOfRun(run, identities) : userOverHttp(workspace),
+            caller: run ? await this.callerOf(run) : userOverHttp(workspace),
             toolsets: toolsetsIn([toolsets].flat().join()),
           });
           if (listens(request)) {

@@ -39,7 +39,7 @@ import { wrap } from './output/wrap.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time (squad wait) · 130 interrupted
-Every command but mcp takes --json. Guides and reference: README.md and docs/.`;
+Every command but mcp alone takes --json. Guides and reference: README.md and docs/.`;
 
 /** The whole command line. Returns the exit code; never throws. */
 export async function main(argv: string[]): Promise<number> {

@@ -6,6 +6,7 @@ import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
 import { runBudget } from './budget.ts';
 import type { Context } from './context.ts';
+import { isOrdinaryVariable } from './gateway/secret-names.ts';
 import type { RunMaterial } from './live-run.ts';
 import { budgetFrom } from './money-left.ts';
 import { permissionFrom, toolsFrom } from './policy.ts';
@@ -100,7 +101,9 @@ async function planRun(
   const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
   const variables = onlyNamed(gatewayVariables, { ...inherited, ...whole });
   const env = without(
-    gatewayVariables.filter(name => !meta.env?.includes(name) && !engine.needsVariable(name)),
+    gatewayVariables.filter(
+      name => !isOrdinaryVariable(name) && !meta.env?.includes(name) && !engine.needsVariable(name),
+    ),
     whole,
   );
   const stateMode = request.stateMode ?? workspace.config.stateMode.value;

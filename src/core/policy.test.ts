@@ -30,7 +30,7 @@ const NEVER = [
   ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
-const ALWAYS = ['squad_status', 'squad_decision_search'];
+const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team'];
 const ACTIONS = [...ALWAYS, 'squad_decision_record', ...WITH_SPAWN, ...NEVER];
 
 describe('what a run may do', () => {
@@ -70,7 +70,7 @@ function reference(subject: Subject, action: string, relation: Relation | null):
     relation === null || relation === 'itself' || relation === 'child' || relation === 'grandchild';
   if (action === 'squad_status') return isOwn || relation === 'sibling';
   if (!subject.isLive || !isOwn) return false;
-  if (action === 'squad_decision_search') return true;
+  if (ALWAYS.includes(action)) return true;
   if (action === 'squad_decision_record') return subject.records;
   return WITH_SPAWN.includes(action) && subject.spawn;
 }

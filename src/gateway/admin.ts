@@ -1,6 +1,3 @@
-import { decide } from '../core/gateway/decide.ts';
-import { grantsOf } from '../core/gateway/grants.ts';
-import { exposedName } from '../core/gateway/tool-names.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type {
@@ -11,24 +8,12 @@ import type {
   SeenTool,
   UpstreamStatus,
 } from '../core/ports/gateway.ts';
-import { newRunId } from '../schema/ids.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
-import { atMost } from './patience.ts';
+import { lookAtTools } from './look-at-tools.ts';
 import type { PinBook } from './pin-book.ts';
 import type { Pool } from './pool.ts';
-import { type RunServer, RunServers } from './run-servers.ts';
 import { configuredStatus, pooledStatus } from './server-status.ts';
-import { faultOf } from './standing.ts';
 import type { Timers } from './timers.ts';
-
-const TOOLS_PATIENCE_MS = 10_000;
-
-const REASONS: Record<string, string> = {
-  server: 'the role does not have this server',
-  not_listed: "not in the server's tools, or not in the role's",
-  excluded: 'excluded for the role',
-  not_approved: 'waits for approval',
-};
 
 export interface AdminOptions {
   configs: McpConfigs;
@@ -66,31 +51,7 @@ export class Admin implements GatewayAdmin {
   ): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }> {
     const { pool, timers } = this.#options;
     const config = await this.#config(workspace);
-    const roots = { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace };
-    const servers = new RunServers({
-      runId: newRunId(),
-      workspace,
-      roleId,
-      // For a look at everything nobody in particular is asked about.
-      roleMcp: roleId === null ? Object.keys(config.servers) : [],
-      roots,
-      pool,
-      variables: async () => env,
-      // What is wrong is in the answer.
-      warn: () => {},
-    });
-    try {
-      servers.configure(config);
-      await servers.ready();
-      await atMost(timers, TOOLS_PATIENCE_MS, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
-      const grants = grantsOf(config, roleId, []);
-      const tools = servers.list.flatMap(server =>
-        seenTools(server, thing => decide(grants, thing, { workspaceRoot: workspace })),
-      );
-      return { tools, faults: servers.list.flatMap(faultFound) };
-    } finally {
-      servers.release();
-    }
+    return await lookAtTools({ workspace, config, roleId, env, pool, timers });
   }
 
   async pending(workspace: string): Promise<PendingChange[]> {
@@ -154,29 +115,4 @@ export class Admin implements GatewayAdmin {
     const { config } = await this.#options.configs.of(workspace);
     return config ?? { servers: {}, agentServers: {}, shared: [], toolRestrictions: {}, argumentRules: [] };
   }
-}
-
-function seenTools(
-  { id, pooled }: RunServer,
-  look: (thing: Parameters<typeof decide>[1]) => ReturnType<typeof decide>,
-): SeenTool[] {
-  if (pooled === null) return [];
-  const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
-  return pooled.catalogue.listedTools.map(({ name, description }) => {
-    const decision = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
-    return {
-      server: id,
-      tool: name,
-      name: exposedName(id, name),
-      description: typeof description === 'string' ? description : '',
-      isVisible: decision.allowed,
-      reason: decision.allowed ? null : (REASONS[decision.reason] ?? decision.reason),
-    };
-  });
-}
-
-function faultFound(server: RunServer): { server: string; fault: string }[] {
-  const { id, pooled } = server;
-  const fault = faultOf(server) ?? (pooled?.catalogue.isKnown === false ? 'it was not ready in time' : null);
-  return fault === null ? [] : [{ server: id, fault }];
 }

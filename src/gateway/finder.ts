@@ -1,6 +1,6 @@
 import { decide } from '../core/gateway/decide.ts';
 import { parseExposedUri } from '../core/gateway/tool-names.ts';
-import { UpstreamFault } from '../wire/upstream/link.ts';
+import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
 import type { CallAudit } from './audit-calls.ts';
 import { type AskedKind, guessed } from './denials.ts';
 import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
@@ -58,10 +58,7 @@ export class Finder {
   }
 
   /** What a completion is for. */
-  async reference(
-    ref: { type?: unknown; name?: unknown; uri?: unknown },
-    signal: AbortSignal,
-  ): Promise<Callee | null> {
+  async reference(ref: Json, signal: AbortSignal): Promise<Callee | null> {
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string')
       return await this.named('prompts', ref.name, signal);
     if (ref.type !== 'ref/resource' || typeof ref.uri !== 'string') return null;

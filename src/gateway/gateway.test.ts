@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UpstreamFault } from '../wire/upstream/link.ts';
-import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
+import { firstText, GatewayFixture, local, plainRequest, variable } from './testing/gateway-fixture.ts';
 import { connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
@@ -100,7 +100,7 @@ test('an argument rule is named to the agent, and the server is not asked', asyn
     config: {
       servers: { files: local() },
       shared: ['files'],
-      argumentRules: [{ server: 'files', argument: 'path', under: ['${WORKSPACE_ROOT}/src'] }],
+      argumentRules: [{ server: 'files', argument: 'path', under: [`${variable('WORKSPACE_ROOT')}/src`] }],
     },
   });
   const view = fixture.view(fixture.run());
@@ -171,7 +171,7 @@ test('a variable that is not set leaves its server out, and says which', async (
   await using fixture = new GatewayFixture({
     connect: connectTo({ files, mail }),
     config: {
-      servers: { files: local({ env: { KEY: '${MAIL_KEY}' } }), mail: local() },
+      servers: { files: local({ env: { KEY: variable('MAIL_KEY') } }), mail: local() },
       shared: ['files', 'mail'],
     },
   });
@@ -225,4 +225,90 @@ test('with every server down the list is empty, the agent is told, and nothing t
   expect(view.notice()).toMatch(/files: The port is closed.*tried again in 1 s/);
   const result = await view.call('files__echo', {}, plainRequest());
   expect(firstText(result)).toMatch(/files is unavailable/);
+});
+
+test('runs with other values of a variable have another connection, and each sees its own secret only as a name', async () => {
+  const files = new MemoryServer();
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: { servers: { files: local({ env: { TOKEN: variable('TOKEN') } }) }, shared: ['files'] },
+    variables: ({ roleId }) => ({ TOKEN: `token-of-${roleId}` }),
+  });
+  const views = ['anna', 'ben', 'anna'].map(role => fixture.view(fixture.run(role)));
+  for (const view of views) await view.tools();
+  expect(files.requests.map(({ server }) => (server.kind === 'stdio' ? server.env.TOKEN : null))).toEqual([
+    'token-of-anna',
+    'token-of-ben',
+  ]);
+});
+
+test('a configuration that was not read yet brings the view with a change notice', async () => {
+  const files = new MemoryServer();
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: { servers: { files: local() }, shared: ['files'] },
+    isUnread: true,
+  });
+  const run = fixture.run();
+  expect(fixture.gateway.viewOf(run)).toBeNull();
+  await settled();
+  expect(fixture.changes).toContain(`${run.id} tools`);
+  expect(await fixture.view(run).tools()).toHaveLength(1);
+  fixture.gateway.release(run.id);
+  expect(fixture.gateway.viewOf(run)).toBeNull();
+});
+
+test('tools of a server that had none at first are its first tools, not late ones', async () => {
+  const files = new MemoryServer();
+  const { tools } = files;
+  files.tools = [];
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: { servers: { files: local() }, shared: ['files'] },
+  });
+  const view = fixture.view(fixture.run());
+  expect(await view.tools()).toEqual([]);
+  files.tools = tools;
+  files.say('notifications/tools/list_changed');
+  await settled();
+  expect((await view.tools()).map(({ name }) => name)).toEqual(['files__echo']);
+});
+
+test('not more than four servers start at once', async () => {
+  let [starting, most] = [0, 0];
+  const ids = Array.from({ length: 20 }, (_, at) => `s${at}`);
+  const server = new MemoryServer();
+  await using fixture = new GatewayFixture({
+    connect: async request => {
+      most = Math.max(most, ++starting);
+      await settled();
+      starting -= 1;
+      return await server.connect(request);
+    },
+    config: { servers: Object.fromEntries(ids.map(id => [id, local()])), shared: ids },
+  });
+  expect(await fixture.view(fixture.run()).tools()).toHaveLength(20);
+  expect(most).toBe(4);
+});
+
+test('a look at what a role has says of each tool why it has not got it', async () => {
+  const [files, mail] = [new MemoryServer(), new MemoryServer()];
+  files.tools = ['read', 'write', 'wipe'].map(name => ({ name, inputSchema: { type: 'object' } }));
+  mail.fault = new UpstreamFault('start', 'The port is closed.');
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files, mail }),
+    config: {
+      servers: { files: local({ tools: ['read', 'wipe'] }), mail: local(), other: local() },
+      agentServers: { coder: ['files', 'mail'] },
+      toolRestrictions: { coder: { files: { exclude: ['wipe'] } } },
+    },
+  });
+  const { tools, faults } = await fixture.gateway.toolsOf(fixture.workspace, 'coder', {});
+  expect(tools.map(({ tool, isVisible, reason }) => [tool, isVisible, reason])).toEqual([
+    ['read', true, null],
+    ['write', false, "not in the server's tools, or not in the role's"],
+    ['wipe', false, 'excluded for the role'],
+  ]);
+  expect(faults).toEqual([{ server: 'mail', fault: 'The port is closed.' }]);
+  expect((await fixture.gateway.status(fixture.workspace)).every(({ runs }) => runs === 0)).toBe(true);
 });

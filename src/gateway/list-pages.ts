@@ -3,18 +3,19 @@ import { type Json, UpstreamFault, type UpstreamLink } from '../wire/upstream/li
 const MOST_PAGES = 100;
 const MOST_ITEMS = 10_000;
 
-/** Every page of a list, as it came. A server that goes on for ever is cut off; one that cannot list this has none. */
+/** Every page of a list, as it came. A server that goes on for ever is cut off. Null: it answers that it cannot. */
 export async function listPages(
   link: UpstreamLink,
   method: string,
   field: string,
   timeoutMs: number,
-): Promise<unknown[]> {
+): Promise<unknown[] | null> {
   const items: unknown[] = [];
   const seen = new Set<string>();
   let cursor: string | null = null;
   for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
     const answer: Json | null = await ask(link, method, cursor, timeoutMs);
+    if (answer === null && page === 0) return null;
     const found = answer?.[field];
     if (Array.isArray(found)) for (const item of found.slice(0, MOST_ITEMS - items.length)) items.push(item);
     const next = answer?.nextCursor;

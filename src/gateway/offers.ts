@@ -1,7 +1,7 @@
 import { decide, type Thing } from '../core/gateway/decide.ts';
 import { NameTable } from '../core/gateway/tool-names.ts';
 import type { Definition } from '../core/ports/gateway.ts';
-import type { Item } from './catalogue.ts';
+import type { Item } from './read-lists.ts';
 import type { RunServer, RunServers } from './run-servers.ts';
 
 export interface Found {

@@ -11,3 +11,23 @@ export function atMost(timers: Timers, ms: number, wait: Promise<unknown>): Prom
     wait.then(done, done);
   });
 }
+
+/** One who waits no longer than so long, or until the signal; what is waited for goes on for the others. */
+export function unlessGivenUp<T>(
+  wait: Promise<T>,
+  timers: Timers,
+  ms: number,
+  signal: AbortSignal | undefined,
+  reason: (isLate: boolean) => Error,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = timers.after(ms, () => reject(reason(true)));
+    const giveUp = () => reject(reason(false));
+    signal?.addEventListener('abort', giveUp, { once: true });
+    if (signal?.aborted) giveUp();
+    wait.then(resolve, reject).finally(() => {
+      cancel();
+      signal?.removeEventListener('abort', giveUp);
+    });
+  });
+}

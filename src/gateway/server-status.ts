@@ -11,6 +11,7 @@ export function pooledStatus({
   instance,
   upstream,
   catalogue,
+  book,
   users,
   inFlight,
 }: PooledServer): UpstreamStatus {
@@ -28,8 +29,8 @@ export function pooledStatus({
     pid: link?.pid ?? null,
     era: link?.era ?? null,
     serverName: link?.server.name ?? null,
-    tools: catalogue.toolCount,
-    pending: catalogue.pendingCount,
+    tools: catalogue.isKnown ? catalogue.listedTools.length : null,
+    pending: waiting(book),
     runs: users.size,
     callsInFlight: inFlight.count(),
     calls: upstream.calls,
@@ -61,7 +62,7 @@ export function configuredStatus(
     era: null,
     serverName: null,
     tools: pins === null ? null : pins.filter(pin => pin.state === 'approved').length,
-    pending: pins?.filter(pin => pin.state === 'pending').length ?? 0,
+    pending: waiting(book),
     runs: 0,
     callsInFlight: 0,
     calls: 0,
@@ -70,3 +71,5 @@ export function configuredStatus(
     restarts: 0,
   };
 }
+
+const waiting = ({ pins }: PinBook): number => (pins ?? []).filter(pin => pin.state === 'pending').length;

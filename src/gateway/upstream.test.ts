@@ -214,3 +214,30 @@ test('ending it in the middle of a start leaves nothing behind', async () => {
   expect(server.live.size).toBe(0);
   expect(upstream.health).toBe('idle');
 });
+
+test('one that was ended is not started again by whoever still knows of it', async () => {
+  const { server, upstream } = setUp();
+  await ask(upstream);
+  await upstream.retire();
+  await expect(ask(upstream)).rejects.toMatchObject({ name: 'Unavailable' });
+  await upstream.start();
+  expect(server.connects).toBe(1);
+});
+
+test('a request whose connection broke leaves the others under way alone, and no new one is let in', async () => {
+  const { server, upstream } = setUp();
+  const answered = Promise.withResolvers<Record<string, unknown>>();
+  server.answer = async ({ method }) => {
+    if (method === 'slow') return await answered.promise;
+    throw new UpstreamFault('transport', 'The server answered 503.');
+  };
+  const slow = upstream.request('slow', {}, {});
+  await expect(ask(upstream)).rejects.toMatchObject({ kind: 'transport' });
+  expect(upstream.health).toBe('retrying');
+  await expect(ask(upstream)).rejects.toMatchObject({
+    name: 'Unavailable',
+    message: 'The server answered 503.',
+  });
+  answered.resolve({ done: true });
+  expect(await slow).toEqual({ done: true });
+});

@@ -8,7 +8,10 @@ import {
   type UpstreamLink,
 } from '../wire/upstream/link.ts';
 import type { Connected } from './connect.ts';
+import { Departures } from './departures.ts';
 import { LinkInUse } from './link-in-use.ts';
+import { openInTime } from './open-in-time.ts';
+import { unlessGivenUp } from './patience.ts';
 import { createRetrySchedule, type RetrySchedule } from './retry-schedule.ts';
 import type { StartLimit } from './start-limit.ts';
 import type { Timers } from './timers.ts';
@@ -43,9 +46,8 @@ export class Upstream {
   #health: UpstreamHealth = 'idle';
   #current: LinkInUse | null = null;
   #starting: Promise<LinkInUse> | null = null;
-  readonly #leaving = new Set<LinkInUse>();
-  readonly #goodbyes = new Set<Promise<void>>();
-  #stop = new AbortController();
+  readonly #departures = new Departures();
+  readonly #stop = new AbortController();
   #cancelTimer: () => void = () => {};
   since: number;
   retryAt: number | null = null;
@@ -86,8 +88,7 @@ export class Upstream {
 
   /** Gets it going if nothing stands against it. Settles when it is up, or is known not to be; never rejects. */
   async start(): Promise<void> {
-    if (this.#health !== 'idle' && this.#health !== 'starting') return;
-    await this.#begin().catch(() => {});
+    if (this.#mayStart()) await this.#begin().catch(() => {});
   }
 
   /** Something was changed that may have been the reason: what was given up is tried again. */
@@ -97,26 +98,37 @@ export class Upstream {
     this.#enter('idle');
   }
 
-  /** Calls under way are let finish, then it ends. Settles when it is gone. */
+  /** For good. Calls under way are let finish, then it ends. Settles when it is gone. */
   async retire(): Promise<void> {
     const current = this.#current;
     const starting = this.#starting;
     this.#withdraw();
-    if (current !== null) this.#leave(current);
+    if (current !== null) this.#departures.leave(current);
     await starting?.catch(() => {});
-    await Promise.all(this.#goodbyes);
+    await this.#departures.done();
   }
 
-  /** Calls under way fail. Settles when it is gone. */
+  /** For good, and calls under way fail. Settles when it is gone. */
   async close(): Promise<void> {
     const retired = this.retire();
-    for (const { link } of this.#leaving) this.#goodbye(link.close());
+    this.#departures.hurry();
     await retired;
   }
 
   async #started(signal: AbortSignal | undefined): Promise<LinkInUse> {
-    if (this.#health !== 'idle' && this.#health !== 'starting') throw this.#unavailable();
-    return await this.#patiently(this.#begin(), signal);
+    if (!this.#mayStart()) throw this.#unavailable();
+    const { timers, timeoutMs } = this.#options;
+    return await unlessGivenUp(this.#begin(), timers, timeoutMs(), signal, late => {
+      if (!late) return new UpstreamFault('cancelled', 'the caller took it back');
+      return new Unavailable(`it was not ready within ${timeoutMs() / 1000} s`, this.#health, null);
+    });
+  }
+
+  #mayStart(): boolean {
+    return (
+      !this.#stop.signal.aborted &&
+      (this.#health === 'idle' || this.#health === 'starting' || this.#health === 'up')
+    );
   }
 
   /** However many ask for it, it is started once. */
@@ -128,17 +140,17 @@ export class Upstream {
 
   async #startOnce(): Promise<LinkInUse> {
     this.#enter('starting');
-    const stop = this.#stop;
+    const { signal } = this.#stop;
     try {
-      const link = await this.#options.starts.run(() => this.#open(stop.signal));
-      if (stop.signal.aborted) {
-        this.#goodbye(link.close());
-        throw stop.signal.reason;
+      const link = await this.#options.starts.run(() => this.#open(signal));
+      if (signal.aborted) {
+        this.#departures.close(link);
+        throw signal.reason;
       }
       this.#starting = null;
       return this.#arrived(link);
     } catch (error) {
-      if (!stop.signal.aborted) {
+      if (!signal.aborted) {
         this.#starting = null;
         this.#failed(error instanceof UpstreamFault ? error : new UpstreamFault('start', String(error)));
       }
@@ -146,25 +158,16 @@ export class Upstream {
     }
   }
 
-  async #open(stopped: AbortSignal): Promise<Connected> {
-    stopped.throwIfAborted();
-    const tooLate = new AbortController();
-    const timeoutMs = this.#options.timeoutMs();
-    const cancel = this.#options.timers.after(timeoutMs, () =>
-      tooLate.abort(new UpstreamFault('timeout', `it was not ready within ${timeoutMs / 1000} s`)),
-    );
-    const signal = AbortSignal.any([stopped, tooLate.signal]);
-    let link: Connected | null = null;
-    try {
-      link = await this.#options.open(this.#events(), signal);
-      await Promise.race([this.#options.greet(link), aborted(signal)]);
-      return link;
-    } catch (error) {
-      if (link !== null) this.#goodbye(link.close());
-      throw tooLate.signal.aborted ? tooLate.signal.reason : error;
-    } finally {
-      cancel();
-    }
+  #open(stopped: AbortSignal): Promise<Connected> {
+    const { open, greet, timers, timeoutMs } = this.#options;
+    return openInTime({
+      open: signal => open(this.#events(), signal),
+      greet,
+      discard: link => this.#departures.close(link),
+      stopped,
+      timeoutMs: timeoutMs(),
+      timers,
+    });
   }
 
   #events(): LinkEvents {
@@ -192,18 +195,7 @@ export class Upstream {
     if (this.#current !== connection) return;
     this.#current = null;
     this.#failed(fault, fault.kind === 'exit' ? lastWords(connection.link.stderrTail()) : '');
-    this.#leave(connection);
-  }
-
-  #leave(connection: LinkInUse): void {
-    this.#leaving.add(connection);
-    this.#goodbye(connection.leave().finally(() => this.#leaving.delete(connection)));
-  }
-
-  /** Whoever ends this waits until all of it is gone. */
-  #goodbye(closing: Promise<void>): void {
-    const gone = closing.catch(() => {}).finally(() => this.#goodbyes.delete(gone));
-    this.#goodbyes.add(gone);
+    this.#departures.leave(connection);
   }
 
   #failed(fault: UpstreamFault, lastWords = ''): void {
@@ -226,7 +218,6 @@ export class Upstream {
 
   #withdraw(): void {
     this.#stop.abort(new UpstreamFault('cancelled', 'it is not needed any more'));
-    this.#stop = new AbortController();
     this.#starting = null;
     this.#current = null;
     this.#enter('idle');
@@ -243,34 +234,10 @@ export class Upstream {
   #unavailable(): Unavailable {
     return new Unavailable(this.fault ?? 'it is not needed any more', this.#health, this.retryAt);
   }
-
-  /** A caller waits for a start no longer than it would for an answer; the start goes on for the others. */
-  #patiently(starting: Promise<LinkInUse>, signal: AbortSignal | undefined): Promise<LinkInUse> {
-    return new Promise((resolve, reject) => {
-      const timeoutMs = this.#options.timeoutMs();
-      const cancel = this.#options.timers.after(timeoutMs, () =>
-        reject(new Unavailable(`it was not ready within ${timeoutMs / 1000} s`, this.#health, null)),
-      );
-      const giveUp = () => reject(new UpstreamFault('cancelled', 'the caller took it back'));
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (signal?.aborted) giveUp();
-      starting.then(resolve, reject).finally(() => {
-        cancel();
-        signal?.removeEventListener('abort', giveUp);
-      });
-    });
-  }
 }
 
 /** Why a process ended is mostly in what it wrote last. */
 function lastWords(tail: string): string {
   const words = tail.trim();
   return words === '' ? '' : ` It last wrote: ${words.slice(-LAST_WORDS)}`;
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    if (signal.aborted) reject(signal.reason);
-  });
 }

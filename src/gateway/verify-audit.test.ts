@@ -53,7 +53,6 @@ describe('one file', () => {
 
   test('with any bit of any byte changed is broken at that line', async () => {
     const { problemAfterBytes } = await tampering();
-    await problemAfterBytes(bytes => bytes);
     await fc.assert(
       fc.asyncProperty(fc.nat(), fc.nat(7), async (where, bit) => {
         let line = 0;
@@ -65,24 +64,18 @@ describe('one file', () => {
         });
         expect(problem).toMatchObject({ line, seq: line });
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
-  test('with every byte of its first and its last line changed in turn is broken at that line', async () => {
+  test('with any byte of its first line changed is broken there', async () => {
     const { lines, problemAfterBytes } = await tampering();
-    const first = Array.from(`${lines[0]!}\n`, (_, at) => at);
-    for (const at of first) {
+    for (let at = 0; at <= lines[0]!.length; at++) {
       const problem = await problemAfterBytes(bytes => {
         bytes[at]! ^= 1;
         return bytes;
       });
-      expect(problem).toMatchObject({ line: 1 });
-      const last = await problemAfterBytes(bytes => {
-        bytes[bytes.length - 1 - (at % (lines.at(-1)!.length + 1))]! ^= 1;
-        return bytes;
-      });
-      expect(last).toMatchObject({ line: LINES });
+      expect(problem).toMatchObject({ line: 1, seq: 1 });
     }
   });
 
@@ -217,10 +210,10 @@ test('a line without an end does not fill the memory', async () => {
   const folder = auditFolder();
   mkdirSync(folder);
   writeFileSync(join(folder, 'audit.jsonl'), '');
-  truncateSync(join(folder, 'audit.jsonl'), 512 * 1024 * 1024);
+  truncateSync(join(folder, 'audit.jsonl'), 256 * 1024 * 1024);
   const before = process.memoryUsage().arrayBuffers;
   expect((await verifyAudit(folder)).problem).toMatchObject({ line: 1 });
-  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(128 * 1024 * 1024);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100 * 1024 * 1024);
 });
 
 describe('entries', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ForwardedClient } from '../core/ports/gateway.ts';
 import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
-import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
+import { firstText, GatewayFixture, local, plainRequest, variable } from './testing/gateway-fixture.ts';
 import { type Asked, connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
@@ -19,7 +19,7 @@ async function setUp(more: Json = {}, variables: Record<string, string> = {}) {
   return { files, fixture, run, view, config };
 }
 
-const WITH_SECRET = { env: { TOKEN: ['$', '{TOKEN}'].join('') } };
+const WITH_SECRET = { env: { TOKEN: variable('TOKEN') } };
 
 test('a secret comes out of results, errors, progress, faults and the audit in none of its forms', async () => {
   const { files, fixture, view } = await setUp(WITH_SECRET, { TOKEN: CANARY });

@@ -7,10 +7,9 @@ import type { Callee, Finder } from './finder.ts';
 import { type ForwardOptions, forward } from './forward.ts';
 import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
 import type { Offers } from './offers.ts';
-import { withoutReservedMeta } from './own-meta.ts';
 import { atMost } from './patience.ts';
+import { completion, promptGet, resourceRead, toolCall } from './questions.ts';
 import type { RunServer, RunServers } from './run-servers.ts';
-import { shapePlainResult, shapePromptResult, shapeReadResult, shapeToolResult } from './shape-result.ts';
 import type { Standing } from './standing.ts';
 import type { Timers } from './timers.ts';
 
@@ -79,16 +78,7 @@ export class RunView implements GatewayView {
       const thing = { kind: 'tool' as const, server: server.id, name: own, isApproved: true, args };
       const decision = decide([server.grant], thing, { workspaceRoot: servers.roots.WORKSPACE_ROOT });
       if (!decision.allowed) return this.#refused(found, name, decision);
-      const question = {
-        server: found.pooled,
-        kind: 'tool' as const,
-        own,
-        method: 'tools/call',
-        params: { ...withoutReservedMeta(params), name: own },
-        args: args ?? {},
-        shape: shapeToolResult,
-      };
-      return await forward(forwarding, question, request);
+      return await forward(forwarding, toolCall(found, params), request);
     } catch (error) {
       if (error instanceof OutOfOrder) return failedResult(error.message);
       throw error;
@@ -100,16 +90,7 @@ export class RunView implements GatewayView {
     return asError(async () => {
       const found = await finder.resource(uri, request.signal);
       if (found === null) return denials.deny('resource', uri, ownOf(uri));
-      const question = {
-        server: found.pooled,
-        kind: 'resource' as const,
-        own: found.own,
-        method: 'resources/read',
-        params: { ...withoutReservedMeta(params), uri: found.own },
-        args: undefined,
-        shape: shapeReadResult,
-      };
-      return await forward(forwarding, question, request);
+      return await forward(forwarding, resourceRead(found, params), request);
     });
   }
 
@@ -118,38 +99,19 @@ export class RunView implements GatewayView {
     return asError(async () => {
       const found = await finder.named('prompts', name, request.signal);
       if (found === null) return denials.deny('prompt', name, guessed(name));
-      const question = {
-        server: found.pooled,
-        kind: 'prompt' as const,
-        own: found.own,
-        method: 'prompts/get',
-        params: { ...withoutReservedMeta(params), name: found.own },
-        args: params.arguments,
-        shape: shapePromptResult,
-      };
-      return await forward(forwarding, question, request);
+      return await forward(forwarding, promptGet(found, params), request);
     });
   }
 
   complete(params: Json, request: ForwardedRequest): Promise<Json | null> {
     const { finder, denials, forwarding } = this.#options;
-    const ref = (params.ref ?? {}) as { type?: unknown; name?: unknown; uri?: unknown };
+    const ref = (params.ref ?? {}) as Json;
     const asked = String(ref.name ?? ref.uri ?? '');
     return asError(async () => {
       const found = await finder.reference(ref, request.signal);
       if (found === null) return denials.deny('completion', asked, guessed(asked) ?? ownOf(asked));
       if (!found.pooled.upstream.link?.capabilities.completions) return { completion: { values: [] } };
-      const own = ref.type === 'ref/prompt' ? { name: found.own } : { uri: found.own };
-      const question = {
-        server: found.pooled,
-        kind: 'completion' as const,
-        own: found.own,
-        method: 'completion/complete',
-        params: { ...withoutReservedMeta(params), ref: { ...ref, ...own } },
-        args: undefined,
-        shape: shapePlainResult,
-      };
-      return await forward(forwarding, question, request);
+      return await forward(forwarding, completion(found, params, ref), request);
     });
   }
 

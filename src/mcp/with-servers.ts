@@ -1,6 +1,6 @@
 import type { Definition, ForwardedRequest, GatewayView } from '../core/ports/gateway.ts';
 import { clientOf } from '../wire/client-of.ts';
-import type { Call, Face, Peer } from '../wire/face.ts';
+import type { Call, Face, Peer, ToolDef } from '../wire/face.ts';
 
 type View = () => GatewayView | null;
 
@@ -12,6 +12,8 @@ export function withServers(face: Face, view: View): Face {
   const notice = view()?.notice();
   return {
     ...face,
+    // What a server that the run has to itself says to its client.
+    logging: true,
     ...(notice && { instructions: [face.instructions, notice].filter(Boolean).join('\n\n') }),
     tools: tools(face.tools, view),
     resources: resources(face.resources, view),
@@ -32,7 +34,10 @@ export function withServers(face: Face, view: View): Face {
 function tools(own: Face['tools'], view: View): Face['tools'] {
   return {
     mayChange: true,
-    list: peer => together(own.list(peer), view()?.tools()),
+    async list(peer) {
+      const [mine, theirs] = await Promise.all([own.list(peer), view()?.tools()]);
+      return theirs ? joined(mine, theirs) : mine;
+    },
     async call(name, args, call) {
       const servers = view();
       if (!servers?.takes(name)) return own.call(name, args, call);
@@ -67,6 +72,18 @@ function prompts(own: Face['prompts'], view: View): NonNullable<Face['prompts']>
       return (await view()?.getPrompt(name, params, requestOf(call))) as never;
     },
   };
+}
+
+const lists = new WeakMap<readonly Definition[], ToolDef[]>();
+
+/** The same list as last time, while both parts of it are: a long one need not be written anew. */
+function joined(mine: ToolDef[], theirs: Definition[]): ToolDef[] {
+  const last = lists.get(theirs);
+  if (last && last.length === mine.length + theirs.length && mine.every((tool, i) => tool === last[i]))
+    return last;
+  const list = [...mine, ...(theirs as unknown as ToolDef[])];
+  lists.set(theirs, list);
+  return list;
 }
 
 /** Squad's own first; other servers' as they list them. */

@@ -43,23 +43,17 @@ export const inspectGateway = operation({
     file: z.string(),
     state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
     warnings: z.array(z.string()),
-    /** Those in force, also where nobody has needed them yet. */
-    configured: z.array(z.object({ server: z.string(), type: z.string(), instance: z.string() })),
+    /** Of every server in force, also of those nobody has needed yet. */
     upstreams: z.array(Upstream),
     pending: z.array(Pending),
   }),
   async run({ services, caller }) {
     const { root } = await services.workspaces.open(caller);
-    const { file, state, warnings, config } = await services.mcpConfigs.of(root);
+    const { file, state, warnings } = await services.mcpConfigs.of(root);
     const [upstreams, pending] = await Promise.all([
       services.gateway.status(root),
       services.gateway.pending(root),
     ]);
-    const configured = Object.entries(config?.servers ?? {}).map(([server, { type, instance }]) => ({
-      server,
-      type: type === 'local' ? 'stdio' : type,
-      instance,
-    }));
-    return { root, file, state, warnings, configured, upstreams, pending };
+    return { root, file, state, warnings, upstreams, pending };
   },
 });

@@ -89,7 +89,7 @@ describe('a service', () => {
       [
         'setsid sh -c "trap \\"\\" TERM; echo \\$\\$; while :; do sleep 1; done" &',
         'env -i setsid /bin/sh -c "echo \\$\\$; exec /bin/sleep 61" &',
-        'cat >/dev/null; wait',
+        'cat >/dev/null',
       ].join('\n'),
     );
     await until(() => output().split('\n').length === 3, 'both say who they are');

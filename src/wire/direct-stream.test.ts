@@ -32,7 +32,11 @@ const hold = (era: Era, id: number | string, key: string, token?: number) =>
     message(
       era,
       'tools/call',
-      { name: 'far__hold', arguments: { key }, ...(token && { _meta: { progressToken: token } }) },
+      {
+        name: 'far__hold',
+        arguments: { key, isDeaf: key === 'deaf' },
+        ...(token && { _meta: { progressToken: token } }),
+      },
       id,
     ),
   )}\n`;
@@ -66,15 +70,16 @@ describe.each<[Era, 'direct' | 'sdk']>([
     expect(far.past).toHaveLength(isDirect ? 3 : 0);
   });
 
-  it('says nothing more after it was cancelled', async () => {
+  it('says nothing more after it was cancelled, even if the tool goes on', async () => {
     const { socket, lines } = await start(era, isDirect);
-    socket.write(hold(era, 1, 'one', 5));
+    socket.write(hold(era, 1, 'deaf', 5));
     await holds(1);
     far.held[0]!.call.progress?.({ progress: 1 });
     await until(() => lines.length === 1, 'the notice');
     socket.write(cancel(era, 1));
     await until(() => far.aborted.length === 1, 'the signal');
     far.held[0]!.call.progress?.({ progress: 2 });
+    far.held[0]!.release();
     socket.write(hold(era, 2, 'two'));
     await holds(2);
     far.held[1]!.release();

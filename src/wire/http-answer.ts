@@ -30,9 +30,9 @@ export class HttpAnswer {
     return this.#isOver;
   }
 
-  /** Lost on a client that reads no streams, or does not read fast enough: progress is only worth something when it is new. */
+  /** Not after the end. Lost on a client that reads no streams, or does not read fast enough: progress is only worth something when it is new. */
   notify(text: string): void {
-    if (this.#isOver || !this.#options.stream || this.#res.writableNeedDrain) return;
+    if (!this.#options.stream || this.#res.writableNeedDrain) return;
     this.#open();
     this.#res.write(event(text));
   }

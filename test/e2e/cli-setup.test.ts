@@ -33,17 +33,26 @@ describe('squad init', () => {
         '.squad/mcp-config.json',
         '.squad/.gitignore',
         ...SHIPPED.map(role => `.squad/agents/${role}.md`),
+        ...['team', 'decisions', 'backlog'].map(name => `.squad/${name}.md`),
       ],
       kept: [],
     });
     const role = join(squad.workspace, '.squad/agents/coder.md');
     squad.write('.squad/agents/coder.md', '---\nname: My coder\n---\nMine.');
     squad.write('.squad/squad.json', '{"stateMode":"stateful"}\n');
+    squad.write('.squad/decisions.md', '### Mine\n');
     const again = await squad.run(['init']);
     expect(again.code).toBe(0);
     expect(again.stdout).toContain('kept  .squad/agents/coder.md');
     expect(again.stdout).not.toContain('wrote');
     expect(readFileSync(role, 'utf8')).toContain('Mine.');
+    expect(readFileSync(join(squad.workspace, '.squad/decisions.md'), 'utf8')).toBe('### Mine\n');
+    // What it wrote to begin with is in the form Squad reads, and its examples are only that.
+    const { members } = await squad.json<{ members: { name: string; onRoster: boolean }[] }>(['team']);
+    expect(members.filter(member => member.onRoster).map(member => member.name)).toEqual(SHIPPED);
+    expect(await squad.json(['backlog'])).toMatchObject({
+      groups: [{ items: [] }, { items: [] }, { items: [] }],
+    });
     const roles = await squad.json<{ folder: string; roles: { id: string; name: string }[] }>(['roles']);
     expect(roles.folder).toBe(join(squad.workspace, '.squad/agents'));
     expect(roles.roles.find(each => each.id === 'coder')!.name).toBe('My coder');
@@ -257,7 +266,7 @@ describe('help', () => {
     expect([code, stderr]).toEqual([0, '']);
     const commands = [...stdout.split('Commands:\n')[1]!.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      'run ls show log wait reply retry diff cancel roles context init trust doctor prune install demo config hub mcp help'.split(
+      'run ls show log wait reply retry diff cancel roles context team decisions backlog init trust doctor prune install demo config audit hub mcp help'.split(
         ' ',
       ),
     );

@@ -134,6 +134,14 @@ describe.each([
     const denied = ['echo__count', 'echo__about', 'echo__progress', 'spare__echo', 'nobody__home'];
     for (const name of denied) expect(await refused(name)).toBe(unknown);
     expect(existsSync(countFile)).toBe(false);
+    const audited = await squad.json<{ entries: { name: string }[] }>([
+      'audit',
+      '--denied',
+      '--run',
+      agent.id,
+    ]);
+    expect(audited.entries).toHaveLength(denied.length + 1);
+    expect((await squad.run(['audit', 'verify'])).code).toBe(0);
   });
 });
 
@@ -144,10 +152,11 @@ describe('a server that dies', () => {
     await listed(client, CODER);
     process.kill(await pidOf('echo'), 'SIGKILL');
     const told = await until('it is noticed', async () => {
-      const answer = await call(client, 'echo__echo', { nonce: 'n' });
-      return answer.isError && answer.text;
+      const { text } = await call(client, 'echo__echo', { nonce: 'n' });
+      return text.includes('is unavailable') && text;
     });
-    expect(told).toMatch(/echo (is unavailable|failed)/);
+    expect(told).toMatch(/^The server echo is unavailable: .*tried again (in \d+ s|now)/);
+    expect(told).toContain('spare (spare__echo)');
     expect(await call(client, 'spare__echo', { nonce: 'other' })).toMatchObject({ text: 'other' });
     await until('it is back', async () => !(await call(client, 'echo__echo', { nonce: 'n' })).isError);
     await listed(client, CODER);

@@ -114,17 +114,20 @@ describe('an agent whose role grants nothing', () => {
       (agent: Agent) =>
         squad.client({ args: ['--identity', agent.file], env: { SQUAD_HOME: '', SQUAD_AGENTS_DIR: '' } }),
     ],
-  ])('%s: sees squad_status, which knows it, and nothing else', async (_, connect) => {
-    const agent = await atWork('coder');
-    const client = await connect(agent);
-    expect(await names(client)).toEqual(['squad_status']);
-    expect(await callTool(client, 'squad_status')).toMatchObject({
-      run: { spawn_id: agent.id, role_id: 'coder', status: 'running', depth: 0, may_spawn: false },
-      children: [],
-    });
-    await client.close();
-    await agent.end();
-  });
+  ])(
+    '%s: sees squad_status, which knows it, the search of decisions, and nothing else',
+    async (_, connect) => {
+      const agent = await atWork('coder');
+      const client = await connect(agent);
+      expect(await names(client)).toEqual(['squad_status', 'squad_decision_search']);
+      expect(await callTool(client, 'squad_status')).toMatchObject({
+        run: { spawn_id: agent.id, role_id: 'coder', status: 'running', depth: 0, may_spawn: false },
+        children: [],
+      });
+      await client.close();
+      await agent.end();
+    },
+  );
 
   test('finds every other tool as unknown as one that does not exist, and each try is an event', async () => {
     const before = lastSeq(squad);

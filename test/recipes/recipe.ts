@@ -32,6 +32,8 @@ export class Recipe implements AsyncDisposable {
   readonly squad: TestSquad;
   /** Role → what the guide's table says it sees. */
   readonly promised: Map<string, string[]>;
+  /** What the guide says to do beforehand, if it does, with this instead of every password. */
+  readonly sql: (password: string) => string;
   private asked = 0;
 
   constructor(guide: string, variables: Record<string, string>, nodeOptions: string[] = []) {
@@ -40,9 +42,11 @@ export class Recipe implements AsyncDisposable {
     this.promised = new Map(
       Array.from(markdown.matchAll(/^\| `([a-z-]+)` \| (.*) \|$/gm), ([, role, tools]) => [
         role!,
-        Array.from(tools!.matchAll(/`([^`]+)`/g), ([, name]) => name!).sort(),
+        Array.from(tools!.matchAll(/`([^`]+)`/g), ([, name]) => name!),
       ]),
     );
+    const [, sql = ''] = /^```sql\n([\s\S]*?)^```$/m.exec(markdown) ?? [];
+    this.sql = password => sql.replaceAll('…', password);
     this.squad = new TestSquad({ ENGINE_COMMAND: 'scripted', ...variables });
     this.squad.write('.squad/mcp-config.json', config!);
     this.squad.env.PATH = `${this.npxFolder(nodeOptions)}:${this.squad.env.PATH}`;
@@ -89,7 +93,7 @@ export class Recipe implements AsyncDisposable {
       ...[...hidden].map(name => call(name, args[name])),
     ]);
     const listed = list!.result!.tools!.map(({ name }) => name).filter(name => name.includes('__'));
-    expect(listed.sort()).toEqual(sees);
+    expect(listed.sort()).toEqual([...sees].sort());
     expect(nothing!.error!.message).toContain(unknown);
     const denied = answers.splice(sees.length);
     [...hidden].forEach((name, at) => {

@@ -44,14 +44,12 @@ export function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: st
   ];
 }
 
-function table({ configured, upstreams, state, file }: Gateway, { out, style }: CliContext): string[] {
+function table({ upstreams, state, file }: Gateway, { out, style }: CliContext): string[] {
   const now = Date.now();
-  const unused = configured.filter(({ server }) => !upstreams.some(each => each.server === server));
-  const rows = [
-    ...upstreams.map(upstream => row(upstream, now, style)),
-    ...unused.map(({ server, type }) => [server, type, style.dim('idle'), '–', '–', '', '', '', '']),
-  ].sort(([one = ''], [other = '']) => (one < other ? -1 : 1));
-  if (rows.length === 0) return emptyLines({ state, file });
+  if (upstreams.length === 0) return emptyLines({ state, file });
+  const rows = upstreams
+    .toSorted((one, other) => (one.server < other.server ? -1 : 1))
+    .map(upstream => row(upstream, now, style));
   return formatTable(
     [
       { title: 'server' },

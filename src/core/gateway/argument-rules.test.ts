@@ -149,6 +149,10 @@ describe('what is looked at', () => {
     let deep: unknown = 'x';
     for (let level = 0; level < 5_000; level++) deep = level % 2 ? [deep] : { a: deep };
     expect(broken({ deny: ['y'] }, { path: deep })).toBe('deny');
+    let lists: unknown = 'x';
+    for (let level = 0; level < 50_000; level++) lists = [lists];
+    expect(broken({ deny: ['y'] }, { path: lists })).toBe('deny');
+    expect(broken({ deny: ['y'] }, { path: { a: lists } })).toBe('deny');
     expect(broken({ maxLength: 9_999 }, { path: { a: Array(100_001).fill(1) } })).toBe('maxLength');
     expect(broken({ deny: ['y'] }, { path: Array(100_001).fill('x') })).toBe('deny');
   });

@@ -79,6 +79,10 @@ describe('a definition', () => {
     expect(definitionFault(raw)).toContain(reason);
   });
 
+  test('has a name of up to 128 characters', () => {
+    expect(definitionFault({ name: 'x'.repeat(128) })).toBeNull();
+  });
+
   const nested = (levels: number, wrap: (inner: unknown) => unknown) => {
     let schema: unknown = { type: 'string' };
     for (let level = 1; level < levels; level++) schema = wrap(schema);

@@ -114,6 +114,11 @@ test('a denial says why', () => {
   expect(why('coder', 'files', 'read')).toBeNull();
 });
 
+test('a name that is nearly that of a server gives nothing of it', () => {
+  const names = ['filesx', 'Files', 'files ', '/files', 'x/files', ''];
+  expect(grantsOf(CONFIG, 'guest', names).map(({ server }) => server)).toEqual(['web']);
+});
+
 test('grants come in the order of the configuration, each server once', () => {
   const grants = grantsOf(CONFIG, 'architect', ['web', 'off', 'db', 'db/read', 'files']);
   expect(grants.map(({ server }) => server)).toEqual(['files', 'db', 'web', 'off']);

@@ -2,7 +2,7 @@ import type { Server } from '../../schema/mcp-config.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
 import { SHORTEST_SECRET } from './secret-forms.ts';
-import { looksSecretHeader, looksSecretName } from './secret-names.ts';
+import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
 import { malformedVariable, namesIn, substitute } from './substitution.ts';
 import { urlSecrets } from './variables.ts';
 
@@ -54,7 +54,7 @@ function lintText(id: string, path: Path, text: string, env: KnownToLint['env'])
         },
         suggestion: `Set ${name} in the environment of the program that starts Squad.`,
       });
-    else if (value.length < SHORTEST_SECRET)
+    else if (value.length < SHORTEST_SECRET && !isOrdinaryVariable(name))
       findings.push({
         level: 'warning',
         path,

@@ -2,7 +2,7 @@
 const GRAM = 4;
 const STEP = 3;
 export const SHORTEST_NEEDLE = STEP + GRAM - 1;
-const BUCKETS = 1 << 16;
+const BUCKETS = 1 << 14;
 
 /**
  * Looks for many texts at once, going over the long one only once: most results hold no secret, and that must be known
@@ -35,5 +35,5 @@ function bucketOf(text: string, at: number): number {
       Math.imul(text.charCodeAt(at + 2), 0xc2b2) ^
       Math.imul(text.charCodeAt(at + 3), 0x27d4)) >>>
     0;
-  return (mixed ^ (mixed >>> 16)) & (BUCKETS - 1);
+  return (mixed ^ (mixed >>> 14)) & (BUCKETS - 1);
 }

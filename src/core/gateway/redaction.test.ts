@@ -126,6 +126,7 @@ describe('a JSON value', () => {
 test('JSON text is a hit also when characters are spelt by number', () => {
   expect(hits(`{"a":"\\u0067hp_s3cr3t"}`)).toBe(true);
   expect(hits('{"a":"plain"}')).toBe(false);
+  expect(hits(JSON.stringify({ a: 'with "quotes"\n' }))).toBe(false);
   expect(createRedactor([]).hits('\\u0067')).toBe(false);
 });
 
@@ -152,7 +153,21 @@ test('no form of any secret is left, wherever it stands', () => {
           expect(redactor.deep({ [form]: [form] })).not.toEqual({ [form]: [form] });
         }
     }),
-    0.1,
+    0.03,
+  );
+});
+
+test('a value whose JSON text is no hit has nothing to take out', () => {
+  checkProperty(
+    fc.property(value, fc.jsonValue(), fc.integer({ min: 0, max: 3 }), (raw, other, times) => {
+      let inside: string = raw;
+      for (let time = 0; time < times; time++) inside = JSON.stringify(inside);
+      const redactor = createRedactor([{ name: 'V', value: raw }]);
+      const whole = { [inside]: [other, `a${inside}b`] };
+      if (!redactor.hits(JSON.stringify(whole))) expect(redactor.deep(whole)).toBe(whole);
+      if (times < 3) expect(redactor.hits(JSON.stringify(whole))).toBe(true);
+    }),
+    0.05,
   );
 });
 

@@ -15,7 +15,7 @@ export interface Redactor {
   deep<T>(value: T): T;
   /**
    * Whether a text may hold a secret: false is certain, also for the JSON text of a value. JSON that spells characters by
-   * number could hide one, so it counts.
+   * number, or holds a text with escapes of its own, could hide one, so it counts.
    */
   hits(raw: string): boolean;
 }
@@ -40,7 +40,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
   return {
     text,
     deep: value => (needles.length === 0 ? value : (deep(value, text, 0) as typeof value)),
-    hits: raw => holds(raw) || (needles.length > 0 && /\\u|\\\//.test(raw)),
+    hits: raw => holds(raw) || (needles.length > 0 && /\\[u/\\]/.test(raw)),
   };
 }
 

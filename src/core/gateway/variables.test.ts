@@ -91,6 +91,13 @@ describe('what is secret', () => {
     ]);
   });
 
+  test('is nothing that every program of the user has', () => {
+    const names = ['HOME', 'PATH', 'LC_ALL', 'XDG_CONFIG_HOME', 'USER'];
+    const variables = Object.fromEntries(names.map(name => [name, `/home/of/${name}`]));
+    expect(resolved(local({ args: names.map(v) }), variables).secrets).toEqual([]);
+    expect(resolved(local({ args: [v('HOME_TOKEN')] }), { HOME_TOKEN: 'value-a' }).secrets).toHaveLength(1);
+  });
+
   test('is what stands in the file under a name that says so', () => {
     const env = {
       GITHUB_TOKEN: 'literal-1',

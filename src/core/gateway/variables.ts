@@ -4,7 +4,7 @@ import { canonicalJson } from './canonical-json.ts';
 import type { Secret } from './redaction.ts';
 import type { ResolvedServer } from './resolved-server.ts';
 import { decoded } from './secret-forms.ts';
-import { looksSecretHeader, looksSecretName } from './secret-names.ts';
+import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
 import { namesIn, substitute } from './substitution.ts';
 
 /** What Squad itself knows of a run: no secrets, and nobody's environment can say otherwise. */
@@ -43,7 +43,7 @@ export function resolveServer(
   const fault = faultOf(id, resolved);
   if (fault !== null) return { fault };
   const fromVariables = names
-    .filter(name => !Object.hasOwn(roots, name))
+    .filter(name => !Object.hasOwn(roots, name) && !isOrdinaryVariable(name))
     .map(name => ({ name, value: find(name)! }));
   return {
     server: resolved,

@@ -123,6 +123,14 @@ describe('decisions.md', () => {
     expect(waiting!.id).toBe(first!.id);
   });
 
+  it('takes a rule under a line for a rule, not the line for a heading', () => {
+    const { decisions } = inMain('### One\nA plain reason.\n---\n### Two\nWhy: b\n---\n');
+    expect(decisions.map(({ title, text, why }) => [title, text, why])).toEqual([
+      ['One', 'A plain reason.', null],
+      ['Two', 'Why: b', 'b'],
+    ]);
+  });
+
   it('does not take code, comments or the head of the file for entries', () => {
     const text = '---\n### no: 1\n---\n# T\n```\n### no\n```\n<!--\n### no\n-->\n### yes\ntext\n';
     expect(titles(inMain(text))).toEqual(['yes']);
@@ -188,7 +196,7 @@ function entry(title: string, random: (below: number) => number): string {
   const pick = (...from: string[]) => from[random(from.length)]!;
   return [
     pick('', '## A group\n\n', '---\n\n', 'Some text.\n\n'),
-    pick('### ', '###  ', '   ### ', '### 2026-0' + (1 + random(9)) + '-11: ', '### [2026-05-05] '),
+    pick('### ', '###  ', '   ### ', `### 2026-0${1 + random(9)}-11: `, '### [2026-05-05] '),
     title + pick('', ' ###', '  '),
     pick('\n', '\r\n', '\n\n'),
     pick('', '**By:** x\n', 'By: y\r\n', '- **Author:** z\n'),

@@ -20,7 +20,9 @@ export const WORKSPACE = '/repo';
 export interface FixtureOptions {
   connect: Connect;
   config: unknown;
-  variables?: Record<string, string>;
+  variables?: Record<string, string> | ((run: Run) => Record<string, string>);
+  /** The configuration was not read before it is asked for. */
+  isUnread?: boolean;
   timers?: Timers;
   pins?: Map<string, Pin[]>;
   workspace?: string;
@@ -39,16 +41,21 @@ export class GatewayFixture implements AsyncDisposable {
   auditFault: Error | null = null;
   variableReads = 0;
   #config: McpConfig | null;
+  #isRead: boolean;
   #listeners = new Set<(workspace: string) => void>();
 
   constructor(options: FixtureOptions) {
     this.#config = options.config === null ? null : McpConfig.parse(options.config);
+    this.#isRead = options.isUnread !== true;
     this.pins = options.pins ?? new Map();
     this.workspace = options.workspace ?? WORKSPACE;
     this.gateway = createGateway({
       configs: {
-        of: async () => this.#inForce(),
-        known: () => this.#inForce(),
+        of: async () => {
+          this.#isRead = true;
+          return this.#inForce();
+        },
+        known: () => (this.#isRead ? this.#inForce() : null),
         onChange: listener => {
           this.#listeners.add(listener);
           return () => this.#listeners.delete(listener);
@@ -69,9 +76,10 @@ export class GatewayFixture implements AsyncDisposable {
         flush: async () => {},
       },
       connect: options.connect,
-      variablesOf: async () => {
+      variablesOf: async run => {
         this.variableReads += 1;
-        return options.variables ?? {};
+        const { variables = {} } = options;
+        return typeof variables === 'function' ? variables(run) : variables;
       },
       baseEnvironment: () => ({ PATH: process.env.PATH ?? '' }),
       clock: this.time,
@@ -164,3 +172,6 @@ export function firstText(result: Record<string, unknown> | null): string {
   if (first?.text === undefined) throw new Error(`no text in ${JSON.stringify(result)}`);
   return first.text;
 }
+
+/** A variable as a configuration writes it. */
+export const variable = (name: string): string => `\${${name}}`;

@@ -85,6 +85,7 @@ class MemoryLink implements Connected {
       if (options.signal?.aborted) return cancel();
       Promise.resolve(this.#answer({ method, params, options, server: this.#server })).then(result => {
         this.#waiting.delete(fail);
+        options.signal?.removeEventListener('abort', cancel);
         resolve(result);
       }, fail);
     });

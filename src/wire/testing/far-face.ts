@@ -9,7 +9,7 @@ export interface FarFace {
   face: Face;
   /** The params of every call that was handed on past the SDK, in the order they came. */
   past: Params[];
-  /** Calls of `far__hold` under way, oldest first. */
+  /** Calls of `far__hold`, oldest first; unless it `isDeaf`, one ends with its signal. */
   held: { params: Params; call: ForwardedCall; release(): void }[];
   /** The `key` of every held call whose signal aborted. */
   aborted: unknown[];
@@ -22,10 +22,10 @@ export function farFace({ direct }: { direct: boolean }): FarFace {
   const aborted: unknown[] = [];
   const hold: Behaviour = (params, call) =>
     new Promise((resolve, reject) => {
-      const { key } = (params.arguments ?? {}) as Params;
+      const { key, isDeaf } = (params.arguments ?? {}) as Params;
       call.signal.addEventListener('abort', () => {
         aborted.push(key);
-        reject(call.signal.reason);
+        if (!isDeaf) reject(call.signal.reason);
       });
       held.push({
         params,

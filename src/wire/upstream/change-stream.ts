@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
-import { isObject, type Multiplexer } from './multiplexer.ts';
+import type { Multiplexer } from './multiplexer.ts';
+import { isObject } from './parse-json.ts';
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;

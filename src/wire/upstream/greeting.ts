@@ -1,6 +1,8 @@
 import type { Era } from '../face.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
-import { isObject, type Multiplexer } from './multiplexer.ts';
+import type { Multiplexer } from './multiplexer.ts';
+import { isObject } from './parse-json.ts';
+import { CAPABILITIES_KEY, CLIENT_KEY, SERVER_KEY, VERSION_KEY } from './request-meta.ts';
 
 export interface LinkOptions {
   events: LinkEvents;
@@ -28,8 +30,6 @@ export interface Greeting {
 
 export const MODERN = '2026-07-28';
 const NEWEST_LEGACY = '2025-11-25';
-const META = 'io.modelcontextprotocol/';
-export const VERSION_KEY = `${META}protocolVersion`;
 
 /** `initialize`, and the notice that it was understood. Rejects with the answer when the server does not know it. */
 export async function greetLegacy(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
@@ -59,9 +59,9 @@ export async function greetModern(mux: Multiplexer, options: LinkOptions): Promi
   const { clientInfo, startTimeoutMs: timeoutMs, signal } = options;
   mux.envelope = {
     [VERSION_KEY]: MODERN,
-    [`${META}clientInfo`]: clientInfo,
+    [CLIENT_KEY]: clientInfo,
     // A modern server asks by its answer, and that goes to the caller: nothing can be promised here on its behalf.
-    [`${META}clientCapabilities`]: options.capabilities ?? {},
+    [CAPABILITIES_KEY]: options.capabilities ?? {},
   };
   const result = await mux.request('server/discover', {}, { timeoutMs, ...(signal && { signal }) });
   const { supportedVersions, capabilities } = result;
@@ -71,7 +71,7 @@ export async function greetModern(mux: Multiplexer, options: LinkOptions): Promi
   return {
     era: 'modern',
     protocolVersion: MODERN,
-    server: identity(meta[`${META}serverInfo`] ?? result.serverInfo),
+    server: identity(meta[SERVER_KEY] ?? result.serverInfo),
     capabilities: isObject(capabilities) ? capabilities : {},
   };
 }

@@ -247,7 +247,7 @@ describe('an answer that is none', () => {
 });
 
 test('a bomb of zeros is not unpacked, as one text or as an event', async () => {
-  const bomb = gzipSync(Buffer.alloc(512 * 1024 * 1024));
+  const bomb = gzipSync(Buffer.alloc(160 * 1024 * 1024));
   let type = 'application/json';
   const server = await given(
     ({ response }) =>
@@ -371,4 +371,10 @@ test('a server that is gone ends the link', async () => {
   await closing.shift()?.();
   expect(await faultOf(call(link))).toMatchObject({ kind: 'transport' });
   expect(await link.closed).toMatchObject({ kind: 'transport' });
+});
+
+test('a header that cannot be sent is told by its name, not by its value', async () => {
+  const fault = await faultOf(open('http://127.0.0.1:1/mcp', { headers: { 'x-key': 'secret\nvalue' } }));
+  expect(fault).toMatchObject({ kind: 'start', message: expect.stringContaining('x-key') });
+  expect(fault.message).not.toContain('secret');
 });

@@ -1,7 +1,16 @@
+import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../testing/until.ts';
 import { type LinkEvents, UpstreamFault, type UpstreamLink } from './link.ts';
-import { type Heard, linkTo, listener, type StdioRig, startFixture } from './testing/stdio-rig.ts';
+import { openStdioLink } from './open-stdio-link.ts';
+import {
+  clientInfo,
+  type Heard,
+  linkTo,
+  listener,
+  type StdioRig,
+  startFixture,
+} from './testing/stdio-rig.ts';
 
 const rigs: StdioRig[] = [];
 afterEach(async () => {
@@ -39,6 +48,31 @@ describe('the end of a process', () => {
     const { link } = await hostile('answers-then-dies');
     expect(await call(link)).toEqual(said('last words'));
     expect(await link.closed).toMatchObject({ kind: 'exit' });
+  });
+
+  test('does not hide what is still in the pipe, nor wait for ever for what never comes', async () => {
+    const { events } = listener();
+    const end = Promise.withResolvers<{ code: number; signal: null }>();
+    const stdin = new PassThrough();
+    const stdout = new PassThrough();
+    const opening = openStdioLink({
+      stdin,
+      stdout,
+      ended: end.promise,
+      events,
+      clientInfo,
+      startTimeoutMs: 5000,
+    });
+    stdout.write('{"id":1,"result":{"protocolVersion":"2025-06-18"}}\n');
+    const link = await opening;
+    const answered = call(link);
+    const unanswered = faultOf(call(link));
+    end.resolve({ code: 0, signal: null });
+    await new Promise(resolve => setImmediate(resolve));
+    // Something it started still holds the pipe.
+    stdout.write('{"id":2,"result":{"late":true}}\n');
+    expect(await answered).toEqual({ late: true });
+    expect(await unanswered).toMatchObject({ kind: 'exit' });
   });
 
   test('by a signal is told as such', async () => {

@@ -4,8 +4,8 @@ import { networkFault, StatusFault, UnreachableFault } from './http-fault.ts';
 import { type HttpSession, isType } from './http-session.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import { isModern, ModernHeaders } from './modern-headers.ts';
-import { isObject, type Multiplexer } from './multiplexer.ts';
-import { tryParse } from './parse-json.ts';
+import type { Multiplexer } from './multiplexer.ts';
+import { isObject, tryParse } from './parse-json.ts';
 import { readMessages, type StreamPosition } from './sse-messages.ts';
 
 export interface HttpChannelOptions {
@@ -49,9 +49,7 @@ export class HttpChannel implements Channel {
     } catch (error) {
       const fault = networkFault(error, this.#options.session.url.host);
       if (id !== null) mux.fail(id, fault);
-      // Nobody is there, or we are nobody: true for every other request as well.
-      if (fault instanceof UnreachableFault || (fault instanceof StatusFault && fault.status === 401))
-        mux.end(fault);
+      this.#endIfGone(fault);
     } finally {
       this.#underWay.delete(leave);
       if (id !== null) this.#open.delete(id);
@@ -67,7 +65,10 @@ export class HttpChannel implements Channel {
 
   /** The stream on which a legacy server speaks unasked. False: it has none. */
   async listen(position: StreamPosition): Promise<boolean> {
-    const answer = await this.#get(position, this.#options.over);
+    const answer = await this.#get(position, this.#options.over).catch(error => {
+      this.#endIfGone(error);
+      throw error;
+    });
     if (answer.status >= 500 || answer.status === 429) throw await this.#refusal(answer);
     if (answer.status !== 200 || !isType(answer, 'text/event-stream')) {
       await this.#refusal(answer);
@@ -153,6 +154,12 @@ export class HttpChannel implements Channel {
     if (status === 404 && session.sessionId !== null && (id === null || answeredId !== id))
       this.#endSession();
     return new StatusFault(status, headers);
+  }
+
+  /** Nobody is there, or we are nobody: true for every other request as well. */
+  #endIfGone(fault: unknown): void {
+    if (fault instanceof UnreachableFault || (fault instanceof StatusFault && fault.status === 401))
+      this.#options.mux.end(fault);
   }
 
   #endSession(): void {

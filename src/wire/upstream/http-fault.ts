@@ -38,13 +38,15 @@ function retryAfter(value: string | undefined, now: number): number | null {
   return Number.isNaN(date) ? null : Math.max(0, date - now);
 }
 
+const TLS_CODE = /CERT|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/;
+
 /** What the system says when a connection cannot be made or breaks, without the address, which may hold secrets. */
 export function networkFault(error: unknown, host: string): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isConnecting = syscall === 'connect' || syscall === 'getaddrinfo';
   if (code === 'EREFUSEDADDRESS') return new UnreachableFault(message, error);
-  if (isConnecting || String(code).includes('CERT') || error instanceof AggregateError)
+  if (isConnecting || TLS_CODE.test(String(code)) || error instanceof AggregateError)
     return new UnreachableFault(`${host} cannot be reached (${code}).`, error);
   return new UpstreamFault('transport', `The connection to ${host} broke (${code ?? message}).`, {
     cause: error,

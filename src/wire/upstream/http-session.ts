@@ -1,4 +1,4 @@
-import { Agent as PlainAgent } from 'node:http';
+import { Agent as PlainAgent, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { guardedLookup } from './address-guard.ts';
@@ -33,6 +33,7 @@ export class HttpSession {
   constructor({ url, headers, lookup = guardedLookup() }: HttpTarget) {
     this.url = parse(url);
     this.#headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !OURS.test(name)));
+    for (const [name, value] of Object.entries(this.#headers)) check(name, value);
     const options = { keepAlive: true, maxSockets: MOST_CONNECTIONS, timeout: IDLE_MS };
     this.#agent = this.url.protocol === 'https:' ? new SecureAgent(options) : new PlainAgent(options);
     this.#lookup = lookup;
@@ -60,6 +61,16 @@ export class HttpSession {
 
   close(): void {
     this.#agent.destroy();
+  }
+}
+
+/** Here, where it is a mistake in the configuration, and not with every request. */
+function check(name: string, value: string): void {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch (cause) {
+    throw new UpstreamFault('start', `The header ${name} cannot be sent as it is.`, { cause });
   }
 }
 

@@ -4,6 +4,7 @@ import { asLine } from '../line-writer.ts';
 import { type Channel, cancelNotice } from './channel.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
+import { tryParse } from './parse-json.ts';
 
 export interface ServiceEnd {
   code: number | null;
@@ -68,15 +69,10 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
   function readLine(bytes: Buffer): void {
     // Blank lines say nothing, not even something wrong.
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
-    let message: unknown;
-    try {
-      message = JSON.parse(bytes.toString());
-    } catch {
-      // Servers print other things on their output, too.
-      events.onStray();
-      return;
-    }
-    mux.receive(message);
+    const message = tryParse(bytes.toString());
+    // Servers print other things on their output, too.
+    if (message === undefined) events.onStray();
+    else mux.receive(message);
   }
 
   stdout.on('data', (chunk: Buffer) => {

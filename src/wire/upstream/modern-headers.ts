@@ -1,6 +1,7 @@
-import { MODERN, VERSION_KEY } from './greeting.ts';
+import { MODERN } from './greeting.ts';
 import type { Json } from './link.ts';
-import { isObject } from './multiplexer.ts';
+import { isObject } from './parse-json.ts';
+import { VERSION_KEY } from './request-meta.ts';
 
 /** Which parameter says what the request is about. */
 const NAMED_BY: Record<string, string> = {

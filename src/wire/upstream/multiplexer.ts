@@ -1,22 +1,9 @@
 import type { Channel } from './channel.ts';
-import { type Json, type LinkEvents, type LinkRequest, type Progress, UpstreamFault } from './link.ts';
+import { type Json, type LinkEvents, type LinkRequest, UpstreamFault } from './link.ts';
+import { isObject } from './parse-json.ts';
+import { CEILING_MS, extend, type Pending, settle } from './pending.ts';
+import { withMeta } from './request-meta.ts';
 import { ServerRequests } from './server-requests.ts';
-
-interface Pending {
-  resolve(result: Json): void;
-  reject(fault: UpstreamFault): void;
-  timer: NodeJS.Timeout | undefined;
-  timeoutMs: number;
-  ceilingAt: number;
-  onTime(): void;
-  onProgress: ((update: Progress) => void) | undefined;
-  stopListening(): void;
-}
-
-const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
-
-/** However much progress is made, a request ends after this long. */
-const CEILING_MS = 30 * 60_000;
 
 /**
  * Many requests over one channel: each gets an id and a progress token of ours, and the answer finds its way back by it.
@@ -61,13 +48,8 @@ export class Multiplexer {
   }
 
   /** A request whose answer comes when the server has had enough of it. */
-  async standing(method: string, params: Json, signal: AbortSignal): Promise<Json> {
-    this.#standing++;
-    try {
-      return await this.#ask(method, params, { signal }, null);
-    } finally {
-      this.#standing--;
-    }
+  standing(method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    return this.#ask(method, params, { signal }, null);
   }
 
   async notify(method: string): Promise<void> {
@@ -124,19 +106,19 @@ export class Multiplexer {
         onProgress,
         stopListening: () => signal?.removeEventListener('abort', onAbort),
       });
+      if (timeoutMs === null) this.#standing++;
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#channel?.send({
         jsonrpc: '2.0',
         id,
         method,
-        params: withMeta(params, this.#envelopeFor(capabilities), onProgress ? id : null),
+        params: withMeta(params, {
+          envelope: this.envelope,
+          capabilities,
+          progressToken: onProgress ? id : null,
+        }),
       });
     });
-  }
-
-  #envelopeFor(capabilities: Json | undefined): Json | null {
-    if (capabilities === undefined || this.envelope === null) return this.envelope;
-    return { ...this.envelope, [CAPABILITIES_KEY]: capabilities };
   }
 
   #giveUp(id: number, fault: UpstreamFault): void {
@@ -150,6 +132,7 @@ export class Multiplexer {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;
     this.#pending.delete(id);
+    if (pending.timer === undefined) this.#standing--;
     clearTimeout(pending.timer);
     pending.stopListening();
     return pending;
@@ -207,38 +190,5 @@ export class Multiplexer {
   }
 }
 
-function extend(pending: Pending): void {
-  const left = pending.ceilingAt - performance.now();
-  if (left > pending.timeoutMs) {
-    pending.timer?.refresh();
-    return;
-  }
-  clearTimeout(pending.timer);
-  pending.timer = setTimeout(pending.onTime, Math.max(left, 0));
-}
-
-function settle(pending: Pending, { error, result }: Json): void {
-  if (isObject(error)) {
-    const { code, message, data } = error;
-    const fault = { code: Number(code), message: String(message), ...(data !== undefined && { data }) };
-    if (Number.isInteger(code)) pending.reject(new UpstreamFault('answer', fault.message, { error: fault }));
-    else pending.reject(new UpstreamFault('transport', 'The server answered with an error that is none.'));
-  } else if (isObject(result)) pending.resolve(result);
-  else pending.reject(new UpstreamFault('transport', 'The server answered without a result.'));
-}
-
-/** Whatever a caller put into `_meta` stays here: tokens and envelopes are ours. */
-function withMeta(params: Json, envelope: Json | null, progressToken: number | null): Json {
-  if (envelope === null && progressToken === null) {
-    if (params._meta === undefined) return params;
-    const { _meta, ...rest } = params;
-    return rest;
-  }
-  return { ...params, _meta: progressToken === null ? envelope : { ...envelope, progressToken } };
-}
-
 const cancelled = (method: string): UpstreamFault =>
   new UpstreamFault('cancelled', `${method} was taken back.`);
-
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

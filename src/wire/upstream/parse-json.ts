@@ -1,3 +1,5 @@
+import type { Json } from './link.ts';
+
 /** Undefined, which no JSON is, for what is none. */
 export function tryParse(text: string): unknown {
   try {
@@ -6,3 +8,6 @@ export function tryParse(text: string): unknown {
     return undefined;
   }
 }
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -22,7 +22,6 @@ export interface MessageStreamOptions {
 
 /** A server may have to close a stream that is done; one that goes on talking is cut off. */
 const AFTERWORD_MS = 1000;
-const AFTERWORD_BYTES = 64 * 1024;
 
 /** Reads messages to the end of the stream, also a sudden one. Rejects only for what no server should send. */
 export async function readMessages(body: Readable, options: MessageStreamOptions): Promise<void> {
@@ -36,14 +35,10 @@ export async function readMessages(body: Readable, options: MessageStreamOptions
     onMessage?.(message);
     mux.receive(message);
   });
-  let afterword = 0;
   let timer: NodeJS.Timeout | undefined;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (isDone()) {
-        afterword += chunk.length;
-        if (afterword > AFTERWORD_BYTES) break;
-      } else parser.push(chunk);
+      if (!isDone()) parser.push(chunk);
       position.lastEventId = parser.lastEventId ?? position.lastEventId;
       position.retryMs = parser.retryMs ?? position.retryMs;
       if (isDone()) timer ??= setTimeout(() => body.destroy(), AFTERWORD_MS);

@@ -1,0 +1,89 @@
+import { type Decision, decide, type Thing } from '../core/gateway/decide.ts';
+import { grantsOf } from '../core/gateway/grants.ts';
+import { exposedName } from '../core/gateway/tool-names.ts';
+import type { SeenTool } from '../core/ports/gateway.ts';
+import { newRunId } from '../schema/ids.ts';
+import type { McpConfig } from '../schema/mcp-config.ts';
+import { atMost } from './patience.ts';
+import type { Pool } from './pool.ts';
+import { type RunServer, RunServers } from './run-servers.ts';
+import { faultOf } from './standing.ts';
+import type { Timers } from './timers.ts';
+
+const PATIENCE_MS = 10_000;
+
+const REASONS: Record<Extract<Decision, { allowed: false }>['reason'], string> = {
+  server: 'the role does not have this server',
+  not_listed: "not in the server's tools, or not in the role's",
+  excluded: 'excluded for the role',
+  not_approved: 'waits for approval',
+  argument: 'an argument rule',
+};
+
+export interface Look {
+  workspace: string;
+  config: McpConfig;
+  /** Null: nobody in particular. Then every server is looked at, and seen is what everybody has. */
+  roleId: string | null;
+  env: Record<string, string>;
+  pool: Pool;
+  timers: Timers;
+}
+
+/** What the servers of a role have, each with whether the role has it. What is not up is started for the look. */
+export async function lookAtTools({
+  workspace,
+  config,
+  roleId,
+  env,
+  pool,
+  timers,
+}: Look): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }> {
+  const servers = new RunServers({
+    // Takes the servers as a run would, so that they are let go like a run's.
+    runId: newRunId(),
+    workspace,
+    roleId,
+    roleMcp: roleId === null ? Object.keys(config.servers) : [],
+    roots: { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace },
+    pool,
+    variables: async () => env,
+    // What is wrong is in the answer.
+    warn: () => {},
+  });
+  try {
+    servers.configure(config);
+    await servers.ready();
+    await atMost(timers, PATIENCE_MS, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
+    const grants = grantsOf(config, roleId, []);
+    const look = (thing: Thing) => decide(grants, thing, { workspaceRoot: workspace });
+    return {
+      tools: servers.list.flatMap(server => seenTools(server, look)),
+      faults: servers.list.flatMap(faultFound),
+    };
+  } finally {
+    servers.release();
+  }
+}
+
+function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => Decision): SeenTool[] {
+  if (pooled === null) return [];
+  const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
+  return pooled.catalogue.listedTools.map(({ name, description }) => {
+    const decision = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
+    return {
+      server: id,
+      tool: name,
+      name: exposedName(id, name),
+      description: typeof description === 'string' ? description : '',
+      isVisible: decision.allowed,
+      reason: decision.allowed ? null : REASONS[decision.reason],
+    };
+  });
+}
+
+function faultFound(server: RunServer): { server: string; fault: string }[] {
+  const { id, pooled } = server;
+  const fault = faultOf(server) ?? (pooled?.catalogue.isKnown === false ? 'it was not ready in time' : null);
+  return fault === null ? [] : [{ server: id, fault }];
+}
