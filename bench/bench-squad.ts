@@ -42,8 +42,8 @@ export class BenchSquad {
     return { script, env: { RUN_TEMPLATE: `/bin/sh ${script}` } };
   }
 
-  client(env: Record<string, string> = {}): McpClient {
-    const client = new McpClient(process.execPath, [join(this.program, 'bin', 'squad.cjs'), 'mcp'], {
+  client(env: Record<string, string> = {}, ...args: string[]): McpClient {
+    const client = new McpClient(process.execPath, [join(this.program, 'bin', 'squad.cjs'), 'mcp', ...args], {
       cwd: this.workspace,
       env: this.env(env),
     });

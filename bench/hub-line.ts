@@ -15,22 +15,34 @@ export function spawnHub(squad: BenchSquad): void {
   }).unref();
 }
 
+interface Question {
+  input?: object;
+  /** How long runs that it starts are waited for. */
+  waitMs?: number;
+  /** Of the caller, beside the usual. */
+  env?: Record<string, string>;
+}
+
 /** One question to the hub on its socket, as the terminal asks it; null when nobody is there. */
-export function askHub<T>(squad: BenchSquad, operation: string): Promise<T | null> {
+export function askHub<T>(
+  squad: BenchSquad,
+  operation: string,
+  { input, waitMs, env }: Question = {},
+): Promise<T | null> {
   const hello = {
     squad: 1,
     version: '0.0.0',
     view: 'control',
     pid: process.pid,
     cwd: squad.workspace,
-    env: squad.env(),
+    env: squad.env(env),
     hub: { node: process.execPath, script: join(squad.program, 'dist', 'hub.cjs') },
   };
   return new Promise((resolve, reject) => {
     const socket = createConnection(socketPath(squad.home));
     let text = '';
     socket.on('connect', () =>
-      socket.write(`${JSON.stringify(hello)}\n${JSON.stringify({ id: 1, operation })}\n`),
+      socket.write(`${JSON.stringify(hello)}\n${JSON.stringify({ id: 1, operation, input, waitMs })}\n`),
     );
     socket.setEncoding('utf8').on('data', chunk => {
       text += chunk;

@@ -5,6 +5,10 @@ import { coldStart } from './figures/cold-start.ts';
 import { engineStart } from './figures/engine-start.ts';
 import { eventRate } from './figures/event-rate.ts';
 import { firstRequest } from './figures/first-request.ts';
+import { gatewayCall } from './figures/gateway-call.ts';
+import { gatewayFanIn } from './figures/gateway-fan-in.ts';
+import { gatewayList } from './figures/gateway-list.ts';
+import { gatewayMemory } from './figures/gateway-memory.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { recovery } from './figures/recovery.ts';
 import { toolList } from './figures/tool-list.ts';
@@ -21,6 +25,10 @@ const FIGURES = [
   bigOutput,
   eventRate,
   recovery,
+  gatewayCall,
+  gatewayList,
+  gatewayMemory,
+  gatewayFanIn,
 ];
 
 const wanted = process.argv.slice(2);

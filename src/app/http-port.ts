@@ -109,6 +109,7 @@ export class HttpPort {
     const bearers = new WeakMap<IncomingMessage, Run>();
     const asking = new WeakMap<IncomingMessage, Asking>();
     let inFlight = 0;
+    const callerOf = (run: Run) => this.callerOf(run);
     const mcp = createHttpHandler({
       owner: request => bearers.get(request)?.id ?? '',
       build: request =>
@@ -128,11 +129,11 @@ export class HttpPort {
         return run !== null || bearerOf(userToken, token) !== null;
       },
       mcp: {
-        async handle(request, response) {
+        handle: async (request, response) => {
           const run = bearers.get(request);
           const { 'squad-workspace': workspace, 'squad-toolsets': toolsets = [] } = request.headers;
           asking.set(request, {
-            caller: run ? await this.callerOf(run) : userOverHttp(workspace),
+            caller: run ? await callerOf(run) : userOverHttp(workspace),
             toolsets: toolsetsIn([toolsets].flat().join()),
           });
           if (listens(request)) {

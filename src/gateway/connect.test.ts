@@ -45,7 +45,8 @@ test('a local server is started, used, and gone with its whole tree when the lin
 });
 
 test('a link that ends by itself takes the process with it', async () => {
-  const link = await connect(local(process.execPath, fixture('hostile-server.ts'), 'huge-frame'));
+  const script = `"${process.execPath}" "${fixture('hostile-server.ts')}" huge-frame; sleep 61`;
+  const link = await connect(local('sh', '-c', script));
   await link.request('tools/call', {}, soon);
   expect(await link.closed).toMatchObject({ kind: 'transport' });
   await until(() => !isAlive(link.pid!), 'the process is gone');

@@ -63,7 +63,8 @@ async function asked(
 ): Promise<Json> {
   const { signal, client } = request;
   const turn = server.inFlight.enter(runId, signal);
-  if (turn !== undefined) await turn;
+  if (turn !== undefined)
+    await turn.catch(() => Promise.reject(new UpstreamFault('cancelled', 'taken back')));
   try {
     const options = { signal, onProgress: progressOf(server, request) };
     const { questions, upstream } = server;
@@ -103,7 +104,7 @@ function failure(
   if (error instanceof Unavailable)
     return { outcome: 'unavailable', thrown: new OutOfOrder(describe(server, error.message)) };
   if (!(error instanceof UpstreamFault))
-    return { outcome: 'cancelled', thrown: new ForwardedError(-32603, 'The request was taken back.') };
+    return { outcome: 'failed', thrown: error instanceof Error ? error : new Error(String(error)) };
   const message = redactor.text(error.message);
   switch (error.kind) {
     case 'answer': {

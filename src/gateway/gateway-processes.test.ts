@@ -84,7 +84,7 @@ test('a process that dies in the middle of its answer: said at once, carried out
   for (const [at, die] of ['before', 'mid-frame'].entries()) {
     const text = firstText(await view.call('first__note', note(`dying-${at}`, { die }), plainRequest()));
     expect(text).toMatch(/not known whether the call was carried out; it was not repeated/);
-    expect((await view.tools()).map(({ name }) => name)).toEqual(['second__note', 'second__stray']);
+    expect((await view.tools()).map(({ name }) => name)).toEqual(['second__note', 'second__other']);
     expect(view.notice()).toMatch(/first/);
     await until(async () => (await view.tools()).length === 4, 'all tools');
   }
@@ -126,7 +126,7 @@ test('a program that is not there is said once and not tried for ever; the other
     shared: ['first', 'second'],
   });
   const view = fixture.view(fixture.run());
-  expect((await view.tools()).map(({ name }) => name)).toEqual(['second__note', 'second__stray']);
+  expect((await view.tools()).map(({ name }) => name)).toEqual(['second__note', 'second__other']);
   expect(await statusOf('first')).toMatchObject({
     health: 'unusable',
     retryAt: null,
@@ -164,7 +164,7 @@ test('a look at the tools of a role starts what is needed and lets it go', async
   await using _ = fixture;
   const { tools, faults } = await fixture.gateway.toolsOf(folder, 'coder', {});
   expect(tools.map(({ name, isVisible }) => `${name} ${isVisible}`)).toEqual(
-    ['first__note', 'first__stray', 'second__note', 'second__stray'].map(name => `${name} true`),
+    ['first__note', 'first__other', 'second__note', 'second__other'].map(name => `${name} true`),
   );
   expect(faults).toEqual([]);
   expect((await fixture.gateway.status(folder)).map(({ runs }) => runs)).toEqual([0, 0]);

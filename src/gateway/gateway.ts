@@ -62,6 +62,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     workspaces: () => [...gates.values()].map(({ run }) => run.workspace),
   });
+  let isClosed = false;
   const stopListening = configs.onChange(workspace => reconfigure(workspace));
 
   return {
@@ -86,6 +87,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (ended.size > MOST_ENDED) ended.delete(ended.values().next().value!);
     },
     async close() {
+      isClosed = true;
       stopListening();
       listeners.clear();
       gates.clear();
@@ -97,11 +99,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     approve: (workspace, what) => admin.approve(workspace, what),
   };
 
-  /** Null: the run is over. */
+  /** Null: the run is over, or the gateway is. */
   function gateOf(run: Run): RunGate | null {
     const known = gates.get(run.id);
     if (known !== undefined) return known.gate;
-    if (ended.has(run.id) || isEnd(run.status)) return null;
+    if (isClosed || ended.has(run.id) || isEnd(run.status)) return null;
     const gate = createRunGate({ ...options, run, pool, timers, warn: warn.say });
     gates.set(run.id, { run, gate });
     const inForce = configs.known(run.workspace);

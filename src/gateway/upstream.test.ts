@@ -222,6 +222,7 @@ test('one that was ended is not started again by whoever still knows of it', asy
   await expect(ask(upstream)).rejects.toMatchObject({ name: 'Unavailable' });
   await upstream.start();
   expect(server.connects).toBe(1);
+  expect(upstream.health).toBe('idle');
 });
 
 test('a request whose connection broke leaves the others under way alone, and no new one is let in', async () => {

@@ -195,6 +195,16 @@ test('a changed configuration lets calls under way finish where they are, and co
   expect(files.live.size).toBe(1);
 });
 
+test('a configuration that changes nothing of a server leaves it, its users and its list as they are', async () => {
+  const { files, fixture, view, config } = await setUp();
+  const list = await view.tools();
+  fixture.reconfigure({ ...config, argumentRules: [{ server: 'files', argument: 'path', maxLength: 10 }] });
+  expect(await view.tools()).toBe(list);
+  await fixture.time.pass(120_000);
+  expect([files.connects, files.live.size]).toEqual([1, 1]);
+  expect(await fixture.gateway.status(null)).toMatchObject([{ runs: 1, health: 'up' }]);
+});
+
 test('a server of its own for each run: separate, able to ask its client, and gone with its run', async () => {
   const { files, fixture, run, view } = await setUp({ instance: 'per-agent' });
   const second = fixture.view(fixture.run());
@@ -264,6 +274,38 @@ test('while a server is down its tools are not listed, a call says so, and they 
   await fixture.time.pass(1_000);
   expect(fixture.changes).toContain(`${run.id} tools`);
   expect(await view.tools()).toEqual(list);
+});
+
+test('a server that dies at whatever point: every call has an end at once, and was carried out at most once', async () => {
+  const { files, fixture } = await setUp();
+  const carriedOut = new Map<string, number>();
+  files.answer = async ({ params }) => {
+    const nonce = String((params.arguments as Json).nonce);
+    carriedOut.set(nonce, (carriedOut.get(nonce) ?? 0) + 1);
+    await new Promise(resolve => setImmediate(resolve));
+    return { content: [{ type: 'text', text: nonce }] };
+  };
+  let [answered, told] = [0, 0];
+  for (let round = 0; round < 300; round++) {
+    const run = fixture.run();
+    const view = fixture.view(run);
+    const calls = Array.from({ length: 5 }, (_, at) => {
+      const nonce = `${round}/${at}`;
+      return view.call('files__echo', { arguments: { nonce } }, plainRequest()).then(result => {
+        if (firstText(result) === nonce) answered += 1;
+        else if (result?.isError === true) told += 1;
+      });
+    });
+    for (let turns = round % 4; turns > 0; turns--) await new Promise(resolve => setImmediate(resolve));
+    files.die();
+    // No time passes here: whatever waited for a time limit would wait for ever.
+    await Promise.all(calls);
+    fixture.gateway.release(run.id);
+    await fixture.time.pass(60_000);
+  }
+  expect(answered + told).toBe(1_500);
+  expect(Math.min(answered, told)).toBeGreaterThan(200);
+  expect(Math.max(...carriedOut.values())).toBe(1);
 });
 
 test('a list waits five seconds for servers nobody has seen, then goes without them', async () => {

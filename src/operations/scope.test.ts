@@ -17,9 +17,12 @@ const agent: RunSubject = {
 
 /** What no role can grant. An operation that is new belongs into this list, or into the policy's: on purpose. */
 const FOR_THE_USER = [
+  'approve_tools',
   'change_setting',
   'change_trust',
   'hub_status',
+  'inspect_gateway',
+  'inspect_role_tools',
   'prune',
   'read_audit',
   'stop_hub',

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { echoBlock, hostileBlock, variable } from '../servers/start.ts';
 import { AgentAtWork, hubUrl } from '../support/agent-at-work.ts';
 import { freePort } from '../support/free-port.ts';
@@ -9,7 +9,7 @@ import { RawMcp } from '../support/raw-mcp.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
 
 const CANARY = 'canary-7f3k9QzXw2';
-const squad = new TestSquad({ ENGINE_COMMAND: 'scripted', ECHO_SECRET: CANARY });
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted', ECHO_SECRET: CANARY, MCP_LOG_LEVEL: 'debug' });
 const countFile = join(squad.root, 'count');
 
 const CONFIG = {
@@ -220,6 +220,9 @@ describe('who may come', () => {
 });
 
 test("a secret is the server's alone: no answer, file or word of Squad's has it", async () => {
+  const talker = hostileBlock('secret-in-stderr', { env: CONFIG.servers.echo.env });
+  write({ ...CONFIG, servers: { ...CONFIG.servers, spare: talker } });
+  await trust();
   const agent = await AgentAtWork.start(squad, 'coder', 'call echo__about {"env":["SECRET"]}');
   const client = await agent.overHttp(true);
   await listed(client, CODER);
@@ -227,6 +230,10 @@ test("a secret is the server's alone: no answer, file or word of Squad's has it"
   expect(about.isError).toBe(false);
   expect(about.text).not.toContain(CANARY);
   expect(about.text).toContain('SECRET');
+  expect((await call(client, 'spare__echo', { nonce: 'n' })).text).toBe('n');
+  await until('it is in the log', () =>
+    readFileSync(join(squad.home, 'hub.log'), 'utf8').includes('spare: '),
+  );
   const words = [
     await squad.run(['mcp', 'status', '--json']),
     await squad.run(['mcp', 'tools', '--role', 'coder']),
@@ -260,6 +267,9 @@ test('a hub that is killed takes its servers with it, and the next one has its o
   const children = readFileSync(pidsFile, 'utf8').trim().split('\n').map(Number);
   const left = [await pidOf('echo'), await pidOf('spare'), ...children];
   expect(left.every(isAlive)).toBe(true);
+  onTestFinished(() => {
+    for (const pid of left) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  });
 
   const hub = await squad.hubPid();
   process.kill(hub, 'SIGKILL');

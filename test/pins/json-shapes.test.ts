@@ -65,6 +65,7 @@ const RUN = {
     stopAtBudget: 'boolean',
     outputSchema: 'null',
     spawn: 'boolean',
+    mcp: [],
     notify: 'boolean',
     onEnd: 'null',
   },
@@ -294,6 +295,39 @@ describe('--json of', () => {
   test('trust', async () => {
     expect(await shape(['trust', '--yes'])).toEqual({ files: [{ file: 'string', trusted: 'boolean' }] });
     expect(await shape(['trust'])).toEqual({ files: [] });
+  });
+
+  test('team, decisions, backlog', async () => {
+    squad.write('team/.squad/team.md', '| Name | Role | Status |\n|-|-|-|\n| Ann | Lead | Active |\n');
+    squad.write('team/.squad/decisions.md', '### 2026-01-01: One\nBy: a\nWhat: b\nWhy: c\n');
+    squad.write('team/.squad/backlog.md', 'Free.\n## Next\ntext\n- [ ] a [P1] @b (#1)\n  n\n');
+    const inTeam = (...words: string[]) => shape([...words, '--workspace', 'team']);
+    expect(await inTeam('team')).toEqual({
+      members: [
+        {
+          ...{ name: 'string', agent: 'string', role: 'string', status: 'string', charter: 'null' },
+          ...{ onRoster: 'boolean', running: 'number', queued: 'number' },
+        },
+      ],
+      notes: [],
+    });
+    const decision = {
+      ...{ id: 'string', title: 'string', date: 'string', by: 'string', what: 'string', why: 'string' },
+      ...{ text: 'string', file: 'string', merged: 'boolean' },
+    };
+    expect(await inTeam('decisions')).toEqual({ decisions: [decision], total: 'number', notes: [] });
+    expect(await inTeam('decisions', '--search', 'one')).toEqual({
+      decisions: [{ ...decision, snippet: 'string' }],
+      total: 'number',
+      notes: [],
+    });
+    const item = { title: 'string', done: 'boolean', issue: 'string', owner: 'string' };
+    expect(await inTeam('backlog')).toEqual({
+      groups: [
+        { title: 'string', items: [{ ...item, priority: 'string', notes: 'string' }], text: 'string' },
+      ],
+      notes: [],
+    });
   });
 
   test('init', async () => {

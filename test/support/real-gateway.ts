@@ -4,12 +4,24 @@ import { realTimers } from '../../src/gateway/timers.ts';
 import { createProcessTable } from '../../src/process/process-table.ts';
 import { createServiceTags } from '../../src/process/service-tag.ts';
 
-/** A gateway of its own in this process, with real servers and real time. */
-export function realGateway(config: unknown, variables: Record<string, string> = {}): GatewayFixture {
+/** A gateway of its own in this process, with real servers and real time. `log` is what servers write to theirs. */
+export function realGateway(
+  config: unknown,
+  variables: Record<string, string> = {},
+): GatewayFixture & { log: string[] } {
+  const log: string[] = [];
   const connect = createConnect({
     table: createProcessTable(),
     nextTag: createServiceTags(`tests ${process.pid}`).next,
     clientInfo: { name: 'squad', version: '1' },
+    onStderr: (server, line) => log.push(`${server}: ${line}`),
   });
-  return new GatewayFixture({ connect, config, variables, timers: realTimers, workspace: process.cwd() });
+  const fixture = new GatewayFixture({
+    connect,
+    config,
+    variables,
+    timers: realTimers,
+    workspace: process.cwd(),
+  });
+  return Object.assign(fixture, { log });
 }

@@ -56,6 +56,13 @@ describe('a definition', () => {
     expect(String(description(`${'a'.repeat(16_383)}🎉🎉`)).isWellFormed()).toBe(true);
   });
 
+  test('has a title that ends somewhere too, but values of a schema as long as they are', () => {
+    const long = 'a'.repeat(20_000);
+    const { title, inputSchema } = definitionOf(tool({ title: long, inputSchema: { const: long } }))!;
+    expect(title).toContain('cut here');
+    expect(inputSchema).toEqual({ const: long });
+  });
+
   test('has no key named __proto__, at any depth', () => {
     const raw = JSON.parse(
       '{"name":"x","__proto__":{"a":1},"inputSchema":{"properties":{"__proto__":{},"b":{}}}}',

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
  */
 type Json = Record<string, unknown>;
 
-const tools = ['note', 'stray'].map(name => ({ name, inputSchema: { type: 'object' } }));
+const tools = ['note', 'other'].map(name => ({ name, inputSchema: { type: 'object' } }));
 const send = (message: Json) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 process.stderr.write(`started with ${process.env.TOKEN ?? 'nothing'}\n`);
 

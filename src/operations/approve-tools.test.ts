@@ -1,20 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { allowed, type RunSubject } from '../core/policy.ts';
 import type { GatewayAdmin, PendingChange } from '../core/ports/gateway.ts';
 import { approveTools } from './approve-tools.ts';
 import type { Call } from './operation.ts';
-import { OPERATIONS } from './table.ts';
-
-const NAMES = ['inspect_gateway', 'inspect_role_tools', 'approve_tools'];
-
-describe.each(NAMES)('%s', name => {
-  it('is no tool, and not for agents, whatever their role lets them do', () => {
-    const lead = { kind: 'run', id: 'run_1', spawn: true, isLive: true, permission: 'full', tools: null };
-    expect(OPERATIONS.find(operation => operation.name === name)?.tool).toBeNull();
-    expect(allowed(lead as unknown as RunSubject, name)).toBe(false);
-    expect(allowed({ kind: 'user' }, name)).toBe(true);
-  });
-});
 
 describe('approval', () => {
   const waiting = (server: string, tool: string, hash = `${server}/${tool}`): PendingChange => ({

@@ -1,0 +1,40 @@
+import { interruption } from '../interruption.ts';
+import type { Samples } from '../measure.ts';
+
+/** Whoever can be asked something, over whatever way. */
+export interface Caller {
+  request(method: string, params: Record<string, unknown>): Promise<unknown>;
+}
+
+interface Said {
+  content?: { text?: string }[];
+}
+
+/** Calls a tool that says its nonce again, and believes nothing else to be an answer. Milliseconds. */
+export async function callEcho(caller: Caller, tool: string, nonce: string): Promise<number> {
+  const start = performance.now();
+  const result = (await caller.request('tools/call', { name: tool, arguments: { nonce } })) as Said;
+  const took = performance.now() - start;
+  if (result.content?.[0]?.text !== nonce) throw new Error(`${tool} said ${JSON.stringify(result)}`);
+  return took;
+}
+
+/** So many calls with always so many under way; how long each took. */
+export async function load(
+  caller: Caller,
+  tool: string,
+  { calls, inFlight }: { calls: number; inFlight: number },
+): Promise<Samples> {
+  interruption.throwIfAborted();
+  const took: Samples = [];
+  let begun = 0;
+  const worker = async () => {
+    while (begun < calls) took.push(await callEcho(caller, tool, `nonce ${++begun}`));
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return took;
+}
+
+/** The nearest rank: a value that was really measured. */
+export const percentile = (samples: Samples, share: number): number =>
+  samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * share) - 1]!;
