@@ -5,3 +5,4 @@ const root = join(__dirname, '..');
 
 export const squadScript = join(root, 'bin', 'squad.cjs');
 export const shippedRoles = join(root, 'roles');
+export const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');

@@ -1,7 +1,7 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { Permission } from '../schema/run.ts';
-import { decide, type Thing } from './gateway/decide.ts';
+import { decide, type Thing, type Decision as ThingDecision } from './gateway/decide.ts';
 import type { ServerGrant } from './gateway/grants.ts';
 
 /** A run as somebody who asks. */
@@ -69,70 +69,88 @@ const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn' | 'record'>> = {
   preview_context: 'spawn',
 };
 
+/** Who has something of other servers, as far as that matters. */
+export type Holder = { kind: 'user' } | Pick<RunSubject, 'kind' | 'isLive' | 'grants'>;
+
+/** Why something of another server is not for the subject. */
+export type UseDecision = ThingDecision | { allowed: false; reason: 'ended' };
+
+export type Decision =
+  | UseDecision
+  /** It is the user's alone; the role does not give it; it is about a run that is none of its business. */
+  | { allowed: false; reason: 'for_the_user' | 'spawn' | 'record' | 'not_its_own' };
+
+const ALLOWED = { allowed: true } as const;
+
 /**
- * The one answer to "may it?": for lists, calls, commands and everything that is looked up on the way. With a run as object,
- * whether it is any of the subject's business: its own, one it started, or one that came of those. With something of another
- * server, whether it may see and use it.
+ * The one answer to "may it?", or why not: for lists, calls, commands and everything that is looked up on the way. With a run
+ * as object, whether it is any of the subject's business: its own, one it started, or one that came of those. With something
+ * of another server, whether it may see and use it.
  */
-export function allowed(subject: Subject, action: 'use', object: Thing): boolean;
+export function decision(subject: Holder, action: 'use', object: Thing): UseDecision;
+export function decision(subject: Subject, action: string, object?: Asked): Decision;
+export function decision(subject: Holder | Subject, action: string, object?: Asked | Thing): Decision {
+  if (object !== undefined && 'server' in object)
+    return action === 'use' ? mayUse(subject, object) : { allowed: false, reason: 'for_the_user' };
+  return mayAct(subject as Subject, action, object);
+}
+
+export function allowed(subject: Holder, action: 'use', object: Thing): boolean;
 export function allowed(subject: Subject, action: string, object?: Asked): boolean;
 export function allowed(subject: Subject, action: string, object?: Asked | Thing): boolean {
-  if (object !== undefined && 'server' in object) return action === 'use' && mayUse(subject, object);
-  if (subject.kind === 'user') return true;
+  return decision(subject, action, object as Asked).allowed;
+}
+
+function mayAct(subject: Subject, action: string, object: Asked | undefined): Decision {
+  if (subject.kind === 'user') return ALLOWED;
   const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
-  if (needs === undefined) return false;
-  if (!subject.isLive && action !== 'squad_status') return false;
-  if ((needs === 'spawn' && !subject.spawn) || (needs === 'record' && !subject.records)) return false;
-  if (object === undefined || object.line.includes(subject.id)) return true;
+  if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
+  if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
+  if (needs === 'spawn' && !subject.spawn) return { allowed: false, reason: 'spawn' };
+  if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
+  if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
   // How those it was started with are doing, and no more than that.
-  return action === 'squad_status' && object.squadId === subject.squadId;
+  const isSibling = action === 'squad_status' && object.squadId === subject.squadId;
+  return isSibling ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
 /** What nobody has approved is kept from the user's own programs too. */
-function mayUse(subject: Subject, thing: Thing): boolean {
-  if (subject.kind === 'user') return thing.isApproved;
-  if (!subject.isLive || !subject.grants) return false;
-  return decide(subject.grants.servers, thing, subject.grants).allowed;
+function mayUse(subject: Holder, thing: Thing): UseDecision {
+  if (subject.kind === 'user')
+    return thing.isApproved ? ALLOWED : { allowed: false, reason: 'not_approved' };
+  if (!subject.isLive) return { allowed: false, reason: 'ended' };
+  if (!subject.grants) return { allowed: false, reason: 'server' };
+  return decide(subject.grants.servers, thing, subject.grants);
 }
 
 /** Why not, and what would have to be otherwise. */
 export function notAllowed(subject: RunSubject, action: string): SquadError {
-  const { id, spawn, isLive } = subject;
-  if (Object.hasOwn(FOR_RUNS, action) && !isLive)
-    return new SquadError(
-      'NOT_ALLOWED',
-      `This was started inside run ${id}, which has ended: ${action} is closed to it`,
-      {
-        suggestions: ['In a terminal of your own, unset SQUAD_RUN_ID and SQUAD_TURN.'],
-      },
-    );
-  if (Object.hasOwn(FOR_RUNS, action) && FOR_RUNS[action] === 'record')
-    return new SquadError(
-      'NOT_ALLOWED',
-      `This runs inside run ${id}, whose role does not let it use ${action}`,
-      {
-        suggestions: [
-          'It needs `squad/squad_decision_record` among `mcp` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
-        ],
-      },
-    );
-  if (Object.hasOwn(FOR_RUNS, action) && !spawn)
-    return new SquadError(
-      'NOT_ALLOWED',
-      `This runs inside run ${id}, whose role does not let it use ${action}`,
-      {
-        suggestions: [
-          'It needs `spawn: true` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
-        ],
-      },
-    );
-  return new SquadError(
-    'NOT_ALLOWED',
-    `This runs inside run ${id}: ${action} is for the user, not for agents`,
-    {
-      suggestions: ['Ask the user to do it in a terminal of their own.'],
-    },
-  );
+  const { id } = subject;
+  const why = decision(subject, action);
+  const refusal = (message: string, suggestion: string) =>
+    new SquadError('NOT_ALLOWED', message, { suggestions: [suggestion] });
+  switch (why.allowed ? null : why.reason) {
+    case 'ended':
+      return refusal(
+        `This was started inside run ${id}, which has ended: ${action} is closed to it`,
+        'In a terminal of your own, unset SQUAD_RUN_ID and SQUAD_TURN.',
+      );
+    case 'record':
+      return refusal(
+        `This runs inside run ${id}, whose role does not let it use ${action}`,
+        'It needs `squad/squad_decision_record` among `mcp` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+      );
+    case 'spawn':
+      return refusal(
+        `This runs inside run ${id}, whose role does not let it use ${action}`,
+        'It needs `spawn: true` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+      );
+    default:
+      return refusal(
+        `This runs inside run ${id}: ${action} is for the user, not for agents`,
+        'Ask the user to do it in a terminal of their own.',
+      );
+  }
 }
 
 /**

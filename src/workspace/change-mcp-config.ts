@@ -8,11 +8,11 @@ import { realPlace } from './real-place.ts';
 import { replaceTeamFile, teamFolder } from './team-file.ts';
 import { trust } from './trust.ts';
 
-/** Where editors find what may stand in the file. */
-const SCHEMA_URL = 'https://unpkg.com/squad-mcp/schemas/mcp-config.schema.json';
+/** Beside the file: where editors find what may stand in it. */
+export const SCHEMA_NAME = 'mcp-config.schema.json';
 
 /** A configuration to begin with. */
-export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: SCHEMA_URL, servers: {} }, null, 2)}\n`;
+export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`, servers: {} }, null, 2)}\n`;
 
 export interface ChangedConfig {
   file: string;

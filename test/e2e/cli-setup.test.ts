@@ -33,6 +33,7 @@ describe('squad init', () => {
         '.squad/mcp-config.json',
         '.squad/.gitignore',
         ...SHIPPED.map(role => `.squad/agents/${role}.md`),
+        '.squad/mcp-config.schema.json',
         ...['team', 'decisions', 'backlog'].map(name => `.squad/${name}.md`),
       ],
       kept: [],

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -86,6 +86,12 @@ export class FaultHome {
   mcp(isStateful = false): McpLine {
     const args = [join(this.program, 'bin', 'squad.cjs'), 'mcp'];
     return new McpLine(args, { cwd: this.workspace, env: this.envFor(isStateful) });
+  }
+
+  /** The server an agent is given: `squad mcp` in the name of its run. */
+  relay(identity: string): ChildProcess {
+    const args = [join(this.program, 'bin', 'squad.cjs'), 'mcp', '--identity', identity];
+    return spawn(process.execPath, args, { cwd: this.workspace, env: this.env, stdio: 'pipe' });
   }
 
   /** Null when no hub is there. */

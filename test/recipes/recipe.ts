@@ -53,8 +53,13 @@ export class Recipe implements AsyncDisposable {
   }
 
   async trust(): Promise<void> {
-    const { code, stderr } = await this.squad.run(['trust', '-y', '.squad/mcp-config.json']);
-    expect(code, stderr).toBe(0);
+    for (const command of [
+      ['mcp', 'lint'],
+      ['trust', '-y', '.squad/mcp-config.json'],
+    ]) {
+      const { code, stdout, stderr } = await this.squad.run(command);
+      expect([code, stderr], stdout).toEqual([0, '']);
+    }
   }
 
   /** One run of the role that asks these things of its endpoint. */
@@ -78,6 +83,7 @@ export class Recipe implements AsyncDisposable {
     others: string[],
   ): Promise<Record<string, string>> {
     const sees = this.promised.get(role)!;
+    expect((await this.shownFor(role)).sort()).toEqual([...sees].sort());
     const hidden = new Set(
       [...this.promised.values()]
         .flat()
@@ -113,6 +119,14 @@ export class Recipe implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.squad[Symbol.asyncDispose]();
+  }
+
+  /** What the user is told that the role has. */
+  private async shownFor(role: string): Promise<string[]> {
+    const { tools } = await this.squad.json<{ tools: { name: string; isVisible: boolean }[] }>([
+      ...['mcp', 'tools', '--role', role],
+    ]);
+    return tools.filter(({ isVisible }) => isVisible).map(({ name }) => name);
   }
 
   private npxFolder(nodeOptions: string[]): string {

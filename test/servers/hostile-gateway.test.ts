@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -21,6 +23,10 @@ function patienceWith({ comesUp, call }: Behaviour): number {
   if (!comesUp) return 1_000;
   return call === 'nothing' ? 3_000 : 15_000;
 }
+
+/** Controls other than line ends and tabs, overrides of direction, and what takes no room: none of it is for a reader. */
+const INVISIBLE =
+  /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u{ad}\u{180e}\u{200b}-\u{200f}\u{2060}-\u{2064}\u{feff}\u{e0000}-\u{e01ef}]/u;
 
 /** However often a text was made JSON within JSON, what it says is the same. */
 const plain = (words: string) => words.replaceAll('\\', '');
@@ -64,6 +70,8 @@ describe('with a hostile server beside an honest one', () => {
     expect(names.includes('bad__echo')).toBe(comesUp);
     expect(names.filter(each => !/^(bad|good)__[A-Za-z0-9_-]{0,46}$/.test(each))).toEqual([]);
     expect(new Set(names).size).toBe(names.length);
+    const descriptions = listed.map(({ description = '' }) => String(description));
+    expect(descriptions.filter(words => INVISIBLE.test(words) || words.length > 20_000)).toEqual([]);
 
     const [hostile, ...honest] = await Promise.all([
       comesUp ? call(view, 'bad__echo', 'n-1') : null,
@@ -89,5 +97,70 @@ describe('with a hostile server beside an honest one', () => {
     await fixture.gateway.close();
     await until('nothing of it is left', () => pids.every(pid => !isAlive(pid)));
     rmSync(pidsFile, { force: true });
+  });
+});
+
+it('what nobody asked for is thrown away and counted', async () => {
+  await using fixture = realGateway({ servers: { bad: hostileBlock('strays') }, shared: ['bad'] });
+  const view = fixture.view(fixture.run());
+  await view.tools();
+  expect((await call(view, 'bad__echo', 'n')).outcome).toBe('result');
+  expect(await fixture.gateway.status(null)).toMatchObject([{ stray: 5_000, failures: 0, health: 'up' }]);
+});
+
+it('nobody follows a schema to where it points', async () => {
+  const asked: string[] = [];
+  const elsewhere = createServer((request, response) => {
+    asked.push(request.url!);
+    response.end('{}');
+  });
+  elsewhere.listen(0, '127.0.0.1');
+  await once(elsewhere, 'listening');
+  const env = { SCHEMA_URL: `http://127.0.0.1:${(elsewhere.address() as { port: number }).port}/schema` };
+  await using fixture = realGateway({
+    servers: { bad: hostileBlock('remote-refs', { env }) },
+    shared: ['bad'],
+  });
+  const view = fixture.view(fixture.run());
+  for (const { name } of await view.tools()) await call(view, name, 'n');
+  elsewhere.close();
+  await once(elsewhere, 'close');
+  expect(asked).toEqual([]);
+});
+
+describe('a server that changes what it offers', () => {
+  it.each([
+    ['adds-a-tool', ['bad__echo', 'bad__read'], ['delete_all']],
+    ['removes-a-tool', ['bad__echo'], []],
+    ['changes-description', ['bad__echo'], ['read']],
+    ['changes-schema', ['bad__echo'], ['read']],
+    ['changes-annotation', ['bad__echo'], ['read']],
+    ['renames-a-tool', ['bad__echo'], ['read_file']],
+    ['reorders', ['bad__echo', 'bad__read'], []],
+  ])('%s: what is new or another waits for approval, the rest stays', async (name, stay, wait) => {
+    await using fixture = realGateway({ servers: { bad: hostileBlock(`${name}-told`) }, shared: ['bad'] });
+    const { gateway, workspace } = fixture;
+    const run = fixture.run();
+    gateway.prepare(run);
+    const view = fixture.view(run);
+    const listed = async () => (await view.tools()).map(tool => tool.name);
+    expect(await listed()).toEqual(['bad__echo', 'bad__read']);
+
+    expect((await call(view, 'bad__echo', 'n')).outcome).toBe('result');
+    await until('the change is seen', async () => {
+      const pending = (await gateway.pending(workspace)).map(({ tool }) => tool);
+      return JSON.stringify([await listed(), pending]) === JSON.stringify([stay, wait]);
+    });
+    for (const tool of ['bad__read', ...wait.map(each => `bad__${each}`)].filter(
+      each => !stay.includes(each),
+    ))
+      expect(await view.call(tool, { name: tool, arguments: {} }, plainRequest())).toBe(null);
+
+    await gateway.approve(workspace, {});
+    expect(await gateway.pending(workspace)).toEqual([]);
+    await until('what was approved is there', async () => {
+      const now = await listed();
+      return wait.every(tool => now.includes(`bad__${tool}`));
+    });
   });
 });

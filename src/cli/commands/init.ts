@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs';
-import { appendFile, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, lstat, readdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
-import { EMPTY_MCP_CONFIG } from '../../workspace/change-mcp-config.ts';
+import { EMPTY_MCP_CONFIG, SCHEMA_NAME } from '../../workspace/change-mcp-config.ts';
 import { workspaceRoot } from '../../workspace/cwd.ts';
 import { MCP_CONFIG_NAME } from '../../workspace/mcp-config-file.ts';
 import { trust } from '../../workspace/trust.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { layFile, layMcpSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
 import { shippedRoles } from '../package-files.ts';
 import { type StarterMember, teamStarters } from '../team-starters.ts';
@@ -50,13 +51,15 @@ export async function initCommand(context: CliContext): Promise<number> {
   const kept: string[] = [];
   const home = homeFolder(process.env);
   for (const [name, content] of files) {
-    const isNew = await lay(join(root, name), content);
+    const isNew = await layFile(join(root, name), content);
     const isAdded = !isNew && name === IGNORE_FILE && (await addIgnored(join(root, name)));
     (isNew || isAdded ? written : kept).push(name);
     if (isNew) await trust(home, join(root, name), content);
   }
+  const schema = join('.squad', SCHEMA_NAME);
+  ((await layMcpSchema(root)) ? written : kept).push(schema);
   for (const [name, content] of starters)
-    ((await lay(join(root, name), content)) ? written : kept).push(name);
+    ((await layFile(join(root, name), content)) ? written : kept).push(name);
 
   if (context.json) printJson(context.out, { root, written, kept });
   else
@@ -70,18 +73,6 @@ export async function initCommand(context: CliContext): Promise<number> {
       '  squad run coder "Fix the test"',
     ]);
   return EXIT.done;
-}
-
-/** False when something is there already. */
-async function lay(path: string, content: string): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true });
-  try {
-    await writeFile(path, content, { flag: 'wx' });
-    return true;
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw thrown;
-  }
 }
 
 /** Adds what an ignore file of somebody else's lacks; false when it has it all. */

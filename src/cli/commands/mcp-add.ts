@@ -5,6 +5,7 @@ import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-co
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type Inspected, inspect } from '../inspect.ts';
+import { layMcpSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
@@ -41,6 +42,7 @@ export async function mcpAdd(
   const given = { roles: options.role ?? [], shared: options.shared ?? false };
   const after = withServers(before.text, [{ id, entry }], given);
   const changed = await changeMcpConfig(homeFolder(process.env), root, before, after);
+  if (before.isNew) await layMcpSchema(root);
   if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given });
   else
     print(context, [

@@ -14,6 +14,7 @@ import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { inspect } from '../inspect.ts';
+import { layMcpSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
@@ -51,6 +52,7 @@ export async function mcpImport(
         withServers(before.text, found.servers, given),
       )
     : null;
+  if (changed && before.isNew) await layMcpSchema(root);
   if (context.json)
     printJson(context.out, {
       files: files.map(each => each.file),

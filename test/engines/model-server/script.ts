@@ -21,6 +21,8 @@ const step = z.strictObject({
   write: z.strictObject({ path: z.string(), content: z.string() }).optional(),
   /** Calls a tool by its name, or by the end of it: `squad_status` finds `mcp__squad__squad_status`. */
   call: z.string().optional(),
+  /** Calls a tool of Squad's server that is not offered, named as the CLI would name it. */
+  unlisted: z.string().optional(),
   arguments: z.record(z.string(), z.unknown()).optional(),
   /** Answers with this object: through the CLI's own tool for it, else as JSON text. */
   structured: z.record(z.string(), z.unknown()).optional(),

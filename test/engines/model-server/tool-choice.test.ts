@@ -95,6 +95,16 @@ test('a tool that is not offered is refused by name, with what is offered', () =
   expect(() => call({ shell: 'ls' }, [])).toThrow('it offers none');
 });
 
+test('a tool that is not offered can be called all the same, by the name it would have', () => {
+  const offered = offer('mcp__squad__squad_status', {});
+  expect(call({ unlisted: 'echo__count', arguments: { a: 1 } }, [offered])).toEqual({
+    name: 'mcp__squad__echo__count',
+    a: 1,
+  });
+  const grouped = { ...offer('squad_status', {}), namespace: 'mcp__squad_run' };
+  expect(call({ unlisted: 'echo__count' }, [grouped])).toEqual({ name: 'echo__count' });
+});
+
 test('an object goes through the tool for it, where there is one', () => {
   expect(call({ structured: { a: 1 } }, [offer('StructuredOutput', {})])).toEqual({
     name: 'StructuredOutput',

@@ -12,6 +12,7 @@ export function callFor(step: Step, conversation: Conversation): ToolCall | null
   if (step.shell !== undefined) return shellCall(step.shell, conversation);
   if (step.write) return writeCall(step.write, conversation);
   if (step.call !== undefined) return namedCall(step.call, step.arguments ?? {}, conversation);
+  if (step.unlisted !== undefined) return unlistedCall(step.unlisted, step.arguments ?? {}, conversation);
   const structured = step.structured && tools.find(({ name }) => /^structured_?output$/i.test(name));
   return structured ? { tool: structured, arguments: step.structured! } : null;
 }
@@ -38,6 +39,12 @@ function namedCall(name: string, args: Record<string, unknown>, conversation: Co
   const tool =
     tools.find(offered => fullName(offered) === name) ?? tools.find(offered => endsIn(offered, name));
   return tool ? complete(tool, args) : orRefuse(hiddenCall(name, args, conversation), name, conversation);
+}
+
+/** Named after a tool that the same server has for every agent. */
+function unlistedCall(name: string, args: Record<string, unknown>, conversation: Conversation): ToolCall {
+  const sister = namedCall('squad_status', {}, conversation).tool;
+  return { tool: { ...sister, name: sister.name.replace(/squad_status$/, name) }, arguments: args };
 }
 
 export const fullName = ({ namespace, name }: OfferedTool) => (namespace ? `${namespace}__${name}` : name);

@@ -1,0 +1,21 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { SCHEMA_NAME } from '../workspace/change-mcp-config.ts';
+import { mcpConfigSchema } from './package-files.ts';
+
+/** False when something is there already. */
+export async function layFile(path: string, content: string): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true });
+  try {
+    await writeFile(path, content, { flag: 'wx' });
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw thrown;
+  }
+}
+
+/** What editors check the configuration of servers by, beside it. */
+export async function layMcpSchema(workspace: string): Promise<boolean> {
+  return layFile(join(workspace, '.squad', SCHEMA_NAME), await readFile(mcpConfigSchema, 'utf8'));
+}

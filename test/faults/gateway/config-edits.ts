@@ -1,0 +1,152 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { createRandom, type Random, roundSeed } from '../random.ts';
+import type { AgentEdge, Outcome } from './agent-edge.ts';
+import type { Played } from './crossed-calls.ts';
+import { GatewayHome } from './gateway-home.ts';
+
+const AGENTS = 4;
+const IDS = ['steady', 'first', 'second'];
+const TOOLS = ['say', 'repeat'];
+const VARIANTS = 8;
+const KINDS = ['valid', 'valid', 'valid', 'invalid', 'half', 'untrusted'] as const;
+
+type Block = Record<string, unknown> & { tools: string[] };
+type Servers = Record<string, Block>;
+
+/**
+ * The configuration is edited while agents call: what cannot be read or is not trusted gives nobody anything, what was taken
+ * away is refused from the next call, and no server is started again unless what it is started with has changed.
+ */
+export async function configEdits(program: string, seed: number, edits: number): Promise<Played> {
+  await using home = await GatewayHome.create(program);
+  const random = createRandom(roundSeed(seed, 0));
+  const variants = Array.from({ length: VARIANTS }, () => variantOf(home, random));
+  for (const servers of variants) await home.configure(configOf(servers));
+  const agents = await home.agents(AGENTS);
+  const world: World = { home, inForce: variants.at(-1)!, starts: new Map(), edits: 0, problems: [] };
+  count(world, {});
+  let isOver = false;
+  const work = agents.map(({ edge, runId }) => callSteady(edge, runId, world, () => isOver));
+  for (let i = 0; i < edits; i++) {
+    const kind = random.pick(KINDS);
+    await edit(world, kind, random.pick(variants), random);
+    await Promise.all(agents.map(({ edge }) => compare(edge, `edit ${i} (${kind})`, world)));
+  }
+  isOver = true;
+  const calls = (await Promise.all(work)).reduce((sum, each) => sum + each, 0);
+  const { problems } = world;
+  for (const [id, expected] of world.starts) {
+    const started = home.said('starts').filter(line => line.startsWith(`${id} `)).length;
+    if (started !== expected) problems.push(`${id} was started ${started} times instead of ${expected}`);
+  }
+  problems.push(...(await home.end()));
+  const starts = [...world.starts.values()].reduce((sum, each) => sum + each, 0);
+  return { told: `${edits} edits, ${calls} calls meanwhile, ${starts} starts of servers`, problems };
+}
+
+interface World {
+  home: GatewayHome;
+  /** What counts now. */
+  inForce: Servers;
+  /** How often each must have been started by now. */
+  starts: Map<string, number>;
+  /** Grows with everything that takes something away. */
+  edits: number;
+  problems: string[];
+}
+
+const configOf = (servers: Servers) => ({ servers, shared: Object.keys(servers) });
+
+/** The steady one is always there, and always the same. */
+function variantOf(home: GatewayHome, random: Random): Servers {
+  const block = (id: string, more: object) => home.nonceServer(id, more) as Block;
+  const servers: Servers = { steady: block('steady', {}) };
+  for (const id of IDS.slice(1))
+    if (random.chance(0.7))
+      servers[id] = block(id, {
+        tools: random.pick([TOOLS, ['say'], ['repeat'], []]),
+        env: { VARIANT: String(random.between(1, 2)) },
+      });
+  return servers;
+}
+
+async function edit(
+  world: World,
+  kind: (typeof KINDS)[number],
+  variant: Servers,
+  random: Random,
+): Promise<void> {
+  const { home } = world;
+  const text = JSON.stringify(configOf(variant));
+  const before = world.inForce;
+  const next = kind === 'valid' ? variant : kind === 'untrusted' ? {} : before;
+  if (!isDeepStrictEqual(Object.keys(next), Object.keys(before))) world.edits++;
+  writeFileSync(
+    home.config,
+    {
+      valid: () => text,
+      invalid: () => JSON.stringify({ ...configOf(variant), servers: { Bad_Id: {} }, shared: [] }),
+      half: () => text.slice(0, random.between(1, text.length - 1)),
+      untrusted: () =>
+        JSON.stringify({ ...configOf(variant), agentServers: { [`role-${world.edits}`]: [] } }),
+    }[kind](),
+  );
+  const link = await home.hub();
+  const { state } = await link.call<{ state: string }>('inspect_gateway');
+  link.close();
+  const expected = { valid: 'trusted', invalid: 'invalid', half: 'invalid', untrusted: 'untrusted' }[kind];
+  if (state !== expected) world.problems.push(`a file that is ${kind} counts as ${state}`);
+  world.inForce = next;
+  world.edits++;
+  count(world, before);
+}
+
+/** A server that was not there before, or was started with something else, is started. */
+function count({ inForce, starts }: World, before: Servers): void {
+  const startedWith = (block: Block | undefined) => block && [block.command, block.args, block.env];
+  for (const [id, block] of Object.entries(inForce))
+    if (!isDeepStrictEqual(startedWith(block), startedWith(before[id])))
+      starts.set(id, (starts.get(id) ?? 0) + 1);
+}
+
+/** One call of each tool that ever is: those that count now answer, every other one is as unknown as any. */
+async function compare(edge: AgentEdge, when: string, { inForce, problems }: World): Promise<void> {
+  for (const id of IDS)
+    for (const tool of TOOLS) {
+      const nonce = `${when}: ${id} ${tool}`;
+      const outcome = await edge.call({ name: `${id}__${tool}`, args: { nonce } });
+      const block = inForce[id];
+      const isThere = block && (block.tools.includes('*') || block.tools.includes(tool));
+      const isRight = isThere ? isAnswer(outcome, nonce) : isUnknown(outcome, `${id}__${tool}`);
+      if (!isRight)
+        problems.push(`${nonce}: ${isThere ? 'there' : 'not there'}, got ${JSON.stringify(outcome)}`);
+    }
+}
+
+/** Whoever uses a server that no edit touches does not notice any; only when nothing counts has nobody anything. */
+async function callSteady(
+  edge: AgentEdge,
+  runId: string,
+  world: World,
+  isOver: () => boolean,
+): Promise<number> {
+  let calls = 0;
+  for (; !isOver(); await delay(2)) {
+    const nonce = `${runId}/${++calls}`;
+    const { inForce, edits } = world;
+    const outcome = await edge.call({ name: 'steady__say', args: { nonce, delayMs: 3 } });
+    if (isAnswer(outcome, nonce)) continue;
+    const mayBeGone = !inForce.steady || edits !== world.edits;
+    if (!(mayBeGone && isUnknown(outcome, 'steady__say')))
+      world.problems.push(`${nonce}: the steady server, got ${JSON.stringify(outcome)}`);
+  }
+  return calls;
+}
+
+const isAnswer = (outcome: Outcome, nonce: string): boolean =>
+  outcome.kind === 'said' && outcome.text === nonce;
+
+const isUnknown = (outcome: Outcome, name: string): boolean =>
+  outcome.kind === 'refused' && outcome.text === `-32602 Unknown tool: ${name}`;
