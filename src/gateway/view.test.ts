@@ -245,6 +245,8 @@ test('a shared server can ask nobody, and what it says to nobody is counted', as
   files.say('notifications/resources/updated', { uri: 'x' });
   expect(await fixture.gateway.status(null)).toMatchObject([{ stray: 2 }]);
   expect(view.isPlain('files__echo')).toBe(true);
+  // Squad's own: nobody else's to answer.
+  expect(view.isPlain('squad_status')).toBe(false);
 });
 
 test('a shared server nobody has ends after a minute, not before', async () => {

@@ -60,8 +60,8 @@ export class RunView implements GatewayView {
   }
 
   isPlain(name: string): boolean {
-    const server = this.#options.servers.of(guessed(name)?.server ?? '');
-    return server?.config.instance !== 'per-agent';
+    const server = guessed(name)?.server;
+    return server !== undefined && this.#options.servers.of(server)?.config.instance !== 'per-agent';
   }
 
   notice(): string | null {

@@ -1,0 +1,53 @@
+const EVIL = [
+  '^(a+)+$',
+  '^(a|a)*$',
+  '^(a|aa)+$',
+  '^(.*a){25}$',
+  '^([a-zA-Z]+)*\\d$',
+  '(x+x+)+y',
+  '^(\\w+\\s?)*$',
+  '^(([a-z])+.)+[A-Z]([a-z])+$',
+  '(.*)*\\1$',
+  '^((ab)*)+$',
+  '(a?){40}a{40}',
+  '^(?:a(?:b)*)*c$',
+  '^\\s*(\\S+\\s*)*$',
+  '(?=(a+))\\1*b',
+  '^(?:(?:a+)+)+$',
+  '([^,]*,?)*;',
+  '^(?:[^"\\\\]|\\\\.)*(?:[^"\\\\]|\\\\.)*"$',
+  '^(\\d+)*[.]$',
+  '(?:\\s|\\s\\s)*x',
+  '^([a-z0-9]+[-._]?)*@$',
+];
+
+/** What stands for a schema that is small to read and endless to follow. */
+const doubling = (join: (ref: object) => object) => {
+  const $defs: Record<string, object> = { d0: { type: 'string' } };
+  for (let at = 1; at <= 60; at++) $defs[`d${at}`] = join({ $ref: `#/$defs/d${at - 1}` });
+  return { type: 'object', properties: { bomb: { $ref: '#/$defs/d60' } }, $defs };
+};
+
+/** More than sixty schemas that never end for whoever compiles or follows them. `url` is where the remote ones point. */
+export const schemaBombs = (url: string): object[] => [
+  ...EVIL.map(pattern => ({ type: 'object', properties: { a: { type: 'string', pattern } } })),
+  ...EVIL.map(pattern => ({ type: 'object', patternProperties: { [pattern]: { type: 'string' } } })),
+  ...EVIL.map(pattern => ({ type: 'object', propertyNames: { pattern }, additionalProperties: true })),
+  doubling(ref => ({ allOf: [ref, ref] })),
+  doubling(ref => ({ anyOf: [ref, ref] })),
+  doubling(ref => ({ oneOf: [ref, { not: ref }] })),
+  doubling(ref => ({ type: 'object', properties: { a: ref, b: ref } })),
+  { type: 'object', properties: { self: { $ref: '#' } } },
+  { type: 'object', $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
+  { type: 'object', properties: { a: { $dynamicRef: '#here' } }, $dynamicAnchor: 'here' },
+  { type: 'object', properties: { a: { $ref: `${url}/ref.json` } } },
+  { type: 'object', $schema: `${url}/schema.json` },
+  { type: 'object', $id: `${url}/id.json`, properties: { a: { $ref: 'other.json' } } },
+  { type: 'object', properties: { a: { type: 'array', minItems: 1e308, uniqueItems: true } } },
+  { type: 'object', properties: { a: { multipleOf: 5e-324 }, b: { enum: Array(10_000).fill('x') } } },
+];
+
+/** Texts on which those patterns do not come to an end. */
+export const ENDLESS_INPUTS = ['a'.repeat(40_000), `${'a'.repeat(40_000)}!`, 'x'.repeat(40_000), ' '.repeat(40_000)];
+
+export const EVIL_PATTERNS: readonly string[] = EVIL;
