@@ -1,17 +1,20 @@
-// The floor of HTTP: a server that reads a request to its end and says one thing to all. Its address is on standard output.
+// The floor of HTTP: a server that takes a call of a tool and says its nonce again. Its address is on standard output.
 'use strict';
 const { createServer } = require('node:http');
 
-const body = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  result: { content: [{ type: 'text', text: 'nothing' }] },
-});
-const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
 const server = createServer((request, response) => {
-  request.resume();
+  let text = '';
+  request.setEncoding('utf8').on('data', chunk => {
+    text += chunk;
+  });
   request.on('end', () => {
-    response.writeHead(200, headers);
+    const { id, params } = JSON.parse(text);
+    const result = { content: [{ type: 'text', text: params.arguments.nonce }] };
+    const body = JSON.stringify({ jsonrpc: '2.0', id, result });
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    });
     response.end(body);
   });
 });

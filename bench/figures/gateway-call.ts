@@ -7,7 +7,7 @@ import { GatewaySquad } from '../gateway/gateway-squad.ts';
 import { HttpCaller } from '../gateway/http-caller.ts';
 import { type Caller, load, percentile } from '../gateway/load.ts';
 import { McpClient } from '../mcp-client.ts';
-import { PAIRS, ratioOf, repeat, type Samples, timed } from '../measure.ts';
+import { PAIRS, ratioOf, type Samples, timed } from '../measure.ts';
 
 const MOST_P50_MS = 1.2;
 const MOST_P99_MS = 8;
@@ -54,7 +54,7 @@ export const gatewayCall: Figure = {
       rows.push(...(await compared(server, legs)));
       await direct.close();
     }
-    return [...rows, await httpFloor()];
+    return [...rows, ...(await httpFloor())];
   },
 };
 
@@ -105,22 +105,30 @@ async function compared(server: Server, legs: Leg[]): Promise<Row[]> {
   });
 }
 
-/** What the client and Node's own server cost, in the numbers above. */
-async function httpFloor(): Promise<Row> {
+/** What HTTP itself costs, in the numbers above. */
+async function httpFloor(): Promise<Row[]> {
   const child = spawn(process.execPath, [join(import.meta.dirname, '..', 'floor-http.cjs')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const gone = once(child, 'exit');
   const [url] = (await once(createInterface(child.stdout), 'line')) as [string];
   const caller = new HttpCaller(url, 'none');
-  const ask = async () =>
-    percentile(await repeat(ONE.calls, () => timed(() => caller.request('x', {}))), 0.5);
-  for (let i = 0; i < WARM_UPS; i++) await ask();
-  const samples = await repeat(PAIRS, ask);
+  const p50: Samples = [];
+  const rate: Samples = [];
+  for (let round = -WARM_UPS; round < PAIRS; round++) {
+    const took = await load(caller, 'nothing', ONE);
+    const eight = await timed(() => load(caller, 'nothing', EIGHT));
+    if (round < 0) continue;
+    p50.push(percentile(took, 0.5));
+    rate.push((EIGHT.calls / eight) * 1000);
+  }
   caller.close();
   child.stdin.end();
   await gone;
-  return sampled('http that does nothing: p50, 1 in flight', 'ms', samples, {
-    note: 'the same client and a server of node:http that says one thing to all: so much of "over http" is HTTP',
-  });
+  return [
+    sampled('http that does nothing: p50, 1 in flight', 'ms', p50, {
+      note: 'the same client and a server of node:http that says the nonce again: so much of "over http" is HTTP',
+    }),
+    sampled('http that does nothing: rate, 8 in flight', 'calls/s', rate),
+  ];
 }

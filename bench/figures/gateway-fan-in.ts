@@ -18,11 +18,12 @@ export const gatewayFanIn: Figure = {
     const blockOf = (id: string) => ({ command: process.execPath, args: [echo, id], tools: ['echo'] });
     await squad.serve(Object.fromEntries(ids.map(id => [id, blockOf(id)])));
     const identities = await squad.agents(AGENTS);
+    const callers = [];
+    for (const identity of identities) callers.push(await squad.overHttp(identity));
     let failed = 0;
     const start = performance.now();
     await Promise.all(
-      identities.map(async (identity, at) => {
-        const caller = await squad.overHttp(identity);
+      callers.map(async (caller, at) => {
         const calls = ids.map(id => callEcho(caller, `${id}__echo`, `${at} ${id}`));
         failed += (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length;
       }),

@@ -10,6 +10,7 @@ import type { Caller } from './load.ts';
 /** A Squad whose agents have tools of other servers. The agents only wait; what they would ask is asked here in their name. */
 export class GatewaySquad extends BenchSquad {
   private readonly callers: HttpCaller[] = [];
+  private url: string | null = null;
 
   /** These are everybody's. */
   async serve(servers: Record<string, object>): Promise<void> {
@@ -59,8 +60,8 @@ export class GatewaySquad extends BenchSquad {
 
   async address(identity: string): Promise<{ url: string; token: string }> {
     const { token } = JSON.parse(readFileSync(identity, 'utf8')) as { token: string };
-    const { url } = await this.squad<{ url: string }>('hub', 'start');
-    return { url, token };
+    this.url ??= (await this.squad<{ url: string }>('hub', 'start')).url;
+    return { url: this.url, token };
   }
 
   async overHttp(identity: string): Promise<HttpCaller> {

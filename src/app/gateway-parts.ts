@@ -68,7 +68,7 @@ export function openGateway({
     }),
     variablesOf: async ({ id }) => ({ ...(await files.environment(id)), ...(await files.variables(id)) }),
     onDenied: ports.onDenied,
-    baseEnvironment: () => ({ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }),
+    onTrouble: ports.note,
   });
   return {
     gateway,

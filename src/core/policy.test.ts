@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import { allowed, notAllowed, permissionFrom, type RunSubject, type Subject, toolsFrom } from './policy.ts';
+import {
+  allowed,
+  decision,
+  notAllowed,
+  permissionFrom,
+  type RunSubject,
+  type Subject,
+  toolsFrom,
+} from './policy.ts';
 
 const id = (n: number) => `run_${String(n).padStart(10, '0')}` as RunId;
 const squad = (n: number) => `squad_${String(n).padStart(10, '0')}` as SquadId;
@@ -129,6 +137,17 @@ describe('what a run may use of other servers', () => {
     expect(allowed(run({ grants, isLive: false }), 'use', thing)).toBe(false);
   });
 
+  test('comes with the reason where it is not', () => {
+    const why = (subject: Subject, more: object = {}) => decision(subject, 'use', { ...thing, ...more });
+    expect(why(run({ grants }))).toEqual({ allowed: true });
+    expect(why(run({ grants }), { server: 'mail' })).toEqual({ allowed: false, reason: 'server' });
+    expect(why(run())).toEqual({ allowed: false, reason: 'server' });
+    expect(why(run({ grants }), { kind: 'prompt' })).toEqual({ allowed: false, reason: 'not_listed' });
+    expect(why(run({ grants }), { isApproved: false })).toEqual({ allowed: false, reason: 'not_approved' });
+    expect(why(USER, { isApproved: false })).toEqual({ allowed: false, reason: 'not_approved' });
+    expect(why(run({ grants, isLive: false }))).toEqual({ allowed: false, reason: 'ended' });
+  });
+
   test('is nothing unapproved for the user either', () => {
     expect(allowed(USER, 'use', thing)).toBe(true);
     expect(allowed(USER, 'use', { ...thing, isApproved: false })).toBe(false);
@@ -140,6 +159,20 @@ describe('what a run may use of other servers', () => {
     expect(asked('use', undefined)).toBe(false);
     expect(asked('use', OBJECTS.itself)).toBe(false);
   });
+});
+
+test('a decision about an action says what stands against it', () => {
+  const why = (subject: Subject, action: string, relation?: Relation) => {
+    const said = decision(subject, action, relation && OBJECTS[relation]);
+    return said.allowed || said.reason;
+  };
+  expect(why(run(), 'stop_hub')).toBe('for_the_user');
+  expect(why(run(), 'start_squad')).toBe('spawn');
+  expect(why(run(), 'squad_decision_record')).toBe('record');
+  expect(why(run({ spawn: true, isLive: false }), 'start_squad')).toBe('ended');
+  expect(why(run({ spawn: true }), 'show_run', 'stranger')).toBe('not_its_own');
+  expect(why(run({ spawn: true }), 'show_run', 'child')).toBe(true);
+  expect(why(USER, 'stop_hub')).toBe(true);
 });
 
 test('a refusal says in which run, and what would help', () => {

@@ -97,8 +97,8 @@ export function decision(subject: Holder | Subject, action: string, object?: Ask
 
 export function allowed(subject: Holder, action: 'use', object: Thing): boolean;
 export function allowed(subject: Subject, action: string, object?: Asked): boolean;
-export function allowed(subject: Subject, action: string, object?: Asked | Thing): boolean {
-  return decision(subject, action, object as Asked).allowed;
+export function allowed(subject: Holder | Subject, action: string, object?: Asked | Thing): boolean {
+  return decision(subject as Subject, action, object as Asked | undefined).allowed;
 }
 
 function mayAct(subject: Subject, action: string, object: Asked | undefined): Decision {
@@ -116,8 +116,7 @@ function mayAct(subject: Subject, action: string, object: Asked | undefined): De
 
 /** What nobody has approved is kept from the user's own programs too. */
 function mayUse(subject: Holder, thing: Thing): UseDecision {
-  if (subject.kind === 'user')
-    return thing.isApproved ? ALLOWED : { allowed: false, reason: 'not_approved' };
+  if (subject.kind === 'user') return thing.isApproved ? ALLOWED : { allowed: false, reason: 'not_approved' };
   if (!subject.isLive) return { allowed: false, reason: 'ended' };
   if (!subject.grants) return { allowed: false, reason: 'server' };
   return decide(subject.grants.servers, thing, subject.grants);

@@ -19,7 +19,10 @@ export interface CliProfile {
   /** The program to start for the one that was found: some launchers are not to be started themselves. */
   resolve?(program: string): string;
   loadsItself: readonly string[];
-  /** Variables by which it reaches its model and knows its user. */
+  /**
+   * Variables by which it reaches its model and knows its user. Narrow: whatever fits is left in an agent's environment even
+   * where it is there for another server.
+   */
   variables: RegExp;
   takesSchema: boolean;
   usageIsReported: Engine['usageIsReported'];
@@ -28,6 +31,9 @@ export interface CliProfile {
   reader(): EngineReader;
   policy(options: RunOptions): PolicyRule[];
 }
+
+/** What every one of them may need to reach its model from here. */
+const NETWORK = /^((https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR))$/i;
 
 /** The engine a CLI is, once its program has been found. */
 export function createCliEngine(
@@ -42,7 +48,7 @@ export function createCliEngine(
     policy: options => profile.policy(options),
     loadsItself: profile.loadsItself,
     wantsEndpoint: true,
-    needsVariable: name => profile.variables.test(name),
+    needsVariable: name => NETWORK.test(name) || profile.variables.test(name),
     takesSchema: profile.takesSchema,
     usageIsReported: profile.usageIsReported,
   };

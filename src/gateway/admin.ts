@@ -23,7 +23,7 @@ export interface AdminOptions {
   clock: Clock;
   timers: Timers;
   /** Why runs of this workspace cannot use a server that is not even in the pool. */
-  faultsOf(workspace: string, server: string): Iterable<string>;
+  faultsOf(workspace: string, server: string): string[];
   /** Those with runs. */
   workspaces(): string[];
 }
@@ -47,11 +47,12 @@ export class Admin implements GatewayAdmin {
   async toolsOf(
     workspace: string,
     roleId: string | null,
+    roleMcp: readonly string[],
     env: Record<string, string>,
   ): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }> {
     const { pool, timers } = this.#options;
     const config = await this.#config(workspace);
-    return await lookAtTools({ workspace, config, roleId, env, pool, timers });
+    return await lookAtTools({ workspace, config, roleId, roleMcp, env, pool, timers });
   }
 
   async pending(workspace: string): Promise<PendingChange[]> {
@@ -59,24 +60,29 @@ export class Admin implements GatewayAdmin {
     return (await Promise.all(books.map(book => book.pending()))).flat();
   }
 
-  async approve(workspace: string, what: { server?: string; tool?: string }): Promise<PendingChange[]> {
+  async approve(
+    workspace: string,
+    { server, tool, hashes }: { server?: string; tool?: string; hashes?: readonly string[] },
+  ): Promise<PendingChange[]> {
     const { audit } = this.#options;
     const approved: PendingChange[] = [];
     for (const book of await this.#books(workspace)) {
-      if (what.server !== undefined && book.key.server !== what.server) continue;
-      approved.push(...(await book.approve(what.tool === undefined ? null : [what.tool])));
+      if (server !== undefined && book.key.server !== server) continue;
+      const isMeant = (change: PendingChange) =>
+        (tool ?? change.tool) === change.tool && (hashes?.includes(change.hash) ?? true);
+      approved.push(...(await book.approve(isMeant)));
     }
-    for (const { server, tool, hash, kind } of approved)
+    for (const change of approved)
       audit.append({
         runId: null,
         roleId: null,
         workspace,
-        server,
+        server: change.server,
         kind: 'approval',
-        name: tool,
+        name: change.tool,
         decision: 'allowed',
-        outcome: kind,
-        resultHash: hash,
+        outcome: change.kind,
+        resultHash: change.hash,
       });
     await audit.flush();
     return approved;

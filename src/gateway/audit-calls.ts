@@ -12,26 +12,20 @@ export type CallEntry = Pick<AuditEntry, 'server' | 'kind' | 'name' | 'decision'
 export class CallAudit {
   readonly #audit: Audit;
   readonly #run: Pick<Run, 'id' | 'roleId' | 'workspace'>;
-  #isInDoubt = false;
 
   constructor(audit: Audit, run: Pick<Run, 'id' | 'roleId' | 'workspace'>) {
     this.#audit = audit;
     this.#run = run;
   }
 
-  /**
-   * Before a call goes out. The line of a call is written when it is over; but once a line could not be written, nothing is
-   * done any more that might not be written down either, so the next call is first put to the proof.
-   */
-  beforeCall(entry: CallEntry): void {
-    if (this.#isInDoubt) this.write({ ...entry, outcome: 'asked' });
+  /** Before something goes out: throws when it might not be written down. Its line is written when it is over. */
+  check(): void {
+    this.#audit.check();
   }
 
   write(entry: CallEntry): void {
     const { id: runId, roleId, workspace } = this.#run;
-    this.#isInDoubt = true;
     this.#audit.append({ ...entry, runId, roleId, workspace });
-    this.#isInDoubt = false;
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { fieldsOf, type Link, lineAfter } from './audit-chain.ts';
 import { type AuditDisk, auditDisk } from './audit-disk.ts';
@@ -387,7 +388,7 @@ describe('what a killed hub left', () => {
     const folder = auditFolder();
     for (const linesBeforeKill of [1, 60, 400]) {
       const writer = spawn(process.execPath, [
-        join(import.meta.dirname, 'testing/append-until-killed.ts'),
+        fileURLToPath(new URL('./testing/append-until-killed.ts', import.meta.url)),
         folder,
       ]);
       onTestFinished(() => void writer.kill('SIGKILL'));

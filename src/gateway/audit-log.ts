@@ -25,8 +25,6 @@ export interface AuditLogOptions {
 }
 
 export interface AuditLog extends Audit, AuditTrail {
-  /** Throws what `append` would: for asking before something is done that has to be written down. */
-  check(): void;
   close(): Promise<void>;
 }
 

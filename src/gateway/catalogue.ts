@@ -1,11 +1,11 @@
-import { usable } from '../core/gateway/pins.ts';
 import type { Redactor } from '../core/gateway/redaction.ts';
-import { exposedName } from '../core/gateway/tool-names.ts';
 import type { Definition } from '../core/ports/gateway.ts';
 import type { UpstreamLink } from '../wire/upstream/link.ts';
 import { Coalesced } from './coalesced.ts';
 import type { PinBook } from './pin-book.ts';
-import { compare, type Item, ListReader } from './read-lists.ts';
+import { PinnedTools } from './pinned-tools.ts';
+import { type Item, ListReader } from './read-lists.ts';
+import { Refused, type RefusedDefinition } from './refused.ts';
 
 export type ListKind = 'tools' | 'resources' | 'prompts';
 
@@ -13,43 +13,55 @@ export interface CatalogueOptions {
   timeoutMs(): number;
   redactor: Redactor;
   onChange(what: ListKind): void;
+  /** Something it lists that is not handed on. */
+  onRefused(refused: RefusedDefinition): void;
 }
 
 /** What one server has, as it was last listed or, before that, as it was pinned. */
 export class Catalogue {
-  readonly #book: PinBook;
+  readonly #server: string;
   readonly #options: CatalogueOptions;
-  readonly #leaveBook: () => void;
+  readonly #tools: PinnedTools;
+  readonly #refused: Refused;
   #lists: Record<ListKind, Coalesced> | null = null;
   #reader: ListReader | null = null;
-  #listed: Definition[] | null = null;
   #isWithdrawn = false;
-  #signature = '';
-  /** Tools that may be used, whether or not the server is there now, sorted by name. */
-  tools: readonly Item[] = [];
   resources: readonly Item[] = [];
   templates: readonly Item[] = [];
   prompts: readonly Item[] = [];
 
   constructor(book: PinBook, options: CatalogueOptions) {
-    this.#book = book;
+    this.#server = book.key.server;
     this.#options = options;
-    this.#leaveBook = book.onChange(() => this.#settle());
-    this.#settle();
+    this.#tools = new PinnedTools(book, () => options.onChange('tools'));
+    this.#refused = new Refused(refused => options.onRefused(refused));
   }
 
   dispose(): void {
-    this.#leaveBook();
+    this.#tools.dispose();
   }
 
-  /** Whether the server was asked in this life. */
+  /** Tools that may be used, whether or not the server is there now, sorted by name. */
+  get tools(): readonly Item[] {
+    return this.#tools.items;
+  }
+
   get wasListed(): boolean {
-    return this.#listed !== null;
+    return this.#tools.wasListed;
   }
 
-  /** Whether it is known what tools there are: the server was listed, now or in an earlier life. */
   get isKnown(): boolean {
-    return this.#listed !== null || this.#book.pins !== null;
+    return this.#tools.isKnown;
+  }
+
+  /** Every tool listed, also those that wait. */
+  get listedTools(): readonly Definition[] {
+    return this.#tools.listed;
+  }
+
+  /** What it lists of this kind and nobody is shown; of all kinds without one. A few of many. */
+  refused(kind?: ListKind): RefusedDefinition[] {
+    return this.#refused.list(kind);
   }
 
   /** The server is gone: what it has is not shown until it is back. */
@@ -57,14 +69,8 @@ export class Catalogue {
     return this.#isWithdrawn;
   }
 
-  /** Every tool listed, also those that wait. */
-  get listedTools(): readonly Definition[] {
-    return this.#listed ?? (this.#book.pins ?? []).map(pin => pin.definition);
-  }
-
-  async load(): Promise<void> {
-    await this.#book.load();
-    this.#settle();
+  load(): Promise<void> {
+    return this.#tools.load();
   }
 
   withdraw(): void {
@@ -76,7 +82,7 @@ export class Catalogue {
   /** Asks for all that the server says it has. */
   async list(link: UpstreamLink): Promise<void> {
     const { redactor, timeoutMs } = this.#options;
-    const reader = new ListReader(link, this.#book.key.server, redactor, timeoutMs);
+    const reader = new ListReader(link, this.#server, redactor, timeoutMs);
     this.#reader = reader;
     this.#lists = {
       tools: new Coalesced(() => this.#listTools(reader)),
@@ -96,47 +102,29 @@ export class Catalogue {
   }
 
   async #listTools(reader: ListReader): Promise<void> {
-    const listed = await reader.tools();
+    const { found, refused } = await reader.tools();
     if (reader !== this.#reader) return;
-    this.#listed = listed ?? [];
-    // A server that cannot say yet what it has, or has nothing yet, was not seen: its first tools are not late ones.
-    if (this.#listed.length > 0 || (listed !== null && this.#book.pins !== null))
-      await this.#book.see(this.#listed);
-    this.#settle();
+    this.#refused.take('tools', refused);
+    await this.#tools.take(found);
   }
 
   async #listPrompts(reader: ListReader): Promise<void> {
-    const prompts = await reader.prompts();
-    if (reader !== this.#reader || isSame(prompts, this.prompts)) return;
-    this.prompts = prompts;
+    const { found, refused } = await reader.prompts();
+    if (reader !== this.#reader) return;
+    this.#refused.take('prompts', refused);
+    if (isSame(found, this.prompts)) return;
+    this.prompts = found;
     this.#options.onChange('prompts');
   }
 
   async #listResources(reader: ListReader): Promise<void> {
     const [resources, templates] = await Promise.all([reader.resources(), reader.templates()]);
     if (reader !== this.#reader) return;
-    if (isSame(resources, this.resources) && isSame(templates, this.templates)) return;
-    this.resources = resources;
-    this.templates = templates;
+    this.#refused.take('resources', [...resources.refused, ...templates.refused]);
+    if (isSame(resources.found, this.resources) && isSame(templates.found, this.templates)) return;
+    this.resources = resources.found;
+    this.templates = templates.found;
     this.#options.onChange('resources');
-  }
-
-  /** What may be used of the tools is what was approved and still is: its hash is known, so a change is seen by it. */
-  #settle(): void {
-    const pins = this.#book.pins ?? [];
-    const names = usable(pins, this.#listed ?? undefined);
-    const kept = pins
-      .filter(({ name, state }) => state === 'approved' && names.has(name))
-      .sort((a, b) => compare(a.name, b.name));
-    const signature = kept.map(({ name, hash }) => `${hash} ${name}`).join('\n');
-    if (signature === this.#signature) return;
-    this.#signature = signature;
-    const { server } = this.#book.key;
-    this.tools = kept.map(({ name, definition }) => ({
-      own: name,
-      exposed: { ...definition, name: exposedName(server, name) },
-    }));
-    this.#options.onChange('tools');
   }
 
   #changed(): void {

@@ -1,4 +1,4 @@
-import { decide } from '../core/gateway/decide.ts';
+import { decision, type UseDecision } from '../core/policy.ts';
 import type { CallAudit } from './audit-calls.ts';
 import type { RunServers } from './run-servers.ts';
 
@@ -27,8 +27,17 @@ export class Denials {
     return null;
   }
 
-  tell(name: string): void {
-    this.#onDenied(name);
+  /** What to tell the agent of a call of a tool that it has; null: nothing but that there is no such tool. */
+  denyCall(
+    asked: string,
+    { server, own }: { server: string; own: string },
+    why: Extract<UseDecision, { allowed: false }>,
+  ): string | null {
+    if (why.reason !== 'argument') return this.deny('tool', asked, { server, own });
+    this.#audit.write({ server, kind: 'tool', name: own, decision: 'denied', outcome: 'argument_rule' });
+    this.#onDenied(asked);
+    // The tool is there for it to see, so its rules need not be hidden; the value that broke one is not repeated.
+    return `The call was refused: the argument "${why.argument}" breaks the rule "${why.rule}" that is set for ${asked}. The server was not asked.`;
   }
 
   #why(
@@ -36,21 +45,16 @@ export class Denials {
     guess: { server: string; own: string } | null,
   ): { server: string | null; outcome: string } {
     if (guess === null) return { server: null, outcome: 'unknown' };
-    const found = this.#servers.of(guess.server);
-    if (found === null) return { server: guess.server, outcome: 'server' };
     const isWaiting =
-      kind === 'tool' && found.pooled?.book.pins?.some(pin => pin.name === guess.own) === true;
-    const decision = decide(
-      [found.grant],
-      {
-        kind: kind === 'completion' ? 'prompt' : kind,
-        server: guess.server,
-        name: guess.own,
-        isApproved: !isWaiting,
-      },
-      { workspaceRoot: this.#servers.roots.WORKSPACE_ROOT },
-    );
-    return { server: guess.server, outcome: decision.allowed ? 'unknown' : decision.reason };
+      kind === 'tool' &&
+      this.#servers.of(guess.server)?.pooled?.book.pins?.some(pin => pin.name === guess.own) === true;
+    const may = decision(this.#servers.holder, 'use', {
+      kind: kind === 'completion' ? 'prompt' : kind,
+      server: guess.server,
+      name: guess.own,
+      isApproved: !isWaiting,
+    });
+    return { server: guess.server, outcome: may.allowed ? 'unknown' : may.reason };
   }
 }
 

@@ -1,5 +1,5 @@
-import { decide } from '../core/gateway/decide.ts';
 import { parseExposedUri } from '../core/gateway/tool-names.ts';
+import { allowed } from '../core/policy.ts';
 import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
 import type { CallAudit } from './audit-calls.ts';
 import { type AskedKind, guessed } from './denials.ts';
@@ -115,11 +115,10 @@ export class Finder {
   }
 
   #isGranted(
-    { id, grant }: RunServer,
+    { id }: RunServer,
     kind: 'tool' | 'prompt' | 'resource' | 'resource_template',
     name: string,
   ): boolean {
-    const thing = { kind, server: id, name, isApproved: true };
-    return decide([grant], thing, { workspaceRoot: this.#options.servers.roots.WORKSPACE_ROOT }).allowed;
+    return allowed(this.#options.servers.holder, 'use', { kind, server: id, name, isApproved: true });
   }
 }

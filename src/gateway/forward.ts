@@ -2,10 +2,10 @@ import type { ForwardedRequest } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
 import { type Json, type Progress, UpstreamFault } from '../wire/upstream/link.ts';
 import { argumentShape, type CallAudit, type CallEntry, hashOfText } from './audit-calls.ts';
-import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
+import { failure } from './forward-failure.ts';
+import { Busy } from './in-flight.ts';
 import type { PooledServer } from './pooled-server.ts';
 import type { Shape } from './shape-result.ts';
-import { Unavailable } from './unavailable.ts';
 
 /** More text than this is cut: no agent reads it, and its context is small. */
 const TEXT_BYTES = 200_000;
@@ -35,16 +35,16 @@ export async function forward(
   request: ForwardedRequest,
 ): Promise<Json> {
   const { server, shape } = question;
+  audit.check();
   const startedAt = performance.now();
   const entry = entryOf(question);
-  audit.beforeCall(entry);
   const write = (how: Pick<CallEntry, 'outcome' | 'resultBytes' | 'resultHash'>) =>
     audit.write({ ...entry, ...how, durationMs: Math.round(performance.now() - startedAt) });
 
   let result: Json;
   let json: string;
   try {
-    ({ result, json } = withoutSecrets(await asked(runId, question, request), server));
+    ({ result, json } = withoutSecrets(await asked(runId, audit, question, request), server));
   } catch (error) {
     const { outcome, thrown } = failure(server, error, describe);
     write({ outcome });
@@ -58,14 +58,16 @@ export async function forward(
 
 async function asked(
   runId: RunId,
+  audit: CallAudit,
   { server, method, params }: Question,
   request: ForwardedRequest,
 ): Promise<Json> {
   const { signal, client } = request;
-  const turn = server.inFlight.enter(runId, signal);
-  if (turn !== undefined)
-    await turn.catch(() => Promise.reject(new UpstreamFault('cancelled', 'taken back')));
+  const turn = server.inFlight.enter(runId, signal, server.timeoutMs);
+  if (turn !== undefined) await turn.catch(waitedInVain);
   try {
+    // A disk may have filled up meanwhile.
+    if (turn !== undefined) audit.check();
     const options = { signal, onProgress: progressOf(server, request) };
     const { questions, upstream } = server;
     if (questions === null) return await upstream.request(method, params, options);
@@ -74,6 +76,10 @@ async function asked(
   } finally {
     server.inFlight.leave(runId);
   }
+}
+
+function waitedInVain(reason: unknown): never {
+  throw reason instanceof Busy ? reason : new UpstreamFault('cancelled', 'taken back');
 }
 
 /** What is nested too deeply can neither be looked through nor written down again: it is no answer. */
@@ -93,38 +99,6 @@ function progressOf({ redactor }: PooledServer, { progress }: ForwardedRequest):
   if (progress === null) return () => {};
   return update =>
     progress(update.message === undefined ? update : { ...update, message: redactor.text(update.message) });
-}
-
-function failure(
-  server: PooledServer,
-  error: unknown,
-  describe: ForwardOptions['describe'],
-): { outcome: string; thrown: Error } {
-  const { redactor } = server;
-  if (error instanceof Unavailable)
-    return { outcome: 'unavailable', thrown: new OutOfOrder(describe(server, error.message)) };
-  if (!(error instanceof UpstreamFault))
-    return { outcome: 'failed', thrown: error instanceof Error ? error : new Error(String(error)) };
-  const message = redactor.text(error.message);
-  switch (error.kind) {
-    case 'answer': {
-      const { code, message: said, data } = error.error ?? { code: -32603, message, data: undefined };
-      return {
-        outcome: 'protocol_error',
-        thrown: new ForwardedError(code, redactor.text(said), redactor.deep(data)),
-      };
-    }
-    case 'cancelled':
-      return { outcome: 'cancelled', thrown: new ForwardedError(-32603, 'The request was taken back.') };
-    default: {
-      const what =
-        server.upstream.health === 'up'
-          ? `The server ${server.id} failed in this call: ${message.replace(/\.$/, '')}.`
-          : describe(server, message);
-      const text = `${what} It is not known whether the call was carried out; it was not repeated.`;
-      return { outcome: error.kind === 'timeout' ? 'timeout' : 'unavailable', thrown: new OutOfOrder(text) };
-    }
-  }
 }
 
 function entryOf({ server, kind, own, args }: Question): CallEntry {

@@ -162,7 +162,7 @@ test('a server of its own for each run is a process of its own, and ends with it
 test('a look at the tools of a role starts what is needed and lets it go', async () => {
   const { fixture } = setUp();
   await using _ = fixture;
-  const { tools, faults } = await fixture.gateway.toolsOf(folder, 'coder', {});
+  const { tools, faults } = await fixture.gateway.toolsOf(folder, 'coder', [], {});
   expect(tools.map(({ name, isVisible }) => `${name} ${isVisible}`)).toEqual(
     ['first__note', 'first__other', 'second__note', 'second__other'].map(name => `${name} true`),
   );

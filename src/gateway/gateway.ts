@@ -2,51 +2,57 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
-import { isEnd, type Run } from '../schema/run.ts';
+import type { Run } from '../schema/run.ts';
 import { Admin } from './admin.ts';
 import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
 import { createPinBooks } from './pin-book.ts';
 import { Pool } from './pool.ts';
 import { createRunGate, type RunGate } from './run-gate.ts';
+import { RunGates } from './run-gates.ts';
 import { realTimers, type Timers } from './timers.ts';
+import { createWarnings } from './warnings.ts';
 
 const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
-/** Runs that are over and may still be asked about; more are forgotten. */
-const MOST_ENDED = 10_000;
 
 export interface GatewayOptions {
   configs: McpConfigs;
   pins: PinStore;
   audit: Audit;
   connect: Connect;
-  /** What the variables of a configuration stand for in this run. Asked once per run, when it needs a server. */
+  /**
+   * The whole environment of the run, by which the variables of a configuration are filled in, and of which a server that is
+   * started for it gets a part. Asked once per run, when it needs a server.
+   */
   variablesOf(run: Run): Promise<Record<string, string>>;
-  /** What every server that is started gets beside its own `env`. */
-  baseEnvironment(): Record<string, string>;
   clock: Clock;
   timers?: Timers;
   warn(message: string): void;
   onDenied?(run: Run, name: string): void;
+  /** A server the run has cannot be used: for its result. Once for each server and each kind of trouble. */
+  onTrouble?(runId: RunId, text: string): void;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { configs, clock, timers = realTimers } = options;
-  const gates = new Map<RunId, { run: Run; gate: RunGate }>();
-  const ended = new Set<RunId>();
   const listeners = new Set<(runId: RunId, what: ListKind) => void>();
   const books = createPinBooks(options.pins, clock);
-  const warn = createWarnings(options.warn);
+  const warnings = createWarnings(options.warn);
+  const warn = warnings.say;
   const pool = new Pool({
     connect: options.connect,
-    baseEnvironment: options.baseEnvironment,
     books,
     clock,
     timers,
+    warn,
     onChange(server, what) {
       for (const runId of server.users) changed(runId, [what]);
     },
+    onTrouble(server, trouble, fault) {
+      for (const runId of server.users) gates.of(runId)?.trouble(server.id, trouble, fault);
+    },
   });
+  const gates = new RunGates(run => createRunGate({ ...options, run, pool, timers, warn }));
   const admin = new Admin({
     configs,
     pool,
@@ -54,20 +60,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     audit: options.audit,
     clock,
     timers,
-    *faultsOf(workspace, server) {
-      for (const { run, gate } of gates.values()) {
-        const fault = run.workspace === workspace ? gate.faultOf(server) : null;
-        if (fault !== null) yield fault;
-      }
-    },
-    workspaces: () => [...gates.values()].map(({ run }) => run.workspace),
+    faultsOf: (workspace, server) => gates.in(workspace).flatMap(({ gate }) => gate.faultOf(server) ?? []),
+    workspaces: () => gates.workspaces(),
   });
   let isClosed = false;
   const stopListening = configs.onChange(workspace => reconfigure(workspace));
 
   return {
     prepare(run) {
-      ended.delete(run.id);
+      gates.begin(run.id);
       gateOf(run);
     },
     viewOf(run) {
@@ -78,14 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    release(runId) {
-      const known = gates.get(runId);
-      // Forgotten first: nobody is told that a run that is over has lost its servers.
-      gates.delete(runId);
-      known?.gate.configure(null);
-      ended.add(runId);
-      if (ended.size > MOST_ENDED) ended.delete(ended.values().next().value!);
-    },
+    release: runId => gates.end(runId),
     async close() {
       isClosed = true;
       stopListening();
@@ -94,18 +88,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       await pool.close();
     },
     status: workspace => admin.status(workspace),
-    toolsOf: (workspace, roleId, env) => admin.toolsOf(workspace, roleId, env),
+    toolsOf: (workspace, roleId, roleMcp, env) => admin.toolsOf(workspace, roleId, roleMcp, env),
     pending: workspace => admin.pending(workspace),
     approve: (workspace, what) => admin.approve(workspace, what),
   };
 
   /** Null: the run is over, or the gateway is. */
   function gateOf(run: Run): RunGate | null {
-    const known = gates.get(run.id);
-    if (known !== undefined) return known.gate;
-    if (isClosed || ended.has(run.id) || isEnd(run.status)) return null;
-    const gate = createRunGate({ ...options, run, pool, timers, warn: warn.say });
-    gates.set(run.id, { run, gate });
+    const entered = isClosed ? null : gates.enter(run);
+    if (entered === null) return null;
+    const { gate, isNew } = entered;
+    if (!isNew) return gate;
     const inForce = configs.known(run.workspace);
     if (inForce !== null) gate.configure(inForce.config);
     else void configs.of(run.workspace).then(({ config }) => arrived(run, gate, config));
@@ -114,36 +107,23 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function arrived(run: Run, gate: RunGate, config: McpConfig | null): void {
     // It may have ended meanwhile.
-    if (config === null || gates.get(run.id)?.gate !== gate) return;
+    if (config === null || gates.of(run.id) !== gate) return;
     gate.configure(config);
     changed(run.id, LISTS);
   }
 
   function reconfigure(workspace: string): void {
     const config = configs.known(workspace)?.config ?? null;
-    warn.forget();
-    for (const { run, gate } of gates.values()) if (run.workspace === workspace) gate.configure(config);
+    warnings.forget();
+    for (const { gate } of gates.in(workspace)) gate.configure(config);
     pool.reconsider(workspace);
-    for (const { run } of gates.values()) if (run.workspace === workspace) changed(run.id, LISTS);
+    for (const { run } of gates.in(workspace)) changed(run.id, LISTS);
   }
 
   function changed(runId: RunId, lists: readonly ListKind[]): void {
-    const known = gates.get(runId);
-    if (known === undefined) return;
-    known.gate.invalidate();
+    const gate = gates.of(runId);
+    if (gate === null) return;
+    gate.invalidate();
     for (const what of lists) for (const listener of listeners) listener(runId, what);
   }
-}
-
-/** A hundred runs with the same trouble are one trouble. */
-function createWarnings(warn: (message: string) => void): { say(message: string): void; forget(): void } {
-  const said = new Set<string>();
-  return {
-    say(message) {
-      if (said.has(message)) return;
-      said.add(message);
-      warn(message);
-    },
-    forget: () => said.clear(),
-  };
 }

@@ -1,12 +1,19 @@
 import type { RunId } from '../schema/ids.ts';
+import type { Timers } from './timers.ts';
 
 /** How many calls one server has before it, in all and of one run; the rest wait in the order they came. */
 export interface InFlight {
-  /** Undefined: at once. Rejects with the signal's reason when it aborts first; then nothing is to be given back. */
-  enter(runId: RunId, signal: AbortSignal): Promise<void> | undefined;
+  /**
+   * Undefined: at once. Rejects with the signal's reason when it aborts first, with Busy when there was no place in all that
+   * time; then nothing is to be given back.
+   */
+  enter(runId: RunId, signal: AbortSignal, patienceMs: number): Promise<void> | undefined;
   leave(runId: RunId): void;
   count(): number;
 }
+
+/** All places were taken for as long as somebody would wait. */
+export class Busy extends Error {}
 
 interface Waiter {
   turn: number;
@@ -18,14 +25,14 @@ interface Line {
   waiting: Set<Waiter>;
 }
 
-export function createInFlight(limits: { inAll: number; ofOneRun: number }): InFlight {
+export function createInFlight(limits: { inAll: number; ofOneRun: number }, timers: Timers): InFlight {
   const lines = new Map<RunId, Line>();
   let inside = 0;
   let waiting = 0;
   let turn = 0;
 
   return {
-    enter(runId, signal) {
+    enter(runId, signal, patienceMs) {
       let line = lines.get(runId);
       if (line === undefined) {
         line = { inside: 0, waiting: new Set() };
@@ -36,7 +43,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }): InF
         line.inside += 1;
         return undefined;
       }
-      return wait(runId, line, signal);
+      return wait(runId, line, signal, patienceMs);
     },
     leave(runId) {
       const line = lines.get(runId)!;
@@ -48,7 +55,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }): InF
     count: () => inside,
   };
 
-  function wait(runId: RunId, line: Line, signal: AbortSignal): Promise<void> {
+  function wait(runId: RunId, line: Line, signal: AbortSignal, patienceMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
         forget(runId, line);
@@ -57,17 +64,22 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }): InF
       const waiter: Waiter = {
         turn: turn++,
         admit() {
-          signal.removeEventListener('abort', giveUp);
+          cancel();
+          signal.removeEventListener('abort', abort);
           resolve();
         },
       };
-      const giveUp = () => {
+      const giveUp = (reason: unknown) => {
+        cancel();
+        signal.removeEventListener('abort', abort);
         line.waiting.delete(waiter);
         waiting -= 1;
         forget(runId, line);
-        reject(signal.reason);
+        reject(reason);
       };
-      signal.addEventListener('abort', giveUp, { once: true });
+      const abort = () => giveUp(signal.reason);
+      const cancel = timers.after(patienceMs, () => giveUp(new Busy()));
+      signal.addEventListener('abort', abort, { once: true });
       line.waiting.add(waiter);
       waiting += 1;
     });

@@ -1,23 +1,25 @@
-import { type Decision, decide, type Thing } from '../core/gateway/decide.ts';
+import type { Thing } from '../core/gateway/decide.ts';
 import { grantsOf } from '../core/gateway/grants.ts';
-import { exposedName } from '../core/gateway/tool-names.ts';
+import { exposedName, NameTable } from '../core/gateway/tool-names.ts';
+import { decision, type UseDecision } from '../core/policy.ts';
 import type { SeenTool } from '../core/ports/gateway.ts';
 import { newRunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import { atMost } from './patience.ts';
 import type { Pool } from './pool.ts';
-import { type RunServer, RunServers } from './run-servers.ts';
+import { holderOf, type RunServer, RunServers } from './run-servers.ts';
 import { faultOf } from './standing.ts';
 import type { Timers } from './timers.ts';
 
 const PATIENCE_MS = 10_000;
 
-const REASONS: Record<Extract<Decision, { allowed: false }>['reason'], string> = {
+const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string> = {
   server: 'the role does not have this server',
   not_listed: "not in the server's tools, or not in the role's",
   excluded: 'excluded for the role',
   not_approved: 'waits for approval',
   argument: 'an argument rule',
+  ended: 'the run has ended',
 };
 
 export interface Look {
@@ -25,6 +27,7 @@ export interface Look {
   config: McpConfig;
   /** Null: nobody in particular. Then every server is looked at, and seen is what everybody has. */
   roleId: string | null;
+  roleMcp: readonly string[];
   env: Record<string, string>;
   pool: Pool;
   timers: Timers;
@@ -35,6 +38,7 @@ export async function lookAtTools({
   workspace,
   config,
   roleId,
+  roleMcp,
   env,
   pool,
   timers,
@@ -44,21 +48,19 @@ export async function lookAtTools({
     runId: newRunId(),
     workspace,
     roleId,
-    roleMcp: roleId === null ? Object.keys(config.servers) : [],
+    roleMcp: roleId === null ? Object.keys(config.servers) : roleMcp,
     roots: { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace },
     pool,
     variables: async () => env,
-    // What is wrong is in the answer.
-    warn: () => {},
   });
   try {
     servers.configure(config);
     await servers.ready();
     await atMost(timers, PATIENCE_MS, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
-    const grants = grantsOf(config, roleId, []);
-    const look = (thing: Thing) => decide(grants, thing, { workspaceRoot: workspace });
+    const holder = holderOf(grantsOf(config, roleId, roleMcp), workspace);
+    const look = (thing: Thing) => decision(holder, 'use', thing);
     return {
-      tools: servers.list.flatMap(server => seenTools(server, look)),
+      tools: withoutClashes(servers.list.flatMap(server => [...seenTools(server, look), ...refused(server)])),
       faults: servers.list.flatMap(faultFound),
     };
   } finally {
@@ -66,20 +68,41 @@ export async function lookAtTools({
   }
 }
 
-function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => Decision): SeenTool[] {
+function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => UseDecision): SeenTool[] {
   if (pooled === null) return [];
   const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
   return pooled.catalogue.listedTools.map(({ name, description }) => {
-    const decision = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
+    const may = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
     return {
       server: id,
       tool: name,
       name: exposedName(id, name),
       description: typeof description === 'string' ? description : '',
-      isVisible: decision.allowed,
-      reason: decision.allowed ? null : REASONS[decision.reason],
+      isVisible: may.allowed,
+      reason: may.allowed ? null : REASONS[may.reason],
     };
   });
+}
+
+const refused = ({ id, pooled }: RunServer): SeenTool[] =>
+  (pooled?.catalogue.refused('tools') ?? []).map(({ name, reason }) => ({
+    server: id,
+    tool: name,
+    name: exposedName(id, name),
+    description: '',
+    isVisible: false,
+    reason: `not handed on: ${reason}`,
+  }));
+
+function withoutClashes(tools: SeenTool[]): SeenTool[] {
+  const visible = tools.filter(({ isVisible }) => isVisible);
+  const names = new NameTable(visible.map(({ server, tool }) => [server, tool]));
+  if (names.clashes.length === 0) return tools;
+  return tools.map(seen =>
+    seen.isVisible && names.nameOf(seen.server, seen.tool) === null
+      ? { ...seen, isVisible: false, reason: 'another tool would have the same name' }
+      : seen,
+  );
 }
 
 function faultFound(server: RunServer): { server: string; fault: string }[] {

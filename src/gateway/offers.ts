@@ -1,5 +1,6 @@
-import { decide, type Thing } from '../core/gateway/decide.ts';
+import type { Thing } from '../core/gateway/decide.ts';
 import { NameTable } from '../core/gateway/tool-names.ts';
+import { allowed } from '../core/policy.ts';
 import type { Definition } from '../core/ports/gateway.ts';
 import type { Item } from './read-lists.ts';
 import type { RunServer, RunServers } from './run-servers.ts';
@@ -84,9 +85,9 @@ export class Offers {
     return { shown: this.#sameOr(kind, shown), byName };
   }
 
-  #isGranted(kind: Kind, { id, grant }: RunServer, { own }: Item): boolean {
+  #isGranted(kind: Kind, { id }: RunServer, { own }: Item): boolean {
     const thing = { kind: THINGS[kind], server: id, name: own, isApproved: true };
-    return decide([grant], thing, { workspaceRoot: this.#servers.roots.WORKSPACE_ROOT }).allowed;
+    return allowed(this.#servers.holder, 'use', thing);
   }
 
   #sameOr(kind: Kind, shown: Definition[]): Definition[] {

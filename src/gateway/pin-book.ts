@@ -1,4 +1,5 @@
-import { approvePins, comparePins, pendingChanges } from '../core/gateway/pins.ts';
+import { pendingChanges } from '../core/gateway/pending-changes.ts';
+import { approvePins, comparePins } from '../core/gateway/pins.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Definition, PendingChange, Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
 
@@ -42,14 +43,13 @@ export class PinBook {
     return this.#change(pins => comparePins(pins, listed, this.#clock.now()));
   }
 
-  /** Null: all that wait. Returns what was approved. */
-  async approve(names: readonly string[] | null): Promise<PendingChange[]> {
+  /** Of what waits, what is meant when its turn has come: it may have changed once more. Returns what was approved. */
+  async approve(isMeant: (change: PendingChange) => boolean): Promise<PendingChange[]> {
     let approved: PendingChange[] = [];
     await this.#change(pins => {
-      approved = pendingChanges(this.key.server, pins ?? []).filter(
-        ({ tool }) => names?.includes(tool) ?? true,
-      );
-      return approved.length === 0 ? pins : approvePins(pins ?? [], names);
+      approved = pendingChanges(this.key.server, pins ?? []).filter(isMeant);
+      const names = approved.map(({ tool }) => tool);
+      return names.length === 0 ? pins : approvePins(pins ?? [], names);
     });
     return approved;
   }

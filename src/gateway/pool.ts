@@ -1,6 +1,8 @@
+import { baseEnvironment } from '../core/gateway/base-environment.ts';
+import type { Trouble } from '../core/gateway/degradation.ts';
 import { createRedactor } from '../core/gateway/redaction.ts';
 import type { ResolvedServer } from '../core/gateway/resolved-server.ts';
-import { type Resolution, sourceHash } from '../core/gateway/variables.ts';
+import { type Resolution, sourceHash, urlSecrets } from '../core/gateway/variables.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Server } from '../schema/mcp-config.ts';
@@ -9,23 +11,32 @@ import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
 import type { PinBook } from './pin-book.ts';
 import { PooledServer } from './pooled-server.ts';
-import { createStartLimit } from './start-limit.ts';
+import { createStartLimit, type StartLimit } from './start-limit.ts';
 import type { Timers } from './timers.ts';
 
 const STARTS_AT_ONCE = 4;
 const UNUSED_MS = 60_000;
 const FOR_A_PERSON = new Set(['COMMAND_NOT_FOUND', 'COMMAND_NOT_EXECUTABLE', 'FOLDER_NOT_FOUND']);
 
-export type Resolved = Extract<Resolution, { key: string }>;
+/** A server as one run wants it. */
+export interface Wanted {
+  runId: RunId;
+  workspace: string;
+  id: string;
+  config: Server;
+  resolved: Extract<Resolution, { key: string }>;
+  /** The whole environment of the run. */
+  variables: Readonly<Record<string, string>>;
+}
 
 export interface PoolOptions {
   connect: Connect;
-  /** What every process gets beside its own `env`. */
-  baseEnvironment(): Record<string, string>;
   books(key: PinBook['key']): PinBook;
   clock: Clock;
   timers: Timers;
+  warn(message: string): void;
   onChange(server: PooledServer, what: ListKind): void;
+  onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
 }
 
 /** Every server in use, each once for all runs for which it is the same thing with the same values. */
@@ -34,19 +45,21 @@ export class Pool {
   readonly #servers = new Map<string, PooledServer>();
   readonly #unused = new Map<PooledServer, () => void>();
   readonly #ending = new Set<PooledServer>();
-  readonly #starts = createStartLimit(STARTS_AT_ONCE);
+  readonly #starts: StartLimit;
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#starts = createStartLimit(STARTS_AT_ONCE, options.timers);
   }
 
   /** The run is one of its users until it is released. */
-  take(runId: RunId, workspace: string, id: string, config: Server, resolved: Resolved): PooledServer {
+  take(wanted: Wanted): PooledServer {
+    const { runId, workspace, id, config, resolved } = wanted;
     const own = config.instance === 'per-agent' ? runId : '';
     const key = JSON.stringify([workspace, id, config.instance, own, resolved.key, sourceHash(config)]);
     let server = this.#servers.get(key);
     if (server === undefined) {
-      server = this.#create(key, workspace, id, config, resolved);
+      server = this.#create(key, wanted);
       this.#servers.set(key, server);
     }
     server.timeoutMs = config.timeout;
@@ -72,7 +85,7 @@ export class Pool {
     for (const server of [...this.#servers.values()]) {
       if (server.workspace !== workspace) continue;
       if (server.users.size === 0) this.#end(server);
-      else server.upstream.reconsider();
+      else server.upstream.condition.reconsider();
     }
   }
 
@@ -98,9 +111,11 @@ export class Pool {
     void server.upstream.retire().finally(() => this.#ending.delete(server));
   }
 
-  #create(key: string, workspace: string, id: string, config: Server, resolved: Resolved): PooledServer {
-    const { connect, baseEnvironment, books, clock, timers, onChange } = this.#options;
-    const redactor = createRedactor(resolved.secrets);
+  #create(key: string, { workspace, id, config, resolved, variables }: Wanted): PooledServer {
+    const { connect, books, clock, timers, warn, onChange, onTrouble } = this.#options;
+    // Of whoever was first: what it is started in makes it no other server.
+    const base = baseEnvironment(variables);
+    const redactor = createRedactor([...resolved.secrets, ...Object.values(base).flatMap(urlSecrets)]);
     return new PooledServer({
       key,
       id,
@@ -110,7 +125,7 @@ export class Pool {
       open: (events, signal) =>
         connect({
           id,
-          server: withBase(resolved.server, baseEnvironment()),
+          server: withBase(resolved.server, base),
           events,
           startTimeoutMs: config.timeout,
           signal,
@@ -121,6 +136,9 @@ export class Pool {
       timers,
       isFinal,
       onChange,
+      onTrouble,
+      onRefused: ({ name, reason }) =>
+        warn(`The MCP server ${id} of ${workspace} lists ${name}, which is not handed on: ${reason}.`),
     });
   }
 }

@@ -1,8 +1,9 @@
+import type { Trouble } from '../core/gateway/degradation.ts';
 import type { Redactor } from '../core/gateway/redaction.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Server } from '../schema/mcp-config.ts';
 import type { Json } from '../wire/upstream/link.ts';
-import { Catalogue, type ListKind } from './catalogue.ts';
+import { Catalogue, type CatalogueOptions, type ListKind } from './catalogue.ts';
 import { createInFlight, type InFlight } from './in-flight.ts';
 import type { PinBook } from './pin-book.ts';
 import { ServerQuestions } from './server-questions.ts';
@@ -28,6 +29,8 @@ export interface PooledServerOptions {
   timers: UpstreamOptions['timers'];
   isFinal: UpstreamOptions['isFinal'];
   onChange(server: PooledServer, what: ListKind): void;
+  onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
+  onRefused: CatalogueOptions['onRefused'];
 }
 
 /** A server with all that belongs to it: its connection, what it has, who uses it, what is under way. */
@@ -55,7 +58,7 @@ export class PooledServer {
     this.timeoutMs = config.timeout;
     this.redactor = redactor;
     this.book = book;
-    this.inFlight = createInFlight(MOST_CALLS);
+    this.inFlight = createInFlight(MOST_CALLS, options.timers);
     const questions =
       config.instance === 'shared' ? null : new ServerQuestions(redactor, () => this.#stray());
     this.questions = questions;
@@ -63,13 +66,18 @@ export class PooledServer {
       timeoutMs: () => this.timeoutMs,
       redactor,
       onChange: what => options.onChange(this, what),
+      onRefused: options.onRefused,
     });
     this.upstream = new Upstream({
       timeoutMs: () => this.timeoutMs,
       cooldownMs: config.cooldown,
       open: options.open,
       greet: link => this.catalogue.list(link),
-      onDown: () => this.catalogue.withdraw(),
+      onDown: wasUp => {
+        this.catalogue.withdraw();
+        const { health, fault } = this.upstream.condition;
+        options.onTrouble(this, health === 'cooling' ? 'failing' : wasUp ? 'lost' : 'absent', fault ?? '');
+      },
       onNotification: (method, params) => this.#noted(method, params),
       onRequest:
         questions === null ? undefined : (method, params, signal) => questions.ask(method, params, signal),

@@ -1,14 +1,24 @@
-import { definitionOf } from '../core/gateway/pins.ts';
+import { definitionFault, definitionOf } from '../core/gateway/definitions.ts';
 import type { Redactor } from '../core/gateway/redaction.ts';
 import { exposedName, exposedUri } from '../core/gateway/tool-names.ts';
+import { withoutHidden } from '../core/gateway/visible-text.ts';
 import type { Definition } from '../core/ports/gateway.ts';
 import type { UpstreamLink } from '../wire/upstream/link.ts';
 import { listPages } from './list-pages.ts';
+import type { RefusedDefinition } from './refused.ts';
+
+const LONGEST_NAME = 100;
 
 /** Something a server has: its own name for it (of a resource the URI), and its definition as agents see it. */
 export interface Item {
   own: string;
   exposed: Definition;
+}
+
+interface Read<T> {
+  found: T;
+  /** What is listed and is no definition to hand on. */
+  refused: RefusedDefinition[];
 }
 
 /** Reads the lists of one server. What it lists is kept and shown, so a secret in it goes first. */
@@ -26,45 +36,61 @@ export class ListReader {
   }
 
   /** Null: it cannot list its tools now. */
-  tools(): Promise<Definition[] | null> {
+  tools(): Promise<Read<Definition[] | null>> {
     return this.#definitions('tools', 'tools/list', 'tools');
   }
 
-  async prompts(): Promise<Item[]> {
-    const found = await this.#definitions('prompts', 'prompts/list', 'prompts');
-    return items(found, ({ name }) => [name, { name: exposedName(this.#server, name) }]);
+  async prompts(): Promise<Read<Item[]>> {
+    const read = await this.#definitions('prompts', 'prompts/list', 'prompts');
+    return items(read, ({ name }) => [name, { name: exposedName(this.#server, name) }]);
   }
 
-  async resources(): Promise<Item[]> {
-    const found = await this.#definitions('resources', 'resources/list', 'resources');
-    return items(found, ({ uri }) => [uri, { uri: exposedUri(this.#server, String(uri)) }]);
+  async resources(): Promise<Read<Item[]>> {
+    const read = await this.#definitions('resources', 'resources/list', 'resources');
+    return items(read, ({ uri }) => [uri, { uri: exposedUri(this.#server, String(uri)) }]);
   }
 
-  async templates(): Promise<Item[]> {
-    const found = await this.#definitions('resources', 'resources/templates/list', 'resourceTemplates');
-    return items(found, ({ uriTemplate }) => [
+  async templates(): Promise<Read<Item[]>> {
+    const read = await this.#definitions('resources', 'resources/templates/list', 'resourceTemplates');
+    return items(read, ({ uriTemplate }) => [
       uriTemplate,
       { uriTemplate: exposedUri(this.#server, String(uriTemplate)) },
     ]);
   }
 
   /** Asked only for what the server says it has. */
-  async #definitions(capability: string, method: string, field: string): Promise<Definition[] | null> {
-    if (!this.link.capabilities[capability]) return [];
+  async #definitions(capability: string, method: string, field: string): Promise<Read<Definition[] | null>> {
+    if (!this.link.capabilities[capability]) return { found: [], refused: [] };
     const raw = await listPages(this.link, method, field, this.#timeoutMs());
-    return raw === null ? null : raw.flatMap(item => definitionOf(this.#redactor.deep(item)) ?? []);
+    if (raw === null) return { found: null, refused: [] };
+    const found: Definition[] = [];
+    const refused: RefusedDefinition[] = [];
+    for (const item of raw) {
+      const shown = this.#redactor.deep(item);
+      const definition = definitionOf(shown);
+      if (definition !== null) found.push(definition);
+      else refused.push({ name: nameFor(shown), reason: definitionFault(shown)! });
+    }
+    return { found, refused };
   }
 }
 
 function items(
-  found: Definition[] | null,
+  { found, refused }: Read<Definition[] | null>,
   nameOf: (definition: Definition) => [unknown, Record<string, string>],
-): Item[] {
+): Read<Item[]> {
   const named = (found ?? []).flatMap(definition => {
     const [own, names] = nameOf(definition);
     return typeof own === 'string' ? [{ own, exposed: { ...definition, ...names } }] : [];
   });
-  return named.sort((a, b) => compare(a.own, b.own));
+  return { found: named.sort((a, b) => compare(a.own, b.own)), refused };
+}
+
+/** For people to know it by, as far as it can be shown. */
+function nameFor(raw: unknown): string {
+  const name = typeof raw === 'object' && raw !== null && 'name' in raw ? raw.name : null;
+  const shown = typeof name === 'string' ? withoutHidden(name.slice(0, LONGEST_NAME)).trim() : '';
+  return shown === '' ? '(no name)' : shown;
 }
 
 /** By code units: the same order on every machine. */

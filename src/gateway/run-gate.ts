@@ -1,5 +1,7 @@
+import type { Trouble } from '../core/gateway/degradation.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, GatewayView } from '../core/ports/gateway.ts';
+import type { RunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';
 import { CallAudit } from './audit-calls.ts';
@@ -7,8 +9,10 @@ import { Denials } from './denials.ts';
 import { Finder } from './finder.ts';
 import { Offers } from './offers.ts';
 import type { Pool } from './pool.ts';
+import { RunLists } from './run-lists.ts';
 import { RunServers } from './run-servers.ts';
-import { Standing } from './standing.ts';
+import { RunTroubles } from './run-troubles.ts';
+import { faultOf, Standing } from './standing.ts';
 import type { Timers } from './timers.ts';
 import { RunView } from './view.ts';
 
@@ -21,6 +25,7 @@ export interface RunGateOptions {
   variablesOf(run: Run): Promise<Record<string, string>>;
   warn(message: string): void;
   onDenied?(run: Run, name: string): void;
+  onTrouble?(runId: RunId, text: string): void;
 }
 
 /** All that belongs to one run at the gateway. */
@@ -34,10 +39,15 @@ export interface RunGate {
   invalidate(): void;
   /** Why a server cannot be used by this run, as far as that has to do with the run; null otherwise. */
   faultOf(server: string): string | null;
+  /** One of its servers is out of order. */
+  trouble(server: string, trouble: Trouble, fault: string): void;
+  /** The run is over. */
+  release(): void;
 }
 
 export function createRunGate(options: RunGateOptions): RunGate {
   const { run, pool, clock, timers, warn } = options;
+  const troubles = new RunTroubles(text => options.onTrouble?.(run.id, text));
   const servers = new RunServers({
     runId: run.id,
     workspace: run.workspace,
@@ -46,7 +56,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     roots: { WORKSPACE_ROOT: run.workspace, SQUAD_ROOT: run.workspace },
     pool,
     variables: () => options.variablesOf(run),
-    warn,
+    onFault: (id, fault) => warn(`The MCP server ${id} of ${run.workspace} is left out: ${fault}.`),
   });
   const offers = new Offers(servers, name =>
     warn(
@@ -54,20 +64,15 @@ export function createRunGate(options: RunGateOptions): RunGate {
     ),
   );
   const audit = new CallAudit(options.audit, run);
-  const standing = new Standing(
-    servers,
-    offers,
-    clock,
-    run.options.tools === null || run.options.tools.length > 0,
-  );
+  const hasOwnTools = run.options.tools === null || run.options.tools.length > 0;
+  const standing = new Standing(servers, offers, clock, hasOwnTools);
   const view = new RunView({
     servers,
-    offers,
+    lists: new RunLists(servers, offers, timers),
     standing,
     denials: new Denials(servers, audit, name => options.onDenied?.(run, name)),
     finder: new Finder({ servers, offers, standing, audit }),
     forwarding: { runId: run.id, audit, describe: ({ id }, fault) => standing.unavailable(id, fault) },
-    timers,
   });
 
   return {
@@ -80,11 +85,18 @@ export function createRunGate(options: RunGateOptions): RunGate {
     },
     invalidate: () => offers.invalidate(),
     faultOf: id => servers.of(id)?.fault ?? null,
+    trouble: (server, trouble, fault) => troubles.tell(server, trouble, fault),
+    release: () => servers.release(),
   };
 
   async function warm(): Promise<void> {
     await servers.ready();
     offers.invalidate();
-    for (const { pooled } of servers.list) void pooled?.warm();
+    for (const server of servers.list) {
+      // Others may have found out before.
+      const fault = faultOf(server);
+      if (fault !== null) troubles.tell(server.id, 'absent', fault);
+      void server.pooled?.warm();
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { grantsOf, type ServerGrant, withRoots } from '../core/gateway/grants.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
+import type { Holder } from '../core/policy.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
 import type { Pool } from './pool.ts';
@@ -23,7 +24,8 @@ export interface RunServersOptions {
   roots: Roots;
   pool: Pool;
   variables(): Promise<Readonly<Record<string, string>>>;
-  warn(message: string): void;
+  /** A server is left out, because it cannot be used with these variables. */
+  onFault?(server: string, fault: string): void;
 }
 
 /** Which servers one run has, by the configuration in force. */
@@ -35,13 +37,11 @@ export class RunServers {
   #config: McpConfig | null = null;
   /** In the order of the configuration. */
   list: readonly RunServer[] = [];
+  /** The run as somebody who may or may not use something of them. */
+  holder: Holder = { kind: 'run', isLive: true };
 
   constructor(options: RunServersOptions) {
     this.#options = options;
-  }
-
-  get roots(): Roots {
-    return this.#options.roots;
   }
 
   /** Whether it is known of each server if it can be used. */
@@ -66,8 +66,10 @@ export class RunServers {
     return this.list.find(server => server.id === id) ?? null;
   }
 
+  /** The run is over. */
   release(): void {
     this.configure(null);
+    this.holder = { kind: 'run', isLive: false };
   }
 
   async #read(): Promise<void> {
@@ -83,6 +85,7 @@ export class RunServers {
     const { runId, roleId, roleMcp, roots, pool } = this.#options;
     const before = this.list;
     const grants = this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp), roots);
+    this.holder = holderOf(grants, roots.WORKSPACE_ROOT);
     this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!));
     // Taken first, released then: what stays in use is not ended in between.
     const kept = new Set(this.list.map(server => server.pooled));
@@ -90,18 +93,26 @@ export class RunServers {
   }
 
   #server(grant: ServerGrant, config: Server): RunServer {
-    const { runId, workspace, roots, pool, warn } = this.#options;
-    const server = { id: grant.server, config, grant, pooled: null, fault: null };
+    const { runId, workspace, roots, pool, onFault } = this.#options;
+    const { server: id } = grant;
+    const server = { id, config, grant, pooled: null, fault: null };
     if (this.#trouble !== null) return { ...server, fault: this.#trouble };
-    if (this.#variables === null) return server;
-    const resolution = resolveServer(grant.server, config, { variables: this.#variables, roots });
-    if ('key' in resolution)
-      return { ...server, pooled: pool.take(runId, workspace, grant.server, config, resolution) };
-    const fault = 'missing' in resolution ? missing(resolution.missing) : resolution.fault;
-    warn(`The MCP server ${grant.server} of ${workspace} is left out: ${fault}.`);
+    const variables = this.#variables;
+    if (variables === null) return server;
+    const resolved = resolveServer(id, config, { variables, roots });
+    if ('key' in resolved)
+      return { ...server, pooled: pool.take({ runId, workspace, id, config, resolved, variables }) };
+    const fault = 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
+    onFault?.(id, fault);
     return { ...server, fault };
   }
 }
+
+export const holderOf = (servers: readonly ServerGrant[], workspaceRoot: string): Holder => ({
+  kind: 'run',
+  isLive: true,
+  grants: { servers, workspaceRoot },
+});
 
 const missing = (names: readonly string[]): string =>
   names.length === 1

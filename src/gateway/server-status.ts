@@ -15,7 +15,8 @@ export function pooledStatus({
   users,
   inFlight,
 }: PooledServer): UpstreamStatus {
-  const { health, since, link } = upstream;
+  const { link } = upstream;
+  const { health, since, retryAt, fault, failures } = upstream.condition;
   return {
     workspace,
     server: id,
@@ -24,8 +25,8 @@ export function pooledStatus({
     health,
     since,
     upSince: health === 'up' ? since : null,
-    retryAt: upstream.retryAt,
-    fault: upstream.fault,
+    retryAt,
+    fault,
     pid: link?.pid ?? null,
     era: link?.era ?? null,
     serverName: link?.server.name ?? null,
@@ -34,9 +35,10 @@ export function pooledStatus({
     runs: users.size,
     callsInFlight: inFlight.count(),
     calls: upstream.calls,
-    failures: upstream.failures,
+    failures,
     stray: upstream.stray,
     restarts: Math.max(0, upstream.starts - 1),
+    refused: catalogue.refused(),
   };
 }
 
@@ -69,6 +71,7 @@ export function configuredStatus(
     failures: 0,
     stray: 0,
     restarts: 0,
+    refused: [],
   };
 }
 

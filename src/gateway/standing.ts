@@ -20,14 +20,16 @@ export class Standing {
   /** What the agent reads instead of a result. */
   unavailable(id: string, fault: string): string {
     const server = this.#servers.of(id);
-    return unavailable(this.#state(id, fault, server?.pooled?.upstream.retryAt ?? null));
+    return unavailable(this.#state(id, fault, server?.pooled?.upstream.condition.retryAt ?? null));
   }
 
   /** Null: all is well, or is not known to be otherwise. */
   notice(): string | null {
     const down = this.#servers.list.flatMap(server => {
       const fault = faultOf(server);
-      return fault === null ? [] : [this.#state(server.id, fault, server.pooled?.upstream.retryAt ?? null)];
+      return fault === null
+        ? []
+        : [this.#state(server.id, fault, server.pooled?.upstream.condition.retryAt ?? null)];
     });
     return startNotice(down);
   }
@@ -40,7 +42,7 @@ export class Standing {
   #others(server: string): { server: string; tools: string[] }[] {
     const byServer = new Map<string, string[]>();
     for (const { id, name } of this.#offers.shownTools()) {
-      if (id === server || this.#servers.of(id)?.pooled?.upstream.health !== 'up') continue;
+      if (id === server || this.#servers.of(id)?.pooled?.upstream.condition.health !== 'up') continue;
       byServer.set(id, [...(byServer.get(id) ?? []), name]);
     }
     return [...byServer].map(([id, tools]) => ({ server: id, tools }));
@@ -50,7 +52,7 @@ export class Standing {
 /** Why a server cannot be used now; null when it can, or when that is not known yet. */
 export function faultOf({ pooled, fault }: RunServer): string | null {
   if (pooled === null) return fault;
-  const { health } = pooled.upstream;
+  const { health, fault: why } = pooled.upstream.condition;
   const isDown = health === 'retrying' || health === 'cooling' || health === 'unusable';
-  return isDown ? (pooled.upstream.fault ?? 'it does not answer') : null;
+  return isDown ? (why ?? 'it does not answer') : null;
 }

@@ -26,7 +26,7 @@ function setUp(server = new MemoryServer(), more: Partial<UpstreamOptions> = {})
     isWanted: () => true,
     isFinal: ({ kind }) => kind === 'unauthorized',
     redact: raw => raw,
-    starts: createStartLimit(4),
+    starts: createStartLimit(4, time),
     clock: time,
     timers: time,
     ...more,
@@ -57,12 +57,12 @@ test('one that dies fails what is under way at once, repeats nothing, and is sta
   for (const call of await Promise.allSettled(calls))
     expect(call).toMatchObject({ status: 'rejected', reason: { kind: 'exit' } });
   expect(downs).toHaveLength(1);
-  expect(upstream.health).toBe('retrying');
+  expect(upstream.condition.health).toBe('retrying');
   await expect(ask(upstream)).rejects.toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
   await time.pass(999);
   expect(server.connects).toBe(1);
   await time.pass(1);
-  expect(upstream.health).toBe('up');
+  expect(upstream.condition.health).toBe('up');
   expect(server.connects).toBe(2);
   expect(sideEffects).toBe(5);
 });
@@ -80,13 +80,13 @@ test('it is tried again after 1, 2, 4, 8 and 16 seconds, then once per cool-down
   await expect(ask(upstream)).rejects.toMatchObject({ message: 'closed', health: 'retrying' });
   await time.pass(151_000);
   expect(tries).toEqual([0, 1, 3, 7, 15, 31, 91, 151]);
-  expect(upstream.health).toBe('cooling');
+  expect(upstream.condition.health).toBe('cooling');
   const asked = await Promise.allSettled(Array.from({ length: 50 }, () => ask(upstream)));
   expect(asked.every(({ status }) => status === 'rejected')).toBe(true);
   expect(tries).toHaveLength(8);
   server.fault = null;
   await time.pass(60_000);
-  expect(upstream.health).toBe('up');
+  expect(upstream.condition.health).toBe('up');
   expect(tries).toHaveLength(9);
 });
 
@@ -97,8 +97,8 @@ test('only five minutes without a fault make up for the faults before', async ()
   const die = async () => {
     server.die();
     await settled();
-    delays.push(upstream.retryAt! - time.now());
-    await time.pass(upstream.retryAt! - time.now());
+    delays.push(upstream.condition.retryAt! - time.now());
+    await time.pass(upstream.condition.retryAt! - time.now());
   };
   await die();
   await time.pass(299_000);
@@ -119,7 +119,7 @@ test('answers and cancelled calls never speak against it', async () => {
   const call = upstream.request('tools/call', {}, { signal: gone.signal });
   gone.abort();
   await expect(call).rejects.toMatchObject({ kind: 'cancelled' });
-  expect(upstream).toMatchObject({ health: 'up', failures: 0 });
+  expect(upstream.condition).toMatchObject({ health: 'up', failures: 0 });
 });
 
 test('a call that took too long condemns only a server that answers nothing else either', async () => {
@@ -130,7 +130,7 @@ test('a call that took too long condemns only a server that answers nothing else
   };
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
   await settled();
-  expect(upstream.health).toBe('up');
+  expect(upstream.condition.health).toBe('up');
   server.answer = async ({ method }) => {
     if (method === 'slow') return new Promise(() => {});
     throw new UpstreamFault('timeout', 'no answer within 30 s');
@@ -138,7 +138,7 @@ test('a call that took too long condemns only a server that answers nothing else
   const other = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
   await expect(other).rejects.toBeInstanceOf(UpstreamFault);
-  expect(upstream.health).toBe('retrying');
+  expect(upstream.condition.health).toBe('retrying');
   expect(server.live.size).toBe(0);
 });
 
@@ -149,9 +149,9 @@ test('one that does not let us in is not asked again until something has changed
   await time.pass(3_600_000);
   expect(server.connects).toBe(1);
   server.fault = null;
-  upstream.reconsider();
+  upstream.condition.reconsider();
   await ask(upstream);
-  expect(upstream.health).toBe('up');
+  expect(upstream.condition.health).toBe('up');
 });
 
 test('a server that asks to be left alone is, and one nobody wants is not tried again', async () => {
@@ -163,7 +163,7 @@ test('a server that asks to be left alone is, and one nobody wants is not tried 
   alone.server.die();
   await alone.time.pass(100_000);
   expect(alone.server.connects).toBe(1);
-  expect(alone.upstream.health).toBe('idle');
+  expect(alone.upstream.condition.health).toBe('idle');
   await ask(alone.upstream);
   expect(alone.server.connects).toBe(2);
 });
@@ -182,7 +182,7 @@ test('a start that takes too long is given up, and its waiting callers with it',
   const call = ask(upstream).catch(error => error);
   await time.pass(30_000);
   expect(await call).toMatchObject({ message: expect.stringContaining('30 s') });
-  expect(upstream.health).toBe('retrying');
+  expect(upstream.condition.health).toBe('retrying');
 });
 
 test('calls under way finish on a server that is no longer wanted, then it ends', async () => {
@@ -198,7 +198,7 @@ test('calls under way finish on a server that is no longer wanted, then it ends'
   expect(await call).toEqual({ done: true });
   await gone;
   expect(server.live.size).toBe(0);
-  expect(upstream.failures).toBe(0);
+  expect(upstream.condition.failures).toBe(0);
 });
 
 test('ending it in the middle of a start leaves nothing behind', async () => {
@@ -212,7 +212,7 @@ test('ending it in the middle of a start leaves nothing behind', async () => {
   await closed;
   expect(await call).toMatchObject({ name: 'Unavailable' });
   expect(server.live.size).toBe(0);
-  expect(upstream.health).toBe('idle');
+  expect(upstream.condition.health).toBe('idle');
 });
 
 test('one that was ended is not started again by whoever still knows of it', async () => {
@@ -222,7 +222,7 @@ test('one that was ended is not started again by whoever still knows of it', asy
   await expect(ask(upstream)).rejects.toMatchObject({ name: 'Unavailable' });
   await upstream.start();
   expect(server.connects).toBe(1);
-  expect(upstream.health).toBe('idle');
+  expect(upstream.condition.health).toBe('idle');
 });
 
 test('a request whose connection broke leaves the others under way alone, and no new one is let in', async () => {
@@ -234,7 +234,7 @@ test('a request whose connection broke leaves the others under way alone, and no
   };
   const slow = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'transport' });
-  expect(upstream.health).toBe('retrying');
+  expect(upstream.condition.health).toBe('retrying');
   await expect(ask(upstream)).rejects.toMatchObject({
     name: 'Unavailable',
     message: 'The server answered 503.',

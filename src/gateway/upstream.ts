@@ -1,5 +1,4 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { UpstreamHealth } from '../core/ports/gateway.ts';
 import {
   type Json,
   type LinkEvents,
@@ -7,17 +6,16 @@ import {
   UpstreamFault,
   type UpstreamLink,
 } from '../wire/upstream/link.ts';
+import { Condition } from './condition.ts';
 import type { Connected } from './connect.ts';
 import { Departures } from './departures.ts';
 import { LinkInUse } from './link-in-use.ts';
 import { openInTime } from './open-in-time.ts';
 import { unlessGivenUp } from './patience.ts';
-import { createRetrySchedule, type RetrySchedule } from './retry-schedule.ts';
 import type { StartLimit } from './start-limit.ts';
 import type { Timers } from './timers.ts';
 import { Unavailable } from './unavailable.ts';
 
-const STABLE_MS = 300_000;
 const LAST_WORDS = 300;
 
 export interface UpstreamOptions {
@@ -26,8 +24,8 @@ export interface UpstreamOptions {
   open(events: LinkEvents, signal: AbortSignal): Promise<Connected>;
   /** Part of the start: what the server has is known before anybody calls it. */
   greet(link: UpstreamLink): Promise<void>;
-  /** It is not there any more; what it offered goes with it. */
-  onDown(): void;
+  /** It is not there any more, or did not come; what it offered goes with it. */
+  onDown(wasUp: boolean): void;
   onNotification(method: string, params: Json): void;
   onRequest?: LinkEvents['onRequest'];
   isWanted(): boolean;
@@ -42,30 +40,18 @@ export interface UpstreamOptions {
 /** One connection to another server, started when it is needed and again when it was lost. */
 export class Upstream {
   readonly #options: UpstreamOptions;
-  readonly #schedule: RetrySchedule;
-  #health: UpstreamHealth = 'idle';
+  readonly condition: Condition;
   #current: LinkInUse | null = null;
   #starting: Promise<LinkInUse> | null = null;
   readonly #departures = new Departures();
   readonly #stop = new AbortController();
-  #cancelTimer: () => void = () => {};
-  since: number;
-  retryAt: number | null = null;
-  /** In words, secrets left out. */
-  fault: string | null = null;
   calls = 0;
-  failures = 0;
   stray = 0;
   starts = 0;
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
-    this.#schedule = createRetrySchedule(options.cooldownMs);
-    this.since = options.clock.now();
-  }
-
-  get health(): UpstreamHealth {
-    return this.#health;
+    this.condition = new Condition({ ...options, onRetry: () => this.#retry() });
   }
 
   get link(): Connected | null {
@@ -91,18 +77,13 @@ export class Upstream {
     if (this.#mayStart()) await this.#begin().catch(() => {});
   }
 
-  /** Something was changed that may have been the reason: what was given up is tried again. */
-  reconsider(): void {
-    if (this.#health !== 'unusable') return;
-    this.#schedule.forgive();
-    this.#enter('idle');
-  }
-
   /** For good. Calls under way are let finish, then it ends. Settles when it is gone. */
   async retire(): Promise<void> {
-    const current = this.#current;
-    const starting = this.#starting;
-    this.#withdraw();
+    const [current, starting] = [this.#current, this.#starting];
+    this.#stop.abort(new UpstreamFault('cancelled', 'it is not needed any more'));
+    this.#starting = null;
+    this.#current = null;
+    this.condition.idle();
     if (current !== null) this.#departures.leave(current);
     await starting?.catch(() => {});
     await this.#departures.done();
@@ -120,15 +101,13 @@ export class Upstream {
     const { timers, timeoutMs } = this.#options;
     return await unlessGivenUp(this.#begin(), timers, timeoutMs(), signal, late => {
       if (!late) return new UpstreamFault('cancelled', 'the caller took it back');
-      return new Unavailable(`it was not ready within ${timeoutMs() / 1000} s`, this.#health, null);
+      return new Unavailable(`it was not ready within ${timeoutMs() / 1000} s`, this.condition.health, null);
     });
   }
 
   #mayStart(): boolean {
-    return (
-      !this.#stop.signal.aborted &&
-      (this.#health === 'idle' || this.#health === 'starting' || this.#health === 'up')
-    );
+    const { health } = this.condition;
+    return !this.#stop.signal.aborted && (health === 'idle' || health === 'starting' || health === 'up');
   }
 
   /** However many ask for it, it is started once. */
@@ -139,7 +118,7 @@ export class Upstream {
   }
 
   async #startOnce(): Promise<LinkInUse> {
-    this.#enter('starting');
+    this.condition.starting();
     const { signal } = this.#stop;
     try {
       const link = await this.#options.starts.run(() => this.#open(signal));
@@ -159,9 +138,12 @@ export class Upstream {
   }
 
   #open(stopped: AbortSignal): Promise<Connected> {
-    const { open, greet, timers, timeoutMs } = this.#options;
+    const { open, greet, timers, timeoutMs, onNotification, onRequest } = this.#options;
+    const onStray = () => {
+      this.stray += 1;
+    };
     return openInTime({
-      open: signal => open(this.#events(), signal),
+      open: signal => open({ onNotification, onRequest, onStray }, signal),
       greet,
       discard: link => this.#departures.close(link),
       stopped,
@@ -170,23 +152,11 @@ export class Upstream {
     });
   }
 
-  #events(): LinkEvents {
-    return {
-      onNotification: (method, params) => this.#options.onNotification(method, params),
-      onRequest: this.#options.onRequest,
-      onStray: () => {
-        this.stray += 1;
-      },
-    };
-  }
-
   #arrived(link: Connected): LinkInUse {
     const connection = new LinkInUse(link, fault => this.#lost(connection, fault));
     this.#current = connection;
     this.starts += 1;
-    this.fault = null;
-    this.#enter('up');
-    this.#cancelTimer = this.#options.timers.after(STABLE_MS, () => this.#schedule.forgive());
+    this.condition.up();
     void link.closed.then(fault => this.#lost(connection, fault));
     return connection;
   }
@@ -194,45 +164,26 @@ export class Upstream {
   #lost(connection: LinkInUse, fault: UpstreamFault): void {
     if (this.#current !== connection) return;
     this.#current = null;
-    this.#failed(fault, fault.kind === 'exit' ? lastWords(connection.link.stderrTail()) : '');
+    this.#failed(fault, connection.link);
     this.#departures.leave(connection);
   }
 
-  #failed(fault: UpstreamFault, lastWords = ''): void {
-    this.failures += 1;
-    this.fault = this.#options.redact(fault.message) + lastWords;
-    if (this.#options.isFinal(fault)) this.#enter('unusable');
-    else {
-      const { health, delayMs } = this.#schedule.failed(fault.retryAfterMs);
-      this.#enter(health);
-      this.retryAt = this.since + delayMs;
-      this.#cancelTimer = this.#options.timers.after(delayMs, () => this.#retry());
-    }
-    this.#options.onDown();
+  /** `lost`: the link there was; none when it did not come to one. */
+  #failed(fault: UpstreamFault, lost: Connected | null = null): void {
+    const { redact, isFinal, onDown } = this.#options;
+    const words = fault.kind === 'exit' && lost !== null ? lastWords(lost.stderrTail()) : '';
+    this.condition.failed(redact(fault.message) + words, isFinal(fault), fault.retryAfterMs);
+    onDown(lost !== null);
   }
 
   #retry(): void {
-    this.#enter('idle');
+    this.condition.idle();
     if (this.#options.isWanted()) void this.start();
   }
 
-  #withdraw(): void {
-    this.#stop.abort(new UpstreamFault('cancelled', 'it is not needed any more'));
-    this.#starting = null;
-    this.#current = null;
-    this.#enter('idle');
-  }
-
-  #enter(health: UpstreamHealth): void {
-    this.#cancelTimer();
-    this.#cancelTimer = () => {};
-    this.#health = health;
-    this.since = this.#options.clock.now();
-    this.retryAt = null;
-  }
-
   #unavailable(): Unavailable {
-    return new Unavailable(this.fault ?? 'it is not needed any more', this.#health, this.retryAt);
+    const { fault, health, retryAt } = this.condition;
+    return new Unavailable(fault ?? 'it is not needed any more', health, retryAt);
   }
 }
 

@@ -1,19 +1,22 @@
-import { expect, test } from 'vitest';
-import type { ForwardedClient } from '../core/ports/gateway.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Audit, ForwardedClient } from '../core/ports/gateway.ts';
 import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
+import { openAuditLog } from './audit-log.ts';
+import { auditFolder } from './testing/audit-folder.ts';
+import { faultyDisk } from './testing/faulty-disk.ts';
 import { firstText, GatewayFixture, local, plainRequest, variable } from './testing/gateway-fixture.ts';
 import { type Asked, connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
 const CANARY = 'canary-5f2e91c07d';
 
-async function setUp(more: Json = {}, variables: Record<string, string> = {}) {
+async function setUp(more: Json = {}, variables: Record<string, string> = {}, audit?: Audit) {
   const files = new MemoryServer();
   const config = {
     servers: { files: local({ resources: ['*'], prompts: ['*'], ...more }) },
     shared: ['files'],
   };
-  const fixture = new GatewayFixture({ connect: connectTo({ files }), config, variables });
+  const fixture = new GatewayFixture({ connect: connectTo({ files }), config, variables, audit });
   const run = fixture.run();
   const view = fixture.view(run);
   return { files, fixture, run, view, config };
@@ -323,18 +326,81 @@ test('a list waits five seconds for servers nobody has seen, then goes without t
   expect(await view.tools()).toHaveLength(1);
 });
 
-test('when a line of the audit could not be written, the next call does not reach the server', async () => {
-  const { files, fixture, view } = await setUp();
+test('when the audit cannot be written, nothing of any run reaches a server until it can', async () => {
+  let isFull = false;
+  const audit = openAuditLog({
+    folder: auditFolder(),
+    clock: { now: () => 0 },
+    warn() {},
+    disk: faultyDisk(() => (isFull ? 'ENOSPC' : 'works')).disk,
+  });
+  onTestFinished(() => audit.close());
+  const { files, fixture, view } = await setUp({}, {}, audit);
+  files.prompts = [{ name: 'greet' }];
+  files.templates = [{ uriTemplate: 'file:///{name}', name: 'any' }];
+  let asked = 0;
+  files.answer = () => ({ content: [], contents: [], messages: [], completion: {}, asked: ++asked });
+  await Promise.all([view.tools(), view.prompts(), view.resources()]);
+  const other = fixture.view(fixture.run());
+  const questions = [
+    () => other.call('files__echo', {}, plainRequest()),
+    () => other.readResource('files+file:///a', {}, plainRequest()),
+    () => other.getPrompt('files__greet', {}, plainRequest()),
+    () => other.complete({ ref: { type: 'ref/prompt', name: 'files__greet' } }, plainRequest()),
+  ];
+  for (const question of questions) await question();
+  expect(asked).toBe(4);
+
+  isFull = true;
+  await view.call('files__echo', {}, plainRequest());
+  await expect(audit.flush()).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
+  for (const question of questions)
+    await expect(question()).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
+  expect(asked).toBe(5);
+
+  isFull = false;
+  await audit.flush();
+  for (const question of questions) await question();
+  expect(asked).toBe(9);
+  expect((await audit.entries({ limit: 100 })).entries).toHaveLength(9);
+});
+
+test('a call that waited for its turn does not go out when the audit cannot be written by then', async () => {
+  let fault: Error | null = null;
+  const check = () => {
+    if (fault !== null) throw fault;
+  };
+  const { files, view } = await setUp({}, {}, { append: check, check, flush: async () => {} });
   await view.tools();
-  let calls = 0;
-  files.answer = () => ({ content: [], calls: ++calls });
-  fixture.auditFault = new Error('disk full');
-  const call = () => view.call('files__echo', {}, plainRequest());
-  await expect(call()).rejects.toThrow('disk full');
-  await expect(call()).rejects.toThrow('disk full');
-  expect(calls).toBe(1);
-  fixture.auditFault = null;
-  expect(await call()).toMatchObject({ calls: 2 });
+  const first = Promise.withResolvers<Json>();
+  let asked = 0;
+  files.answer = () => (++asked === 1 ? first.promise : new Promise(() => {}));
+  const calls = Array.from({ length: 9 }, () => view.call('files__echo', {}, plainRequest()));
+  await settled();
+  expect(asked).toBe(8);
+  fault = new Error('disk full');
+  first.resolve({ content: [] });
+  await expect(calls[8]).rejects.toThrow('disk full');
+  await expect(calls[0]).rejects.toThrow('disk full');
+  expect(asked).toBe(8);
+});
+
+test('a call that finds no free place in time is told so, and that is no fault of the server', async () => {
+  const { files, fixture, view } = await setUp({ timeout: 10_000 });
+  await view.tools();
+  const answered = Promise.withResolvers<Json>();
+  files.answer = () => answered.promise;
+  const calls = Array.from({ length: 9 }, () => view.call('files__echo', {}, plainRequest()));
+  await fixture.time.pass(10_000);
+  const result = await calls[8]!;
+  expect(result).toMatchObject({ isError: true });
+  expect(firstText(result)).toMatch(/^The server files is busy: .*within 10 s.*It was not asked/);
+  expect(fixture.audit.map(({ outcome }) => outcome)).toEqual(['busy']);
+  answered.resolve({ content: [] });
+  await Promise.all(calls);
+  expect(await fixture.gateway.status(null)).toMatchObject([
+    { health: 'up', failures: 0, calls: 8, callsInFlight: 0 },
+  ]);
 });
 
 test('one run has eight calls before a server at once, all runs together have thirty-two', async () => {

@@ -1,30 +1,25 @@
-import { type Decision, decide } from '../core/gateway/decide.ts';
 import { parseExposedUri } from '../core/gateway/tool-names.ts';
+import { decision } from '../core/policy.ts';
 import type { Definition, ForwardedRequest, GatewayView } from '../core/ports/gateway.ts';
 import type { Json } from '../wire/upstream/link.ts';
 import { type Denials, guessed } from './denials.ts';
-import type { Callee, Finder } from './finder.ts';
+import type { Finder } from './finder.ts';
 import { type ForwardOptions, forward } from './forward.ts';
 import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
-import type { Offers } from './offers.ts';
-import { atMost } from './patience.ts';
 import { completion, promptGet, resourceRead, toolCall } from './questions.ts';
-import type { RunServer, RunServers } from './run-servers.ts';
+import type { RunLists } from './run-lists.ts';
+import type { RunServers } from './run-servers.ts';
 import type { Standing } from './standing.ts';
-import type { Timers } from './timers.ts';
 
-/** How long a list waits for servers nobody has seen yet. */
-const LIST_PATIENCE_MS = 5_000;
 const INTERNAL_ERROR = -32603;
 
 export interface RunViewOptions {
   servers: RunServers;
-  offers: Offers;
+  lists: RunLists;
   standing: Standing;
   denials: Denials;
   finder: Finder;
   forwarding: ForwardOptions;
-  timers: Timers;
 }
 
 /** What one run has of other servers. */
@@ -35,24 +30,20 @@ export class RunView implements GatewayView {
     this.#options = options;
   }
 
-  async tools(): Promise<Definition[]> {
-    await this.#settled(({ pooled }) => pooled?.catalogue.isKnown === false);
-    return this.#options.offers.shown('tools');
+  tools(): Promise<Definition[]> {
+    return this.#options.lists.tools();
   }
 
-  async resources(): Promise<Definition[]> {
-    await this.#settled(isUnlisted('resources'));
-    return this.#options.offers.shown('resources');
+  resources(): Promise<Definition[]> {
+    return this.#options.lists.resources();
   }
 
-  async resourceTemplates(): Promise<Definition[]> {
-    await this.#settled(isUnlisted('resources'));
-    return this.#options.offers.shown('templates');
+  resourceTemplates(): Promise<Definition[]> {
+    return this.#options.lists.templates();
   }
 
-  async prompts(): Promise<Definition[]> {
-    await this.#settled(isUnlisted('prompts'));
-    return this.#options.offers.shown('prompts');
+  prompts(): Promise<Definition[]> {
+    return this.#options.lists.prompts();
   }
 
   takes(name: string): boolean {
@@ -76,8 +67,11 @@ export class RunView implements GatewayView {
       const { server, own } = found;
       const args = params.arguments;
       const thing = { kind: 'tool' as const, server: server.id, name: own, isApproved: true, args };
-      const decision = decide([server.grant], thing, { workspaceRoot: servers.roots.WORKSPACE_ROOT });
-      if (!decision.allowed) return this.#refused(found, name, decision);
+      const may = decision(servers.holder, 'use', thing);
+      if (!may.allowed) {
+        const refusal = denials.denyCall(name, { server: server.id, own }, may);
+        return refusal === null ? null : failedResult(refusal);
+      }
       return await forward(forwarding, toolCall(found, params), request);
     } catch (error) {
       if (error instanceof OutOfOrder) return failedResult(error.message);
@@ -114,45 +108,7 @@ export class RunView implements GatewayView {
       return await forward(forwarding, completion(found, params, ref), request);
     });
   }
-
-  /** The tool is there for all to see, so its rules need not be hidden; the value that broke one is not repeated. */
-  #refused(
-    { server, own }: Callee,
-    name: string,
-    decision: Extract<Decision, { allowed: false }>,
-  ): Json | null {
-    const { denials, forwarding } = this.#options;
-    if (decision.reason !== 'argument') return denials.deny('tool', name, { server: server.id, own });
-    const { argument, rule } = decision;
-    forwarding.audit.write({
-      server: server.id,
-      kind: 'tool',
-      name: own,
-      decision: 'denied',
-      outcome: 'argument_rule',
-    });
-    denials.tell(name);
-    return failedResult(
-      `The call was refused: the argument "${argument}" breaks the rule "${rule}" that is set for ${name}. The server was not asked.`,
-    );
-  }
-
-  /** A list waits a moment for what nobody can know yet; what comes later is told with a change notice. */
-  async #settled(isUnknown: (server: RunServer) => boolean): Promise<void> {
-    const { servers, timers } = this.#options;
-    if (servers.isReady && !servers.list.some(isUnknown)) return;
-    const all = servers.ready().then(async () => {
-      await Promise.all(servers.list.map(({ pooled }) => pooled?.catalogue.load().catch(() => {})));
-      await Promise.all(servers.list.filter(isUnknown).map(({ pooled }) => pooled?.upstream.start()));
-    });
-    await atMost(timers, LIST_PATIENCE_MS, all);
-  }
 }
-
-const isUnlisted =
-  (kind: 'resources' | 'prompts') =>
-  ({ grant, pooled }: RunServer): boolean =>
-    pooled?.catalogue.wasListed === false && !grant[kind].only.some(list => list.size === 0);
 
 const failedResult = (text: string): Json => ({ content: [{ type: 'text', text }], isError: true });
 

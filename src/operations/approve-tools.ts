@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { PendingChange } from '../core/ports/gateway.ts';
 import { Pending } from './inspect-gateway.ts';
 import { operation } from './operation.ts';
 
@@ -16,19 +15,18 @@ export const approveTools = operation({
   output: z.object({
     root: z.string(),
     approved: z.array(Pending),
-    /** Not what was shown: it changed once more, and waits. */
+    /** Not what was shown: it changed once more or came since, and waits. */
     unseen: z.array(Pending),
   }),
   async run({ services, caller }, { server, tool, hashes }) {
     const { gateway } = services;
     const { root } = await services.workspaces.open(caller);
-    const waiting = (await gateway.pending(root)).filter(
+    const what = { ...(server && { server }), ...(tool && { tool }), ...(hashes && { hashes }) };
+    const approved = await gateway.approve(root, what);
+    const waiting = await gateway.pending(root);
+    const unseen = waiting.filter(
       change => (server ?? change.server) === change.server && (tool ?? change.tool) === change.tool,
     );
-    const isShown = ({ hash }: PendingChange) => hashes?.includes(hash) ?? true;
-    const approved: PendingChange[] = [];
-    for (const change of waiting.filter(isShown))
-      approved.push(...(await gateway.approve(root, { server: change.server, tool: change.tool })));
-    return { root, approved, unseen: waiting.filter(change => !isShown(change)) };
+    return { root, approved, unseen };
   },
 });

@@ -22,6 +22,7 @@ const Upstream = z.object({
   failures: z.number(),
   stray: z.number(),
   restarts: z.number(),
+  refused: z.array(z.object({ name: z.string(), reason: z.string() })),
 });
 
 export const Pending = z.object({

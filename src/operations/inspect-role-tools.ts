@@ -26,10 +26,16 @@ export const inspectRoleTools = operation({
   async run({ services, caller }, { role }) {
     const workspace = await services.workspaces.open(caller);
     // Throws if there is none: a run of it would be refused too.
-    const roleId = role === undefined ? null : (await workspace.role(role)).id;
+    const found = role === undefined ? null : await workspace.role(role);
+    const roleId = found?.id ?? null;
     const { state, warnings } = await services.mcpConfigs.of(workspace.root);
-    const env = await services.workspaces.environment(caller);
-    const { tools, faults } = await services.gateway.toolsOf(workspace.root, roleId, env);
+    const env = await services.workspaces.environment(caller, found?.meta.env);
+    const { tools, faults } = await services.gateway.toolsOf(
+      workspace.root,
+      roleId,
+      found?.meta.mcp ?? [],
+      env,
+    );
     return { root: workspace.root, role: roleId, state, warnings, tools, faults };
   },
 });

@@ -3,6 +3,7 @@ import type { Face, Peer } from './face.ts';
 import { isObject, type PlainRequest } from './plain-request.ts';
 import { risingProgress } from './progress.ts';
 import { asProtocolError, internalError, invalidParams } from './protocol-errors.ts';
+import { readableResult } from './readable-result.ts';
 import { toolListText } from './tool-list-text.ts';
 
 /** A whole message as it goes on the wire. */
@@ -34,7 +35,7 @@ export async function directAnswer(
     const result =
       request.method === 'tools/list'
         ? await listed(request, face, peer)
-        : JSON.stringify(await called(request, face, call));
+        : JSON.stringify(await called(request, face, peer, call));
     return { text: `{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`, status: 200 };
   } catch (thrown) {
     return errorAnswer(request, thrown);
@@ -61,7 +62,12 @@ async function listed({ era }: PlainRequest, face: Face, peer: Peer): Promise<st
   return `{"tools":${tools},${JSON.stringify(stamps).slice(1)}`;
 }
 
-async function called(request: PlainRequest, face: Face, call: DirectCall): Promise<Record<string, unknown>> {
+async function called(
+  request: PlainRequest,
+  face: Face,
+  peer: Peer,
+  call: DirectCall,
+): Promise<Record<string, unknown>> {
   const { name, params, progressToken } = request;
   const rising = risingProgress();
   let isOver = false;
@@ -77,7 +83,7 @@ async function called(request: PlainRequest, face: Face, call: DirectCall): Prom
       progress: progressToken === undefined ? null : progress,
     });
     if (result === null) throw invalidParams(`Unknown tool: ${name}`);
-    return stamped(result, request, face);
+    return stamped(readableResult(result, peer.client), request, face);
   } finally {
     isOver = true;
   }

@@ -3,6 +3,7 @@ import type { Call, ToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { taskCreated } from './face-tasks.ts';
 import { invalidParams, refuseCursor } from './protocol-errors.ts';
+import { readableResult } from './readable-result.ts';
 import { toolsOfEra } from './tool-list-text.ts';
 import { renderedResult } from './tool-result.ts';
 
@@ -26,5 +27,5 @@ export function serveTools(server: FaceServer): void {
 function rendered(result: ToolResult, call: Call): CallToolResult | InputRequiredResult {
   // The SDK's types know the tasks of 2025 only; what it sends is what it is given.
   if ('task' in result) return taskCreated(result.task, call) as unknown as CallToolResult;
-  return 'raw' in result ? result.raw : renderedResult(result);
+  return 'raw' in result ? readableResult(result.raw, call.client) : renderedResult(result);
 }

@@ -86,7 +86,10 @@ const withoutMark = (text: string) => (text.charCodeAt(0) === 0xfeff ? text.slic
 
 /** Whether someone waits for the answer; a stream that only listens is not waited for. */
 export function awaitsAnswer(body: unknown): boolean {
-  if (Array.isArray(body)) return body.some(awaitsAnswer);
-  if (body === null || typeof body !== 'object') return false;
-  return 'id' in body && 'method' in body && body.method !== 'subscriptions/listen';
+  return Array.isArray(body) ? body.some(isAwaited) : isAwaited(body);
+}
+
+function isAwaited(message: unknown): boolean {
+  if (message === null || typeof message !== 'object') return false;
+  return 'id' in message && 'method' in message && message.method !== 'subscriptions/listen';
 }

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { gatherWrites } from './gather-writes.ts';
 
 const FLUSH_MS = 1000;
 
@@ -31,6 +32,7 @@ export class LineWriter {
     if (!this.canWrite) {
       return Promise.reject(Object.assign(new Error('The client is gone'), { code: 'CLIENT_GONE' }));
     }
+    gatherWrites(this.#output);
     if (this.#output.write(lineOf(json))) return Promise.resolve();
     return new Promise(resolve => this.#waiting.add(resolve));
   }

@@ -6,9 +6,13 @@ import type { JsonProblem } from './json-tree.ts';
 type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
+/** More is not read by anybody, and each costs a search through the file. */
+const MOST = 100;
+const first = <T>(list: readonly T[]): readonly T[] => list.slice(0, MOST);
+
 /** What a schema finds wrong, each thing at its place and with the names that may have been meant. */
 export function problemsOf(tree: Node, schema: z.ZodType, issues: readonly Issue[]): JsonProblem[] {
-  return issues
+  return first(issues)
     .flatMap(issue => problemsOfIssue(tree, schema, [], issue))
     .sort((one, other) => one.offset - other.offset);
 }
@@ -29,7 +33,7 @@ function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue
   if (found instanceof z.ZodUnion && (issue.code === 'unrecognized_keys' || issue.code === 'invalid_union'))
     return problemsOfUnion(tree, found, path);
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map(key => unknownKey(tree, [...path, key], Object.keys(shapeOf(found) ?? {})));
+    return first(issue.keys).map(key => unknownKey(tree, [...path, key], Object.keys(shapeOf(found) ?? {})));
   if (issue.code === 'invalid_key') {
     const why = issue.issues[0]?.message ?? issue.message;
     return [{ offset: offsetAt(tree, path, true), message: `the name "${path.at(-1)}" is wrong: ${why}` }];
@@ -66,7 +70,8 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   if (node?.type !== 'object' || shapes.includes(null)) {
     // A form of the right kind has something to say of its parts, or of the value beyond its kind.
     const fitting = forms.find(({ issues }) => !issues.some(isOfKind));
-    if (fitting) return fitting.issues.flatMap(issue => problemsOfIssue(tree, fitting.schema, path, issue));
+    if (fitting)
+      return first(fitting.issues).flatMap(issue => problemsOfIssue(tree, fitting.schema, path, issue));
     return [
       problemAt(tree, path, `must be ${wordsFor(forms.flatMap(({ issues }) => issues.filter(isOfKind)))}`),
     ];
@@ -74,7 +79,7 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   const keys = (node.children ?? []).map(property => String(property.children?.[0]?.value));
   const known = [...new Set(shapes.flatMap(shape => Object.keys(shape ?? {})))];
   const strange = keys.filter(key => !known.includes(key));
-  if (strange.length > 0) return strange.map(key => unknownKey(tree, [...path, key], known));
+  if (strange.length > 0) return first(strange).map(key => unknownKey(tree, [...path, key], known));
   const types = forms.map(({ issues }) => issues.find(isOfType));
   if (types.every(issue => issue !== undefined))
     return [problemAt(tree, [...path, 'type'], `must be one of ${types.flatMap(valuesOf).join(', ')}`)];
@@ -85,9 +90,9 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   if (likely.has === 0) return [problemAt(tree, path, `needs ${known.map(key => `"${key}"`).join(' or ')}`)];
   const title = likely.schema.meta()?.title;
   const taken = title ? ` (taken for ${title}: its "type" is ${typeWord(node)})` : '';
-  return likely.issues.flatMap(issue =>
+  return first(likely.issues).flatMap(issue =>
     issue.code === 'unrecognized_keys' && issue.path.length === 0
-      ? issue.keys.map(key => ({
+      ? first(issue.keys).map(key => ({
           offset: offsetAt(tree, [...path, key], true),
           message: `"${[...path, key].join('.')}" does not go with ${title ? 'this type' : `"${keys.find(each => each !== key)}"`}${taken}`,
         }))

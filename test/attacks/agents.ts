@@ -56,7 +56,7 @@ export class Agent {
 
 /** One run for each role, at work until the squad ends them. */
 export async function startAgents(squad: TestSquad, ...roles: string[]): Promise<Agent[]> {
-  const task = ['Wait.', '```script', 'await never-comes', '```'].join('\n');
+  const task = ['Wait.', '```script', 'hang', '```'].join('\n');
   const words = roles.flatMap(role => [role, task]);
   const { runIds } = await squad.json<{ runIds: string[] }>([
     ...['run', '--engine', 'scripted', '-d'],

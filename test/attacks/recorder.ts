@@ -11,12 +11,12 @@ const { OFFER_FILE, RECORD_FILE } = process.env;
 record({ started: { args: process.argv.slice(2), env: process.env, cwd: process.cwd() } });
 readLines(take);
 
-function take(message: Message): void {
+function take(message: Message): undefined {
   const { id, method, params = {} } = message;
   if (method === undefined || id === undefined) return;
   record({ method, params });
   const { tools = [], resources = [], resourceTemplates = [], prompts = [], says, tells, told } = offer();
-  const answer = (result: Json) => sendLine(resultOf(id, result));
+  const answer = (result: Json) => void sendLine(resultOf(id, result));
   switch (method) {
     case 'initialize':
       return answer({
@@ -46,7 +46,7 @@ function take(message: Message): void {
     case 'completion/complete':
       return answer({ completion: { values: ['completed'] } });
     default:
-      return sendLine(errorOf(id, -32601, 'Method not found'));
+      return void sendLine(errorOf(id, -32601, 'Method not found'));
   }
 }
 

@@ -116,6 +116,7 @@ describe.each([
     await listed(client, CODER);
     expect(await call(client, 'echo__echo', { nonce: agent.id })).toEqual({ text: agent.id, isError: false });
     expect(await call(client, 'spare__echo', { nonce: 'n' })).toEqual({ text: 'n', isError: false });
+    expect((await call(client, 'squad_status')).text).toContain(agent.id);
   });
 
   test("finds another role's tools as unknown as any that does not exist", async () => {

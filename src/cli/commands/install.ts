@@ -14,6 +14,7 @@ import { undo } from '../install/undo.ts';
 import { printJson } from '../output/json.ts';
 import type { Style } from '../output/style.ts';
 import { squadScript } from '../package-files.ts';
+import { refuseAgents } from '../refuse-agents.ts';
 
 export interface InstallOptions {
   project?: boolean;
@@ -29,6 +30,8 @@ export async function installCommand(
   context: CliContext,
 ): Promise<number> {
   const client = knownClient(name);
+  // It writes what the user's own programs start, and with which environment.
+  if (!options.dryRun) await refuseAgents();
   const home = homeFolder(process.env);
   const backups = join(home, 'install');
   if (options.undo) {

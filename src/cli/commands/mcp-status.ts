@@ -21,7 +21,7 @@ export async function mcpStatus(context: CliContext): Promise<number> {
   else
     print(context, [
       ...table(gateway, context),
-      ...warningLines(gateway.warnings, context),
+      ...warningLines([...gateway.warnings, ...refusals(gateway)], context),
       ...next(gateway),
     ]);
   return EXIT.done;
@@ -88,6 +88,11 @@ function stateWords({ health, retryAt, instance }: Upstream, now: number, style:
   const when = retryAt === null ? '' : `, again in ${formatDuration(retryAt - now)}`;
   return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
+
+const refusals = ({ upstreams }: Gateway): string[] =>
+  upstreams.flatMap(({ server, refused }) =>
+    refused.map(({ name, reason }) => `${server}: ${name} is not handed on: ${reason}.`),
+  );
 
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startNotice, type Unavailable, unavailable } from './degradation.ts';
+import { startNotice, troubleNote, type Unavailable, unavailable } from './degradation.ts';
 
 const state = (more: Partial<Unavailable> = {}): Unavailable => ({
   server: 'github',
@@ -76,4 +76,16 @@ describe('before it begins', () => {
   test('of one server it speaks as of one', () => {
     expect(startNotice([state()])).toMatch(/^A server of your role is unavailable:\n- github/);
   });
+});
+
+test('the result of a run says of a server which it was, how it failed and why, in one line', () => {
+  expect(troubleNote('github', 'absent', 'the variable GITHUB_TOKEN is not set')).toBe(
+    'The MCP server github was not available: the variable GITHUB_TOKEN is not set.',
+  );
+  expect(troubleNote('db', 'lost', 'It ended.\nIt last wrote: no')).toBe(
+    'The MCP server db failed while the run was at work: It ended. It last wrote: no.',
+  );
+  const long = troubleNote('db', 'failing', 'x'.repeat(5_000));
+  expect(long).toMatch(/^The MCP server db kept failing: x+…\.$/);
+  expect(long.length).toBeLessThan(400);
 });

@@ -37,6 +37,19 @@ export function startNotice(list: readonly Unavailable[]): string | null {
   ].join('\n');
 }
 
+/** How a run was let down by a server: it was never there, it failed in the middle, or it did so over and over. */
+export type Trouble = 'absent' | 'lost' | 'failing';
+
+const TROUBLES: Readonly<Record<Trouble, string>> = {
+  absent: 'was not available',
+  lost: 'failed while the run was at work',
+  failing: 'kept failing',
+};
+
+/** What the result of a run says of a server that it had and could not use. */
+export const troubleNote = (server: string, trouble: Trouble, fault: string): string =>
+  `The MCP server ${server} ${TROUBLES[trouble]}: ${clause(fault)}.`;
+
 function ways({ others, ownTools }: Unavailable): string[] {
   const routes = others.filter(({ tools }) => tools.length > 0);
   const words = routes

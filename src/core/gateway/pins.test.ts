@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Definition } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
-import { approvePins, comparePins, pendingChanges, usable } from './pins.ts';
+import { pendingChanges } from './pending-changes.ts';
+import { approvePins, comparePins, usable } from './pins.ts';
 
 const tool = (name: string, description = 'As it was.'): Definition => ({ name, description });
 const FIRST = [tool('read'), tool('write')];
@@ -91,7 +92,7 @@ describe('approval', () => {
   const waiting = () => comparePins(first(), [tool('read', 'Two.'), tool('write'), tool('drop')], 200);
 
   test('of all lets everything be used as it is now', () => {
-    const pins = approvePins(waiting(), null);
+    const pins = approvePins(waiting(), ['read', 'write', 'drop']);
     expect(short(pins)).toEqual([
       ['write', 'approved', 'As it was.', 100],
       ['read', 'approved', 'Two.', 200],

@@ -1,9 +1,6 @@
 import type { Definition, Pin } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
 
-export { definitionOf } from './definitions.ts';
-export { pendingChanges } from './pending-changes.ts';
-
 /**
  * What to keep after a listing. At first sight everything is approved. Later, what is new or not what was approved waits; the
  * approved definition is kept meanwhile, for the diff and in case the server goes back to it. What is no longer listed keeps
@@ -37,9 +34,9 @@ export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Se
   );
 }
 
-/** Approves what waits under these names; null is all of it. */
-export function approvePins(pins: readonly Pin[], names: readonly string[] | null): Pin[] {
-  const isMeant = ({ name, state }: Pin) => state === 'pending' && (names === null || names.includes(name));
+/** Approves what waits under these names. */
+export function approvePins(pins: readonly Pin[], names: readonly string[]): Pin[] {
+  const isMeant = ({ name, state }: Pin) => state === 'pending' && names.includes(name);
   const meant = new Set(pins.filter(isMeant).map(({ name }) => name));
   return pins.flatMap(pin => {
     if (!meant.has(pin.name)) return [pin];

@@ -84,6 +84,8 @@ export interface AuditEntry {
 export interface Audit {
   /** Taken at once, on disk within a moment. Throws AUDIT_UNAVAILABLE when what was taken before could not be written. */
   append(entry: AuditEntry): void;
+  /** Throws what `append` would: for asking before something is done that has to be written down. */
+  check(): void;
   flush(): Promise<void>;
 }
 
@@ -126,6 +128,8 @@ export interface UpstreamStatus {
   /** Messages nobody had asked for, thrown away. */
   stray: number;
   restarts: number;
+  /** What it lists and nobody is shown, with why; not more than a few of many. */
+  refused: { name: string; reason: string }[];
 }
 
 /** A tool of another server as a run would see it, or why it would not. */
@@ -159,11 +163,19 @@ export interface GatewayAdmin {
   toolsOf(
     workspace: string,
     roleId: string | null,
+    /** What the role's own file gives it. */
+    roleMcp: readonly string[],
     env: Record<string, string>,
   ): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }>;
   pending(workspace: string): Promise<PendingChange[]>;
-  /** Approves what waits: of one server, of one tool, or all. Returns what was approved. */
-  approve(workspace: string, what: { server?: string; tool?: string }): Promise<PendingChange[]>;
+  /**
+   * Approves what waits: of one server, of one tool, or all; with hashes, only what still is one of those definitions. Returns
+   * what was approved.
+   */
+  approve(
+    workspace: string,
+    what: { server?: string; tool?: string; hashes?: readonly string[] },
+  ): Promise<PendingChange[]>;
 }
 
 /** A request to another server, as it came from an agent. */

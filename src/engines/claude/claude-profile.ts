@@ -12,7 +12,9 @@ export const CLAUDE: CliProfile = {
   login: 'Run `claude` once in a terminal and log in, or set ANTHROPIC_API_KEY.',
   versions: { from: '2.1.197', tested: '2.1.325' },
   loadsItself: ['CLAUDE.md'],
-  variables: /^(ANTHROPIC|CLAUDE|AWS|GOOGLE|CLOUD_ML|VERTEX)_/,
+  // Bedrock, Vertex and Foundry have logins of their own.
+  variables:
+    /^((ANTHROPIC|CLAUDE|AWS|CLOUD_ML|CLOUDSDK|VERTEX|GOOGLE_CLOUD)_|(GOOGLE_APPLICATION_CREDENTIALS|GCLOUD_PROJECT)$|AZURE_(CLIENT|TENANT|FEDERATED|AUTHORITY)_)/,
   takesSchema: true,
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },

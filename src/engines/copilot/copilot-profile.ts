@@ -16,7 +16,7 @@ export const COPILOT: CliProfile = {
   resolve: nativeProgram,
   loadsItself: ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'],
   usageIsReported: 'at_end',
-  variables: /^(COPILOT_|(GH|GITHUB)_TOKEN$)/,
+  variables: /^(COPILOT_|((GH|GITHUB)_TOKEN|GH_HOST)$)/,
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: copilotCommand,

@@ -13,7 +13,8 @@ export const GEMINI: CliProfile = {
   versions: { from: '0.55.1', tested: '0.61.0' },
   loadsItself: ['GEMINI.md'],
   usageIsReported: 'at_end',
-  variables: /^(GEMINI|GOOGLE|CLOUDSDK)_/,
+  variables:
+    /^((GEMINI|CLOUDSDK|GOOGLE_(CLOUD|GENAI|GEMINI|VERTEX))_|GOOGLE_(API_KEY|APPLICATION_CREDENTIALS)$)/,
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: geminiCommand,

@@ -13,7 +13,8 @@ export const QWEN: CliProfile = {
     'Run `qwen` once in a terminal and set it up, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL).',
   versions: { from: '0.24.4', tested: '0.24.4' },
   loadsItself: ['QWEN.md', 'AGENTS.md'],
-  variables: /^(QWEN|OPENAI|DASHSCOPE|GEMINI)_/,
+  variables:
+    /^((QWEN|OPENAI|ANTHROPIC|DASHSCOPE|BAILIAN|GEMINI|GOOGLE_(CLOUD|GENAI))_|GOOGLE_(API_KEY|APPLICATION_CREDENTIALS)$|(DEEPSEEK|MINIMAX|MODELSCOPE|MOONSHOT|OPENROUTER|REQUESTY|XAI|ZAI)_API_KEY$)/,
   takesSchema: true,
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },

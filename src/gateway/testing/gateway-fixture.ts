@@ -1,4 +1,5 @@
 import type {
+  Audit,
   AuditEntry,
   ConfigInForce,
   ForwardedRequest,
@@ -23,9 +24,11 @@ export interface FixtureOptions {
   variables?: Record<string, string> | ((run: Run) => Record<string, string>);
   /** The configuration was not read before it is asked for. */
   isUnread?: boolean;
-  timers?: Timers;
+  timers?: Timers | undefined;
   pins?: Map<string, Pin[]>;
   workspace?: string;
+  /** Instead of the one in memory. */
+  audit?: Audit | undefined;
 }
 
 /** A gateway with its surroundings in memory. */
@@ -35,10 +38,10 @@ export class GatewayFixture implements AsyncDisposable {
   readonly warnings: string[] = [];
   readonly denied: string[] = [];
   readonly changes: string[] = [];
+  readonly troubles: string[] = [];
   readonly pins: Map<string, Pin[]>;
   readonly gateway: Gateway;
   readonly workspace: string;
-  auditFault: Error | null = null;
   variableReads = 0;
   #config: McpConfig | null;
   #isRead: boolean;
@@ -68,24 +71,25 @@ export class GatewayFixture implements AsyncDisposable {
           this.pins.set(JSON.stringify(key), pins);
         },
       },
-      audit: {
+      audit: options.audit ?? {
         append: entry => {
-          if (this.auditFault !== null) throw this.auditFault;
           this.audit.push(entry);
         },
+        check() {},
         flush: async () => {},
       },
       connect: options.connect,
       variablesOf: async run => {
         this.variableReads += 1;
         const { variables = {} } = options;
-        return typeof variables === 'function' ? variables(run) : variables;
+        const given = typeof variables === 'function' ? variables(run) : variables;
+        return { PATH: process.env.PATH ?? '', ...given };
       },
-      baseEnvironment: () => ({ PATH: process.env.PATH ?? '' }),
       clock: this.time,
       timers: options.timers ?? this.time,
       warn: message => this.warnings.push(message),
       onDenied: (_run, name) => this.denied.push(name),
+      onTrouble: (runId, text) => this.troubles.push(`${runId} ${text}`),
     });
     this.gateway.onChange((runId, what) => this.changes.push(`${runId} ${what}`));
   }

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { gatherWrites } from '../gather-writes.ts';
 import { LineSplitter } from '../line-splitter.ts';
 import { asLine } from '../line-writer.ts';
 import { type Channel, cancelNotice } from './channel.ts';
@@ -32,6 +33,7 @@ export function openLineChannel(options: LineChannelOptions): Channel {
 
   function write(message: Json): boolean {
     if (!stdin.writable || stdin.writableLength > MOST_UNREAD_BYTES) return false;
+    gatherWrites(stdin);
     stdin.write(asLine(message));
     return true;
   }

@@ -59,4 +59,4 @@ const ESCAPES = ['', "'", '"', "')", '")', '\\', '\\"', '}', 'x', '--flag='];
 
 /** More than five hundred texts, each of which runs `command` where a text is taken for a program. */
 export const hostileCommands = (command: string): string[] =>
-  OPENINGS.flatMap(opening => ESCAPES.map(escape => escape + opening.replaceAll('CMD', command)));
+  OPENINGS.flatMap(opening => ESCAPES.map(before => before + opening.replaceAll('CMD', command)));

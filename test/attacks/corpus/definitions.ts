@@ -1,5 +1,5 @@
-import { INJECTIONS } from './injections.ts';
 import { TERMINAL_ESCAPES } from './escapes.ts';
+import { INJECTIONS } from './injections.ts';
 
 const tagged = (words: string) =>
   [...words].map(letter => String.fromCodePoint(0xe0000 + letter.codePointAt(0)!)).join('');

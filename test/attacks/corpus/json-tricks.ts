@@ -1,5 +1,5 @@
 const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
-const deepObject = (depth: number) => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth);
+const deepObject = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
 /** JSON values as text that break who trusts that they are ordinary. */
 export const JSON_TRICKS: Record<string, string> = {

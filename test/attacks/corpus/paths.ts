@@ -55,7 +55,23 @@ export function hostilePaths(file: string): string[] {
     `\u202e${each}`,
     `${each}\u200b`,
   ]);
-  const odd = ['.', '..', '/', '\\', '', ' ', '*', '?', '[a-z]*', '-', '--', '-rf', '\u0000', '\n', 'a'.repeat(10_000)];
+  const odd = [
+    '.',
+    '..',
+    '/',
+    '\\',
+    '',
+    ' ',
+    '*',
+    '?',
+    '[a-z]*',
+    '-',
+    '--',
+    '-rf',
+    '\u0000',
+    '\n',
+    'a'.repeat(10_000),
+  ];
   const system = ['/etc/passwd', '/proc/self/environ', '/dev/zero', '/dev/stdin', '/proc/self/fd/0'];
   return [...climbs, ...near, ...whole, ...forms, ...RESERVED, ...odd, ...system];
 }

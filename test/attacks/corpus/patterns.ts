@@ -48,6 +48,11 @@ export const schemaBombs = (url: string): object[] => [
 ];
 
 /** Texts on which those patterns do not come to an end. */
-export const ENDLESS_INPUTS = ['a'.repeat(40_000), `${'a'.repeat(40_000)}!`, 'x'.repeat(40_000), ' '.repeat(40_000)];
+export const ENDLESS_INPUTS = [
+  'a'.repeat(40_000),
+  `${'a'.repeat(40_000)}!`,
+  'x'.repeat(40_000),
+  ' '.repeat(40_000),
+];
 
 export const EVIL_PATTERNS: readonly string[] = EVIL;

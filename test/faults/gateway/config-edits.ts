@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { createRandom, type Random, roundSeed } from '../random.ts';
@@ -25,7 +24,14 @@ export async function configEdits(program: string, seed: number, edits: number):
   const variants = Array.from({ length: VARIANTS }, () => variantOf(home, random));
   for (const servers of variants) await home.configure(configOf(servers));
   const agents = await home.agents(AGENTS);
-  const world: World = { home, inForce: variants.at(-1)!, starts: new Map(), edits: 0, problems: [] };
+  const world: World = {
+    home,
+    inForce: variants.at(-1)!,
+    starts: new Map(),
+    isGap: false,
+    gaps: 0,
+    problems: [],
+  };
   count(world, {});
   let isOver = false;
   const work = agents.map(({ edge, runId }) => callSteady(edge, runId, world, () => isOver));
@@ -52,8 +58,9 @@ interface World {
   inForce: Servers;
   /** How often each must have been started by now. */
   starts: Map<string, number>;
-  /** Grows with everything that takes something away. */
-  edits: number;
+  /** Nothing counts, or may not count yet or any more; and how often that began. */
+  isGap: boolean;
+  gaps: number;
   problems: string[];
 }
 
@@ -82,24 +89,22 @@ async function edit(
   const text = JSON.stringify(configOf(variant));
   const before = world.inForce;
   const next = kind === 'valid' ? variant : kind === 'untrusted' ? {} : before;
-  if (!isDeepStrictEqual(Object.keys(next), Object.keys(before))) world.edits++;
-  writeFileSync(
-    home.config,
+  if (!next.steady || !before.steady) {
+    world.gaps++;
+    world.isGap = true;
+  }
+  const state = await home.apply(
     {
       valid: () => text,
       invalid: () => JSON.stringify({ ...configOf(variant), servers: { Bad_Id: {} }, shared: [] }),
       half: () => text.slice(0, random.between(1, text.length - 1)),
-      untrusted: () =>
-        JSON.stringify({ ...configOf(variant), agentServers: { [`role-${world.edits}`]: [] } }),
+      untrusted: () => JSON.stringify({ ...configOf(variant), agentServers: { [`role-${world.gaps}`]: [] } }),
     }[kind](),
   );
-  const link = await home.hub();
-  const { state } = await link.call<{ state: string }>('inspect_gateway');
-  link.close();
   const expected = { valid: 'trusted', invalid: 'invalid', half: 'invalid', untrusted: 'untrusted' }[kind];
   if (state !== expected) world.problems.push(`a file that is ${kind} counts as ${state}`);
   world.inForce = next;
-  world.edits++;
+  world.isGap = !next.steady;
   count(world, before);
 }
 
@@ -135,10 +140,10 @@ async function callSteady(
   let calls = 0;
   for (; !isOver(); await delay(2)) {
     const nonce = `${runId}/${++calls}`;
-    const { inForce, edits } = world;
+    const { isGap, gaps } = world;
     const outcome = await edge.call({ name: 'steady__say', args: { nonce, delayMs: 3 } });
     if (isAnswer(outcome, nonce)) continue;
-    const mayBeGone = !inForce.steady || edits !== world.edits;
+    const mayBeGone = isGap || gaps !== world.gaps;
     if (!(mayBeGone && isUnknown(outcome, 'steady__say')))
       world.problems.push(`${nonce}: the steady server, got ${JSON.stringify(outcome)}`);
   }

@@ -12,6 +12,9 @@ const WAITS = join(import.meta.dirname, '..', 'agents', 'wait.sh');
 const NONCE_SERVER = join(import.meta.dirname, 'nonce-server.ts');
 const CONFIG = join('.squad', 'mcp-config.json');
 
+/** A role that can be given more than the others. */
+export const EXPOSED = 'exposed';
+
 export interface AtWork {
   runId: string;
   edge: AgentEdge;
@@ -21,7 +24,7 @@ export interface AtWork {
 export class GatewayHome extends FaultHome implements AsyncDisposable {
   /** What the servers themselves say they did. */
   readonly facts = join(this.root, 'facts');
-  readonly config = join(this.workspace, CONFIG);
+  private readonly config = join(this.workspace, CONFIG);
   private readonly url: string;
   private readonly edges: AgentEdge[] = [];
   private hasEnded = false;
@@ -33,6 +36,7 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
       MCP_SERVER_PORT: String(port),
     });
     this.url = `http://127.0.0.1:${port}/mcp`;
+    writeFileSync(join(this.root, 'roles', `${EXPOSED}.md`), 'You use what you are given.');
     mkdirSync(this.facts);
     mkdirSync(dirname(this.config));
   }
@@ -46,18 +50,28 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
   }
 
   /** A block of the configuration: a server that says nonces again. */
-  nonceServer(id: string, more: object = {}): object {
-    return { command: process.execPath, args: [NONCE_SERVER, id, this.facts], tools: ['*'], ...more };
+  nonceServer(id: string, more: object = {}, ...args: string[]): object {
+    return {
+      command: process.execPath,
+      args: [NONCE_SERVER, id, this.facts, ...args],
+      tools: ['*'],
+      ...more,
+    };
   }
 
   async configure(config: object): Promise<void> {
     writeFileSync(this.config, JSON.stringify(config));
-    await this.trust();
-  }
-
-  async trust(): Promise<void> {
     const { code, stderr } = await this.squad('trust', '-y', CONFIG);
     if (code !== 0) throw new Error(`squad trust: ${stderr}`);
+  }
+
+  /** Writes the file, and returns what it counts as from now on. */
+  async apply(config: object | string): Promise<string> {
+    writeFileSync(this.config, typeof config === 'string' ? config : JSON.stringify(config));
+    const link = await this.hub();
+    const { state } = await link.call<{ state: string }>('inspect_gateway');
+    link.close();
+    return state;
   }
 
   /** Agents of this role at work, every other one over HTTP. */

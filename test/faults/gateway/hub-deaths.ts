@@ -7,14 +7,16 @@ import { carriedOutTwice, type Played } from './crossed-calls.ts';
 import { type AtWork, GatewayHome } from './gateway-home.ts';
 
 const AGENTS = 8;
-const SERVERS = ['one', 'two', 'three'];
+const SERVERS = ['one', 'two', 'stays'];
 const MOST_LIFE_MS = 400;
 
 /** `kill -9` of the hub while agents call: every run goes on, the log holds, and no server outlives its hub or is there twice. */
 export async function hubDeaths(program: string, seed: number, deaths: number): Promise<Played> {
   await using home = await GatewayHome.create(program);
   const random = createRandom(roundSeed(seed, 0));
-  const servers = Object.fromEntries(SERVERS.map(id => [id, home.nonceServer(id)]));
+  const servers = Object.fromEntries(
+    SERVERS.map(id => [id, home.nonceServer(id, {}, ...(id === 'stays' ? ['stays'] : []))]),
+  );
   await home.configure({ servers, shared: SERVERS });
   const agents = await home.agents(AGENTS);
   const problems: string[] = [];

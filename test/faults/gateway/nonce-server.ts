@@ -3,10 +3,11 @@ import { type Message, noticeOf, resultOf, text, welcome } from '../../servers/m
 import { readLines, sendLine } from '../../servers/stdio-lines.ts';
 
 /**
- * `nonce-server.ts ID FOLDER`: says nonces again, and leaves in FOLDER what it really did: a line in `starts` for each time
+ * `nonce-server.ts ID FOLDER [stays]`: says nonces again, and leaves in FOLDER what it really did: a line in `starts` for each time
  * it was started, one in `effects` for each call. It dies as a call asks it to, and at the next list when `ID.dies` is there.
+ * With `stays` it ends neither with its input nor when it is told to.
  */
-const [id = '', folder = ''] = process.argv.slice(2);
+const [id = '', folder = '', stays] = process.argv.slice(2);
 const waiting = new Map<Message['id'], NodeJS.Timeout>();
 const note = (file: string, line: string) => appendFileSync(`${folder}/${file}`, `${line}\n`);
 
@@ -28,6 +29,11 @@ const TOOLS = ['say', 'repeat'].map(name => ({
 }));
 
 note('starts', `${id} ${process.pid}`);
+if (stays) {
+  process.on('SIGTERM', () => {});
+  // Without input there is nothing else that keeps it.
+  setInterval(() => {}, 60_000);
+}
 readLines(({ id: at, method, params = {} }) => {
   switch (method) {
     case 'initialize':
@@ -42,7 +48,7 @@ readLines(({ id: at, method, params = {} }) => {
       clearTimeout(waiting.get(params.requestId as Message['id']));
       return void waiting.delete(params.requestId as Message['id']);
   }
-});
+}, !stays);
 
 interface Call {
   arguments: { nonce: string; delayMs?: number; steps?: number; fate?: Fate };

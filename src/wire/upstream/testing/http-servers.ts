@@ -13,14 +13,14 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-/** A real server on loopback. */
-export async function serve(listener: RequestListener): Promise<TestServer> {
+/** A real server on loopback, at any port or, to come back after it was closed, at the same one. */
+export async function serve(listener: RequestListener, port = 0): Promise<TestServer> {
   const asked: TestServer['asked'] = [];
   const server = createServer((request, response) => {
     asked.push({ method: request.method ?? '', headers: request.headers });
     listener(request, response);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}/mcp`,
@@ -43,12 +43,12 @@ export interface SampleHttp extends TestServer {
 }
 
 /** The sample server over HTTP, in one era only. */
-export async function serveSample(era: Era): Promise<SampleHttp> {
+export async function serveSample(era: Era, port = 0): Promise<SampleHttp> {
   const holds: string[] = [];
   const onHold = (state: string) => holds.push(state);
   if (era === 'modern') {
     const handler = createMcpHandler(() => sampleServer(onHold), { legacy: 'reject' });
-    const server = await serve(toNodeHandler(handler));
+    const server = await serve(toNodeHandler(handler), port);
     return {
       ...server,
       holds,
@@ -75,7 +75,7 @@ export async function serveSample(era: Era): Promise<SampleHttp> {
     const made = sampleServer(onHold);
     await made.connect(transport);
     await transport.handleRequest(request, response);
-  });
+  }, port);
   return {
     ...server,
     holds,

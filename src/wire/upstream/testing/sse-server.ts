@@ -37,7 +37,7 @@ export interface SseServer extends TestServer {
 }
 
 /** The sample server over HTTP+SSE. `endpoint` is where it wants messages sent to. */
-export async function serveSse(endpoint = '/messages?session=1'): Promise<SseServer> {
+export async function serveSse(endpoint = '/messages?session=1', port = 0): Promise<SseServer> {
   const holds: string[] = [];
   let transport: SseTransport | null = null;
   const server = await serve(async (request, response) => {
@@ -49,6 +49,6 @@ export async function serveSse(endpoint = '/messages?session=1'): Promise<SseSer
       response.writeHead(202).end('Accepted');
       transport?.onmessage?.(message as JSONRPCMessage);
     } else response.writeHead(404).end();
-  });
+  }, port);
   return { ...server, holds, hangUp: () => void transport?.close() };
 }

@@ -1,0 +1,76 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { UpstreamHealth } from '../core/ports/gateway.ts';
+import { createRetrySchedule, type RetrySchedule } from './retry-schedule.ts';
+import type { Timers } from './timers.ts';
+
+const STABLE_MS = 300_000;
+
+export interface ConditionOptions {
+  cooldownMs: number;
+  clock: Clock;
+  timers: Timers;
+  /** The time has come for another try. */
+  onRetry(): void;
+}
+
+/** How one server is doing, since when, and when it is tried again. */
+export class Condition {
+  readonly #options: ConditionOptions;
+  readonly #schedule: RetrySchedule;
+  #cancelTimer: () => void = () => {};
+  health: UpstreamHealth = 'idle';
+  since: number;
+  retryAt: number | null = null;
+  /** In words, secrets left out. */
+  fault: string | null = null;
+  failures = 0;
+
+  constructor(options: ConditionOptions) {
+    this.#options = options;
+    this.#schedule = createRetrySchedule(options.cooldownMs);
+    this.since = options.clock.now();
+  }
+
+  idle(): void {
+    this.#enter('idle');
+  }
+
+  starting(): void {
+    this.#enter('starting');
+  }
+
+  up(): void {
+    this.fault = null;
+    this.#enter('up');
+    this.#cancelTimer = this.#options.timers.after(STABLE_MS, () => this.#schedule.forgive());
+  }
+
+  /** `wishMs`: how long the server asked to be left alone. */
+  failed(fault: string, isFinal: boolean, wishMs: number | null): void {
+    this.failures += 1;
+    this.fault = fault;
+    if (isFinal) {
+      this.#enter('unusable');
+      return;
+    }
+    const { health, delayMs } = this.#schedule.failed(wishMs);
+    this.#enter(health);
+    this.retryAt = this.since + delayMs;
+    this.#cancelTimer = this.#options.timers.after(delayMs, this.#options.onRetry);
+  }
+
+  /** What was given up may be tried once more. */
+  reconsider(): void {
+    if (this.health !== 'unusable') return;
+    this.#schedule.forgive();
+    this.#enter('idle');
+  }
+
+  #enter(health: UpstreamHealth): void {
+    this.#cancelTimer();
+    this.#cancelTimer = () => {};
+    this.health = health;
+    this.since = this.#options.clock.now();
+    this.retryAt = null;
+  }
+}

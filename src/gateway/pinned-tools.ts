@@ -1,0 +1,74 @@
+import { usable } from '../core/gateway/pins.ts';
+import { exposedName } from '../core/gateway/tool-names.ts';
+import type { Definition } from '../core/ports/gateway.ts';
+import type { PinBook } from './pin-book.ts';
+import { compare, type Item } from './read-lists.ts';
+
+/** The tools of one server: what it listed last, held against what is pinned. */
+export class PinnedTools {
+  readonly #book: PinBook;
+  readonly #onChange: () => void;
+  readonly #leaveBook: () => void;
+  #listed: Definition[] | null = null;
+  #signature = '';
+  /** Those that may be used, whether or not the server is there now, sorted by name. */
+  items: readonly Item[] = [];
+
+  constructor(book: PinBook, onChange: () => void) {
+    this.#book = book;
+    this.#onChange = onChange;
+    this.#leaveBook = book.onChange(() => this.#settle());
+    this.#settle();
+  }
+
+  dispose(): void {
+    this.#leaveBook();
+  }
+
+  /** Whether the server was asked in this life. */
+  get wasListed(): boolean {
+    return this.#listed !== null;
+  }
+
+  /** Whether it is known what there is: the server was listed, now or in an earlier life. */
+  get isKnown(): boolean {
+    return this.wasListed || this.#book.pins !== null;
+  }
+
+  /** Also those that wait. */
+  get listed(): readonly Definition[] {
+    return this.#listed ?? (this.#book.pins ?? []).map(pin => pin.definition);
+  }
+
+  async load(): Promise<void> {
+    await this.#book.load();
+    this.#settle();
+  }
+
+  /** Null: the server cannot say now. */
+  async take(listed: Definition[] | null): Promise<void> {
+    this.#listed = listed ?? [];
+    // A server that cannot say yet what it has, or has nothing yet, was not seen: its first tools are not late ones.
+    if (this.#listed.length > 0 || (listed !== null && this.#book.pins !== null))
+      await this.#book.see(this.#listed);
+    this.#settle();
+  }
+
+  /** What may be used is what was approved and still is: its hash is known, so a change is seen by it. */
+  #settle(): void {
+    const pins = this.#book.pins ?? [];
+    const names = usable(pins, this.#listed ?? undefined);
+    const kept = pins
+      .filter(({ name, state }) => state === 'approved' && names.has(name))
+      .sort((a, b) => compare(a.name, b.name));
+    const signature = kept.map(({ name, hash }) => `${hash} ${name}`).join('\n');
+    if (signature === this.#signature) return;
+    this.#signature = signature;
+    const { server } = this.#book.key;
+    this.items = kept.map(({ name, definition }) => ({
+      own: name,
+      exposed: { ...definition, name: exposedName(server, name) },
+    }));
+    this.#onChange();
+  }
+}

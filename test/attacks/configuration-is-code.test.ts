@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { BIN, TestSquad, until } from '../support/squad.ts';
+import { type Agent, startAgents } from './agents.ts';
+import { configure, upstreamsOf } from './config-file.ts';
+import { Recorded, toolNamed } from './recorded.ts';
+import { SocketLine } from './socket-line.ts';
+
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted', NODE: process.execPath, SQUAD: BIN });
+const sentinel = join(squad.root, 'pwned');
+const evil = { command: 'touch', args: [sentinel], tools: ['*'] };
+const kept = new Recorded(squad.root, 'kept', { tools: [toolNamed('say')] });
+const CONFIG = { servers: { kept: kept.block() }, shared: ['kept'] };
+squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
+mkdirSync(squad.env.SQUAD_AGENTS_DIR);
+// As much as any role can be granted.
+writeFileSync(
+  join(squad.env.SQUAD_AGENTS_DIR, 'lead.md'),
+  '---\nspawn: true\npermission: full\nmcp: [kept, squad/squad_decision_record]\n---\nYou lead.\n',
+);
+let lead: Agent;
+
+beforeAll(async () => {
+  await squad.unlimited();
+  await configure(squad, CONFIG);
+  [lead] = (await startAgents(squad, 'lead')) as [Agent];
+  await lead.sees('kept__say');
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+/** All that decides which programs run and with what. */
+async function inForce(): Promise<object> {
+  const { upstreams, state } = await squad.json<{ upstreams: { server: string }[]; state: string }>([
+    ...['mcp', 'status'],
+  ]);
+  const files = [...filesIn(join(squad.root, 'user')), ...filesIn(squad.env.SQUAD_AGENTS_DIR!)];
+  const own = ['env', 'prices.json', 'token'].map(name => join(squad.home, name));
+  own.push(join(squad.workspace, '.squad', 'mcp-config.json'), join(squad.workspace, '.squad', 'squad.json'));
+  return {
+    state,
+    servers: upstreams.map(({ server }) => server),
+    trusted: trusted(),
+    settings: await squad.json(['config', 'show']),
+    files: [...files, ...own].map(file => [file, existsSync(file) && hashOf(file)]),
+  };
+}
+
+/** Without what `squad init` lays down in a folder of its own: the words it came with, and no others. */
+function trusted(): string[] {
+  const { files } = JSON.parse(readFileSync(join(squad.home, 'trust.json'), 'utf8')) as { files: object };
+  return Object.entries(files)
+    .filter(([file]) => !file.startsWith(join(squad.root, 'elsewhere')))
+    .map(entry => JSON.stringify(entry));
+}
+
+/** Whatever an operation may call the thing it takes, a new program is in it. */
+const WISHES = [
+  {},
+  { servers: { evil }, shared: ['evil'] },
+  { server: 'evil', ...evil },
+  { name: 'evil', url: 'http://127.0.0.1:9/', headers: {}, type: 'http' },
+  {
+    config: { servers: { evil } },
+    file: '.squad/mcp-config.json',
+    content: JSON.stringify({ servers: { evil } }),
+  },
+  { files: ['.squad/mcp-config.json'], yes: true, remove: false },
+  { path: '.squad/mcp-config.json', trusted: true, sha256: 'x' },
+  { key: 'mcp.servers', value: JSON.stringify({ evil }) },
+  { key: 'limits.depth', value: '9' },
+  { server: 'kept', tool: 'say', hashes: ['x'] },
+  {
+    env: { PATH: squad.root, NODE_OPTIONS: `--require ${sentinel}` },
+    command: 'sh',
+    args: ['-c', `touch ${sentinel}`],
+  },
+  { engine: `touch ${sentinel}`, runTemplate: `touch ${sentinel}`, prompt: 'x', role_id: 'coder' },
+];
+
+test('no operation adds or edits a server, a command, an address or an environment for an agent, as a tool or over the socket', async () => {
+  const before = await inForce();
+  for (const { name } of OPERATIONS) {
+    using socket = await SocketLine.open(squad, { token: lead.token });
+    for (const [at, wish] of WISHES.entries()) {
+      expect((await lead.call(name, wish)).status).toBeLessThan(500);
+      if (name === 'follow_events') continue; // goes on until its reader leaves
+      const reply = await socket.ask(JSON.stringify({ id: at, operation: name, input: wish, waitMs: 0 }));
+      expect(reply, name).toContain(`"id":${at}`);
+    }
+    expect([name, existsSync(sentinel)]).toEqual([name, false]);
+  }
+  expect(await inForce()).toEqual(before);
+});
+
+test('no other word of the protocol does either', async () => {
+  const before = await inForce();
+  const methods = [
+    ...['servers/add', 'config/set', 'roots/list', 'sampling/createMessage', 'elicitation/create'],
+    ...['resources/write', 'resources/subscribe', 'logging/setLevel', 'tasks/update', 'prompts/create'],
+  ];
+  for (const method of methods)
+    for (const wish of WISHES.slice(0, 6)) expect((await lead.ask(method, wish)).status).toBeLessThan(500);
+  expect(await inForce()).toEqual(before);
+});
+
+/** Every command of ours as an agent would use it to get a program run; a command that is not here is a gap. */
+const COMMANDS: Record<string, string> = {
+  run: 'run --engine "touch pwned" lead x',
+  ls: 'ls',
+  show: 'show run_0000000000',
+  log: 'log run_0000000000',
+  wait: 'wait run_0000000000 --timeout 1s',
+  reply: 'reply run_0000000000 x -d',
+  retry: 'retry run_0000000000 --engine "touch pwned" -d',
+  diff: 'diff run_0000000000',
+  cancel: 'cancel run_0000000000',
+  roles: 'roles',
+  context: 'context',
+  team: 'team',
+  decisions: 'decisions',
+  backlog: 'backlog',
+  init: 'init --workspace "$ELSEWHERE"',
+  trust: 'trust -y planted.json .squad/mcp-config.json',
+  doctor: 'doctor',
+  prune: 'prune --days 0',
+  install: 'install cursor -y',
+  demo: 'demo --help',
+  'config show': 'config show',
+  'config set': 'config set limits.depth 9',
+  'config unset': 'config unset limits.spawns_per_minute',
+  audit: 'audit',
+  'audit verify': 'audit verify',
+  'hub start': 'hub start',
+  'hub stop': 'hub stop --force',
+  'hub status': 'hub status',
+  'hub log': 'hub log',
+  'mcp add': `mcp add evil --shared -- touch ${sentinel}`,
+  'mcp import': 'mcp import planted.json --shared -y',
+  'mcp lint': 'mcp lint',
+  'mcp status': 'mcp status',
+  'mcp tools': 'mcp tools --role lead',
+  'mcp approve': 'mcp approve -y',
+};
+
+/** Refused to every agent, whatever its role. */
+const FOR_THE_USER = [
+  ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop'],
+  ...['mcp add', 'mcp import', 'mcp approve'],
+];
+
+describe('no command of ours does either, run by an agent', () => {
+  test('and none is forgotten here', async () => {
+    expect(Object.keys(COMMANDS).sort()).toEqual((await commandsOf([])).sort());
+  });
+
+  test.each([
+    ['as it is', '"$NODE" "$SQUAD"', Object.keys(COMMANDS)],
+    [
+      'without its environment',
+      'env -i HOME="$HOME" PATH="$PATH" SQUAD_HOME="$SQUAD_HOME" "$NODE" "$SQUAD"',
+      FOR_THE_USER,
+    ],
+  ])('%s', async (_, program, names) => {
+    squad.write('planted.json', JSON.stringify({ mcpServers: { evil } }));
+    const before = await inForce();
+    const lines = names.map(
+      (name, at) => `(${program} ${COMMANDS[name]}) >out-${at} 2>&1 </dev/null; echo "${name}: $?" >>codes`,
+    );
+    squad.write('codes', '');
+    // Two at a time, so that it takes half as long.
+    const halves = [lines.filter((_, at) => at % 2 === 0), lines.filter((_, at) => at % 2 === 1)];
+    squad.write(
+      'all.sh',
+      `ELSEWHERE=$(mktemp -d "${squad.root}/elsewhere.XXXXXX"); (${halves[0]!.join('\n')}) & (${halves[1]!.join('\n')}) & wait\n`,
+    );
+    const { runIds } = await squad.json<{ runIds: string[] }>([
+      ...['run', '-d', 'lead', 'x\n```script\nrun sh all.sh\n```'],
+    ]);
+    await until(
+      'it has tried them all',
+      async () =>
+        (await squad.json<{ run: { endedAt: number | null } }>(['show', runIds[0]!])).run.endedAt !== null,
+      60_000,
+    );
+    const codes = readFileSync(join(squad.workspace, 'codes'), 'utf8').trim().split('\n');
+    expect(codes).toHaveLength(lines.length);
+    for (const name of FOR_THE_USER) expect(codes).toContain(`${name}: 4`);
+    expect(await inForce()).toEqual(before);
+    expect([existsSync(sentinel), existsSync(join(squad.workspace, 'pwned'))]).toEqual([false, false]);
+  });
+});
+
+describe('a trusted file', () => {
+  test.each([
+    ['one letter in a value', (text: string) => text.replace('"*"', '"+"')],
+    ['a space', (text: string) => text.replace('{', '{ ')],
+    ['a space at its end', (text: string) => `${text} `],
+    [
+      'another server',
+      () => JSON.stringify({ ...CONFIG, servers: { ...CONFIG.servers, evil }, shared: ['evil', 'kept'] }),
+    ],
+  ])('that differs in %s gives nothing until it is trusted again', async (_, change) => {
+    const file = join(squad.workspace, '.squad', 'mcp-config.json');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, change(text));
+    await lead.sees();
+    expect(await upstreamsOf(squad)).toEqual([]);
+    expect(existsSync(sentinel)).toBe(false);
+    writeFileSync(file, text);
+    await lead.sees('kept__say');
+  });
+});
+
+async function commandsOf(path: string[]): Promise<string[]> {
+  // `audit help` shows the audit log, `mcp --help` starts the server.
+  const { stdout } = await squad.run([...path, path[0] === 'mcp' ? 'help' : '--help']);
+  const [, list = ''] = stdout.split('\nCommands:\n');
+  const names = [...list.matchAll(/^ {2}([a-z]+) /gm)]
+    .map(([, name]) => name!)
+    .filter(name => name !== 'help');
+  const found: string[] = [];
+  for (const name of names) {
+    const isGroup = path.length === 0 && ['config', 'hub', 'mcp', 'audit'].includes(name);
+    if (!isGroup || name === 'audit') found.push([...path, name].join(' '));
+    if (isGroup) found.push(...(await commandsOf([...path, name])));
+  }
+  return found;
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(name => join(folder, name))
+    .filter(file => statSync(file).isFile())
+    .sort();
+}
+
+const hashOf = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { echoBlock, variable } from '../servers/start.ts';
+import { AgentAtWork } from '../support/agent-at-work.ts';
+import { TestSquad, until } from '../support/squad.ts';
+
+interface Shown {
+  status: string;
+  notes: string[];
+}
+
+test('a run whose servers are broken goes on to its end, and its result names each and why', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  squad.write(
+    '.squad/mcp-config.json',
+    JSON.stringify({
+      servers: {
+        unset: echoBlock({ env: { TOKEN: variable('TOKEN_NOBODY_SET') } }),
+        gone: { command: './not-there', tools: ['*'] },
+        mortal: echoBlock(),
+        well: echoBlock(),
+      },
+      agentServers: { coder: ['unset', 'gone', 'mortal', 'well'] },
+    }),
+  );
+  expect((await squad.run(['trust', '-y', '.squad/mcp-config.json'])).code).toBe(0);
+  const agent = await AgentAtWork.start(squad, 'coder', 'call well__echo {"nonce":"still here"}');
+  interface Upstream {
+    server: string;
+    pid: number | null;
+  }
+  const pid = await until('it is up', async () => {
+    const { upstreams } = await squad.json<{ upstreams: Upstream[] }>(['mcp', 'status']);
+    return upstreams.find(({ server }) => server === 'mortal')?.pid;
+  });
+  process.kill(pid, 'SIGKILL');
+  await until('it is missed', async () => {
+    const { upstreams } = await squad.json<{ upstreams: (Upstream & { failures: number })[] }>([
+      'mcp',
+      'status',
+    ]);
+    return upstreams.some(({ server, failures }) => server === 'mortal' && failures > 0);
+  });
+  await agent.end();
+
+  const { stdout } = await squad.run(['log', agent.id]);
+  expect(stdout).toContain('still here');
+  const { run } = await squad.json<{ run: Shown }>(['show', agent.id]);
+  const { status, notes } = run;
+  expect(status).toBe('completed');
+  expect(notes).toContain(
+    'The MCP server unset was not available: the variable TOKEN_NOBODY_SET is not set.',
+  );
+  expect(notes).toContainEqual(expect.stringMatching(/^The MCP server gone was not available: .*not-there/));
+  expect(notes).toContainEqual(
+    expect.stringMatching(/^The MCP server mortal failed while the run was at work: .*SIGKILL/),
+  );
+  expect(notes.filter(note => note.includes('well'))).toEqual([]);
+});

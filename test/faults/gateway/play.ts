@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { copyPackage } from '../../../bench/package-copy.ts';
+import { configEdits } from './config-edits.ts';
+import { crossedCalls, type Played } from './crossed-calls.ts';
+import { hostileNeighbours } from './hostile-neighbours.ts';
+import { hubDeaths } from './hub-deaths.ts';
+import { upstreamDeaths } from './upstream-deaths.ts';
+
+type Play = (program: string, seed: number, amount: number) => Promise<Played>;
+
+/** Each is given a build of Squad, its numbers, and how much of it is wanted. */
+const PLAYS = {
+  calls: crossedCalls,
+  deathsOfEachServer: upstreamDeaths,
+  deathsOfHubs: hubDeaths,
+  edits: configEdits,
+  hostileRounds: hostileNeighbours,
+} satisfies Record<string, Play>;
+
+export type PlayName = keyof typeof PLAYS;
+export const PLAY_NAMES = Object.keys(PLAYS) as PlayName[];
+
+export const WHOLE: Record<PlayName, number> = {
+  calls: 200_000,
+  deathsOfEachServer: 6,
+  deathsOfHubs: 20,
+  edits: 100,
+  hostileRounds: 2,
+};
+
+export interface PlayReport extends Played {
+  name: PlayName;
+  seed: number;
+  amount: number;
+  ms: number;
+}
+
+/** Plays one part on a build of the source as it is now. */
+export async function play(name: PlayName, seed: number, amount: number): Promise<PlayReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'squad-package-'));
+  const startedAt = Date.now();
+  try {
+    const program = copyPackage(join(folder, 'package'));
+    const played = await PLAYS[name](program, seed, amount).catch((error: Error) => ({
+      told: 'it broke off',
+      problems: [error.stack ?? error.message],
+    }));
+    return { name, seed, amount, ...played, ms: Date.now() - startedAt };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The first few say enough. */
+const MOST_TOLD = 20;
+
+export function playLine({ name, seed, amount, told, problems, ms }: PlayReport): string {
+  const line = `gateway, ${name} ${amount}: ${told}; ${(ms / 1000).toFixed(1)} s`;
+  if (problems.length === 0) return `ok   ${line}`;
+  const more = problems.length > MOST_TOLD ? [`… and ${problems.length - MOST_TOLD} more`] : [];
+  const repeat = `repeat with: npm run faults -- --gateway --seed ${seed}`;
+  return [
+    `FAIL ${line}`,
+    ...[...problems.slice(0, MOST_TOLD), ...more, repeat].map(told => `     ${told}`),
+  ].join('\n');
+}
