@@ -10,11 +10,8 @@ if (process.platform === 'win32') {
 } else if (tooOld) {
   console.error(needs + ' Install one (https://nodejs.org) and try again.');
   process.exit(1);
-} else if (
-  process.argv[2] === 'mcp' &&
-  ['add', 'import', 'lint', 'status', 'tools', 'approve', 'help'].indexOf(process.argv[3]) < 0
-) {
-  // A client waits for this one: it loads the relay and nothing else.
+} else if (process.argv[2] === 'mcp' && !/^[^-]/.test(process.argv[3] || '')) {
+  // With a word it is a command. A client waits for this one: it loads the relay and nothing else.
   require('../dist/relay.cjs');
 } else {
   require('../dist/cli.cjs');

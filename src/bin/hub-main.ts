@@ -1,10 +1,14 @@
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { startHub } from '../app.ts';
 import { Log } from '../hub/log.ts';
 import { homeFolder } from '../link/home.ts';
 import { version } from '../link/program.ts';
 import { LOCK_TAKEN_EXIT } from '../link/start-hub.ts';
 import { asSquadError } from '../schema/error.ts';
+
+// Left to itself the heap grows to four times what is alive in it before anybody looks; a hub is there all day.
+setFlagsFromString('--heap-growing-percent=20');
 
 const home = homeFolder(process.env);
 startHub({ home, env: process.env, version, programs: __dirname }).then(

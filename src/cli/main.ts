@@ -19,6 +19,7 @@ import { mcpAdd } from './commands/mcp-add.ts';
 import { mcpApprove } from './commands/mcp-approve.ts';
 import { mcpImport } from './commands/mcp-import.ts';
 import { mcpLint } from './commands/mcp-lint.ts';
+import { mcpRemove } from './commands/mcp-remove.ts';
 import { mcpStatus } from './commands/mcp-status.ts';
 import { mcpTools } from './commands/mcp-tools.ts';
 import { pruneCommand } from './commands/prune.ts';
@@ -222,6 +223,11 @@ export async function main(argv: string[]): Promise<number> {
         mcpAdd(name, words, options, context),
       ),
     );
+  command(
+    mcp,
+    'remove <name>',
+    'take a server out of .squad/mcp-config.json, with whatever refers to it',
+  ).action(does((context, name: string) => mcpRemove(name, context)));
   command(mcp, 'import [file]', 'take over the servers of .mcp.json, .cursor/mcp.json, .vscode/mcp.json')
     .option('--role <id>', 'this role has them; more than once for more', collected)
     .option('--shared', 'every run has them')
@@ -263,6 +269,9 @@ function wrongUse({ message }: CommanderError, program: Command, words: string[]
   return new SquadError('INVALID_INPUT', what, {
     suggestions: [
       ...guess.map(line => line.replace(/^\((.*)\)$/, '$1')),
+      ...(command && command.commands.length > 0 && !inner
+        ? [`squad ${first} knows: ${command.commands.map(each => each.name()).join(', ')}`]
+        : []),
       `squad ${help}   says what it takes`,
     ],
   });

@@ -15,9 +15,23 @@ export interface GivenTo {
 }
 
 /** A configuration with these servers in it; every byte beside them stays. One of the same id is replaced. */
-export function withServers(text: string, servers: readonly NewServer[], { roles, shared }: GivenTo): string {
-  return servers.reduce((before, { id, entry }) => {
-    let after = jsonFormat.put(jsonFormat.remove(before, ['servers', id]), ['servers', id], entry);
+export function withServers(text: string, servers: readonly NewServer[], given: GivenTo): string {
+  const after = servers.reduce(
+    (before, { id, entry }) =>
+      jsonFormat.put(jsonFormat.remove(before, ['servers', id]), ['servers', id], entry),
+    text,
+  );
+  return withGiven(
+    after,
+    servers.map(({ id }) => id),
+    given,
+  );
+}
+
+/** The same for servers that are in it. */
+export function withGiven(text: string, ids: readonly string[], { roles, shared }: GivenTo): string {
+  return ids.reduce((before, id) => {
+    let after = before;
     for (const role of roles) {
       const has = listsOf(after).agentServers?.[role] ?? [];
       if (!has.includes(id)) after = jsonFormat.put(after, ['agentServers'], { [role]: [...has, id] });
@@ -27,4 +41,6 @@ export function withServers(text: string, servers: readonly NewServer[], { roles
   }, text);
 }
 
-const listsOf = (text: string) => JSON.parse(text) as Partial<Pick<McpConfig, 'agentServers' | 'shared'>>;
+type Lists = Pick<McpConfig, 'agentServers' | 'shared' | 'toolRestrictions' | 'argumentRules'>;
+
+export const listsOf = (text: string): Partial<Lists> => JSON.parse(text) as Partial<Lists>;

@@ -6,12 +6,15 @@ import type {
   McpConfigs,
   PendingChange,
   SeenTool,
+  ServerFault,
   UpstreamStatus,
 } from '../core/ports/gateway.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import type { LeftOut } from './left-out.ts';
 import { lookAtTools } from './look-at-tools.ts';
 import type { PinBook } from './pin-book.ts';
 import type { Pool } from './pool.ts';
+import type { PooledServer } from './pooled-server.ts';
 import { configuredStatus, pooledStatus } from './server-status.ts';
 import type { Timers } from './timers.ts';
 
@@ -22,8 +25,7 @@ export interface AdminOptions {
   audit: Audit;
   clock: Clock;
   timers: Timers;
-  /** Why runs of this workspace cannot use a server that is not even in the pool. */
-  faultsOf(workspace: string, server: string): string[];
+  leftOut: LeftOut;
   /** Those with runs. */
   workspaces(): string[];
 }
@@ -49,10 +51,21 @@ export class Admin implements GatewayAdmin {
     roleId: string | null,
     roleMcp: readonly string[],
     env: Record<string, string>,
-  ): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }> {
-    const { pool, timers } = this.#options;
+  ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
+    const { pool, leftOut, timers } = this.#options;
     const config = await this.#config(workspace);
-    return await lookAtTools({ workspace, config, roleId, roleMcp, env, pool, timers });
+    const onJudged = (server: string, fault: string | null) => leftOut.judged(workspace, server, fault);
+    return await lookAtTools({ workspace, config, roleId, roleMcp, env, pool, timers, onJudged });
+  }
+
+  async knownTools(workspace: string): Promise<Record<string, string[]>> {
+    const books = await this.#books(workspace);
+    await Promise.all(books.map(book => book.load()));
+    return Object.fromEntries(
+      books.flatMap(({ key, pins }) =>
+        pins === null ? [] : [[key.server, [...new Set(pins.map(({ name }) => name))].sort()]],
+      ),
+    );
   }
 
   async pending(workspace: string): Promise<PendingChange[]> {
@@ -89,9 +102,9 @@ export class Admin implements GatewayAdmin {
   }
 
   async #statusOf(workspace: string): Promise<UpstreamStatus[]> {
-    const { pool, faultsOf, clock } = this.#options;
+    const { pool, leftOut, clock } = this.#options;
     const config = await this.#config(workspace);
-    const pooled = pool.all().filter(server => server.workspace === workspace);
+    const pooled = withoutPredecessors(pool.all().filter(server => server.workspace === workspace));
     const configured = Object.entries(config.servers).filter(
       ([id]) => !pooled.some(server => server.id === id),
     );
@@ -101,8 +114,7 @@ export class Admin implements GatewayAdmin {
         configured.map(async ([id, server]) => {
           const book = this.#book(workspace, id, server);
           await book.load();
-          const [fault] = faultsOf(workspace, id);
-          return configuredStatus(book, server, fault ?? null, clock.now());
+          return configuredStatus(book, server, leftOut.of(workspace, id), clock.now());
         }),
       )),
     ];
@@ -121,4 +133,10 @@ export class Admin implements GatewayAdmin {
     const { config } = await this.#options.configs.of(workspace);
     return config ?? { servers: {}, agentServers: {}, shared: [], toolRestrictions: {}, argumentRules: [] };
   }
+}
+
+/** What nobody uses any more, and of which there is a newer one: another value of a variable made it another server. */
+function withoutPredecessors(servers: PooledServer[]): PooledServer[] {
+  const newest = new Map(servers.map(server => [server.id, server]));
+  return servers.filter(server => server.users.size > 0 || newest.get(server.id) === server);
 }

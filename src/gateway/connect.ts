@@ -4,6 +4,7 @@ import { type ServiceProcess, startService } from '../process/service.ts';
 import { type Json, type LinkEvents, UpstreamFault, type UpstreamLink } from '../wire/upstream/link.ts';
 import { openHttpLink } from '../wire/upstream/open-http-link.ts';
 import { openStdioLink } from '../wire/upstream/open-stdio-link.ts';
+import { withLastWords } from './last-words.ts';
 import { createTextTail } from './text-tail.ts';
 
 export interface ConnectOptions {
@@ -84,7 +85,8 @@ async function startAndLink(
 
   try {
     const { clientInfo } = options;
-    const { stdin, stdout, ended } = service;
+    const { stdin, stdout } = service;
+    const ended = withItsLog(service);
     const link = await openStdioLink({ ...greetingOf(request), clientInfo, stdin, stdout, ended });
     // However the link ends, the process does.
     void link.closed.then(stop);
@@ -95,8 +97,19 @@ async function startAndLink(
     return { ...link, close, pid: service.pid, stderrTail: tail.text };
   } catch (fault) {
     await stop();
-    throw withLastWords(fault, tail.text());
+    throw fault instanceof UpstreamFault ? withLastWords(reasonOf(fault, request), tail.text()) : fault;
   }
+}
+
+const LOG_MS = 100;
+
+/** The end of the process, told when the last of its log is there: that says why. */
+async function withItsLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
+  const end = await ended;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, LOG_MS);
+  await Promise.race([logEnd, late.promise]).finally(() => clearTimeout(timer));
+  return end;
 }
 
 const greetingOf = ({ events, startTimeoutMs, signal, capabilities }: ConnectRequest) => ({
@@ -111,12 +124,8 @@ async function end(service: ServiceProcess, { onSurvivor }: ConnectOptions, id: 
   for (const { pid, command } of survivors) onSurvivor?.(id, pid, command);
 }
 
-const LAST_WORDS = 2000;
-
-/** Why a server did not start is mostly in its log. */
-function withLastWords(fault: unknown, tail: string): unknown {
-  if (!(fault instanceof UpstreamFault) || tail === '' || fault.kind === 'cancelled') return fault;
-  const { kind, message, error, cause } = fault;
-  const words = tail.slice(-LAST_WORDS).trim();
-  return new UpstreamFault(kind, `${message} It wrote: ${words}`, { ...(error && { error }), cause });
+/** One that was given up is told by why, not by how. */
+function reasonOf(fault: UpstreamFault, { signal }: ConnectRequest): UpstreamFault {
+  const why: unknown = fault.kind === 'cancelled' && signal?.aborted ? signal.reason : null;
+  return why instanceof UpstreamFault ? why : fault;
 }

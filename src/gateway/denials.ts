@@ -1,3 +1,4 @@
+import { exposedName } from '../core/gateway/tool-names.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
 import type { CallAudit } from './audit-calls.ts';
 import type { RunServers } from './run-servers.ts';
@@ -20,10 +21,11 @@ export class Denials {
 
   /** `own`: the server's name for it, as far as the asked name tells. */
   deny(kind: AskedKind, asked: string, guess: { server: string; own: string } | null): null {
-    const name = asked.slice(0, LONGEST_NAME);
-    const { server, outcome } = this.#why(kind, guess);
+    const own = guess && this.#ownName(kind, asked, guess);
+    const { server, outcome } = this.#why(kind, guess && { ...guess, own: own ?? guess.own });
+    const name = (own ?? asked).slice(0, LONGEST_NAME);
     this.#audit.write({ server, kind, name, decision: 'denied', outcome });
-    this.#onDenied(name);
+    this.#onDenied(asked.slice(0, LONGEST_NAME));
     return null;
   }
 
@@ -38,6 +40,13 @@ export class Denials {
     this.#onDenied(asked);
     // The tool is there for it to see, so its rules need not be hidden; the value that broke one is not repeated.
     return `The call was refused: the argument "${why.argument}" breaks the rule "${why.rule}" that is set for ${asked}. The server was not asked.`;
+  }
+
+  /** Of a server that there is; a shortened name is looked for among those it was made from. */
+  #ownName(kind: AskedKind, asked: string, { server, own }: { server: string; own: string }): string | null {
+    if (!this.#servers.isKnown(server)) return null;
+    const pins = kind === 'tool' ? this.#servers.of(server)?.pooled?.book.pins : null;
+    return pins?.find(({ name }) => exposedName(server, name) === asked)?.name ?? own;
   }
 
   #why(

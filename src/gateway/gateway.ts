@@ -1,3 +1,4 @@
+import { troubleNote } from '../core/gateway/degradation.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -6,6 +7,7 @@ import type { Run } from '../schema/run.ts';
 import { Admin } from './admin.ts';
 import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
+import { LeftOut } from './left-out.ts';
 import { createPinBooks } from './pin-book.ts';
 import { Pool } from './pool.ts';
 import { createRunGate, type RunGate } from './run-gate.ts';
@@ -39,6 +41,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const books = createPinBooks(options.pins, clock);
   const warnings = createWarnings(options.warn);
   const warn = warnings.say;
+  const leftOut = new LeftOut();
   const pool = new Pool({
     connect: options.connect,
     books,
@@ -49,10 +52,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const runId of server.users) changed(runId, [what]);
     },
     onTrouble(server, trouble, fault) {
+      // Once when it turns bad: what fails over and over is one trouble.
+      if (!server.isOut) options.warn(`${troubleNote(server.id, trouble, fault)} (${server.workspace})`);
+      server.isOut = true;
       for (const runId of server.users) gates.of(runId)?.trouble(server.id, trouble, fault);
     },
   });
-  const gates = new RunGates(run => createRunGate({ ...options, run, pool, timers, warn }));
+  const gates = new RunGates(run => createRunGate({ ...options, run, pool, leftOut, timers, warn }));
   const admin = new Admin({
     configs,
     pool,
@@ -60,7 +66,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     audit: options.audit,
     clock,
     timers,
-    faultsOf: (workspace, server) => gates.in(workspace).flatMap(({ gate }) => gate.faultOf(server) ?? []),
+    leftOut,
     workspaces: () => gates.workspaces(),
   });
   let isClosed = false;
@@ -89,6 +95,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     status: workspace => admin.status(workspace),
     toolsOf: (workspace, roleId, roleMcp, env) => admin.toolsOf(workspace, roleId, roleMcp, env),
+    knownTools: workspace => admin.knownTools(workspace),
     pending: workspace => admin.pending(workspace),
     approve: (workspace, what) => admin.approve(workspace, what),
   };
@@ -115,6 +122,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   function reconfigure(workspace: string): void {
     const config = configs.known(workspace)?.config ?? null;
     warnings.forget();
+    leftOut.forget(workspace);
     for (const { gate } of gates.in(workspace)) gate.configure(config);
     pool.reconsider(workspace);
     for (const { run } of gates.in(workspace)) changed(run.id, LISTS);

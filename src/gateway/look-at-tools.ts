@@ -2,12 +2,12 @@ import type { Thing } from '../core/gateway/decide.ts';
 import { grantsOf } from '../core/gateway/grants.ts';
 import { exposedName, NameTable } from '../core/gateway/tool-names.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
-import type { SeenTool } from '../core/ports/gateway.ts';
+import type { SeenTool, ServerFault } from '../core/ports/gateway.ts';
 import { newRunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import { atMost } from './patience.ts';
 import type { Pool } from './pool.ts';
-import { holderOf, type RunServer, RunServers } from './run-servers.ts';
+import { holderOf, type RunServer, RunServers, type RunServersOptions } from './run-servers.ts';
 import { faultOf } from './standing.ts';
 import type { Timers } from './timers.ts';
 
@@ -15,7 +15,7 @@ const PATIENCE_MS = 10_000;
 
 const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string> = {
   server: 'the role does not have this server',
-  not_listed: "not in the server's tools, or not in the role's",
+  not_listed: "not in the server's tools",
   excluded: 'excluded for the role',
   not_approved: 'waits for approval',
   argument: 'an argument rule',
@@ -31,6 +31,7 @@ export interface Look {
   env: Record<string, string>;
   pool: Pool;
   timers: Timers;
+  onJudged: RunServersOptions['onJudged'];
 }
 
 /** What the servers of a role have, each with whether the role has it. What is not up is started for the look. */
@@ -42,7 +43,8 @@ export async function lookAtTools({
   env,
   pool,
   timers,
-}: Look): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }> {
+  onJudged,
+}: Look): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
   const servers = new RunServers({
     // Takes the servers as a run would, so that they are let go like a run's.
     runId: newRunId(),
@@ -52,13 +54,14 @@ export async function lookAtTools({
     roots: { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace },
     pool,
     variables: async () => env,
+    onJudged,
   });
   try {
     servers.configure(config);
     await servers.ready();
     await atMost(timers, PATIENCE_MS, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
     const holder = holderOf(grantsOf(config, roleId, roleMcp), workspace);
-    const look = (thing: Thing) => decision(holder, 'use', thing);
+    const look = (thing: Thing) => reasonWhyNot(decision(holder, 'use', thing), thing, config, roleId);
     return {
       tools: withoutClashes(servers.list.flatMap(server => [...seenTools(server, look), ...refused(server)])),
       faults: servers.list.flatMap(faultFound),
@@ -68,18 +71,36 @@ export async function lookAtTools({
   }
 }
 
-function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => UseDecision): SeenTool[] {
+/** Null: the role has it. */
+function reasonWhyNot(
+  may: UseDecision,
+  { server, name }: Thing,
+  { servers, toolRestrictions }: McpConfig,
+  roleId: string | null,
+): string | null {
+  if (may.allowed) return null;
+  const lists = (names: readonly string[]) => names.includes('*') || names.includes(name);
+  if (may.reason !== 'not_listed' || !lists(servers[server]!.tools)) return REASONS[may.reason];
+  const restrictions =
+    roleId !== null && Object.hasOwn(toolRestrictions, roleId) ? toolRestrictions[roleId]! : {};
+  const restriction = Object.hasOwn(restrictions, server) ? restrictions[server]! : null;
+  return restriction !== null && 'include' in restriction && !lists(restriction.include)
+    ? "not in the role's include"
+    : "not named in the role file's mcp";
+}
+
+function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => string | null): SeenTool[] {
   if (pooled === null) return [];
   const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
   return pooled.catalogue.listedTools.map(({ name, description }) => {
-    const may = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
+    const reason = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
     return {
       server: id,
       tool: name,
       name: exposedName(id, name),
       description: typeof description === 'string' ? description : '',
-      isVisible: may.allowed,
-      reason: may.allowed ? null : REASONS[may.reason],
+      isVisible: reason === null,
+      reason,
     };
   });
 }
@@ -105,8 +126,11 @@ function withoutClashes(tools: SeenTool[]): SeenTool[] {
   );
 }
 
-function faultFound(server: RunServer): { server: string; fault: string }[] {
+function faultFound(server: RunServer): ServerFault[] {
   const { id, pooled } = server;
-  const fault = faultOf(server) ?? (pooled?.catalogue.isKnown === false ? 'it was not ready in time' : null);
-  return fault === null ? [] : [{ server: id, fault }];
+  const fault = faultOf(server);
+  if (fault !== null) return [{ server: id, fault, isStarting: false }];
+  return pooled?.catalogue.isKnown === false
+    ? [{ server: id, fault: 'it was not ready in time', isStarting: true }]
+    : [];
 }

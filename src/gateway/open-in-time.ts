@@ -1,5 +1,6 @@
 import { UpstreamFault } from '../wire/upstream/link.ts';
 import type { Connected } from './connect.ts';
+import { withLastWords } from './last-words.ts';
 import type { Timers } from './timers.ts';
 
 export interface Opening {
@@ -35,7 +36,10 @@ export async function openInTime({
     return link;
   } catch (error) {
     if (link !== null) discard(link);
-    throw late.signal.aborted ? late.signal.reason : error;
+    // Of a link that did not come, its own fault says more, if it has noticed the same.
+    const isSaid = link === null && error instanceof UpstreamFault && error.kind === 'timeout';
+    const fault: unknown = late.signal.aborted && !isSaid ? late.signal.reason : error;
+    throw link !== null && fault instanceof UpstreamFault ? withLastWords(fault, link.stderrTail()) : fault;
   } finally {
     cancel();
   }

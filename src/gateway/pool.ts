@@ -16,7 +16,12 @@ import type { Timers } from './timers.ts';
 
 const STARTS_AT_ONCE = 4;
 const UNUSED_MS = 60_000;
-const FOR_A_PERSON = new Set(['COMMAND_NOT_FOUND', 'COMMAND_NOT_EXECUTABLE', 'FOLDER_NOT_FOUND']);
+const FOR_A_PERSON = new Set([
+  'COMMAND_NOT_FOUND',
+  'COMMAND_NOT_EXECUTABLE',
+  'FOLDER_NOT_FOUND',
+  'EREFUSEDADDRESS',
+]);
 
 /** A server as one run wants it. */
 export interface Wanted {
@@ -146,9 +151,13 @@ export class Pool {
 const withBase = (server: ResolvedServer, base: Record<string, string>): ResolvedServer =>
   server.kind === 'stdio' ? { ...server, env: { ...base, ...server.env } } : server;
 
-/** Nothing but a person can mend it: who asks is not let in, or the program is not there or not to be run. */
+/** Nothing but a person can mend it: who asks is not let in, the program is not there or not to be run, the address is refused. */
 function isFinal({ kind, cause }: UpstreamFault): boolean {
-  if (kind === 'unauthorized') return true;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : null;
-  return kind === 'start' && typeof code === 'string' && FOR_A_PERSON.has(code);
+  return kind === 'unauthorized' || (kind === 'start' && codesIn(cause).some(code => FOR_A_PERSON.has(code)));
+}
+
+function codesIn(cause: unknown): string[] {
+  if (!(cause instanceof Error)) return [];
+  const code = 'code' in cause && typeof cause.code === 'string' ? [cause.code] : [];
+  return [...code, ...codesIn(cause.cause)];
 }

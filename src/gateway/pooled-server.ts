@@ -48,6 +48,8 @@ export class PooledServer {
   readonly questions: ServerQuestions | null;
   readonly users = new Set<RunId>();
   timeoutMs: number;
+  /** It turned bad and has not been up since. */
+  isOut = false;
 
   constructor(options: PooledServerOptions) {
     const { config, redactor, book } = options;
@@ -72,7 +74,10 @@ export class PooledServer {
       timeoutMs: () => this.timeoutMs,
       cooldownMs: config.cooldown,
       open: options.open,
-      greet: link => this.catalogue.list(link),
+      greet: async link => {
+        await this.catalogue.list(link);
+        this.isOut = false;
+      },
       onDown: wasUp => {
         this.catalogue.withdraw();
         const { health, fault } = this.upstream.condition;

@@ -7,6 +7,7 @@ import type { Run } from '../schema/run.ts';
 import { CallAudit } from './audit-calls.ts';
 import { Denials } from './denials.ts';
 import { Finder } from './finder.ts';
+import type { LeftOut } from './left-out.ts';
 import { Offers } from './offers.ts';
 import type { Pool } from './pool.ts';
 import { RunLists } from './run-lists.ts';
@@ -19,6 +20,7 @@ import { RunView } from './view.ts';
 export interface RunGateOptions {
   run: Run;
   pool: Pool;
+  leftOut: LeftOut;
   audit: Audit;
   clock: Clock;
   timers: Timers;
@@ -37,8 +39,6 @@ export interface RunGate {
   configure(config: McpConfig | null): void;
   /** What was worked out for a list is worked out anew. */
   invalidate(): void;
-  /** Why a server cannot be used by this run, as far as that has to do with the run; null otherwise. */
-  faultOf(server: string): string | null;
   /** One of its servers is out of order. */
   trouble(server: string, trouble: Trouble, fault: string): void;
   /** The run is over. */
@@ -46,7 +46,7 @@ export interface RunGate {
 }
 
 export function createRunGate(options: RunGateOptions): RunGate {
-  const { run, pool, clock, timers, warn } = options;
+  const { run, pool, leftOut, clock, timers, warn } = options;
   const troubles = new RunTroubles(text => options.onTrouble?.(run.id, text));
   const servers = new RunServers({
     runId: run.id,
@@ -56,7 +56,10 @@ export function createRunGate(options: RunGateOptions): RunGate {
     roots: { WORKSPACE_ROOT: run.workspace, SQUAD_ROOT: run.workspace },
     pool,
     variables: () => options.variablesOf(run),
-    onFault: (id, fault) => warn(`The MCP server ${id} of ${run.workspace} is left out: ${fault}.`),
+    onJudged(id, fault) {
+      leftOut.judged(run.workspace, id, fault);
+      if (fault !== null) warn(`The MCP server ${id} of ${run.workspace} is left out: ${fault}.`);
+    },
   });
   const offers = new Offers(servers, name =>
     warn(
@@ -84,7 +87,6 @@ export function createRunGate(options: RunGateOptions): RunGate {
       void warm();
     },
     invalidate: () => offers.invalidate(),
-    faultOf: id => servers.of(id)?.fault ?? null,
     trouble: (server, trouble, fault) => troubles.tell(server, trouble, fault),
     release: () => servers.release(),
   };

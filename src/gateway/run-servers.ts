@@ -24,8 +24,8 @@ export interface RunServersOptions {
   roots: Roots;
   pool: Pool;
   variables(): Promise<Readonly<Record<string, string>>>;
-  /** A server is left out, because it cannot be used with these variables. */
-  onFault?(server: string, fault: string): void;
+  /** Whether a server can be used with these variables: null, or why it is left out. */
+  onJudged?(server: string, fault: string | null): void;
 }
 
 /** Which servers one run has, by the configuration in force. */
@@ -66,6 +66,11 @@ export class RunServers {
     return this.list.find(server => server.id === id) ?? null;
   }
 
+  /** Whether there is such a server, for whomever. */
+  isKnown(id: string): boolean {
+    return this.#config !== null && Object.hasOwn(this.#config.servers, id);
+  }
+
   /** The run is over. */
   release(): void {
     this.configure(null);
@@ -93,18 +98,19 @@ export class RunServers {
   }
 
   #server(grant: ServerGrant, config: Server): RunServer {
-    const { runId, workspace, roots, pool, onFault } = this.#options;
+    const { runId, workspace, roots, pool, onJudged } = this.#options;
     const { server: id } = grant;
     const server = { id, config, grant, pooled: null, fault: null };
     if (this.#trouble !== null) return { ...server, fault: this.#trouble };
     const variables = this.#variables;
     if (variables === null) return server;
     const resolved = resolveServer(id, config, { variables, roots });
-    if ('key' in resolved)
-      return { ...server, pooled: pool.take({ runId, workspace, id, config, resolved, variables }) };
-    const fault = 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
-    onFault?.(id, fault);
-    return { ...server, fault };
+    const fault =
+      'key' in resolved ? null : 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
+    onJudged?.(id, fault);
+    return 'key' in resolved
+      ? { ...server, pooled: pool.take({ runId, workspace, id, config, resolved, variables }) }
+      : { ...server, fault };
   }
 }
 

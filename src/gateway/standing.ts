@@ -39,13 +39,15 @@ export class Standing {
     return { server, fault, retryInMs, others: this.#others(server), ownTools: this.#ownTools };
   }
 
-  #others(server: string): { server: string; tools: string[] }[] {
-    const byServer = new Map<string, string[]>();
-    for (const { id, name } of this.#offers.shownTools()) {
-      if (id === server || this.#servers.of(id)?.pooled?.upstream.condition.health !== 'up') continue;
-      byServer.set(id, [...(byServer.get(id) ?? []), name]);
-    }
-    return [...byServer].map(([id, tools]) => ({ server: id, tools }));
+  #others(server: string): Unavailable['others'] {
+    const shown = this.#offers.shownTools();
+    return this.#servers.list.flatMap(({ id, pooled, grant }) => {
+      const health = id === server ? null : pooled?.upstream.condition.health;
+      if (health === 'up')
+        return [{ server: id, tools: shown.filter(tool => tool.id === id).map(({ name }) => name) }];
+      const hasAny = grant.tools.only.every(list => list.size > 0);
+      return health === 'starting' && hasAny ? [{ server: id, tools: [], isStarting: true }] : [];
+    });
   }
 }
 

@@ -9,14 +9,13 @@ import {
 import { Condition } from './condition.ts';
 import type { Connected } from './connect.ts';
 import { Departures } from './departures.ts';
+import { withLastWords } from './last-words.ts';
 import { LinkInUse } from './link-in-use.ts';
 import { openInTime } from './open-in-time.ts';
 import { unlessGivenUp } from './patience.ts';
 import type { StartLimit } from './start-limit.ts';
 import type { Timers } from './timers.ts';
 import { Unavailable } from './unavailable.ts';
-
-const LAST_WORDS = 300;
 
 export interface UpstreamOptions {
   timeoutMs(): number;
@@ -171,8 +170,8 @@ export class Upstream {
   /** `lost`: the link there was; none when it did not come to one. */
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { redact, isFinal, onDown } = this.#options;
-    const words = fault.kind === 'exit' && lost !== null ? lastWords(lost.stderrTail()) : '';
-    this.condition.failed(redact(fault.message) + words, isFinal(fault), fault.retryAfterMs);
+    const told = fault.kind === 'exit' && lost !== null ? withLastWords(fault, lost.stderrTail()) : fault;
+    this.condition.failed(redact(told.message), isFinal(fault), fault.retryAfterMs);
     onDown(lost !== null);
   }
 
@@ -185,10 +184,4 @@ export class Upstream {
     const { fault, health, retryAt } = this.condition;
     return new Unavailable(fault ?? 'it is not needed any more', health, retryAt);
   }
-}
-
-/** Why a process ended is mostly in what it wrote last. */
-function lastWords(tail: string): string {
-  const words = tail.trim();
-  return words === '' ? '' : ` It last wrote: ${words.slice(-LAST_WORDS)}`;
 }

@@ -26,9 +26,8 @@ export class Log {
     const why = cause === undefined ? '' : `: ${describe(cause)}`;
     try {
       this.rotate();
-      appendFileSync(this.file, `${new Date().toISOString()} ${level.padEnd(7)} ${message}${why}\n`, {
-        mode: 0o600,
-      });
+      const line = `${new Date().toISOString()} ${level.padEnd(7)} ${indented(`${message}${why}`)}\n`;
+      appendFileSync(this.file, line, { mode: 0o600 });
     } catch {} // a full disk must not take the hub down over its own log
   }
 
@@ -38,9 +37,12 @@ export class Log {
   }
 }
 
+/** What a message quotes may have lines of its own: none of them looks like one of the log's. */
+const indented = (text: string): string => text.replace(/\r\n?|[\n\u0085\u2028\u2029]/g, '\n  ');
+
 /** The log is where a stack belongs: nowhere else is it shown. */
 function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  const inner = cause.cause === undefined ? '' : `\n  because ${describe(cause.cause)}`;
+  const inner = cause.cause === undefined ? '' : `\nbecause ${describe(cause.cause)}`;
   return `${cause.stack ?? cause.message}${inner}`;
 }

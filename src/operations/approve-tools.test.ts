@@ -9,7 +9,8 @@ describe('approval', () => {
   });
   const approve = async (pending: PendingChange[], input: Parameters<typeof approveTools.run>[1]) => {
     let left = pending;
-    const gateway: Pick<GatewayAdmin, 'pending' | 'approve'> = {
+    const gateway: Pick<GatewayAdmin, 'pending' | 'approve' | 'knownTools'> = {
+      knownTools: async () => ({ a: ['one', 'two'] }),
       pending: async () => left,
       approve: async (_, { server, tool, hashes }) => {
         const isMeant = (change: PendingChange) =>
@@ -21,7 +22,8 @@ describe('approval', () => {
       },
     };
     const workspaces = { open: async () => ({ root: '/w' }) };
-    const call = { services: { gateway, workspaces }, caller: {} } as unknown as Call;
+    const mcpConfigs = { of: async () => ({ config: { servers: { a: {}, b: {} } } }) };
+    const call = { services: { gateway, workspaces, mcpConfigs }, caller: {} } as unknown as Call;
     const { approved, unseen } = await approveTools.run(call, input);
     return { approved: approved.map(({ hash }) => hash), unseen: unseen.map(({ hash }) => hash) };
   };
@@ -31,7 +33,18 @@ describe('approval', () => {
     expect((await approve(all, {})).approved).toEqual(['a/one', 'a/two', 'b/one']);
     expect((await approve(all, { server: 'a' })).approved).toEqual(['a/one', 'a/two']);
     expect((await approve(all, { server: 'a', tool: 'two' })).approved).toEqual(['a/two']);
-    expect((await approve(all, { server: 'c' })).approved).toEqual([]);
+  });
+
+  it('is of nothing that is not there, and says what may have been meant', async () => {
+    await expect(approve(all, { server: 'aa' })).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+      suggestions: [expect.stringContaining('"a"')],
+    });
+    await expect(approve(all, { server: 'a', tool: 'onee' })).rejects.toMatchObject({
+      message: 'There is no tool "onee" in a',
+      suggestions: ['Did you mean "one"?'],
+    });
+    expect((await approve([], { server: 'b', tool: 'never seen' })).approved).toEqual([]);
   });
 
   it('is never of a definition that was not shown, and says which of those asked for still wait', async () => {

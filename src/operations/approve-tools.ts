@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { nearest } from '../core/nearest.ts';
+import { SquadError } from '../schema/error.ts';
 import { Pending } from './inspect-gateway.ts';
-import { operation } from './operation.ts';
+import { operation, type Services } from './operation.ts';
 
 /** Lets definitions take effect that came or changed after the first look at their server. */
 export const approveTools = operation({
@@ -21,6 +23,7 @@ export const approveTools = operation({
   async run({ services, caller }, { server, tool, hashes }) {
     const { gateway } = services;
     const { root } = await services.workspaces.open(caller);
+    await checkIsThere(services, root, server, tool);
     const what = { ...(server && { server }), ...(tool && { tool }), ...(hashes && { hashes }) };
     const approved = await gateway.approve(root, what);
     const waiting = await gateway.pending(root);
@@ -30,3 +33,29 @@ export const approveTools = operation({
     return { root, approved, unseen };
   },
 });
+
+/** Nothing waits of something that is not there; whoever names it means something else. */
+async function checkIsThere(
+  { gateway, mcpConfigs }: Pick<Services, 'gateway' | 'mcpConfigs'>,
+  root: string,
+  server: string | undefined,
+  tool: string | undefined,
+): Promise<void> {
+  if (server === undefined) return;
+  const servers = Object.keys((await mcpConfigs.of(root)).config?.servers ?? {});
+  if (!servers.includes(server)) throw unknown(`There is no server "${server}"`, server, servers);
+  if (tool === undefined) return;
+  const tools = new Map(Object.entries(await gateway.knownTools(root))).get(server);
+  if (tools && !tools.includes(tool)) throw unknown(`There is no tool "${tool}" in ${server}`, tool, tools);
+}
+
+function unknown(message: string, wanted: string, names: readonly string[]): SquadError {
+  const near = nearest(wanted, names);
+  return new SquadError('INVALID_INPUT', message, {
+    suggestions: [
+      near.length > 0
+        ? `Did you mean ${near.map(name => `"${name}"`).join(' or ')}?`
+        : '`squad mcp status` shows the servers, and how much of each is pending.',
+    ],
+  });
+}

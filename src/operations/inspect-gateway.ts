@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { operation } from './operation.ts';
+import { knownServers, serverRemarks } from './server-remarks.ts';
 
 const Upstream = z.object({
   workspace: z.string(),
@@ -47,14 +48,25 @@ export const inspectGateway = operation({
     /** Of every server in force, also of those nobody has needed yet. */
     upstreams: z.array(Upstream),
     pending: z.array(Pending),
+    /** By server, in its own names; of servers that were seen at least once. */
+    knownTools: z.record(z.string(), z.array(z.string())),
+    /** What the files of roles name under `mcp`. */
+    roles: z.array(
+      z.object({ id: z.string(), file: z.string(), mcp: z.array(z.string()), isTrusted: z.boolean() }),
+    ),
   }),
   async run({ services, caller }) {
-    const { root } = await services.workspaces.open(caller);
-    const { file, state, warnings } = await services.mcpConfigs.of(root);
-    const [upstreams, pending] = await Promise.all([
+    const workspace = await services.workspaces.open(caller);
+    const { root } = workspace;
+    const inForce = await services.mcpConfigs.of(root);
+    const [upstreams, pending, known] = await Promise.all([
       services.gateway.status(root),
       services.gateway.pending(root),
+      knownServers(services, workspace),
     ]);
-    return { root, file, state, warnings, upstreams, pending };
+    const { file, state } = inForce;
+    const warnings = [...inForce.warnings, ...serverRemarks(inForce, known)];
+    const roles = known.roles.map(role => ({ ...role, mcp: [...role.mcp] }));
+    return { root, file, state, warnings, upstreams, pending, knownTools: known.tools, roles };
   },
 });

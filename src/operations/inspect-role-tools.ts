@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { operation } from './operation.ts';
+import { knownServers, serverRemarks } from './server-remarks.ts';
 
 /** What a role sees of other MCP servers, and why not the rest. Starts servers that are not up: they have to be asked. */
 export const inspectRoleTools = operation({
@@ -21,14 +22,14 @@ export const inspectRoleTools = operation({
         reason: z.string().nullable(),
       }),
     ),
-    faults: z.array(z.object({ server: z.string(), fault: z.string() })),
+    faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
   }),
   async run({ services, caller }, { role }) {
     const workspace = await services.workspaces.open(caller);
     // Throws if there is none: a run of it would be refused too.
     const found = role === undefined ? null : await workspace.role(role);
     const roleId = found?.id ?? null;
-    const { state, warnings } = await services.mcpConfigs.of(workspace.root);
+    const inForce = await services.mcpConfigs.of(workspace.root);
     const env = await services.workspaces.environment(caller, found?.meta.env);
     const { tools, faults } = await services.gateway.toolsOf(
       workspace.root,
@@ -36,6 +37,9 @@ export const inspectRoleTools = operation({
       found?.meta.mcp ?? [],
       env,
     );
-    return { root: workspace.root, role: roleId, state, warnings, tools, faults };
+    // After the look: now it is known what they have.
+    const remarks = serverRemarks(inForce, await knownServers(services, workspace));
+    const warnings = [...inForce.warnings, ...remarks];
+    return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };
   },
 });

@@ -29,6 +29,10 @@ export const listDecisions = operation({
   }),
   output: z.object({ decisions: z.array(Listed), total: z.number(), notes: z.array(z.string()) }),
   async run({ services, caller }, { id, search, limit }) {
+    if (search?.trim() === '')
+      throw new SquadError('INVALID_INPUT', 'The search has no words', {
+        suggestions: ['squad decisions --search WORDS', 'squad decisions   shows all of them'],
+      });
     if (search !== undefined) {
       const { found, total, notes } = await searchDecisions(services, caller, search, limit);
       return { decisions: found.map(({ decision, snippet }) => ({ ...decision, snippet })), total, notes };

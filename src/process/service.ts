@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findExecutable } from './find-executable.ts';
 import { killTree, type Leftover, sweep } from './kill-tree.ts';
@@ -25,6 +26,8 @@ export interface ServiceProcess {
   stdout: Readable;
   /** When its first process has ended. What that left behind is ended then, too. */
   ended: Promise<{ code: number | null; signal: string | null }>;
+  /** When its log can bring nothing more. Something it left behind may hold it open. */
+  logEnd: Promise<void>;
   /** Ends it with everything it started: its input is closed, then TERM, then KILL. Returns what could not be ended, normally nothing. */
   stop(): Promise<Leftover[]>;
 }
@@ -42,6 +45,7 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
   const tree = createServiceTree(start.table, start.tag, pid);
   let stopping: Promise<Leftover[]> | null = null;
   readStderr(child.stderr, start.onStderrLine);
+  const logEnd = new Promise<void>(resolve => child.stderr.once('close', resolve));
   // A write to one that has just ended must not become an uncaught exception.
   child.stdin.on('error', () => {});
 
@@ -76,6 +80,7 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
     stdin: child.stdin,
     stdout: child.stdout,
     ended,
+    logEnd,
     stop: () => {
       stopping ??=
         child.exitCode !== null || child.signalCode !== null ? swept.catch(() => []).then(stop) : stop();
@@ -92,7 +97,7 @@ async function spawned({ argv, cwd, env, tag }: ServiceStart): Promise<Child> {
     throw failure('FOLDER_NOT_FOUND', `The folder ${cwd} is not there.`);
   const found = findExecutable(program, { path: env.PATH ?? '', cwd });
   if (found.status === 'not_found')
-    throw failure('COMMAND_NOT_FOUND', `The program ${program} was not found.`);
+    throw failure('COMMAND_NOT_FOUND', notFound(program, env.PATH ?? '', cwd));
   if (found.status === 'not_executable')
     throw failure('COMMAND_NOT_EXECUTABLE', `The program ${found.path} cannot be run.`);
   // A run's mark would make it end with that run.
@@ -112,6 +117,16 @@ async function spawned({ argv, cwd, env, tag }: ServiceStart): Promise<Child> {
   });
   child.on('error', () => {});
   return child;
+}
+
+const LONGEST_PATH = 300;
+
+/** With where it was looked for: mostly that is why. */
+function notFound(program: string, path: string, cwd: string): string {
+  if (program.includes('/'))
+    return `The program ${program} was not found: there is no ${resolve(cwd, program)}.`;
+  const where = path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path || 'empty';
+  return `The program ${program} was not found in PATH (${where}).`;
 }
 
 const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });

@@ -5,7 +5,7 @@ export const HELP = `squad mcp is the MCP server: an MCP client starts it and sp
   squad mcp --toolsets LIST     offers these sets of tools: core (the default), team, templates; with commas between them
   squad mcp --identity FILE     speaks for a run; Squad gives this to the agents it starts
 
-Other MCP servers for agents: squad mcp add | import | lint | status | tools | approve (squad help mcp)
+Other MCP servers for agents: squad mcp add | remove | import | lint | status | tools | approve (squad help mcp)
 To run agents from this terminal: squad run ROLE "task"
 `;
 

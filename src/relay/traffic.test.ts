@@ -100,3 +100,17 @@ test.each(['not json\n', '[]\n', 'null\n', '5\n'])(
 test('an empty line does not', () => {
   expect(new Traffic().fromClient(Buffer.from(' \r\n'))).toBe(true);
 });
+
+test('a long answer is known by its end, whatever stands inside it', () => {
+  const filler = `${'x'.repeat(70_000)},"jsonrpc":"2.0","id":1}`;
+  const inside = { filler, last: { jsonrpc: '2.0', id: 1 } };
+  for (const id of [2, 'two "quoted"', -7]) {
+    const traffic = after(LIST, { id, method: 'tools/call' });
+    const text = `{"result":${JSON.stringify(inside)},"jsonrpc":"2.0","id":${JSON.stringify(id)}}\n`;
+    expect(traffic.fromHub(Buffer.from(text))).toBe(true);
+    expect(replayed(traffic)).toMatchObject([LIST]);
+  }
+  const traffic = after(LIST, CALL);
+  traffic.fromHub(line({ id: 2, result: inside }));
+  expect(replayed(traffic)).toMatchObject([LIST]);
+});

@@ -58,7 +58,7 @@ export class Traffic {
 
   /** False for a line the client must not see. */
   fromHub(line: Buffer): boolean {
-    const message = parse(line);
+    const message = longAnswer(line) ?? parse(line);
     if (message?.method === LISTENING) return this.isNewStream(message.params?._meta?.[SUBSCRIPTION] as Id);
     if (!isId(message?.id) || message.method !== undefined) return true;
     if (this.answered.delete(message.id)) return false;
@@ -133,4 +133,17 @@ function parse(line: Buffer): Message | null {
   } catch {
     return null;
   }
+}
+
+/** A list of very many tools is ten megabytes: to read it all only to know whose it is would double the client's wait. */
+const LONG_BYTES = 64 * 1024;
+const RESULT = Buffer.from('{"result":');
+const WHOSE = /,"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+)\}\s*$/;
+const WHOSE_BYTES = 300;
+
+/** Whose a long answer is, by its end, where the hub writes it. Null for whatever looks otherwise. */
+function longAnswer(line: Buffer): Message | null {
+  if (line.length < LONG_BYTES || !line.subarray(0, RESULT.length).equals(RESULT)) return null;
+  const id = WHOSE.exec(line.subarray(-WHOSE_BYTES).toString())?.[1];
+  return id === undefined ? null : { id: JSON.parse(id) };
 }

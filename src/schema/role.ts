@@ -58,6 +58,8 @@ export interface Role {
   warnings: string[];
   /** Keys that grant something and have no effect, because nobody has trusted the file they came in. */
   ungranted: (keyof RoleMeta)[];
+  /** What its file names under `mcp`, whether or not it has an effect. */
+  wantedMcp: string[];
 }
 
 /** Keys with which a file that came with a repository could reach beyond its prompt. */

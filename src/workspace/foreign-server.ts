@@ -41,6 +41,7 @@ export function translateServer(
     return { reason: `${issue?.path.join('.') || 'it'}: ${issue?.message}` };
   }
   const given = parsed.data;
+  if (given.disabled) return { reason: 'is switched off there' };
   const notes = new Set<string>();
   const said = (text: string) => translateText(text, inputs, note => notes.add(note));
   const entry = entryOf(given, said);
@@ -53,7 +54,6 @@ export function translateServer(
   if (strange !== null) return { reason: `${strange} means nothing outside the program it was written for` };
   if (given.envFile)
     notes.add(`its variables in ${given.envFile} do not come along: set them, and name them in "env"`);
-  if (given.disabled) notes.add('is switched off there');
   const secrets = literalSecrets(server).map(({ name }) => name);
   if (secrets.length > 0)
     notes.add(`has a secret in the file (${[...new Set(secrets)].join(', ')}): better a variable, \${NAME}`);

@@ -159,21 +159,23 @@ describe('names', () => {
       servers: { a: { command: 'other', tools: [] }, b: { command: 'b', tools: ['x'] } },
     });
     expect(ids(['a', 'b'], existing)).toEqual(['a-2']);
-    expect(imported('{"mcpServers":{"b":{"command":"b"}}}', existing).left[0]?.reason).toBe(
-      'is here already, as b',
-    );
+    expect(imported('{"mcpServers":{"B":{"command":"b"}}}', existing)).toMatchObject({
+      servers: [],
+      there: [{ name: 'B', id: 'b' }],
+      left: [],
+    });
   });
 
   it('of two files that say the same give one server', () => {
     const text = '{"mcpServers":{"a":{"command":"a"}}}';
-    const { servers, left } = importServers(
+    const { servers, there } = importServers(
       [
         { file: '/w/.mcp.json', text },
         { file: '/w/.cursor/mcp.json', text },
       ],
       NOTHING,
     );
-    expect([servers.length, left[0]?.reason]).toEqual([1, 'is here already, as a']);
+    expect([servers.length, there[0]?.id]).toEqual([1, 'a']);
   });
 });
 

@@ -18,6 +18,8 @@ export interface ImportedServer extends TranslatedServer {
 
 export interface Import {
   servers: ImportedServer[];
+  /** What is here already, and as what. */
+  there: { file: string; name: string; id: string }[];
   /** What stays where it is, and why. */
   left: { file: string; name: string; reason: string }[];
 }
@@ -28,7 +30,7 @@ export function importServers(
   { servers: existing }: Pick<McpConfig, 'servers'>,
 ): Import {
   const known = new Map<string, Server>(Object.entries(existing));
-  const result: Import = { servers: [], left: [] };
+  const result: Import = { servers: [], there: [], left: [] };
   for (const { file, text } of files) {
     const { servers, inputs } = contentOf(file, text);
     for (const [name, foreign] of Object.entries(servers)) {
@@ -38,9 +40,14 @@ export function importServers(
           ? translated.reason
           : isSquad(name, translated.server)
             ? 'is Squad itself'
-            : alreadyThere(translated.server, known);
-      if (reason !== null) result.left.push({ file, name, reason });
-      else if (!('reason' in translated)) {
+            : null;
+      if (reason !== null || 'reason' in translated) {
+        result.left.push({ file, name, reason: reason! });
+        continue;
+      }
+      const same = sameAs(translated.server, known);
+      if (same !== null) result.there.push({ file, name, id: same });
+      else {
         const id = freeId(name, known);
         known.set(id, translated.server);
         result.servers.push({ file, name, id, ...translated });
@@ -55,7 +62,8 @@ function contentOf(
   text: string,
 ): { servers: Record<string, unknown>; inputs: Map<string, string> } {
   const parsed = parseJsonTree(text, true);
-  if ('problem' in parsed) throw new SquadError('CONFIG_INVALID', problemText(file, text, parsed.problem));
+  if ('problems' in parsed)
+    throw new SquadError('CONFIG_INVALID', problemText(file, text, parsed.problems[0]));
   const content = asRecord(getNodeValue(parsed.tree));
   const servers = content && asRecord(content.mcpServers ?? content.servers);
   if (!servers)
@@ -81,9 +89,9 @@ function isSquad(name: string, server: Server): boolean {
   return name === 'squad' || words.some(word => /(^|\/)squad(-mcp)?(\.cjs)?(@[^/]*)?$/.test(word));
 }
 
-function alreadyThere(server: Server, known: ReadonlyMap<string, Server>): string | null {
+function sameAs(server: Server, known: ReadonlyMap<string, Server>): string | null {
   const same = [...known].find(([, other]) => isDeepStrictEqual(startOf(server), startOf(other)));
-  return same ? `is here already, as ${same[0]}` : null;
+  return same ? same[0] : null;
 }
 
 /** What makes it this server; what may be used of it is our own affair. */

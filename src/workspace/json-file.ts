@@ -9,7 +9,7 @@ export type CheckedJson<T> = { value: T; tree: Node } | { problems: [JsonProblem
 /** Checks the content of a settings file and finds everything that is wrong with it. */
 export function checkJson<T>(text: string, schema: z.ZodType<T>): CheckedJson<T> {
   const parsed = parseJsonTree(text);
-  if ('problem' in parsed) return { problems: [parsed.problem] };
+  if ('problems' in parsed) return parsed;
   const { tree } = parsed;
   const checked = schema.safeParse(getNodeValue(tree));
   if (checked.success) return { value: checked.data, tree };

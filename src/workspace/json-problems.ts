@@ -36,11 +36,21 @@ function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue
     return first(issue.keys).map(key => unknownKey(tree, [...path, key], Object.keys(shapeOf(found) ?? {})));
   if (issue.code === 'invalid_key') {
     const why = issue.issues[0]?.message ?? issue.message;
-    return [{ offset: offsetAt(tree, path, true), message: `the name "${path.at(-1)}" is wrong: ${why}` }];
+    return [
+      { offset: offsetAt(tree, path, true), message: `the name "${path.at(-1)}" is wrong: ${why}` },
+      ...problemsOfValue(tree, found, path),
+    ];
   }
   if (issue.code === 'invalid_type' && path.length > 0 && !findNodeAtLocation(tree, path))
     return [{ offset: offsetAt(tree, path), message: `"${path.join('.')}" is missing` }];
   return [problemAt(tree, path, issue.message)];
+}
+
+/** What has a wrong name was not looked at by whoever found that. */
+function problemsOfValue(tree: Node, schema: z.ZodType | undefined, path: Path): JsonProblem[] {
+  const node = schema && findNodeAtLocation(tree, path);
+  const issues = (node && schema.safeParse(getNodeValue(node)).error?.issues) ?? [];
+  return first(issues).flatMap(issue => problemsOfIssue(tree, schema!, path, issue));
 }
 
 function problemAt(tree: Node, path: Path, message: string): JsonProblem {
@@ -78,31 +88,50 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   }
   const keys = (node.children ?? []).map(property => String(property.children?.[0]?.value));
   const known = [...new Set(shapes.flatMap(shape => Object.keys(shape ?? {})))];
-  const strange = keys.filter(key => !known.includes(key));
-  if (strange.length > 0) return first(strange).map(key => unknownKey(tree, [...path, key], known));
+  const strange = first(keys.filter(key => !known.includes(key))).map(key =>
+    unknownKey(tree, [...path, key], known),
+  );
   const types = forms.map(({ issues }) => issues.find(isOfType));
-  if (types.every(issue => issue !== undefined))
-    return [problemAt(tree, [...path, 'type'], `must be one of ${types.flatMap(valuesOf).join(', ')}`)];
+  const isOfNoType = types.every(issue => issue !== undefined);
+  const wrongType = isOfNoType
+    ? [problemAt(tree, [...path, 'type'], `must be one of ${types.flatMap(valuesOf).join(', ')}`)]
+    : [];
   const likely = forms
-    .filter((_, index) => types[index] === undefined)
+    .filter((_, index) => isOfNoType || types[index] === undefined)
     .map(form => ({ ...form, has: keys.filter(key => key in (shapeOf(form.schema) ?? {})).length }))
     .sort((one, other) => other.has - one.has)[0]!;
-  if (likely.has === 0) return [problemAt(tree, path, `needs ${known.map(key => `"${key}"`).join(' or ')}`)];
+  // Of a key that is misspelt nobody knows what was meant: what its form lacks may be just that.
+  const isGuess = isOfNoType || strange.length > 0;
+  if (likely.has === 0)
+    return isGuess
+      ? [...strange, ...wrongType]
+      : [problemAt(tree, path, `needs ${known.map(key => `"${key}"`).join(' or ')}`)];
   const title = likely.schema.meta()?.title;
   const taken = title ? ` (taken for ${title}: its "type" is ${typeWord(node)})` : '';
-  return first(likely.issues).flatMap(issue =>
-    issue.code === 'unrecognized_keys' && issue.path.length === 0
-      ? first(issue.keys).map(key => ({
-          offset: offsetAt(tree, [...path, key], true),
-          message: `"${[...path, key].join('.')}" does not go with ${title ? 'this type' : `"${keys.find(each => each !== key)}"`}${taken}`,
-        }))
-      : problemsOfIssue(tree, likely.schema, path, issue).map(problem => ({
-          ...problem,
-          message: `${problem.message}${taken}`,
-        })),
+  const issues = likely.issues.filter(
+    issue =>
+      !isGuess || !(isOfType(issue) || isMissing(tree, path, issue) || issue.code === 'unrecognized_keys'),
   );
+  return [
+    ...strange,
+    ...wrongType,
+    ...first(issues).flatMap(issue =>
+      issue.code === 'unrecognized_keys' && issue.path.length === 0
+        ? first(issue.keys).map(key => ({
+            offset: offsetAt(tree, [...path, key], true),
+            message: `"${[...path, key].join('.')}" does not go with ${title ? 'this type' : `"${keys.find(each => each !== key)}"`}${taken}`,
+          }))
+        : problemsOfIssue(tree, likely.schema, path, issue).map(problem => ({
+            ...problem,
+            message: `${problem.message}${isGuess ? '' : taken}`,
+          })),
+    ),
+  ];
 }
 
+const isMissing = (tree: Node, path: Path, issue: Issue): boolean =>
+  issue.code === 'invalid_type' &&
+  !findNodeAtLocation(tree, [...path, ...(issue.path.filter(step => typeof step !== 'symbol') as Path)]);
 const isOfKind = (issue: Issue) => issue.path.length === 0 && issue.code === 'invalid_type';
 const isOfType = (issue: Issue) => issue.code === 'invalid_value' && issue.path.join('.') === 'type';
 const valuesOf = (issue: Issue | undefined) =>

@@ -9,22 +9,24 @@ export interface JsonProblem {
 
 /** No file of ours is nested this deep, and the parser keeps one stack frame for each level. */
 const DEEPEST = 64;
+/** Nobody reads more. */
+const MOST = 100;
 
 /** The text as a tree in which every key stands once, so that whoever reads it reads the same. */
 export function parseJsonTree(
   text: string,
   /** Comments and trailing commas, as some programs write and read them. */
   isRelaxed = false,
-): { tree: Node } | { problem: JsonProblem } {
+): { tree: Node } | { problems: [JsonProblem, ...JsonProblem[]] } {
   const tooDeep = depthProblem(text);
-  if (tooDeep) return { problem: tooDeep };
+  if (tooDeep) return { problems: [tooDeep] };
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { disallowComments: !isRelaxed, allowTrailingComma: isRelaxed });
   const [error] = errors;
-  if (text.trim() === '') return { problem: { offset: 0, message: 'the file is empty' } };
-  if (error || !tree) return { problem: { offset: error?.offset ?? 0, message: inWords(error) } };
-  const problem = keyProblem(tree);
-  return problem ? { problem } : { tree };
+  if (text.trim() === '') return { problems: [{ offset: 0, message: 'the file is empty' }] };
+  if (error || !tree) return { problems: [{ offset: error?.offset ?? 0, message: inWords(error) }] };
+  const [problem, ...more] = keyProblems(tree);
+  return problem ? { problems: [problem, ...more.slice(0, MOST - 1)] } : { tree };
 }
 
 export function placeOf(text: string, offset: number): { line: number; column: number } {
@@ -46,20 +48,22 @@ function depthProblem(text: string): JsonProblem | null {
   return null;
 }
 
-function keyProblem(node: Node): JsonProblem | null {
+function keyProblems(node: Node): JsonProblem[] {
   const seen = new Set<unknown>();
-  for (const child of node.children ?? []) {
+  return (node.children ?? []).flatMap(child => {
     const key = child.type === 'property' ? child.children?.[0] : undefined;
+    const problems: JsonProblem[] = [];
     if (key && seen.has(key.value))
-      return { offset: key.offset, message: `the key "${String(key.value)}" stands here a second time` };
+      problems.push({
+        offset: key.offset,
+        message: `the key "${String(key.value)}" stands here a second time`,
+      });
     // JavaScript gives it a meaning of its own, and some readers pass over it.
     if (key?.value === '__proto__')
-      return { offset: key.offset, message: 'the key "__proto__" is not allowed' };
+      problems.push({ offset: key.offset, message: 'the key "__proto__" is not allowed' });
     if (key) seen.add(key.value);
-    const below = keyProblem(child);
-    if (below) return below;
-  }
-  return null;
+    return [...problems, ...keyProblems(child)];
+  });
 }
 
 /** `CommaExpected` → `comma expected`. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type ConfigFinding, type KnownToLint, lintMcpConfig } from '../core/gateway/lint-config.ts';
+import { lintRoleFiles, type RoleFinding } from '../core/gateway/lint-roles.ts';
 import { McpConfig } from '../schema/mcp-config.ts';
 import { checkJson } from './json-file.ts';
 import { offsetAt } from './json-problems.ts';
@@ -7,6 +8,8 @@ import { placeOf } from './json-tree.ts';
 import { realPlace } from './real-place.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 import { isTrusted } from './trust.ts';
+
+export type { KnownToLint, RoleFinding };
 
 /** Below the workspace. */
 export const MCP_CONFIG_NAME = join('.squad', 'mcp-config.json');
@@ -26,6 +29,8 @@ export interface ConfigRemark {
 export interface CheckedConfig {
   config: McpConfig | null;
   remarks: ConfigRemark[];
+  /** What role files name that is not there. */
+  ofRoles: RoleFinding[];
 }
 
 /** The text of a workspace's configuration. A link that leads out of the workspace is not followed. */
@@ -43,6 +48,7 @@ export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN)
   if ('problems' in checked)
     return {
       config: null,
+      ofRoles: [],
       remarks: checked.problems.map(({ offset, message, suggestion = null }) => ({
         level: 'error',
         ...placeOf(text, offset),
@@ -53,6 +59,7 @@ export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN)
   const { value: config, tree } = checked;
   return {
     config,
+    ofRoles: lintRoleFiles(config, known.roleFiles ?? [], known.tools ?? {}),
     remarks: lintMcpConfig(config, known)
       .map(({ level, path, message, suggestion = null }) => ({
         level,

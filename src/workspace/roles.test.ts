@@ -38,7 +38,7 @@ describe('readRoles', () => {
     expect(roles.map(({ id }) => id)).toEqual(['README', 'a', 'b']);
     expect(roles[1]).toEqual({
       ...{ id: 'a', name: 'a', description: '', body: 'You are A.', meta: {} },
-      ...{ file, fault: null, warnings: [], ungranted: [] },
+      ...{ file, fault: null, warnings: [], ungranted: [], wantedMcp: [] },
     });
     expect(roles[2]).toMatchObject({ name: 'Bee', description: 'Buzzes', body: 'You are B.' });
   });

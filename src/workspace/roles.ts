@@ -74,6 +74,7 @@ async function readRoleFile(
     fault,
     warnings,
     ungranted: [],
+    wantedMcp: [],
   });
   const outside = await leadsOut(folder.directory, file);
   if (outside !== null) return broken(outside);
@@ -103,6 +104,7 @@ async function readRoleFile(
       ...ungranted.map(key => `"${key}" has no effect until you trust the file: \`squad trust\``),
     ],
     ungranted,
+    wantedMcp: head.meta.mcp ?? [],
   };
 }
 

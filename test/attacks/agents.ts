@@ -58,10 +58,9 @@ export class Agent {
 export async function startAgents(squad: TestSquad, ...roles: string[]): Promise<Agent[]> {
   const task = ['Wait.', '```script', 'hang', '```'].join('\n');
   const words = roles.flatMap(role => [role, task]);
-  const { runIds } = await squad.json<{ runIds: string[] }>([
-    ...['run', '--engine', 'scripted', '-d'],
-    ...words,
-  ]);
+  const started = await squad.json<{ runIds?: string[] }>(['run', '--engine', 'scripted', '-d', ...words]);
+  const { runIds } = started;
+  if (!runIds) throw new Error(JSON.stringify(started));
   const url = await hubUrl(squad);
   await until('all are at work', async () => {
     const { runs } = await squad.json<{ runs: { id: string; status: string }[] }>(['ls', '-r', '-n', '100']);

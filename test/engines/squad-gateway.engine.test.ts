@@ -215,8 +215,9 @@ describe.each(chosenClis())('%s', name => {
     { permission: 'full', tools: ['Read'] },
   ])('calls them whatever it may do itself: %j', async options => {
     const tag = JSON.stringify(options);
-    await completes(tag, 'coder', [{ call: 'echo__echo', arguments: { nonce: 'nonce-3' } }], options);
-    expect(told(tag, 0)).toContain('nonce-3');
+    // Unlike one that says it only reads: that some let pass without being allowed to.
+    await completes(tag, 'coder', [{ call: 'sdk__add', arguments: { a: 20, b: 22 } }], options);
+    expect(told(tag, 0)).toContain('42');
   });
 
   test('works without a server that is down, and is told of one that dies', async () => {

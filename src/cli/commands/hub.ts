@@ -11,6 +11,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
+import { sanitize } from '../output/sanitize.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 type Status = HubStatus & { runsActive: number; runsQueued: number };
@@ -115,7 +116,8 @@ export async function hubLog({ lines = '50' }: { lines?: string }, context: CliC
   const all = existsSync(file) ? (await tail(file)).split('\n').filter(Boolean) : [];
   const last = all.slice(Math.max(0, all.length - count));
   if (context.json) printJson(context.out, { file, lines: last });
-  else print(context, last.length > 0 ? last : [`Nothing in ${file} yet.`]);
+  // Servers and agents have a say in it.
+  else print(context, last.length > 0 ? last.map(sanitize) : [`Nothing in ${file} yet.`]);
   return EXIT.done;
 }
 

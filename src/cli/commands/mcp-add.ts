@@ -2,6 +2,7 @@ import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Server, ServerId } from '../../schema/mcp-config.ts';
 import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { checkMcpConfig } from '../../workspace/mcp-config-file.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type Inspected, inspect } from '../inspect.ts';
@@ -31,6 +32,7 @@ export async function mcpAdd(
 ): Promise<number> {
   const id = checkedId(name);
   const entry = entryOf(command, options);
+  const remarks = remarksOn(id, entry);
   await refuseAgents();
   const inspected = await inspect(context);
   const { root } = inspected;
@@ -43,14 +45,26 @@ export async function mcpAdd(
   const after = withServers(before.text, [{ id, entry }], given);
   const changed = await changeMcpConfig(homeFolder(process.env), root, before, after);
   if (before.isNew) await layMcpSchema(root);
-  if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given });
+  if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given, remarks });
   else
     print(context, [
       `${id} is in ${changed.file}.`,
       ...howItIsGiven([id], given, inspected),
-      ...trustLines(changed.isTrusted),
+      ...remarks.map(context.style.yellow),
+      ...trustLines(changed.isTrusted, given.roles),
     ]);
   return EXIT.done;
+}
+
+/** What is odd about it, in words. Throws what is wrong. */
+function remarksOn(id: string, entry: NewServer['entry']): string[] {
+  const { remarks } = checkMcpConfig(JSON.stringify({ servers: { [id]: entry } }));
+  const error = remarks.find(({ level }) => level === 'error');
+  if (error)
+    throw new SquadError('INVALID_INPUT', `${id} would not work: ${error.message}. Nothing was written.`, {
+      suggestions: error.suggestion === null ? [] : [error.suggestion],
+    });
+  return remarks.map(({ message, suggestion }) => [`${message}.`, suggestion].filter(Boolean).join(' '));
 }
 
 /** Who has the new servers now, or how to give them to somebody. */
@@ -70,9 +84,9 @@ export function howItIsGiven(
   ];
 }
 
-export const trustLines = (isTrusted: boolean): string[] =>
+export const trustLines = (isTrusted: boolean, roles: readonly string[]): string[] =>
   isTrusted
-    ? ['See what it offers: squad mcp tools']
+    ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${oneLine(roles[0])}`}`]
     : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
 
 function checkedId(name: string): string {

@@ -25,6 +25,8 @@ export async function mcpApprove(
     ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
   );
   if (waiting.length === 0) {
+    // Says so if there is no such thing at all.
+    if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${oneLine(given)}`;
     if (context.json) printJson(context.out, { approved: [], unseen: [] });
     else print(context, [`Nothing${where} waits for your approval.`]);
@@ -42,10 +44,7 @@ export async function mcpApprove(
     return EXIT.done;
   }
   const hashes = waiting.map(({ hash }) => hash);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const { approved, unseen } = await client
-    .call<Approved>('approve_tools', { ...what, hashes })
-    .finally(() => client.close());
+  const { approved, unseen } = await approve({ ...what, hashes }, context);
   if (context.json) printJson(context.out, { approved, unseen });
   else
     print(context, [
@@ -53,6 +52,11 @@ export async function mcpApprove(
       ...unseen.map(change => context.style.yellow(`changed meanwhile, still waits  ${nameOf(change)}`)),
     ]);
   return unseen.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+async function approve(what: object, { workspace }: CliContext): Promise<Approved> {
+  const client = await HubClient.start({ workspace });
+  return client.call<Approved>('approve_tools', { ...what }).finally(() => client.close());
 }
 
 /** A tool's name may have slashes in it, a server's has none. */

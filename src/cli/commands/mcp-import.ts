@@ -18,7 +18,7 @@ import { layMcpSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
-import { withServers } from '../with-servers.ts';
+import { withGiven, withServers } from '../with-servers.ts';
 import { howItIsGiven, trustLines } from './mcp-add.ts';
 
 export interface ImportOptions {
@@ -40,23 +40,22 @@ export async function mcpImport(
   const before = await currentMcpConfig(root);
   const found = importServers(files, before.config);
   const given = { roles: options.role ?? [], shared: options.shared ?? false };
+  const ids = [...new Set([...found.servers, ...found.there].map(({ id }) => id))];
+  const after = withGiven(withServers(before.text, found.servers, given), ids, given);
   if (!context.json) print(context, described(root, files, found));
+  const question =
+    found.servers.length > 0
+      ? 'Write them into .squad/mcp-config.json?'
+      : `Give ${ids.join(', ')} to ${[...given.roles.map(oneLine), ...(given.shared ? ['every run'] : [])].join(', ')}?`;
   const go =
-    found.servers.length > 0 &&
-    (options.yes || (await agreed('Write them into .squad/mcp-config.json?', '--yes writes them.', context)));
-  const changed = go
-    ? await changeMcpConfig(
-        homeFolder(process.env),
-        root,
-        before,
-        withServers(before.text, found.servers, given),
-      )
-    : null;
+    after !== before.text && (options.yes || (await agreed(question, '--yes writes them.', context)));
+  const changed = go ? await changeMcpConfig(homeFolder(process.env), root, before, after) : null;
   if (changed && before.isNew) await layMcpSchema(root);
   if (context.json)
     printJson(context.out, {
       files: files.map(each => each.file),
       servers: found.servers.map(({ server: _, ...rest }) => rest),
+      there: found.there,
       left: found.left,
       written: changed,
     });
@@ -64,12 +63,8 @@ export async function mcpImport(
     print(context, [
       '',
       `Written to ${changed.file}.`,
-      ...howItIsGiven(
-        found.servers.map(({ id }) => id),
-        given,
-        inspected,
-      ),
-      ...trustLines(changed.isTrusted),
+      ...howItIsGiven(ids, given, inspected),
+      ...trustLines(changed.isTrusted, given.roles),
     ]);
   else print(context, ['', 'Nothing was written.']);
   return EXIT.done;
@@ -94,10 +89,13 @@ async function filesToRead(
   );
 }
 
-function described(root: string, files: { file: string }[], { servers, left }: Import): string[] {
+function described(root: string, files: { file: string }[], { servers, there, left }: Import): string[] {
   return files.flatMap(({ file }) => [
     relative(root, file),
     ...servers.filter(each => each.file === file).flatMap(serverLines),
+    ...there
+      .filter(each => each.file === file)
+      .map(({ name, id }) => `  ${oneLine(name)} is here already, as ${id}`),
     ...left
       .filter(each => each.file === file)
       .map(({ name, reason }) => `  ${oneLine(name)} stays there: ${oneLine(reason)}`),

@@ -5,15 +5,17 @@ import { workspaceRoot } from '../../workspace/cwd.ts';
 import {
   type ConfigRemark,
   checkMcpConfig,
+  type KnownToLint,
   mcpConfigPath,
+  type RoleFinding,
   readMcpConfig,
 } from '../../workspace/mcp-config-file.ts';
 import { readTextFile } from '../../workspace/text-file.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { inspect } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
+import { inspectedGateway } from './mcp-status.ts';
 
 /** `squad mcp lint [FILE]`: everything that is wrong or odd, with its place. Exit code 2 when something is wrong. */
 export async function mcpLint(given: string | undefined, context: CliContext): Promise<number> {
@@ -34,37 +36,51 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
     return EXIT.done;
   }
   // A file from elsewhere may be meant for other roles.
-  const roles = given === undefined ? await rolesHere(context) : null;
-  const { remarks } = checkMcpConfig(read.text, { roles, env: { ...process.env } as Record<string, string> });
+  const known = given === undefined ? await knownHere(context) : { roles: null };
+  const checked = checkMcpConfig(read.text, { ...known, env: { ...process.env } as Record<string, string> });
+  const remarks = [
+    ...checked.remarks.map(remark => ({ file, ...remark })),
+    ...(await Promise.all(checked.ofRoles.map(inRoleFile))),
+  ];
   const errors = remarks.filter(({ level }) => level === 'error').length;
   const warnings = remarks.length - errors;
   if (context.json) printJson(out, { file, errors, warnings, remarks });
   else
     print(context, [
-      ...remarks.flatMap(remark => lines(file, remark, context)),
+      ...remarks.flatMap(remark => lines(remark, context)),
       remarks.length === 0
         ? style.green(`${file} is in order.`)
         : `${count(errors, 'error')}, ${count(warnings, 'warning')}`,
+      ...(checked.config === null && given === undefined
+        ? ['A file with errors in its form does not count at all: what was in force before it stays.']
+        : []),
     ]);
   return errors > 0 ? EXIT.usage : EXIT.done;
 }
 
-function lines(
-  file: string,
-  { level, line, column, message, suggestion }: ConfigRemark,
-  { style }: CliContext,
-): string[] {
+type Remark = ConfigRemark & { file: string };
+
+function lines({ file, level, line, column, message, suggestion }: Remark, { style }: CliContext): string[] {
   const mark = level === 'error' ? style.red('error') : style.yellow('warning');
   return [
-    `${file}:${line}:${column}: ${mark}: ${oneLine(message)}`,
+    `${oneLine(file)}:${line}:${column}: ${mark}: ${oneLine(message)}`,
     ...(suggestion === null ? [] : [`  ${oneLine(suggestion)}`]),
   ];
 }
 
-/** Null where the hub does not say: then roles are not looked at. */
-async function rolesHere(context: CliContext): Promise<string[] | null> {
-  const inspected = await inspect(context).catch(() => null);
-  return inspected?.roles.map(({ id }) => id) ?? null;
+/** Where its frontmatter names servers. */
+async function inRoleFile({ file, message, suggestion = null }: RoleFinding): Promise<Remark> {
+  const read = await readTextFile(file);
+  const at = 'text' in read ? read.text.split('\n').findIndex(line => line.startsWith('mcp:')) : 0;
+  return { file, level: 'warning', line: Math.max(at, 0) + 1, column: 1, message, suggestion };
+}
+
+/** Only that roles are not looked at, where the hub does not say. */
+async function knownHere(context: CliContext): Promise<Omit<KnownToLint, 'env'>> {
+  const gateway = await inspectedGateway(context).catch(() => null);
+  if (gateway === null) return { roles: null };
+  const { roles, knownTools } = gateway;
+  return { roles: roles.map(({ id }) => id), tools: knownTools, roleFiles: roles };
 }
 
 const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`;

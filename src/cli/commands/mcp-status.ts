@@ -57,7 +57,7 @@ function table({ upstreams, state, file }: Gateway, { out, style }: CliContext):
       { title: 'state' },
       { title: 'up', align: 'right' },
       { title: 'tools', align: 'right' },
-      { title: 'waiting', align: 'right' },
+      { title: 'pending', align: 'right' },
       { title: 'runs', align: 'right' },
       { title: 'calls', align: 'right' },
       { title: 'last fault', shrinkTo: 0 },

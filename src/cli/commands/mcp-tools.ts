@@ -25,11 +25,19 @@ function lines({ role, tools, faults, state }: RoleTools, { out, style }: CliCon
   const who = role === null ? 'A run without a role' : `The role ${oneLine(role)}`;
   const seen = tools.filter(({ isVisible }) => isVisible);
   const hidden = tools.filter(({ isVisible }) => !isVisible);
-  const broken = faults.map(({ server, fault }) => style.red(`${server}: ${oneLine(fault)}`));
+  const starting = faults
+    .filter(({ isStarting }) => isStarting)
+    .map(({ server }) => style.yellow(`${server} is still starting; run this again in a moment`));
+  const broken = faults
+    .filter(({ isStarting }) => !isStarting)
+    .map(({ server, fault }) => style.red(`${server}: ${oneLine(fault)}`));
+  if (tools.length === 0 && state !== 'trusted') return emptyLines({ state });
   if (tools.length === 0)
-    return state === 'trusted'
-      ? [`${who} has no tools of other servers.`, ...broken, ...(role === null ? [ROLE_HINT] : [])]
-      : emptyLines({ state });
+    return [
+      ...(starting.length > 0 ? starting : [`${who} has no tools of other servers.`]),
+      ...broken,
+      ...(role === null ? [ROLE_HINT] : []),
+    ];
   return [
     `${who} sees ${seen.length} of ${tools.length} tools.`,
     '',
@@ -42,7 +50,7 @@ function lines({ role, tools, faults, state }: RoleTools, { out, style }: CliCon
       out.columns,
       style,
     ),
-    ...(broken.length > 0 ? ['', ...broken] : []),
+    ...(faults.length > 0 ? ['', ...starting, ...broken] : []),
     ...(role === null ? ['', ROLE_HINT] : []),
   ];
 }

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
+import { currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { mcpConfigPath } from '../../workspace/mcp-config-file.ts';
 import { isTrusted, trust, untrust } from '../../workspace/trust.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
@@ -25,8 +27,12 @@ export async function trustCommand(
 ): Promise<number> {
   const home = homeFolder(process.env);
   await refuseAgents();
-  const files = given.length > 0 ? given.map(file => resolve(file)) : (await inspect(context)).untrusted;
+  const inspected = given.length > 0 ? null : await inspect(context);
+  const files = inspected?.untrusted ?? given.map(file => resolve(file));
+  // What cannot be read waits for nothing, and to say that nothing waits would be no answer.
+  const unsound = inspected && (await faultOfMcpConfig(inspected.root));
   if (files.length === 0) {
+    if (unsound !== null) throw unsound;
     if (context.json) printJson(context.out, { files: [] });
     else print(context, ['Nothing in this workspace waits for your trust.']);
     return EXIT.done;
@@ -66,7 +72,20 @@ export async function trustCommand(
       context,
       results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${file}`),
     );
+  if (unsound !== null) throw unsound;
   return EXIT.done;
+}
+
+/** Why the file of servers cannot be trusted yet; null when there is none, or it is sound. */
+async function faultOfMcpConfig(root: string): Promise<SquadError | null> {
+  try {
+    await currentMcpConfig(root);
+    return null;
+  } catch (thrown) {
+    return thrown instanceof SquadError
+      ? thrown
+      : unreadable(mcpConfigPath(root), thrown as NodeJS.ErrnoException);
+  }
 }
 
 function unreadable(file: string, cause: NodeJS.ErrnoException): SquadError {

@@ -4,8 +4,8 @@ export interface Unavailable {
   fault: string;
   /** Null: it is not tried again by itself. */
   retryInMs: number | null;
-  /** What the agent's role has of other servers that are in order, by the names it calls them by. Nothing else is suggested. */
-  others: readonly { server: string; tools: readonly string[] }[];
+  /** What the agent's role has of other servers that are in order or on their way, by the names it calls them by. Nothing else is suggested. */
+  others: readonly { server: string; tools: readonly string[]; isStarting?: boolean }[];
   /** Whether the agent has tools of its own. */
   ownTools: boolean;
 }
@@ -51,10 +51,12 @@ export const troubleNote = (server: string, trouble: Trouble, fault: string): st
   `The MCP server ${server} ${TROUBLES[trouble]}: ${clause(fault)}.`;
 
 function ways({ others, ownTools }: Unavailable): string[] {
-  const routes = others.filter(({ tools }) => tools.length > 0);
+  const routes = others.filter(({ tools, isStarting }) => isStarting || tools.length > 0);
   const words = routes
     .slice(0, MOST_SERVERS)
-    .map(({ server, tools }) => `${server} (${someOf(tools, MOST_TOOLS)})`);
+    .map(
+      ({ server, tools, isStarting }) => `${server} (${isStarting ? 'starting' : someOf(tools, MOST_TOOLS)})`,
+    );
   const more = routes.length - words.length;
   return [
     ...(words.length > 0

@@ -15,8 +15,19 @@ export interface KnownToLint {
   roles: readonly string[] | null;
   /** Null: not known, so nothing is said about what is set. */
   env: Readonly<Record<string, string>> | null;
-  /** By server, in its own names. */
+  /** By server, in its own names. One that was never seen is not in it. */
   tools?: Readonly<Record<string, readonly string[]>>;
+  /** What role files give; left out: not known, so nothing is said about servers that nobody has. */
+  roleFiles?: readonly RoleWish[];
+}
+
+/** What the file of a role names under `mcp`. */
+export interface RoleWish {
+  id: string;
+  file: string;
+  mcp: readonly string[];
+  /** False: it has no effect until somebody trusts the file. */
+  isTrusted: boolean;
 }
 
 /** What a configuration that can be read says wrongly, or in a way that is likely not meant. Never a value of a variable. */

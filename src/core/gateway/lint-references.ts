@@ -1,6 +1,7 @@
 import type { McpConfig, Restriction } from '../../schema/mcp-config.ts';
 import { nearest } from '../nearest.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
+import { serverIn } from './lint-roles.ts';
 
 type Path = (string | number)[];
 
@@ -20,7 +21,7 @@ export function lintReferences(config: McpConfig, known: KnownToLint): ConfigFin
       ),
     ]),
     ...config.argumentRules.flatMap((rule, index) => lintRule(config, known, rule, ['argumentRules', index])),
-    ...unusedServers(config),
+    ...unusedServers(config, known),
   ];
 }
 
@@ -131,25 +132,40 @@ export function unknownTools(
             },
           ];
     if (there === null || there.includes(name)) return [];
-    return [{ level, path: at, message: `The server ${id} has no tool "${name}"`, ...meant(name, there) }];
+    return [{ level, path: at, message: `There is no tool "${name}" in ${id}`, ...meant(name, there) }];
   });
 }
 
-function unusedServers({ servers, shared, agentServers }: McpConfig): ConfigFinding[] {
+function unusedServers(
+  { servers, shared, agentServers }: McpConfig,
+  { roleFiles }: KnownToLint,
+): ConfigFinding[] {
+  if (roleFiles === undefined) return [];
   const used = new Set([...shared, ...Object.values(agentServers).flat()]);
-  return Object.keys(servers)
-    .filter(id => !used.has(id))
-    .map(id => ({
-      ...{
-        level: 'warning',
-        path: ['servers', id],
-        message: `Nothing here gives the server ${id} to a role`,
-      },
-      suggestion: 'Name it in agentServers or shared, unless the frontmatter of a role has it under mcp.',
-    }));
+  return Object.keys(servers).flatMap((id): ConfigFinding[] => {
+    const givers = roleFiles.filter(({ mcp }) => mcp.some(entry => serverIn(entry) === id));
+    if (used.has(id) || givers.some(({ isTrusted }) => isTrusted)) return [];
+    const path = ['servers', id];
+    const [giver] = givers;
+    return [
+      giver
+        ? {
+            ...{
+              level: 'warning',
+              path,
+              message: `Only ${giver.file} gives the server ${id} to a role, and that file is not trusted`,
+            },
+            suggestion: 'Read it, then run `squad trust`.',
+          }
+        : {
+            ...{ level: 'warning', path, message: `Nothing gives the server ${id} to a role` },
+            suggestion: 'Name it in agentServers or shared, or in the frontmatter of a role under mcp.',
+          },
+    ];
+  });
 }
 
-function meant(wrong: string, names: readonly string[]): { suggestion?: string } {
+export function meant(wrong: string, names: readonly string[]): { suggestion?: string } {
   const near = nearest(wrong, names);
   if (near.length > 0) return { suggestion: `Did you mean ${near.map(name => `"${name}"`).join(' or ')}?` };
   return names.length === 0 ? {} : { suggestion: `There is: ${names.slice(0, 12).join(', ')}.` };

@@ -1,4 +1,5 @@
 import type { Server } from '../../schema/mcp-config.ts';
+import { isRefusedHost } from '../../schema/refused-address.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
 import { SHORTEST_SECRET } from './secret-forms.ts';
@@ -90,6 +91,15 @@ function lintUrl(text: string, path: Path): ConfigFinding[] {
   // What begins with a variable can be any URL.
   if (!text.startsWith('${') && url?.protocol !== 'http:' && url?.protocol !== 'https:')
     return [{ level: 'error', path, message: 'This is not an http or https URL' }];
+  if (url !== null && isRefusedHost(url.hostname))
+    return [
+      {
+        level: 'error',
+        path,
+        message: `${url.hostname} is an address that is never connected to`,
+        suggestion: 'Link-local addresses and those of cloud metadata hold credentials, and no tools.',
+      },
+    ];
   const isKnown = url !== null && !url.hostname.includes('variable');
   const isNear = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(url?.hostname ?? '');
   if (url?.protocol !== 'http:' || !isKnown || isNear) return [];

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
+import { isRefusedHost } from '../../schema/refused-address.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { Secret } from './redaction.ts';
 import type { ResolvedServer } from './resolved-server.ts';
@@ -134,6 +135,7 @@ function faultOf(id: string, server: ResolvedServer): string | null {
   const url = URL.parse(server.url);
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     return `the url of ${id} is not an http or https URL`;
+  if (isRefusedHost(url.hostname)) return `the url of ${id} leads to an address that is never connected to`;
   // A line break in a header would be the beginning of another one.
   return Object.values(server.headers).some(value => /[\r\n\0]/.test(value))
     ? `a header of ${id} has a line break or NUL character in its value`

@@ -98,7 +98,7 @@ export type UpstreamHealth =
   | 'retrying'
   /** It kept failing: one try after the cool-down. */
   | 'cooling'
-  /** It cannot be started as configured: a variable is not set, a program is not there. */
+  /** It cannot be used as configured: a variable is not set, a program is not there, an address is refused, it lets nobody in. */
   | 'unusable';
 
 /** One connection, or what should be one, as people see it. */
@@ -145,6 +145,14 @@ export interface SeenTool {
   reason: string | null;
 }
 
+/** A server that could not be looked at. */
+export interface ServerFault {
+  server: string;
+  fault: string;
+  /** Nothing is wrong yet: it needs more time. */
+  isStarting: boolean;
+}
+
 /** One change that waits for approval. */
 export interface PendingChange {
   server: string;
@@ -166,7 +174,9 @@ export interface GatewayAdmin {
     /** What the role's own file gives it. */
     roleMcp: readonly string[],
     env: Record<string, string>,
-  ): Promise<{ tools: SeenTool[]; faults: { server: string; fault: string }[] }>;
+  ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
+  /** By server, in its own names, also what is pending. A server that was never seen is not in it. */
+  knownTools(workspace: string): Promise<Record<string, string[]>>;
   pending(workspace: string): Promise<PendingChange[]>;
   /**
    * Approves what waits: of one server, of one tool, or all; with hashes, only what still is one of those definitions. Returns

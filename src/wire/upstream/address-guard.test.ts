@@ -1,6 +1,7 @@
 import type { lookup } from 'node:dns';
 import { expect, test } from 'vitest';
-import { guardedLookup, isRefusedHost } from './address-guard.ts';
+import { isRefusedHost } from '../../schema/refused-address.ts';
+import { guardedLookup } from './address-guard.ts';
 
 const hostOf = (url: string) => new URL(url).hostname;
 

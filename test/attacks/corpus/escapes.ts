@@ -65,7 +65,6 @@ export const TERMINAL_ESCAPES: Record<string, string> = {
 /** Sequences a terminal would obey in an output, but for colours and styles, which are ours. */
 export function foreignSequences(output: string): string[] {
   const ours = new RegExp(`${ESC}\\[[0-9;]*m`, 'g');
-  return [...output.replaceAll(ours, '').matchAll(/(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu)].map(
-    ([found]) => JSON.stringify(found),
-  );
+  const found = output.replaceAll(ours, '').matchAll(/(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu);
+  return [...new Set([...found].map(([character]) => JSON.stringify(character)))];
 }

@@ -1,0 +1,36 @@
+import { homeFolder } from '../../link/home.ts';
+import { SquadError } from '../../schema/error.ts';
+import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { refuseAgents } from '../refuse-agents.ts';
+import { withoutServer } from '../without-server.ts';
+import { inspectedGateway } from './mcp-status.ts';
+
+/** `squad mcp remove NAME`: takes a server out of the file, with whatever there refers to it. */
+export async function mcpRemove(name: string, context: CliContext): Promise<number> {
+  await refuseAgents();
+  const { root, roles } = await inspectedGateway(context);
+  const before = await currentMcpConfig(root);
+  const servers = Object.keys(before.config.servers);
+  if (!servers.includes(name))
+    throw new SquadError('INVALID_INPUT', `There is no server ${oneLine(name)}. Nothing was written.`, {
+      suggestions: [
+        servers.length === 0 ? 'There are none here.' : `The servers are: ${servers.join(', ')}.`,
+      ],
+    });
+  const after = withoutServer(before.text, name);
+  const changed = await changeMcpConfig(homeFolder(process.env), root, before, after);
+  const named = roles
+    .filter(({ mcp }) => mcp.some(entry => entry === name || entry.startsWith(`${name}/`)))
+    .map(({ file }) => file);
+  if (context.json) printJson(context.out, { ...changed, server: name, named });
+  else
+    print(context, [
+      `${name} is out of ${changed.file}, with all that referred to it there.`,
+      ...named.map(file => `${oneLine(file)} still names it under mcp.`),
+    ]);
+  return EXIT.done;
+}

@@ -1,0 +1,22 @@
+import { UpstreamFault } from '../wire/upstream/link.ts';
+
+const MOST = 400;
+
+/** The fault with the last a server wrote to its log, where mostly stands why. One line, and not too long. */
+export function withLastWords(fault: UpstreamFault, tail: string): UpstreamFault {
+  const words = lastWords(tail);
+  if (words === '' || fault.kind === 'cancelled' || fault.kind === 'answer') return fault;
+  const { kind, message, error, retryAfterMs, cause } = fault;
+  return new UpstreamFault(kind, `${message.replace(/(?<![.!?])$/, '.')} It last wrote: ${words}`, {
+    ...(error && { error }),
+    ...(retryAfterMs !== null && { retryAfterMs }),
+    cause,
+  });
+}
+
+/** Without the frames of a stack, which would leave no room for what they belong to. */
+function lastWords(tail: string): string {
+  const lines = tail.split('\n').filter(line => !/^\s+at .*[)\d]$|^Node\.js v\d/.test(line));
+  const line = lines.join(' ').replace(/\s+/g, ' ').trim();
+  return line.length > MOST ? `…${line.slice(-MOST).toWellFormed()}` : line;
+}

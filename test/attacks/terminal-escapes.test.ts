@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sanitize } from '../../src/cli/output/sanitize.ts';
+import { TestSquad, until } from '../support/squad.ts';
+import { type Agent, startAgents } from './agents.ts';
+import { configure, upstreamsOf } from './config-file.ts';
+import { foreignSequences, TERMINAL_ESCAPES } from './corpus/escapes.ts';
+import { Recorded, toolNamed } from './recorded.ts';
+
+const ALL = Object.entries(TERMINAL_ESCAPES);
+const EVERYTHING = ALL.map(([, sequence]) => sequence).join('x');
+const squad = new TestSquad({ MCP_LOG_LEVEL: 'debug' });
+const hostile = (at: number) => ({
+  ...toolNamed(`tool-${at}`),
+  description: `Says ${ALL[at]![1]} and ${EVERYTHING}`,
+  title: ALL[at]![1],
+  annotations: { title: EVERYTHING },
+});
+const TOOLS = ALL.map((_, at) => hostile(at));
+const kept = new Recorded(squad.root, 'kept', {
+  tools: TOOLS,
+  says: EVERYTHING,
+  tells: EVERYTHING,
+  told: true,
+});
+let agent: Agent;
+
+beforeAll(async () => {
+  await squad.unlimited();
+  const body = ALL.map(
+    ([name, sequence], at) =>
+      `### 2026-01-0${1 + (at % 9)}: ${name} ${sequence}\n**By:** ${sequence}\n**What:** ${sequence}\n**Why:** ${EVERYTHING}\n`,
+  );
+  squad.write('.squad/decisions.md', body.join('\n'));
+  squad.write('.squad/backlog.md', ALL.map(([name, sequence]) => `- [ ] ${name} ${sequence}`).join('\n'));
+  squad.write(
+    '.squad/team.md',
+    [
+      '| Name | Role |',
+      '| --- | --- |',
+      ...ALL.map(([, sequence], at) => `| m${at} ${sequence} | ${sequence} |`),
+    ].join('\n'),
+  );
+  squad.write(
+    '.squad/agents/coder.md',
+    `---\nname: Coder\ndescription: "${JSON.stringify(EVERYTHING).slice(1, -1)}"\n---\n${EVERYTHING}\n`,
+  );
+  const dies = `process.stderr.write(${JSON.stringify(EVERYTHING)}, () => process.exit(3))`;
+  await configure(squad, {
+    servers: {
+      kept: kept.block(),
+      dies: {
+        command: process.execPath,
+        args: ['-e', dies],
+        tools: ['*'],
+        env: { NOTE: EVERYTHING.replaceAll('\0', '') },
+      },
+      missing: { command: `/no/such/${EVERYTHING.replaceAll('\0', '')}`, tools: ['*'] },
+      unset: { command: 'x', args: [`\${NOT_SET}`], tools: ['*'] },
+    },
+    shared: ['kept', 'dies', 'missing', 'unset'],
+    agentServers: { [`r${EVERYTHING}`]: ['kept'] },
+    argumentRules: [{ server: 'kept', tool: EVERYTHING, argument: EVERYTHING, deny: [EVERYTHING] }],
+  });
+  [agent] = (await startAgents(squad, 'coder')) as [Agent];
+  await until('the tools are there', async () => (await agent.theirs()).length === TOOLS.length);
+  // What is asked for and not there is written down by its name.
+  for (const [, sequence] of ALL) await agent.call(`kept__${sequence}`);
+  kept.offers({
+    tools: [
+      ...TOOLS.map(tool => ({ ...tool, description: `${tool.description} changed ${EVERYTHING}` })),
+      { ...toolNamed('new'), description: EVERYTHING },
+    ],
+    says: EVERYTHING,
+    tells: EVERYTHING,
+    told: true,
+  });
+  await agent.call('kept__tool-0');
+  await until('the changes are seen', async () => {
+    const upstreams = await upstreamsOf(squad);
+    return (
+      upstreams.find(({ server }) => server === 'kept')!.pending > 0 &&
+      upstreams.find(({ server }) => server === 'dies')!.fault !== null
+    );
+  });
+  squad.write(
+    'strange.json',
+    JSON.stringify({
+      servers: { [`s${EVERYTHING}`]: { command: EVERYTHING, [EVERYTHING]: 1 } },
+      [EVERYTHING]: 1,
+    }),
+  );
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+const COMMANDS = [
+  ...[
+    ['mcp', 'status'],
+    ['mcp', 'tools'],
+    ['mcp', 'tools', '--role', 'coder'],
+    ['mcp', 'tools', '--role', EVERYTHING.replaceAll('\0', '')],
+  ],
+  ...[
+    ['mcp', 'approve'],
+    ['mcp', 'approve', 'kept/new'],
+    ['mcp', 'lint'],
+    ['mcp', 'lint', 'strange.json'],
+    ['mcp', 'import', 'strange.json'],
+  ],
+  ...[['decisions'], ['decisions', '-s', 'colour'], ['backlog'], ['team'], ['roles'], ['context', 'coder']],
+  ...[
+    ['audit', '-n', '1000'],
+    ['audit', '--denied'],
+    ['audit', 'verify'],
+    ['doctor'],
+    ['trust'],
+    ['config', 'show'],
+    ['ls'],
+    ['hub', 'log', '-n', '1000'],
+  ],
+];
+
+describe('whatever servers, agents and files say, a terminal is shown words', () => {
+  test.each(
+    COMMANDS.map(words => [words.map(word => sanitize(word).slice(0, 30)).join(' '), words] as const),
+  )('by squad %s', async (_, words) => {
+    for (const more of [[], ['--json']]) {
+      const { stdout, stderr } = await squad.run([...words, ...more], {
+        env: { FORCE_COLOR: '1', COLUMNS: '200' },
+      });
+      expect((stdout + stderr).length).toBeGreaterThan(0);
+      expect(foreignSequences(more.length > 0 ? withoutMarks(stdout + stderr) : stdout + stderr)).toEqual([]);
+    }
+  });
+
+  test('by what is told of a run', async () => {
+    const said = [
+      '```script',
+      ...ALL.map(([, sequence]) => `say ${sequence.replaceAll(/[\n\r]/g, '')}`),
+      `stderr ${EVERYTHING.replaceAll(/[\n\r]/g, '')}`,
+      '```',
+    ].join('\n');
+    const ran = await squad.run([
+      'run',
+      '--engine',
+      'scripted',
+      'coder',
+      `${EVERYTHING.replaceAll('\0', '')}\n${said}`,
+    ]);
+    expect(foreignSequences(ran.stdout + ran.stderr)).toEqual([]);
+    const { runs } = await squad.json<{ runs: { id: string }[] }>(['ls']);
+    // What `squad log` gives to a pipe is what was written; what it shows on a screen is proven with the screen.
+    for (const words of [['show'], ['wait']]) {
+      const { stdout, stderr } = await squad.run([...words, runs[0]!.id]);
+      expect([words, foreignSequences(stdout + stderr)]).toEqual([words, []]);
+    }
+  });
+});
+
+test.each(ALL)('%s is taken out whole or made harmless', (_, sequence) => {
+  for (const text of [sequence, `before ${sequence}after`, sequence.repeat(3), `${sequence}\nnext`])
+    expect(foreignSequences(sanitize(text))).toEqual([]);
+});
+
+/** Data for programs has the marks of reading direction as they are: they are letters of it. */
+const withoutMarks = (json: string) => json.replaceAll(/[\u202a-\u202e\u2066-\u2069]/g, '');

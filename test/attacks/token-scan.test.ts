@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TestSquad } from '../support/squad.ts';
+import { storedEvents } from '../support/stored.ts';
+import { type Agent, startAgents } from './agents.ts';
+import { configure } from './config-file.ts';
+import { holders } from './files-in.ts';
+import { Recorded, toolNamed } from './recorded.ts';
+
+const squad = new TestSquad({ MCP_LOG_LEVEL: 'debug' });
+const kept = new Recorded(squad.root, 'kept', { tools: [toolNamed('say')] });
+let agents: Agent[];
+
+beforeAll(async () => {
+  await squad.unlimited();
+  await squad.json(['config', 'set', 'limits.concurrency', '50']);
+  await configure(squad, {
+    servers: { kept: kept.block(), own: kept.block({ instance: 'per-agent' }) },
+    shared: ['kept', 'own'],
+  });
+  agents = await startAgents(squad, ...Array<string>(10).fill('coder'));
+  await Promise.all(
+    agents.map(async agent => {
+      await agent.sees('kept__say', 'own__say');
+      await agent.call('kept__say', { who: agent.id });
+      await agent.call('own__say', { who: agent.id });
+      await agent.call('squad_status');
+      await agent.call('no_such_tool');
+    }),
+  );
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+const tokens = () => agents.map(({ token }) => token);
+const identityOf = ({ id }: Agent) => join(squad.home, 'runs', id, 'turn-1', 'identity.json');
+
+/** What the system tells of every process of ours. */
+function ofProcesses(what: 'cmdline' | 'environ'): { pid: string; text: string }[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(pid => {
+      try {
+        return [{ pid, text: readFileSync(`/proc/${pid}/${what}`, 'utf8') }];
+      } catch {
+        return []; // ended meanwhile, or another user's
+      }
+    });
+}
+
+test('each agent has a token of its own, in one file that is for the user only', () => {
+  expect(new Set(tokens()).size).toBe(10);
+  for (const agent of agents) {
+    expect(holders(squad.root, [agent.token])).toEqual([identityOf(agent)]);
+    expect(statSync(identityOf(agent)).mode & 0o777).toBe(0o600);
+  }
+});
+
+test('no command line of any process has one', () => {
+  const lines = ofProcesses('cmdline');
+  expect(lines.length).toBeGreaterThan(20);
+  expect(lines.filter(({ text }) => tokens().some(token => text.includes(token)))).toEqual([]);
+});
+
+test('no environment has one but that of its own run', () => {
+  const found = ofProcesses('environ').flatMap(({ text }) =>
+    agents.filter(({ token }) => text.includes(token)).map(({ id }) => text.includes(`SQUAD_RUN_ID=${id}`)),
+  );
+  expect(found.length).toBeGreaterThanOrEqual(10);
+  expect(found.every(Boolean)).toBe(true);
+});
+
+test('no server that agents use is given one, in its environment or in what it is asked', () => {
+  const seen = JSON.stringify([kept.starts(), kept.asked()]);
+  expect(kept.starts().length).toBe(11);
+  for (const token of tokens()) expect(seen).not.toContain(token);
+});
+
+test('nothing that Squad tells has one', async () => {
+  const told = await Promise.all(
+    [
+      ['ls', '--json'],
+      ['log', agents[0]!.id],
+      ['show', agents[0]!.id, '--json'],
+      ['audit', '--json', '-n', '1000'],
+      ['mcp', 'status', '--json'],
+      ['hub', 'log', '-n', '10000'],
+      ['hub', 'status', '--json'],
+      ['doctor', '--json'],
+    ].map(words => squad.run(words)),
+  );
+  const words = JSON.stringify([told, storedEvents(squad)]);
+  for (const token of tokens()) expect(words).not.toContain(token);
+});
+
+test('is refused as soon as its run has ended, and gone from the disk', async () => {
+  const [first, second] = agents as [Agent, Agent];
+  expect((await first.ask('tools/list')).status).toBe(200);
+  await squad.run(['cancel', first.id]);
+  expect((await first.ask('tools/list')).status).toBe(401);
+  expect((await first.call('kept__say')).status).toBe(401);
+  expect((await second.ask('tools/list')).status).toBe(200);
+});
