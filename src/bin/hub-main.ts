@@ -8,7 +8,7 @@ import { LOCK_TAKEN_EXIT } from '../link/start-hub.ts';
 import { asSquadError } from '../schema/error.ts';
 
 // Left to itself the heap grows to four times what is alive in it before anybody looks; a hub is there all day.
-setFlagsFromString('--heap-growing-percent=20');
+setFlagsFromString('--heap-growing-percent=30');
 
 const home = homeFolder(process.env);
 startHub({ home, env: process.env, version, programs: __dirname }).then(

@@ -121,7 +121,8 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     detached: true,
     cwd: '/',
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...pick(env), SQUAD_HOME: home },
+    // Each thread would keep a pool of freed memory of its own; one process with a few threads needs no more than two.
+    env: { ...pick(env), SQUAD_HOME: home, MALLOC_ARENA_MAX: '2' },
   });
   let words = '';
   const closed = Promise.withResolvers<void>();

@@ -1,3 +1,4 @@
+import { oneLine } from '../core/one-line.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Decision } from '../core/team/decisions.ts';
 import { plainWords } from '../core/team/team-markdown.ts';
@@ -34,7 +35,17 @@ export async function searchDecisions(
   const byId = new Map(decisions.map(decision => [decision.id, decision]));
   const found = result.hits.flatMap(({ id, snippet, score }) => {
     const decision = byId.get(id);
-    return decision ? [{ decision, snippet, score }] : [];
+    return decision ? [{ decision, snippet: beyondTitle(snippet, decision), score }] : [];
   });
   return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
+}
+
+const SNIPPET_LENGTH = 160;
+
+/** Words that only repeat the title tell nobody anything: then the beginning of the text, where there is one. */
+function beyondTitle(snippet: string, { title, what, text }: Decision): string {
+  const words = snippet.replaceAll('…', ' ').trim();
+  const body = oneLine(plainWords(what ?? text));
+  if (body === '' || !oneLine(title).includes(words)) return snippet;
+  return body.length > SNIPPET_LENGTH ? `${body.slice(0, SNIPPET_LENGTH).toWellFormed()}…` : body;
 }

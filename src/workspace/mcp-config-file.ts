@@ -9,8 +9,6 @@ import { realPlace } from './real-place.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 import { isTrusted } from './trust.ts';
 
-export type { KnownToLint, RoleFinding };
-
 /** Below the workspace. */
 export const MCP_CONFIG_NAME = join('.squad', 'mcp-config.json');
 

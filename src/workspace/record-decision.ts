@@ -10,7 +10,7 @@ import {
 import { readDecisions } from '../core/team/decisions.ts';
 import { SquadError } from '../schema/error.ts';
 import { realPlace } from './real-place.ts';
-import { INBOX } from './team-decisions.ts';
+import { decisionsIn, INBOX } from './team-decisions.ts';
 
 const MOST_TRIES = 100;
 
@@ -29,13 +29,20 @@ export async function recordDecision(
     const name = `${stem}${mark}.md`;
     if (!(await layNew(join(inbox, name), text))) continue;
     await sync(inbox);
-    const [read] = readDecisions(null, [{ file: `${INBOX}/${name}`, text }]).decisions;
-    return { id: read!.id, file: `.squad/${INBOX}/${name}` };
+    return { id: await idOf(folder, `${INBOX}/${name}`, text), file: `.squad/${INBOX}/${name}` };
   }
   throw new SquadError(
     'INTERNAL',
     `No free name was found in ${INBOX} for "${headingWords(decision.title)}"`,
   );
+}
+
+/** As everybody finds it: another with its title makes it another one. */
+async function idOf(folder: string, file: string, text: string): Promise<string> {
+  const { decisions } = await decisionsIn(folder, null);
+  const found = decisions.find(decision => decision.file === file);
+  // An inbox that holds too much to read leaves some out.
+  return (found ?? readDecisions(null, [{ file, text }]).decisions[0]!).id;
 }
 
 async function inboxOf(folder: string): Promise<string> {

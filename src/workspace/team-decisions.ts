@@ -54,7 +54,13 @@ async function waitingFiles(folder: string): Promise<{ names: string[]; fault: s
   const names = entries
     .filter(entry => entry.isFile() && /^[^.].*\.md$/i.test(entry.name))
     .map(entry => entry.name);
-  return { names: names.sort().reverse(), fault: null };
+  return { names: names.sort(byStem).reverse(), fault: null };
+}
+
+/** `x.md` before `x-2.md`, which came after it. */
+function byStem(one: string, other: string): number {
+  const [a, b] = [one, other].map(name => name.replace(/\.md$/i, ''));
+  return a! < b! ? -1 : a! > b! ? 1 : 0;
 }
 
 async function revisionOf(folder: string, names: readonly string[], fault: string | null): Promise<string> {

@@ -3,11 +3,10 @@ import { resolve } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import { workspaceRoot } from '../../workspace/cwd.ts';
 import {
+  type CheckedConfig,
   type ConfigRemark,
   checkMcpConfig,
-  type KnownToLint,
   mcpConfigPath,
-  type RoleFinding,
   readMcpConfig,
 } from '../../workspace/mcp-config-file.ts';
 import { readTextFile } from '../../workspace/text-file.ts';
@@ -59,6 +58,7 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
 }
 
 type Remark = ConfigRemark & { file: string };
+type Known = NonNullable<Parameters<typeof checkMcpConfig>[1]>;
 
 function lines({ file, level, line, column, message, suggestion }: Remark, { style }: CliContext): string[] {
   const mark = level === 'error' ? style.red('error') : style.yellow('warning');
@@ -69,14 +69,21 @@ function lines({ file, level, line, column, message, suggestion }: Remark, { sty
 }
 
 /** Where its frontmatter names servers. */
-async function inRoleFile({ file, message, suggestion = null }: RoleFinding): Promise<Remark> {
+async function inRoleFile({ file, message, suggestion }: CheckedConfig['ofRoles'][number]): Promise<Remark> {
   const read = await readTextFile(file);
   const at = 'text' in read ? read.text.split('\n').findIndex(line => line.startsWith('mcp:')) : 0;
-  return { file, level: 'warning', line: Math.max(at, 0) + 1, column: 1, message, suggestion };
+  return {
+    file,
+    level: 'warning',
+    line: Math.max(at, 0) + 1,
+    column: 1,
+    message,
+    suggestion: suggestion ?? null,
+  };
 }
 
 /** Only that roles are not looked at, where the hub does not say. */
-async function knownHere(context: CliContext): Promise<Omit<KnownToLint, 'env'>> {
+async function knownHere(context: CliContext): Promise<Omit<Known, 'env'>> {
   const gateway = await inspectedGateway(context).catch(() => null);
   if (gateway === null) return { roles: null };
   const { roles, knownTools } = gateway;

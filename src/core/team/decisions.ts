@@ -35,7 +35,7 @@ export interface Decisions {
 
 type Found = Omit<Decision, 'id'>;
 
-/** Every decision there is: those of `decisions.md`, and each file of the inbox. */
+/** Every decision there is: those of `decisions.md`, and each file of the inbox, the newest first. */
 export function readDecisions(main: DecisionFile | null, inbox: readonly DecisionFile[]): Decisions {
   const notes: string[] = [];
   const merged = main ? entriesIn(main, true) : [];
@@ -48,7 +48,10 @@ export function readDecisions(main: DecisionFile | null, inbox: readonly Decisio
     if (found.length === 0) notes.push(`${file.file} is empty.`);
     return found;
   });
-  return { decisions: inOrder(withIds([...merged, ...waiting])), notes };
+  // Counted from the oldest on, so that one keeps its id when another of its title comes.
+  const named = withIds([...merged, ...waiting.toReversed()]);
+  const ofInbox = named.splice(merged.length).reverse();
+  return { decisions: inOrder([...named, ...ofInbox]), notes };
 }
 
 interface Entry {
