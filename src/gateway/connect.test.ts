@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createProcessTable } from '../process/process-table.ts';
 import { createServiceTags } from '../process/service-tag.ts';
 import { isAlive, until } from '../process/testing/turn-fixture.ts';
-import type { LinkEvents } from '../wire/upstream/link.ts';
+import { type LinkEvents, UpstreamFault } from '../wire/upstream/link.ts';
 import { serveSample } from '../wire/upstream/testing/http-servers.ts';
 import { type ConnectRequest, createConnect } from './connect.ts';
 
@@ -66,7 +66,7 @@ test('one that does not start is explained by its own words, secrets left out, a
   const fault = await connect(local('sh', '-c', 'echo "bad key s3cret" >&2; exit 3')).catch(error => error);
   expect(fault).toMatchObject({
     kind: 'exit',
-    message: "The server's process ended with code 3. It wrote: bad key ***",
+    message: "The server's process ended with code 3. It last wrote: bad key ***",
   });
   expect(log).toContain('sample: bad key ***');
 });
@@ -78,9 +78,35 @@ test('one that says nothing is given up in time', async () => {
   expect(isAlive(Number(/wrote: (\d+)/.exec(fault.message)?.[1]))).toBe(false);
 });
 
+test('one that is given up from outside is told by why, with its own words', async () => {
+  const late = new UpstreamFault('timeout', 'it was not ready within 0.5 s');
+  const { server } = local('sh', '-c', 'echo waiting for the database >&2; cat >/dev/null');
+  const giveUp = new AbortController();
+  const begun = connect({ ...asked(server), signal: giveUp.signal }).catch(error => error);
+  await until(() => log.includes('sample: waiting for the database'), 'it has said so');
+  giveUp.abort(late);
+  expect(await begun).toMatchObject({
+    kind: 'timeout',
+    message: 'it was not ready within 0.5 s. It last wrote: waiting for the database',
+  });
+});
+
+test('of one that ends later, the log is there when its end is told', async () => {
+  const script = `"${process.execPath}" "${fixture('sdk-stdio-server.ts')}" legacy; echo no more memory >&2; exit 4`;
+  const link = await connect(local('sh', '-c', script));
+  const [child] = readFileSync(`/proc/${link.pid}/task/${link.pid}/children`, 'utf8').trim().split(' ');
+  process.kill(Number(child), 'SIGKILL');
+  expect(await link.closed).toMatchObject({ kind: 'exit' });
+  expect(link.stderrTail()).toContain('no more memory');
+});
+
 test('a program that is not there cannot be started', async () => {
   await expect(connect(local('no-such-program'))).rejects.toMatchObject({
     kind: 'start',
+    message: expect.stringMatching(/^The program no-such-program was not found in PATH \(.*\/.*\)\.$/),
     cause: { code: 'COMMAND_NOT_FOUND' },
+  });
+  await expect(connect(local('./no-such-program'))).rejects.toMatchObject({
+    message: expect.stringContaining(`there is no ${join(folder, 'no-such-program')}`),
   });
 });

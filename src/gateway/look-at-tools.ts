@@ -17,7 +17,7 @@ const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string
   server: 'the role does not have this server',
   not_listed: "not in the server's tools",
   excluded: 'excluded for the role',
-  not_approved: 'waits for approval',
+  not_approved: 'pending approval',
   argument: 'an argument rule',
   ended: 'the run has ended',
 };

@@ -242,3 +242,29 @@ test('a request whose connection broke leaves the others under way alone, and no
   answered.resolve({ done: true });
   expect(await slow).toEqual({ done: true });
 });
+
+test('one that is greeted in vain is explained by its own words, whether it took too long or ended', async () => {
+  const words = { stderrTail: () => 'no DATABASE_URL' };
+  const never = setUp();
+  const open = async (server: MemoryServer) =>
+    Object.assign(
+      await server.connect({
+        ...{ id: 'x', server: { kind: 'http', url: '', headers: {} }, startTimeoutMs: 1 },
+        events: { onNotification: () => {}, onStray: () => {} },
+        redact: raw => raw,
+      }),
+      words,
+    );
+  const slow = setUp(never.server, { open: () => open(never.server), greet: () => new Promise(() => {}) });
+  const asked = ask(slow.upstream).catch(error => error);
+  await slow.time.pass(30_000);
+  await asked;
+  expect(slow.upstream.condition.fault).toBe('it was not ready within 30 s. It last wrote: no DATABASE_URL');
+  const dying = setUp(undefined, {
+    open: () => open(dying.server),
+    greet: async () => {
+      throw new UpstreamFault('exit', 'It ended.');
+    },
+  });
+  await expect(ask(dying.upstream)).rejects.toThrow('It ended. It last wrote: no DATABASE_URL');
+});

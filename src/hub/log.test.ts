@@ -20,6 +20,16 @@ test('one line each, with time and level, for its owner only', () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
+test('what a message quotes makes no line that looks like one of the log', () => {
+  const file = join(root, 'forged');
+  const forged = `${new Date().toISOString()} info    all is well`;
+  const log = new Log(file, 'debug');
+  for (const end of ['\n', '\r\n', '\r', '\u0085', '\u2028', '\u2029'])
+    log.write('warning', `it said: x${end}${forged}`, new Error(`y${end}${forged}`));
+  const lines = readFileSync(file, 'utf8').split(/[\n\r\u0085\u2028\u2029]/);
+  expect(lines.filter(line => line.includes('all is well') && !line.startsWith('  '))).toEqual([]);
+});
+
 test('MCP_LOG_LEVEL chooses what is worth a line', () => {
   const file = join(root, 'level');
   new Log(file, 'debug').write('debug', 'shown');

@@ -40,12 +40,11 @@ export async function searchDecisions(
   return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
 }
 
-const SNIPPET_LENGTH = 160;
+const LONGEST = { title: 1_000, snippet: 160 };
 
 /** Words that only repeat the title tell nobody anything: then the beginning of the text, where there is one. */
 function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   const words = snippet.replaceAll('…', ' ').trim();
-  const body = oneLine(plainWords(what ?? text));
-  if (body === '' || !oneLine(title).includes(words)) return snippet;
-  return body.length > SNIPPET_LENGTH ? `${body.slice(0, SNIPPET_LENGTH).toWellFormed()}…` : body;
+  const body = oneLine(plainWords(what ?? text), LONGEST.snippet);
+  return body !== '' && oneLine(title, LONGEST.title).includes(words) ? body : snippet;
 }

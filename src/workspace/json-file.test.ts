@@ -36,6 +36,42 @@ describe('a file that does not fit its schema', () => {
     ).toEqual(['10:7 the key "rol" is not known in "argumentRules.0" (Did you mean role, tool?)']);
   });
 
+  it('tells everything that is wrong with one server, and of each', () => {
+    const servers = {
+      a: { command: 'x', tols: [], timeout: 1, args: 'no list' },
+      'B b': { command: '', tools: 7 },
+      c: { type: 'ftp', url: 3, tools: [] },
+    };
+    const argumentRules = [
+      { server: 'a', argument: '' },
+      { server: 'S', argument: 'x', deny: [] },
+    ];
+    const found = problems(json({ servers, argumentRules })).join('\n');
+    for (const part of [
+      'the key "tols" is not known in "servers.a" (Did you mean tools?)',
+      '"servers.a.timeout" is wrong',
+      '"servers.a.args" is wrong',
+      'the name "B b" is wrong',
+      '"servers.B b.command" is wrong',
+      '"servers.B b.tools" is wrong',
+      '"servers.c.type" is wrong: must be one of local, stdio, http, sse',
+      '"servers.c.url" is wrong',
+      '"argumentRules.0.argument" is wrong',
+      '"argumentRules.1.server" is wrong',
+      '"argumentRules.1.deny" is wrong',
+    ])
+      expect(found).toContain(part);
+    // What is misspelt is not missing, too.
+    expect(found).not.toContain('"servers.a.tools" is missing');
+  });
+
+  it('tells every key that stands twice', () => {
+    expect(problems('{"servers": {}, "servers": {}, "shared": [], "shared": []}')).toEqual([
+      '1:17 the key "servers" stands here a second time',
+      '1:46 the key "shared" stands here a second time',
+    ]);
+  });
+
   it('says which kind of server it was taken for', () => {
     const at = (server: object) => problems(json({ servers: { s: server } }));
     expect(at({ url: 'https://x.example', tools: [] })).toEqual([

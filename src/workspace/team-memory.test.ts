@@ -172,6 +172,16 @@ function traversals(): string[] {
 }
 
 describe('recording', () => {
+  it('says the id by which everybody finds it, also when there is another of its title', async () => {
+    mkdirSync(join(root, '.squad'));
+    const recorded: { id: string }[] = [];
+    for (const what of ['one', 'two', 'three']) recorded.push(await team.record({ ...NEW, what }, AT));
+    const { decisions } = await team.decisions();
+    expect(new Set(recorded.map(({ id }) => id)).size).toBe(3);
+    for (const [at, what] of ['one', 'two', 'three'].entries())
+      expect(decisions.find(({ id }) => id === recorded[at]!.id)).toMatchObject({ what });
+  });
+
   it('makes a file of its own, whoever else records at that moment', async () => {
     mkdirSync(join(root, '.squad'));
     const others = Array.from({ length: 5 }, () => createTeamMemories()(root));

@@ -139,6 +139,7 @@ const COMMANDS: Record<string, string> = {
   'hub log': 'hub log',
   'mcp add': `mcp add evil --shared -- touch ${sentinel}`,
   'mcp import': 'mcp import planted.json --shared -y',
+  'mcp remove': 'mcp remove kept',
   'mcp lint': 'mcp lint',
   'mcp status': 'mcp status',
   'mcp tools': 'mcp tools --role lead',
@@ -148,7 +149,7 @@ const COMMANDS: Record<string, string> = {
 /** Refused to every agent, whatever its role. */
 const FOR_THE_USER = [
   ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop'],
-  ...['mcp add', 'mcp import', 'mcp approve'],
+  ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve'],
 ];
 
 describe('no command of ours does either, run by an agent', () => {

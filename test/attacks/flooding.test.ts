@@ -29,7 +29,7 @@ beforeAll(async () => {
   await configure(squad, {
     servers: {
       good: echoBlock(),
-      ...Object.fromEntries(names.map(name => [name, hostileBlock(name, { timeout: 5_000 })])),
+      ...Object.fromEntries(names.map(name => [name, hostileBlock(name, { timeout: 2_000 })])),
     },
     agentServers: { coder: names, reviewer: ['good'] },
   });

@@ -55,4 +55,20 @@ test('a run whose servers are broken goes on to its end, and its result names ea
     expect.stringMatching(/^The MCP server mortal failed while the run was at work: .*SIGKILL/),
   );
   expect(notes.filter(note => note.includes('well'))).toEqual([]);
+
+  const shown = (await squad.run(['show', agent.id])).stdout.replace(/\s+/g, ' ');
+  expect(shown).toContain(
+    'The MCP server unset was not available: the variable TOKEN_NOBODY_SET is not set.',
+  );
+  expect(shown).toContain('The MCP server mortal failed while the run was at work');
+  const log = (await squad.run(['hub', 'log', '-n', '500'])).stdout.split('\n');
+  for (const server of ['unset', 'gone', 'mortal'])
+    expect(log.filter(line => line.includes(`The MCP server ${server} `))).toHaveLength(1);
+});
+
+test('what a person watches says it, too', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  await squad.run(['mcp', 'add', 'gone', '--role', 'coder', '--', './not-there']);
+  const ran = await squad.run(['run', 'coder', 'x\n```script\nsleep 1s\n```']);
+  expect((ran.stdout + ran.stderr).replace(/\s+/g, ' ')).toContain('The MCP server gone was not available');
 });

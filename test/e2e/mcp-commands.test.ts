@@ -21,6 +21,7 @@ describe('squad mcp add', () => {
     ]);
     expect(local).toMatchObject({ code: 0, stderr: '' });
     expect(local.stdout).toContain('Given to: coder, reviewer.');
+    expect(local.stdout).toContain('See what it offers: squad mcp tools --role coder\n');
     const remote = await squad.json<Added>([
       ...['mcp', 'add', 'docs', '--shared', '--url', 'https://docs.example/mcp', '--header', 'X-Key=a=b'],
     ]);
@@ -76,12 +77,29 @@ describe('squad mcp add', () => {
     [['Not A Name', '--', 'cmd']],
     [['squad', '--', 'cmd']],
     [['x', '--', '']],
+    [['x', '--url', 'ftp://host/mcp']],
+    [['x', '--url', 'http://169.254.169.254/mcp']],
+    [['x', '--env', `A=\${A:-b}`, '--', 'cmd']],
   ])('is wrong use: %j', async args => {
     await using squad = new TestSquad();
     const ran = await squad.run(['mcp', 'add', ...args]);
     expect([ran.code, ran.stdout]).toEqual([2, '']);
     expect(ran.stderr).toContain('(INVALID_INPUT)');
     expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+  });
+
+  test('warns about a secret that stands in the file', async () => {
+    await using squad = new TestSquad();
+    const secret = 'sk-0123456789abcdef';
+    const local = await squad.run(['mcp', 'add', 'a', '--env', `API_KEY=${secret}`, '--', 'cmd']);
+    expect(local.stdout).toContain(
+      `This looks like a secret in a file that others read. Put it into a variable and write \${API_KEY}.`,
+    );
+    const remote = await squad.run([
+      ...['mcp', 'add', 'b', '--header', `Authorization=Bearer ${secret}`, '--url', 'https://h.example/mcp'],
+    ]);
+    expect(remote.stdout).toContain('This looks like a secret');
+    expect(local.stdout + remote.stdout).not.toContain(secret);
   });
 
   test('leaves a broken file alone and says where it is broken', async () => {
@@ -92,6 +110,27 @@ describe('squad mcp add', () => {
       stderr: expect.stringContaining('line 2, column 15: '),
     });
     expect(readFileSync(join(squad.workspace, FILE), 'utf8')).toBe('{\n  "servers": {,}\n}');
+  });
+});
+
+describe('squad mcp remove', () => {
+  test('takes a server out with whatever referred to it, keeps trust, and names role files that want it', async () => {
+    await using squad = new TestSquad();
+    squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
+    mkdirSync(squad.env.SQUAD_AGENTS_DIR);
+    writeFileSync(join(squad.env.SQUAD_AGENTS_DIR, 'coder.md'), '---\nmcp: [one/x]\n---\nYou code.\n');
+    await squad.run(['mcp', 'add', 'one', '--role', 'coder', '--shared', '--', 'first']);
+    await squad.run(['mcp', 'add', 'two', '--role', 'coder', '--', 'second']);
+    expect(await squad.run(['mcp', 'remove', 'onne'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('The servers are: one, two.'),
+    });
+    const removed = await squad.run(['mcp', 'remove', 'one']);
+    expect(removed).toMatchObject({ code: 0, stderr: '' });
+    expect(removed.stdout).toMatch(/^one is out of .*\n.*coder\.md still names it under mcp\.\n$/);
+    const { servers, agentServers, shared } = configOf(squad);
+    expect([Object.keys(servers), agentServers, shared]).toEqual([['two'], { coder: ['two'] }, []]);
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
   });
 });
 
@@ -130,6 +169,24 @@ describe('squad mcp import', () => {
     expect(result.servers.map(({ id }) => id)).toEqual(['a-b']);
     expect(result.written.isTrusted).toBe(true);
     expect(configOf(squad).agentServers).toEqual({ coder: ['a-b'] });
+  });
+
+  test('gives what is here already to whom it is told, and leaves what is switched off', async () => {
+    await using squad = new TestSquad();
+    squad.write(
+      '.mcp.json',
+      '{ "mcpServers": { "a": { "command": "a" }, "off": { "command": "b", "disabled": true } } }',
+    );
+    const first = await squad.run(['mcp', 'import', '--yes']);
+    expect(first.stdout).toContain('off stays there: is switched off there');
+    expect(Object.keys(configOf(squad).servers)).toEqual(['a']);
+    const again = await squad.run(['mcp', 'import', '--role', 'coder', '--yes']);
+    expect(again.stdout).toContain('a is here already, as a');
+    expect(again.stdout).toContain('Given to: coder.');
+    expect(configOf(squad).agentServers).toEqual({ coder: ['a'] });
+    expect((await squad.run(['mcp', 'import', '--role', 'coder', '--yes'])).stdout).toContain(
+      'Nothing was written.',
+    );
   });
 
   test('says where it looked when there is nothing', async () => {
@@ -172,6 +229,41 @@ describe('squad mcp lint', () => {
       '{ "servers": { "a": { "command": "x", "tools": ["*"] } }, "agentServers": { "codre": ["a"] } }',
     );
     expect((await squad.run(['mcp', 'lint'])).stdout).toContain('codre');
+  });
+
+  test('tells everything that is wrong, and that nothing of such a file counts', async () => {
+    await using squad = new TestSquad();
+    squad.write(
+      FILE,
+      '{ "servers": { "a": { "command": "x", "tols": [], "timeout": 1 }, "b": { "command": 7, "tools": [] } } }',
+    );
+    const { code, stdout } = await squad.run(['mcp', 'lint']);
+    expect(code).toBe(2);
+    for (const part of ['"tols"', '"servers.a.timeout"', '"servers.b.command"'])
+      expect(stdout).toContain(part);
+    expect(stdout).toContain('3 errors, 0 warnings\nA file with errors in its form does not count at all');
+    expect(await squad.run(['trust'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/mcp-config\.json, line 1, column \d+: .*\(CONFIG_INVALID\)/s),
+    });
+  });
+
+  test('knows what role files give, trusted or not, and what they name that is not there', async () => {
+    await using squad = new TestSquad();
+    await squad.run(['mcp', 'add', 'mem', '--', 'x']);
+    const role = squad.write(
+      '.squad/agents/scribe/charter.md',
+      '---\nname: Scribe\nmcp: [mem, fils/read]\n---\nYou write.\n',
+    );
+    const waits = await squad.run(['mcp', 'lint']);
+    expect(waits.stdout).toContain(
+      `Only ${role} gives the server mem to a role, and that file is not trusted`,
+    );
+    expect(waits.stdout).toContain(`${role}:3:1: warning: There is no server "fils"`);
+    await squad.run(['trust', '--yes', role]);
+    const trusted = await squad.run(['mcp', 'lint']);
+    expect(trusted.stdout).not.toContain('the server mem');
+    expect((await squad.run(['mcp', 'status'])).stdout).not.toContain('gives the server mem');
   });
 
   test('looks at another file', async () => {
@@ -260,7 +352,7 @@ describe('the servers at work', () => {
         code: 0,
         stdout: expect.stringMatching(/^No servers yet\.\nAdd one: squad mcp add NAME -- COMMAND/),
       });
-    expect((await squad.run(['mcp', 'approve'])).stdout).toBe('Nothing waits for your approval.\n');
+    expect((await squad.run(['mcp', 'approve'])).stdout).toBe('Nothing is pending.\n');
     squad.write(FILE, '{ "servers": { "a": { "command": "a", "tools": [] } } }');
     const { stdout } = await squad.run(['mcp', 'status']);
     expect(stdout).toContain('No server is in force.');
@@ -284,18 +376,51 @@ describe('the servers at work', () => {
     });
   });
 
+  test('have names that are checked once they were seen', async () => {
+    await using squad = await started();
+    const config = configOf(squad);
+    config.toolRestrictions = { coder: { demo: { exclude: ['rite'] } } };
+    squad.write(FILE, JSON.stringify(config));
+    await squad.run(['trust', '--yes', join(squad.workspace, FILE)]);
+    expect(await squad.run(['mcp', 'lint'])).toMatchObject({ code: 0 });
+    const wrong = 'There is no tool "rite" in demo';
+    const tools = await squad.run(['mcp', 'tools', '--role', 'coder']);
+    expect(tools.stdout.replaceAll('\n', ' ')).toContain(`${wrong}. Did you mean "write"?`);
+    expect((await squad.run(['mcp', 'status'])).stdout.replaceAll('\n', ' ')).toContain(wrong);
+    const lint = await squad.run(['mcp', 'lint']);
+    expect(lint.code).toBe(2);
+    expect(lint.stdout).toContain(`error: ${wrong}\n  Did you mean "write"?`);
+    expect(await squad.run(['mcp', 'approve', 'dmo'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/There is no server "dmo" \(INVALID_INPUT\)\n {2}Did you mean "demo"\?/),
+    });
+    expect((await squad.run(['mcp', 'approve', 'demo/rite'])).stderr).toContain('Did you mean "write"?');
+    expect((await squad.run(['mcp', 'approve', 'demo/read'])).stdout).toBe(
+      'Nothing of demo/read is pending.\n',
+    );
+  });
+
+  test('that need long are told to be on their way', async () => {
+    await using squad = new TestSquad();
+    squad.write('mute.mjs', 'process.stdin.resume();');
+    await squad.run(['mcp', 'add', 'mute', '--role', 'coder', '--', process.execPath, 'mute.mjs']);
+    const { stdout } = await squad.run(['mcp', 'tools', '--role', 'coder']);
+    expect(stdout).toMatch(/^mute is still starting; run this again in a moment\n/);
+    expect(stdout).not.toContain('has no tools');
+  });
+
   test('withhold what came or changed later until somebody has read it', async () => {
     await using squad = await started();
     expect(await seenBy(squad, '--role', 'coder')).toEqual({ demo__read: true, demo__write: true });
     await squad.run(['hub', 'stop']);
     offer(squad, tool('read', 'Reads \u001b[31mall\u202e'), tool('write', 'Writes'), tool('drop', 'Drops'));
     expect(await seenBy(squad, '--role', 'coder')).toEqual({
-      demo__read: 'waits for approval',
+      demo__read: 'pending approval',
       demo__write: true,
-      demo__drop: 'waits for approval',
+      demo__drop: 'pending approval',
     });
     expect((await squad.run(['mcp', 'status'])).stdout).toContain(
-      '2 definitions wait for your approval: squad mcp approve',
+      '2 definitions are pending: squad mcp approve',
     );
 
     const asked = await squad.run(['mcp', 'approve']);
@@ -311,7 +436,7 @@ describe('the servers at work', () => {
     expect(await seenBy(squad, '--role', 'coder')).toEqual({
       demo__read: true,
       demo__write: true,
-      demo__drop: 'waits for approval',
+      demo__drop: 'pending approval',
     });
     const { approved } = await squad.json<{ approved: { tool: string }[] }>([
       'mcp',
@@ -331,6 +456,8 @@ describe('the servers at work', () => {
     expect(stdout).toContain('sees 2 of 2 tools');
     expect(stdout).toMatch(/^gone: .*not-there/m);
     expect(stdout).toMatch(/^unset: .*NOT_SET_HERE/m);
+    const status = await squad.run(['mcp', 'status']);
+    expect(status.stdout).toMatch(/^unset +stdio +unusable .*NOT_SET_HERE/m);
   });
 });
 
@@ -340,7 +467,7 @@ test('agents may neither change nor approve nor look', async () => {
   mkdirSync(squad.env.SQUAD_AGENTS_DIR);
   writeFileSync(join(squad.env.SQUAD_AGENTS_DIR, 'lead.md'), '---\nspawn: true\n---\nYou lead.\n');
   squad.write('.mcp.json', '{ "mcpServers": { "a": { "command": "a" } } }');
-  const tries = ['add x -- y', 'import --yes', 'status', 'tools', 'approve --yes'];
+  const tries = ['add x -- y', 'remove x', 'import --yes', 'status', 'tools', 'approve --yes'];
   const script = tries.map(words => `try "$NODE" "$SQUAD" mcp ${words}`).join('\n');
   const { runIds } = await squad.json<{ runIds: [string] }>([
     ...['run', '-d', 'lead', `x\n\`\`\`script\n${script}\n\`\`\``],
@@ -351,12 +478,11 @@ test('agents may neither change nor approve nor look', async () => {
   expect(existsSync(join(squad.workspace, FILE))).toBe(false);
 });
 
-test('squad mcp with any other word is still the server that clients start', async () => {
+test('squad mcp with a word that means nothing says which ones do; alone it is the server that clients start', async () => {
   await using squad = new TestSquad();
-  expect(await squad.run(['mcp', 'nosuch'])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('nosuch means nothing here'),
-  });
+  const wrong = await squad.run(['mcp', 'nosuch']);
+  expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('(INVALID_INPUT)') });
+  expect(wrong.stderr).toContain('squad mcp knows: add, remove, import, lint, status, tools, approve');
   const { stderr } = await squad.run(['mcp', '--help']);
-  expect(stderr).toContain('squad mcp add | import | lint | status | tools | approve');
+  expect(stderr).toContain('squad mcp add | remove | import | lint | status | tools | approve');
 });

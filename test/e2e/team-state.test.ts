@@ -94,6 +94,9 @@ describe('the tools of a team', () => {
     expect(readFileSync(join(squad.workspace, recorded.file), 'utf8')).toContain('**By:** the user (test 1)');
     const again = await strictCall<Found>(client, 'squad_decision_search', { query: 'unicornsearch' });
     expect(again.decisions.map(({ id }) => id)).toEqual([recorded.id]);
+    // Words of the title alone would say nothing that the title does not.
+    const byTitle = await strictCall<Found>(client, 'squad_decision_search', { query: 'name things once' });
+    expect(byTitle.decisions[0]).toMatchObject({ id: recorded.id, snippet: 'One word per thing.' });
     rmSync(join(squad.workspace, recorded.file));
     expect(
       await strictCall<Found>(client, 'squad_decision_search', { query: 'unicornsearch' }),
@@ -366,4 +369,12 @@ describe('in the terminal', () => {
         stderr: expect.stringContaining('squad init'),
       });
   });
+});
+
+test('squad decisions with nothing to look for says so', async () => {
+  for (const words of ['', '  '])
+    expect(await squad.run(['decisions', '--search', words])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('The search has no words (INVALID_INPUT)'),
+    });
 });

@@ -35,6 +35,21 @@ it.each(['architect', 'coder', 'reviewer'])(
   },
 );
 
+it('the file the guide asks for is written where the guide says', async () => {
+  const guide = readFileSync(
+    join(import.meta.dirname, '..', '..', 'docs', 'guides', 'recipes', 'documentation.md'),
+    'utf8',
+  );
+  const [, path] = /^squad run architect ".* in (\S+\.md) with docs__write_file/m.exec(guide)!;
+  const [, place] = new RegExp(`\`${path}\` is the file \`(.*?)\``).exec(guide)!;
+  const content = '# Storage\n\nAs the guide has it: rows are kept in SQLite.\n';
+  const [answer] = await recipe.ask('architect', [
+    { method: 'tools/call', params: { name: 'docs__write_file', arguments: { path, content } } },
+  ]);
+  expect(answer!.result).toMatchObject({ content: [{ text: expect.stringContaining('Successfully') }] });
+  expect(readFileSync(join(recipe.squad.workspace, place!), 'utf8')).toBe(content);
+});
+
 it('what the architect knows is kept, and only documents are written', async () => {
   expect(readFileSync(join(recipe.squad.workspace, '.squad', 'knowledge.jsonl'), 'utf8')).toContain('SQLite');
   const write = (name: string) => ({

@@ -29,7 +29,7 @@ export async function mcpApprove(
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${oneLine(given)}`;
     if (context.json) printJson(context.out, { approved: [], unseen: [] });
-    else print(context, [`Nothing${where} waits for your approval.`]);
+    else print(context, [`Nothing${where} is pending.`]);
     return EXIT.done;
   }
   if (!context.json)
@@ -49,7 +49,7 @@ export async function mcpApprove(
   else
     print(context, [
       ...approved.map(change => `approved  ${nameOf(change)}`),
-      ...unseen.map(change => context.style.yellow(`changed meanwhile, still waits  ${nameOf(change)}`)),
+      ...unseen.map(change => context.style.yellow(`changed meanwhile, still pending  ${nameOf(change)}`)),
     ]);
   return unseen.length > 0 ? EXIT.failed : EXIT.done;
 }

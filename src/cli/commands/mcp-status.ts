@@ -96,6 +96,6 @@ const refusals = ({ upstreams }: Gateway): string[] =>
 
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];
-  const what = pending.length === 1 ? 'One definition waits' : `${pending.length} definitions wait`;
-  return ['', `${what} for your approval: squad mcp approve`];
+  const what = pending.length === 1 ? 'One definition is' : `${pending.length} definitions are`;
+  return ['', `${what} pending: squad mcp approve`];
 }

@@ -87,6 +87,7 @@ function lines(
     evidenceLines(run.evidence, style).forEach(
       (line, at) => void facts.push([at === 0 ? 'evidence' : '', line]),
     );
+  run.notes.forEach((note, at) => void facts.push([at === 0 ? 'notes' : '', sanitize(note)]));
   const next = nextStep(run, logins);
   if (run.error) facts.push(['error', style.red(`${sanitize(run.error.message)} (${run.error.code})`)]);
   if (next) facts.push(['next', next]);

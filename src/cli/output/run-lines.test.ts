@@ -295,7 +295,7 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
       ended({ durationMs: 2_000, usage: { ...usage(10, 5, 0.2), costIsEstimated: number === 1 } }),
     );
     const filesChanged = { count: files, files: [] };
-    views.see({ id: id(number), evidence: { verdict, filesChanged } } as unknown as Run);
+    views.see({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
   };
   seen(1, 'verified', 2);
   seen(2, 'claimed', 0);
@@ -309,4 +309,23 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
   expect(lines.at(-1)).toBe('  squad diff run_0000000001  what changed while coder worked');
   for (const line of summaryLines(views.list(), 60, plain))
     expect(displayWidth(line)).toBeLessThanOrEqual(60);
+});
+
+test('the summary says what there is to note of the runs, what they share once', () => {
+  const { tell, queue, views } = newStory();
+  for (const number of [1, 2]) {
+    queue(number, number === 1 ? 'coder' : 'reviewer');
+    tell(id(number), ended({ durationMs: 2_000 }));
+    const notes = [
+      'The MCP server gone was not available: no\u001b[31m',
+      ...(number === 1 ? ['Only here.'] : []),
+    ];
+    views.see({ id: id(number), evidence: null, notes } as unknown as Run);
+  }
+  const lines = summaryLines(views.list(), 80, plain);
+  expect(lines.filter(line => line.includes('gone'))).toEqual([
+    expect.stringMatching(/^ {2}The MCP server gone was not available: no/),
+  ]);
+  expect(lines).toContain('  coder: Only here.');
+  expect(lines.join('')).not.toContain('\u001b');
 });

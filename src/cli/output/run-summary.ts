@@ -5,6 +5,7 @@ import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from
 import { type Logins, nextStep } from './next-step.ts';
 import { labelWidth, reasonOf } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
+import { oneLine } from './sanitize.ts';
 import { countByStatus, isFailure, paintStatus, statusWord } from './status-word.ts';
 import type { Style } from './style.ts';
 import { type Column, formatTable } from './table.ts';
@@ -65,6 +66,7 @@ export function summaryLines(
     ...table,
     '',
     whole(runs, style),
+    ...noteLines(runs, columns, style),
     ...nextSteps(runs, columns, logins),
     ...nextCommands(runs, columns, style),
   ];
@@ -86,6 +88,15 @@ function whole(runs: RunView[], style: Style): string {
     ...took,
     ...usage,
   ].join(style.dim(' · '));
+}
+
+/** What many runs have in common is said once. */
+function noteLines(runs: RunView[], columns: number, style: Style): string[] {
+  const notes = runs.flatMap(run => run.notes.map(note => ({ run, note: oneLine(note) })));
+  return [...Map.groupBy(notes, ({ note }) => note)].flatMap(([note, of]) => {
+    const whose = of.length === runs.length ? '' : `${of.map(({ run }) => run.label).join(', ')}: `;
+    return wrap(`${whose}${note}`, columns - 2).map(line => style.yellow(`  ${line}`));
+  });
 }
 
 /** What to do about failures that their log does not mend, each kind once. */

@@ -26,6 +26,8 @@ export interface RunView {
   quiet: { state: QuietState; text: string } | null;
   /** What Squad saw for itself, once somebody has looked. */
   evidence: Evidence | null;
+  /** What else there is to say of how it went: a server that was out. */
+  notes: readonly string[];
 }
 
 /** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
@@ -66,9 +68,9 @@ export class RunViews {
   }
 
   /** What no event tells. */
-  see({ id, evidence }: Pick<Run, 'id' | 'evidence'>): void {
+  see({ id, evidence, notes }: Pick<Run, 'id' | 'evidence' | 'notes'>): void {
     const run = this.#runs.get(id);
-    if (run) run.evidence = evidence;
+    if (run) Object.assign(run, { evidence, notes });
   }
 
   #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
@@ -89,6 +91,7 @@ export class RunViews {
       durationMs: null,
       quiet: null,
       evidence: null,
+      notes: [],
       ...state,
     });
   }

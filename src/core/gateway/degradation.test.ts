@@ -20,6 +20,11 @@ describe('a call to a server that is out of order', () => {
     );
   });
 
+  test('counts a server on its way', () => {
+    const others = [{ server: 'files', tools: [], isStarting: true }];
+    expect(unavailable(state({ others }))).toContain('Still there for your role: files (starting).');
+  });
+
   test('names no way that the role does not have', () => {
     const text = unavailable(state({ others: [{ server: 'db', tools: [] }], ownTools: false }));
     expect(text).not.toMatch(/db|Still there|own tools|gh|curl|shell/);

@@ -255,3 +255,10 @@ test('a number in the path of an argument is likely not meant', () => {
     { at: 'argumentRules.0.argument', level: 'warning' },
   ]);
 });
+
+test.each(['http://169.254.169.254/mcp', 'http://[fe80::1]/mcp', 'ftp://host/mcp'])(
+  'an address that is never connected to is an error: %s',
+  url => {
+    expect(lintServer(remote(url))).toMatchObject([{ at: 'servers.it.url', level: 'error' }]);
+  },
+);

@@ -141,7 +141,7 @@ export interface SeenTool {
   name: string;
   description: string;
   isVisible: boolean;
-  /** Why not: `not in the server's tools`, `excluded`, `waits for approval`… */
+  /** Why not: `not in the server's tools`, `excluded`, `pending approval`… */
   reason: string | null;
 }
 
