@@ -30,6 +30,8 @@ export interface ControlOptions {
 
 /** A terminal that reads slower than events come is not allowed to fill the hub's memory. */
 const MOST_UNSENT = 8 * 1024 * 1024;
+/** Nor is one that never ends its line. The largest thing asked for is a task, which has a limit of its own. */
+const LONGEST_LINE = 32 * 1024 * 1024;
 
 /** The operations table for our own terminal. Settles when the client is gone. */
 export async function serveControl(
@@ -42,6 +44,12 @@ export async function serveControl(
     else if (socket.writable) socket.write(controlLine(reply));
   };
   socket.once('close', () => gone.abort());
+  let sinceNewline = 0;
+  socket.on('data', (chunk: Buffer) => {
+    const last = chunk.lastIndexOf('\n');
+    sinceNewline = last < 0 ? sinceNewline + chunk.length : chunk.length - last - 1;
+    if (sinceNewline > LONGEST_LINE) socket.destroy();
+  });
   const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
   lines.on('line', line => void answer(line));
   lines.on('error', () => {}); // 'close' follows
