@@ -58,7 +58,7 @@ test.each([
       '--workspaces means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
   },
   {
-    args: ['serve'],
+    args: ['--workspace', '.', 'serve'],
     words: 'serve means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
   },
   {
