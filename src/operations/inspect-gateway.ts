@@ -46,7 +46,7 @@ export const inspectGateway = operation({
     state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
     warnings: z.array(z.string()),
     /** Of every server in force, also of those nobody has needed yet. */
-    upstreams: z.array(Upstream),
+    servers: z.array(Upstream),
     pending: z.array(Pending),
     /** By server, in its own names; of servers that were seen at least once. */
     knownTools: z.record(z.string(), z.array(z.string())),
@@ -59,7 +59,7 @@ export const inspectGateway = operation({
     const workspace = await services.workspaces.open(caller);
     const { root } = workspace;
     const inForce = await services.mcpConfigs.of(root);
-    const [upstreams, pending, known] = await Promise.all([
+    const [servers, pending, known] = await Promise.all([
       services.gateway.status(root),
       services.gateway.pending(root),
       knownServers(services, workspace),
@@ -67,6 +67,6 @@ export const inspectGateway = operation({
     const { file, state } = inForce;
     const warnings = [...inForce.warnings, ...serverRemarks(inForce, known)];
     const roles = known.roles.map(role => ({ ...role, mcp: [...role.mcp] }));
-    return { root, file, state, warnings, upstreams, pending, knownTools: known.tools, roles };
+    return { root, file, state, warnings, servers, pending, knownTools: known.tools, roles };
   },
 });

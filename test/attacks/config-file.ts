@@ -22,4 +22,4 @@ export interface Upstream {
 }
 
 export const upstreamsOf = async (squad: TestSquad): Promise<Upstream[]> =>
-  (await squad.json<{ upstreams: Upstream[] }>(['mcp', 'status'])).upstreams;
+  (await squad.json<{ servers: Upstream[] }>(['mcp', 'status'])).servers;

@@ -33,7 +33,7 @@ afterAll(() => squad[Symbol.asyncDispose]());
 
 /** All that decides which programs run and with what. */
 async function inForce(): Promise<object> {
-  const { upstreams, state } = await squad.json<{ upstreams: { server: string }[]; state: string }>([
+  const { servers, state } = await squad.json<{ servers: { server: string }[]; state: string }>([
     ...['mcp', 'status'],
   ]);
   const files = [...filesIn(join(squad.root, 'user')), ...filesIn(squad.env.SQUAD_AGENTS_DIR!)];
@@ -41,7 +41,7 @@ async function inForce(): Promise<object> {
   own.push(join(squad.workspace, '.squad', 'mcp-config.json'), join(squad.workspace, '.squad', 'squad.json'));
   return {
     state,
-    servers: upstreams.map(({ server }) => server),
+    servers: servers.map(({ server }) => server),
     trusted: trusted(),
     settings: await squad.json(['config', 'show']),
     files: [...files, ...own].map(file => [file, existsSync(file) && hashOf(file)]),

@@ -29,16 +29,13 @@ test('a run whose servers are broken goes on to its end, and its result names ea
     pid: number | null;
   }
   const pid = await until('it is up', async () => {
-    const { upstreams } = await squad.json<{ upstreams: Upstream[] }>(['mcp', 'status']);
-    return upstreams.find(({ server }) => server === 'mortal')?.pid;
+    const { servers } = await squad.json<{ servers: Upstream[] }>(['mcp', 'status']);
+    return servers.find(({ server }) => server === 'mortal')?.pid;
   });
   process.kill(pid, 'SIGKILL');
   await until('it is missed', async () => {
-    const { upstreams } = await squad.json<{ upstreams: (Upstream & { failures: number })[] }>([
-      'mcp',
-      'status',
-    ]);
-    return upstreams.some(({ server, failures }) => server === 'mortal' && failures > 0);
+    const { servers } = await squad.json<{ servers: (Upstream & { failures: number })[] }>(['mcp', 'status']);
+    return servers.some(({ server, failures }) => server === 'mortal' && failures > 0);
   });
   await agent.end();
 

@@ -44,7 +44,7 @@ interface Upstream {
   health: string;
   pid: number | null;
 }
-const upstreams = async () => (await squad.json<{ upstreams: Upstream[] }>(['mcp', 'status'])).upstreams;
+const upstreams = async () => (await squad.json<{ servers: Upstream[] }>(['mcp', 'status'])).servers;
 const pidOf = (server: string) =>
   until(`${server} is up`, async () => {
     const found = (await upstreams()).find(each => each.server === server);
@@ -72,7 +72,7 @@ describe('a configuration', () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const client = await agent.overHttp(true);
     expect(await theirs(client)).toEqual([]);
-    expect(await squad.json(['mcp', 'status'])).toMatchObject({ state: 'untrusted', upstreams: [] });
+    expect(await squad.json(['mcp', 'status'])).toMatchObject({ state: 'untrusted', servers: [] });
     await trust();
     await listed(client, CODER);
   });

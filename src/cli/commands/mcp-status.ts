@@ -11,7 +11,7 @@ import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 
 export type Gateway = z.output<typeof inspectGateway.output>;
-type Upstream = Gateway['upstreams'][number];
+type Upstream = Gateway['servers'][number];
 
 /** `squad mcp status`: how each of the workspace's other MCP servers is doing. */
 export async function mcpStatus(context: CliContext): Promise<number> {
@@ -44,10 +44,10 @@ export function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: st
   ];
 }
 
-function table({ upstreams, state, file }: Gateway, { out, style }: CliContext): string[] {
+function table({ servers, state, file }: Gateway, { out, style }: CliContext): string[] {
   const now = Date.now();
-  if (upstreams.length === 0) return emptyLines({ state, file });
-  const rows = upstreams
+  if (servers.length === 0) return emptyLines({ state, file });
+  const rows = servers
     .toSorted((one, other) => (one.server < other.server ? -1 : 1))
     .map(upstream => row(upstream, now, style));
   return formatTable(
@@ -89,8 +89,8 @@ function stateWords({ health, retryAt, instance }: Upstream, now: number, style:
   return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
 
-const refusals = ({ upstreams }: Gateway): string[] =>
-  upstreams.flatMap(({ server, refused }) =>
+const refusals = ({ servers }: Gateway): string[] =>
+  servers.flatMap(({ server, refused }) =>
     refused.map(({ name, reason }) => `${server}: ${name} is not handed on: ${reason}.`),
   );
 
