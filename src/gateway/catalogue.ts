@@ -11,6 +11,8 @@ export type ListKind = 'tools' | 'resources' | 'prompts';
 
 export interface CatalogueOptions {
   timeoutMs(): number;
+  /** It is one run's own. */
+  isAlone: boolean;
   redactor: Redactor;
   onChange(what: ListKind): void;
   /** Something it lists that is not handed on. */
@@ -33,7 +35,7 @@ export class Catalogue {
   constructor(book: PinBook, options: CatalogueOptions) {
     this.#server = book.key.server;
     this.#options = options;
-    this.#tools = new PinnedTools(book, () => options.onChange('tools'));
+    this.#tools = new PinnedTools(book, options.isAlone, () => options.onChange('tools'));
     this.#refused = new Refused(refused => options.onRefused(refused));
   }
 

@@ -6,7 +6,7 @@ import type { Timers } from './timers.ts';
 const STABLE_MS = 300_000;
 
 export interface ConditionOptions {
-  cooldownMs: number;
+  cooldownMs(): number;
   clock: Clock;
   timers: Timers;
   /** The time has come for another try. */
@@ -27,7 +27,7 @@ export class Condition {
 
   constructor(options: ConditionOptions) {
     this.#options = options;
-    this.#schedule = createRetrySchedule(options.cooldownMs);
+    this.#schedule = createRetrySchedule(() => options.cooldownMs());
     this.since = options.clock.now();
   }
 

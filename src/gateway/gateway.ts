@@ -58,7 +58,18 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const runId of server.users) gates.of(runId)?.trouble(server.id, trouble, fault);
     },
   });
-  const gates = new RunGates(run => createRunGate({ ...options, run, pool, leftOut, timers, warn }));
+  const gates = new RunGates(run => {
+    // A run's own calls ask nobody what counts: it has to be told, however long it works.
+    const letGo = configs.keep(run.workspace);
+    const gate = createRunGate({ ...options, run, pool, leftOut, timers, warn });
+    return {
+      ...gate,
+      release() {
+        letGo();
+        gate.release();
+      },
+    };
+  });
   const admin = new Admin({
     configs,
     pool,

@@ -1,4 +1,4 @@
-import { usable } from '../core/gateway/pins.ts';
+import { usable, usableAlone } from '../core/gateway/pins.ts';
 import { exposedName } from '../core/gateway/tool-names.ts';
 import type { Definition } from '../core/ports/gateway.ts';
 import type { PinBook } from './pin-book.ts';
@@ -8,14 +8,17 @@ import { compare, type Item } from './read-lists.ts';
 export class PinnedTools {
   readonly #book: PinBook;
   readonly #onChange: () => void;
+  readonly #isAlone: boolean;
   readonly #leaveBook: () => void;
   #listed: Definition[] | null = null;
   #signature = '';
   /** Those that may be used, whether or not the server is there now, sorted by name. */
   items: readonly Item[] = [];
 
-  constructor(book: PinBook, onChange: () => void) {
+  /** `isAlone`: the server is one run's own, so what others list is nothing to it. */
+  constructor(book: PinBook, isAlone: boolean, onChange: () => void) {
     this.#book = book;
+    this.#isAlone = isAlone;
     this.#onChange = onChange;
     this.#leaveBook = book.onChange(() => this.#settle());
     this.#settle();
@@ -57,7 +60,10 @@ export class PinnedTools {
   /** What may be used is what was approved and still is: its hash is known, so a change is seen by it. */
   #settle(): void {
     const pins = this.#book.pins ?? [];
-    const names = usable(pins, this.#listed ?? undefined);
+    const names =
+      this.#isAlone && this.#listed !== null
+        ? usableAlone(pins, this.#listed)
+        : usable(pins, this.#listed ?? undefined);
     const kept = pins
       .filter(({ name, state }) => state === 'approved' && names.has(name))
       .sort((a, b) => compare(a.name, b.name));

@@ -68,6 +68,7 @@ export class Pool {
       this.#servers.set(key, server);
     }
     server.timeoutMs = config.timeout;
+    server.cooldownMs = config.cooldown;
     server.users.add(runId);
     this.#unused.get(server)?.();
     this.#unused.delete(server);
@@ -121,7 +122,7 @@ export class Pool {
     // Of whoever was first: what it is started in makes it no other server.
     const base = baseEnvironment(variables);
     const redactor = createRedactor([...resolved.secrets, ...Object.values(base).flatMap(urlSecrets)]);
-    return new PooledServer({
+    const server: PooledServer = new PooledServer({
       key,
       id,
       config,
@@ -132,7 +133,7 @@ export class Pool {
           id,
           server: withBase(resolved.server, base),
           events,
-          startTimeoutMs: config.timeout,
+          startTimeoutMs: server.timeoutMs,
           signal,
           redact: redactor.text,
         }),
@@ -145,6 +146,7 @@ export class Pool {
       onRefused: ({ name, reason }) =>
         warn(`The MCP server ${id} of ${workspace} lists ${name}, which is not handed on: ${reason}.`),
     });
+    return server;
   }
 }
 

@@ -48,6 +48,7 @@ export class PooledServer {
   readonly questions: ServerQuestions | null;
   readonly users = new Set<RunId>();
   timeoutMs: number;
+  cooldownMs: number;
   /** It turned bad and has not been up since. */
   isOut = false;
 
@@ -58,6 +59,7 @@ export class PooledServer {
     this.instance = config.instance;
     this.type = 'command' in config ? 'stdio' : config.type;
     this.timeoutMs = config.timeout;
+    this.cooldownMs = config.cooldown;
     this.redactor = redactor;
     this.book = book;
     this.inFlight = createInFlight(MOST_CALLS, options.timers);
@@ -66,13 +68,14 @@ export class PooledServer {
     this.questions = questions;
     this.catalogue = new Catalogue(book, {
       timeoutMs: () => this.timeoutMs,
+      isAlone: config.instance === 'per-agent',
       redactor,
       onChange: what => options.onChange(this, what),
       onRefused: options.onRefused,
     });
     this.upstream = new Upstream({
       timeoutMs: () => this.timeoutMs,
-      cooldownMs: config.cooldown,
+      cooldownMs: () => this.cooldownMs,
       open: options.open,
       greet: async link => {
         await this.catalogue.list(link);

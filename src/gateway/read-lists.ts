@@ -67,9 +67,9 @@ export class ListReader {
     const refused: RefusedDefinition[] = [];
     for (const item of raw) {
       const shown = this.#redactor.deep(item);
-      const definition = definitionOf(shown);
+      const definition = definitionOf(shown, this.#redactor.text);
       if (definition !== null) found.push(definition);
-      else refused.push({ name: nameFor(shown), reason: definitionFault(shown)! });
+      else refused.push({ name: nameFor(shown, this.#redactor), reason: definitionFault(shown)! });
     }
     return { found, refused };
   }
@@ -87,10 +87,10 @@ function items(
 }
 
 /** For people to know it by, as far as it can be shown. */
-function nameFor(raw: unknown): string {
+function nameFor(raw: unknown, redactor: Redactor): string {
   const name = typeof raw === 'object' && raw !== null && 'name' in raw ? raw.name : null;
-  const shown = typeof name === 'string' ? withoutHidden(name.slice(0, LONGEST_NAME)).trim() : '';
-  return shown === '' ? '(no name)' : shown;
+  const shown = typeof name === 'string' ? redactor.text(withoutHidden(name)).trim() : '';
+  return shown === '' ? '(no name)' : shown.slice(0, LONGEST_NAME).toWellFormed();
 }
 
 /** By code units: the same order on every machine. */

@@ -9,7 +9,7 @@ export interface RetrySchedule {
   forgive(): void;
 }
 
-export function createRetrySchedule(cooldownMs: number): RetrySchedule {
+export function createRetrySchedule(cooldownMs: () => number): RetrySchedule {
   let failures = 0;
   return {
     failed(wishMs) {
@@ -17,7 +17,7 @@ export function createRetrySchedule(cooldownMs: number): RetrySchedule {
       failures += 1;
       const wish = Math.min(wishMs ?? 0, LONGEST_WISH);
       return delay === undefined
-        ? { health: 'cooling', delayMs: Math.max(cooldownMs, wish) }
+        ? { health: 'cooling', delayMs: Math.max(cooldownMs(), wish) }
         : { health: 'retrying', delayMs: Math.max(delay, wish) };
     },
     forgive() {

@@ -1,4 +1,4 @@
-import { grantsOf, type ServerGrant, withRoots } from '../core/gateway/grants.ts';
+import { grantsOf, type ServerGrant, withFolderOf, withRoots } from '../core/gateway/grants.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import type { Holder } from '../core/policy.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -90,8 +90,11 @@ export class RunServers {
     const { runId, roleId, roleMcp, roots, pool } = this.#options;
     const before = this.list;
     const grants = this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp), roots);
-    this.holder = holderOf(grants, roots.WORKSPACE_ROOT);
     this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!));
+    this.holder = holderOf(
+      this.list.map(({ grant }) => grant),
+      roots.WORKSPACE_ROOT,
+    );
     // Taken first, released then: what stays in use is not ended in between.
     const kept = new Set(this.list.map(server => server.pooled));
     for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
@@ -108,9 +111,12 @@ export class RunServers {
     const fault =
       'key' in resolved ? null : 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
     onJudged?.(id, fault);
-    return 'key' in resolved
-      ? { ...server, pooled: pool.take({ runId, workspace, id, config, resolved, variables }) }
-      : { ...server, fault };
+    if (!('key' in resolved)) return { ...server, fault };
+    return {
+      ...server,
+      grant: withFolderOf(grant, resolved.server),
+      pooled: pool.take({ runId, workspace, id, config, resolved, variables }),
+    };
   }
 }
 

@@ -19,7 +19,7 @@ import { Unavailable } from './unavailable.ts';
 
 export interface UpstreamOptions {
   timeoutMs(): number;
-  cooldownMs: number;
+  cooldownMs(): number;
   open(events: LinkEvents, signal: AbortSignal): Promise<Connected>;
   /** Part of the start: what the server has is known before anybody calls it. */
   greet(link: UpstreamLink): Promise<void>;

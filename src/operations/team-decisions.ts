@@ -1,4 +1,5 @@
 import { oneLine } from '../core/one-line.ts';
+import type { TextDocument } from '../core/ports/text-search.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Decision } from '../core/team/decisions.ts';
 import { plainWords } from '../core/team/team-markdown.ts';
@@ -27,9 +28,7 @@ export async function searchDecisions(
 ): Promise<FoundDecisions> {
   const { root, team } = await workspaces.open(caller);
   const { decisions, notes, revision } = await team.decisions();
-  search.index(root, revision, () =>
-    decisions.map(({ id, title, by, text }) => ({ id, title, author: by, text: plainWords(text) })),
-  );
+  await search.index(root, revision, () => documentsOf(decisions));
   const result = search.search(root, query, limit);
   if (!result) return { found: [], total: 0, notes: ['Nothing to look for: give a word.', ...notes] };
   const byId = new Map(decisions.map(decision => [decision.id, decision]));
@@ -38,6 +37,11 @@ export async function searchDecisions(
     return decision ? [{ decision, snippet: beyondTitle(snippet, decision), score }] : [];
   });
   return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
+}
+
+/** One at a time: plain words of a thousand decisions at once would keep everybody waiting. */
+function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
+  for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: plainWords(text) };
 }
 
 const LONGEST = { title: 1_000, snippet: 160 };

@@ -4,6 +4,8 @@ import { createLineSplitter } from './line-splitter.ts';
 const LONGEST_LINE = 1024 * 1024;
 /** What is looked at of one second's output; a program that says more is only listened to with half an ear. */
 const MOST_PER_SECOND = 1024 * 1024;
+/** Of what is too much, this is kept of its end, in however many pieces that came. */
+const KEPT_END = 16 * 1024;
 
 /**
  * Reads lines for as long as they come. The writer never has to wait for us, and a flood costs neither memory nor much
@@ -37,8 +39,10 @@ export function readStderr(stream: Readable, onLine: (line: string) => void): vo
       lines.push(chunk);
       return;
     }
-    leftOut += end?.length ?? 0;
-    end = chunk;
+    const both = end && chunk.length < KEPT_END ? Buffer.concat([end, chunk]) : chunk;
+    const kept = both.subarray(-KEPT_END);
+    leftOut += (end?.length ?? 0) + chunk.length - kept.length;
+    end = kept;
   });
   stream.on('end', () => {
     catchUp();

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
 import { McpConfig } from '../schema/mcp-config.ts';
+import { withLock } from './file-lock.ts';
 import { parseJsonFile } from './json-file.ts';
 import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
 import { realPlace } from './real-place.ts';
@@ -20,10 +21,15 @@ export interface ChangedConfig {
   isTrusted: boolean;
 }
 
-/** The text and what it says; where there is no file, that of an empty one. Throws CONFIG_INVALID. */
-export async function currentMcpConfig(
-  workspace: string,
-): Promise<{ text: string; config: McpConfig; isNew: boolean }> {
+/** The text and what it says; where there is no file, that of an empty one. */
+export interface CurrentConfig {
+  text: string;
+  config: McpConfig;
+  isNew: boolean;
+}
+
+/** Throws CONFIG_INVALID. */
+export async function currentMcpConfig(workspace: string): Promise<CurrentConfig> {
   const file = mcpConfigPath(workspace);
   const read = await readMcpConfig(workspace);
   if ('fault' in read)
@@ -34,26 +40,41 @@ export async function currentMcpConfig(
   return { text, config: parseJsonFile(file, text, McpConfig), isNew: 'missing' in read };
 }
 
-/** Replaces the file whole. Who trusted what stood there trusts their own change to it, and nobody else's. */
+/** Held while a command of ours changes a configuration: until then its text and the trust in it may not fit together. */
+export const changeLock = (home: string): string => join(home, 'mcp-config.lock');
+
+/**
+ * Replaces the file whole with what `edit` makes of it; what that throws leaves it as it is. Who trusted what stood there
+ * trusts their own change to it, and nobody else's.
+ */
 export async function changeMcpConfig(
   home: string,
   workspace: string,
-  before: { text: string; config: McpConfig; isNew: boolean },
-  after: string,
+  edit: (before: CurrentConfig) => string,
 ): Promise<ChangedConfig> {
   const file = mcpConfigPath(workspace);
-  parseJsonFile(file, after, McpConfig);
-  const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
-  const now = await currentMcpConfig(workspace);
+  return withLock(changeLock(home), async () => {
+    const before = await currentMcpConfig(workspace);
+    const after = edit(before);
+    parseJsonFile(file, after, McpConfig);
+    const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
+    const target = await placeToWrite(workspace);
+    // Editors know nothing of the lock.
+    unlessChanged(workspace, before, await currentMcpConfig(workspace));
+    await replaceTeamFile(target, Buffer.from(after));
+    if (isTrusted) await trust(home, target, after);
+    return { file, isTrusted };
+  });
+}
+
+/** Throws where the file is not any more what was shown to the user, or was read for a change of it. */
+export function unlessChanged(workspace: string, before: CurrentConfig, now: CurrentConfig): void {
   if (now.text !== before.text || now.isNew !== before.isNew)
-    throw new SquadError('CONFIG_INVALID', `${file} was changed meanwhile. Nothing was written.`, {
-      suggestions: ['Run the command again.'],
-    });
-  const target = await placeToWrite(workspace);
-  // First the trust: whoever watches the file must not find it untrusted for a moment.
-  if (isTrusted) await trust(home, target, after);
-  await replaceTeamFile(target, Buffer.from(after));
-  return { file, isTrusted };
+    throw new SquadError(
+      'CONFIG_INVALID',
+      `${mcpConfigPath(workspace)} was changed meanwhile. Nothing was written.`,
+      { suggestions: ['Run the command again.'] },
+    );
 }
 
 /** The file itself, links resolved: a link inside the workspace stays a link. */

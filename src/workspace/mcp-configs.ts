@@ -3,6 +3,8 @@ import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigInForce, McpConfigs } from '../core/ports/gateway.ts';
+import { changeLock } from './change-mcp-config.ts';
+import { whenFree } from './file-lock.ts';
 import { judgeConfig } from './judge-config.ts';
 import { mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
 import { trustPath } from './trust.ts';
@@ -15,11 +17,13 @@ export interface McpConfigsOptions {
   warn(message: string): void;
 }
 
-/** A workspace nobody has asked about for this long is not watched any more. */
+/** A workspace that nobody keeps, and nobody has asked about for this long, is not watched any more. */
 const IDLE_MS = 10 * 60_000;
 /** An editor's save is several steps, and each is told. */
 const SETTLE_MS = 50;
 const TRUST_EVERY_MS = 500;
+/** A change of ours is two files, one after the other. */
+const CHANGE_MS = 1_000;
 
 /** Keeps what `.squad/mcp-config.json` says of every workspace that was asked about. */
 export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs {
@@ -33,7 +37,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
   };
   const sweep = setInterval(() => {
     const since = Date.now() - IDLE_MS;
-    for (const entry of entries.values()) if (entry.askedAt < since) unwatch(entry);
+    for (const entry of entries.values()) if (entry.keepers === 0 && entry.askedAt < since) unwatch(entry);
   }, IDLE_MS / 2).unref();
 
   return {
@@ -45,6 +49,17 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     known(workspace) {
       if (!entries.has(workspace)) return null;
       return asked(workspace).inForce;
+    },
+    keep(workspace) {
+      const entry = asked(workspace);
+      entry.keepers += 1;
+      let isKept = true;
+      return () => {
+        if (!isKept) return;
+        isKept = false;
+        entry.keepers -= 1;
+        entry.askedAt = Date.now();
+      };
     },
     onChange(listener) {
       listeners.add(listener);
@@ -99,6 +114,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
       watches: [watched(workspace, '.squad'), watched(dirname(file), 'mcp-config.json')],
       isWatched: false,
       askedAt: 0,
+      keepers: 0,
       timer: undefined,
       looking: Promise.resolve(),
       next: null,
@@ -124,15 +140,26 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     return entry.next;
   }
 
+  async function judged(entry: Entry): ReturnType<typeof judgeConfig> {
+    const file = mcpConfigPath(entry.workspace);
+    const counted = { config: entry.inForce?.config ?? null, text: entry.text };
+    const judge = async () => judgeConfig(home, file, await read(entry), counted);
+    try {
+      const first = await judge();
+      if (first.state !== 'untrusted') return first;
+      // The text and the trust in it may be of before and after a change of ours.
+      await whenFree(changeLock(home), CHANGE_MS);
+      return await judge();
+    } catch (thrown) {
+      return { file, state: 'invalid', ...counted, warnings: [`${file}: ${thrown}`] };
+    }
+  }
+
   async function look(entry: Entry): Promise<void> {
     const before = entry.inForce;
     // Before the file is read, so that what changes afterwards is told.
     if (entry.isWatched) await Promise.all(entry.watches.map(watch => watch.renew()));
-    const file = mcpConfigPath(entry.workspace);
-    const counted = { config: before?.config ?? null, text: entry.text };
-    const { text, ...inForce } = await read(entry)
-      .then(found => judgeConfig(home, file, found, counted))
-      .catch(thrown => ({ file, state: 'invalid' as const, ...counted, warnings: [`${file}: ${thrown}`] }));
+    const { text, ...inForce } = await judged(entry);
     if (!entry.isWatched) for (const watch of entry.watches) watch.close();
     entry.inForce = inForce;
     entry.text = text;
@@ -150,6 +177,8 @@ interface Entry {
   watches: NameWatch[];
   isWatched: boolean;
   askedAt: number;
+  /** Runs that are at work with it. */
+  keepers: number;
   timer: NodeJS.Timeout | undefined;
   looking: Promise<void>;
   next: Promise<void> | null;

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { countLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../core/team/bounds.ts';
 import { type DecisionFile, type Decisions, readDecisions } from '../core/team/decisions.ts';
 import { realPlace } from './real-place.ts';
 import { readTeamText, stampOfFile } from './team-text.ts';
 
 export const INBOX = 'decisions/inbox';
 const MAIN = 'decisions.md';
-const LARGEST = { main: 8 * 1024 * 1024, waiting: 256 * 1024, inbox: 16 * 1024 * 1024 };
+const LARGEST = { waiting: 256 * 1024, waitingLines: 5_000, inbox: 4 * 1024 * 1024 };
 const MOST_WAITING = 2_000;
 
 export interface KeptDecisions extends Decisions {
@@ -21,27 +22,45 @@ export async function decisionsIn(folder: string, before: KeptDecisions | null):
   const revision = await revisionOf(folder, names, fault);
   if (before?.revision === revision) return before;
   const notes = fault === null ? [] : [`${INBOX} ${fault}`];
-  const take = async (path: string, most: number): Promise<DecisionFile | null> => {
-    const read = await readTeamText(folder, path, most);
-    if ('fault' in read) notes.push(`${path} ${read.fault}`);
-    return 'text' in read ? { file: path, text: read.text } : null;
-  };
-  const main = await take(MAIN, LARGEST.main);
+  const main = await mainFile(folder, notes);
   const inbox: DecisionFile[] = [];
-  let bytes = 0;
+  const room = { bytes: LARGEST.inbox, lines: MOST_LINES };
+  let isTooMuch = names.length > MOST_WAITING;
   for (const name of names.slice(0, MOST_WAITING)) {
-    const file = await take(`${INBOX}/${name}`, LARGEST.waiting);
-    bytes += file?.text.length ?? 0;
-    if (bytes > LARGEST.inbox) break;
-    if (file) inbox.push(file);
+    const path = `${INBOX}/${name}`;
+    const read = await readTeamText(folder, path, LARGEST.waiting);
+    if ('fault' in read) notes.push(`${path} ${read.fault}`);
+    if (!('text' in read)) continue;
+    const lines = countLines(read.text);
+    if (read.text.length > room.bytes || lines > Math.min(room.lines, LARGEST.waitingLines)) {
+      isTooMuch = true;
+      continue;
+    }
+    room.bytes -= read.text.length;
+    room.lines -= lines;
+    inbox.push({ file: path, text: read.text });
   }
   const left = names.length - inbox.length;
-  if (names.length > MOST_WAITING || bytes > LARGEST.inbox)
+  if (isTooMuch)
     notes.push(
       `${INBOX} holds too much to read: ${left} of its ${names.length} files are left out. Merge some into ${MAIN}.`,
     );
   const found = readDecisions(main, inbox);
   return { decisions: found.decisions, notes: [...notes, ...found.notes], revision };
+}
+
+/** New ones are added at its end: of a file that is too long, that is what is read. */
+async function mainFile(folder: string, notes: string[]): Promise<DecisionFile | null> {
+  const read = await readTeamText(folder, MAIN, MOST_BYTES, 'end');
+  if ('fault' in read) notes.push(`${MAIN} ${read.fault}`);
+  if (!('text' in read)) return null;
+  const last = lastLines(read.text, MOST_LINES);
+  const { text, isCut } = fromHeading({ text: last.text, isCut: read.isCut || last.isCut });
+  if (isCut)
+    notes.push(
+      `${MAIN} is too long to read as a whole: only its end is read, at most ${MOST_BYTES} bytes and ${MOST_LINES} lines. Move old decisions into another file.`,
+    );
+  return { file: MAIN, text };
 }
 
 /** Newest first, as far as the names tell. */

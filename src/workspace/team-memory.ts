@@ -1,5 +1,6 @@
 import type { TeamMemory } from '../core/ports/team.ts';
 import { readBacklog } from '../core/team/backlog.ts';
+import { firstLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../core/team/bounds.ts';
 import { readHistory } from '../core/team/history.ts';
 import { readRoster } from '../core/team/roster.ts';
 import { SquadError } from '../schema/error.ts';
@@ -9,7 +10,6 @@ import { decisionsIn, type KeptDecisions } from './team-decisions.ts';
 import { teamFolder } from './team-file.ts';
 import { readTeamText } from './team-text.ts';
 
-const LARGEST = 2 * 1024 * 1024;
 /** Decisions are the one thing that is asked for often and costs something to read. */
 const MOST_KEPT = 16;
 
@@ -27,11 +27,15 @@ export function createTeamMemories(): (root: string) => TeamMemory {
   return root => ({
     roster: async () => {
       const read = await readNamed(root, 'team.md');
-      return 'text' in read ? readRoster(read.text) : { members: [], notes: [read.note] };
+      if (read.text === null) return { members: [], notes: read.notes };
+      const { members, notes } = readRoster(read.text);
+      return { members, notes: [...read.notes, ...notes] };
     },
     backlog: async () => {
       const read = await readNamed(root, 'backlog.md');
-      return 'text' in read ? readBacklog(read.text) : { groups: [], notes: [read.note] };
+      if (read.text === null) return { groups: [], notes: read.notes };
+      const { groups, notes } = readBacklog(read.text);
+      return { groups, notes: [...read.notes, ...notes] };
     },
     decisions: async () => {
       const { folder, note } = await folderOf(root);
@@ -67,12 +71,15 @@ async function folderOf(root: string): Promise<{ folder: string | null; note: st
   }
 }
 
-async function readNamed(root: string, name: string): Promise<{ text: string } | { note: string }> {
+async function readNamed(root: string, name: string): Promise<{ text: string | null; notes: string[] }> {
   const { folder, note } = await folderOf(root);
-  if (folder === null) return { note };
-  const read = await readTeamText(folder, name, LARGEST);
-  if ('text' in read) return read;
-  return { note: 'fault' in read ? `.squad/${name} ${read.fault}` : `There is no .squad/${name} yet.` };
+  if (folder === null) return { text: null, notes: [note] };
+  const read = await readTeamText(folder, name, MOST_BYTES, 'beginning');
+  if ('missing' in read) return { text: null, notes: [`There is no .squad/${name} yet.`] };
+  if ('fault' in read) return { text: null, notes: [`.squad/${name} ${read.fault}`] };
+  const { text, isCut } = firstLines(read.text, MOST_LINES);
+  const left = `.squad/${name} is too long: only its beginning is read, at most ${MOST_BYTES} bytes and ${MOST_LINES} lines.`;
+  return { text, notes: isCut || read.isCut ? [left] : [] };
 }
 
 async function ofAgent(root: string, name: string, what: 'charter' | 'history'): Promise<string | null> {
@@ -80,6 +87,10 @@ async function ofAgent(root: string, name: string, what: 'charter' | 'history'):
   const agent = folder === null ? null : agentNamed(await agentsIn(folder), name);
   const path = agent?.[what];
   if (!folder || !path) return null;
-  const read = await readTeamText(folder, path, LARGEST);
-  return 'text' in read ? read.text : null;
+  // The end of a history is what was learned last; of a role, half is none.
+  const read = await readTeamText(folder, path, MOST_BYTES, what === 'history' ? 'end' : 'nothing');
+  if (!('text' in read)) return null;
+  if (what === 'charter') return read.text;
+  const last = lastLines(read.text, MOST_LINES);
+  return fromHeading({ text: last.text, isCut: read.isCut || last.isCut }).text;
 }

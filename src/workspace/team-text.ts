@@ -1,13 +1,22 @@
 import { type BigIntStats, constants } from 'node:fs';
-import { lstat, open } from 'node:fs/promises';
+import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import type { Part } from '../core/team/bounds.ts';
 import { realPlace } from './real-place.ts';
 
 /** `stamp` is another one whenever the file may have changed. */
-export type TeamText = { text: string; stamp: string } | { missing: true } | { fault: string };
+export type TeamText = (Part & { stamp: string }) | { missing: true } | { fault: string };
 
-/** A file of the team, inside its folder: never through a link, never more than so many bytes, never waiting on a pipe. */
-export async function readTeamText(folder: string, path: string, most: number): Promise<TeamText> {
+/**
+ * A file of the team, inside its folder: never through a link, never more than so many bytes, never waiting on a pipe. Of a
+ * longer one either nothing, or what stands at one of its ends.
+ */
+export async function readTeamText(
+  folder: string,
+  path: string,
+  most: number,
+  ofLonger: 'nothing' | 'beginning' | 'end' = 'nothing',
+): Promise<TeamText> {
   const place = await realPlace(folder, dirname(join(folder, path)));
   if ('missing' in place) return { missing: true };
   if (!('real' in place)) return { fault: 'fault' in place ? place.fault : 'lies outside the workspace' };
@@ -17,15 +26,31 @@ export async function readTeamText(folder: string, path: string, most: number): 
     try {
       const info = await handle.stat({ bigint: true });
       if (!info.isFile()) return { fault: 'is not a regular file' };
-      if (info.size > most) return { fault: `is ${info.size} bytes; at most ${most} are read` };
+      const size = Number(info.size);
+      if (size > most && ofLonger === 'nothing')
+        return { fault: `is ${size} bytes; at most ${most} are read` };
+      const from = ofLonger === 'end' ? Math.max(0, size - most) : 0;
+      const bytes = await bytesOf(handle, from, Math.min(size, most));
       // What is not UTF-8 in it cannot be shown, and is no reason to show nothing.
-      return { text: new TextDecoder().decode(await handle.readFile()), stamp: stampOf(info) };
+      return { text: new TextDecoder().decode(bytes), isCut: size > most, stamp: stampOf(info) };
     } finally {
       await handle.close();
     }
   } catch (thrown) {
     return faultOf(thrown);
   }
+}
+
+/** So many at most, also of a file that grows meanwhile. */
+async function bytesOf(handle: FileHandle, from: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length);
+  let read = 0;
+  while (read < length) {
+    const { bytesRead } = await handle.read(buffer, read, length - read, from + read);
+    if (bytesRead === 0) break;
+    read += bytesRead;
+  }
+  return buffer.subarray(0, read);
 }
 
 /** The stamp that reading the file now would give; null when there is none to read. */

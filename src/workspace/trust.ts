@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, realpath, rename, rm } from 'node:fs/promises';
+import { open, realpath, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
+import { withLock } from './file-lock.ts';
 import { parseJsonFile } from './json-file.ts';
 import { readTextFile } from './text-file.ts';
 
@@ -12,32 +13,32 @@ import { readTextFile } from './text-file.ts';
  */
 export async function isTrusted(home: string, file: string, content: string): Promise<boolean> {
   const { files } = await read(home);
-  return files[await nameOf(file)]?.includes(hashOf(content)) ?? false;
+  return files[await nameOf(file)]?.at(-1) === hashOf(content);
 }
 
+/**
+ * In place of whatever was trusted of the file before. Who can write the file could otherwise bring back what the user has
+ * since taken out of it.
+ */
 export async function trust(home: string, file: string, content: string): Promise<void> {
   const name = await nameOf(file);
-  const { files } = await read(home);
-  // Several at once, so that going back to an older branch does not ask again.
-  const hashes = [...new Set([...(files[name] ?? []), hashOf(content)])].slice(-MOST_VERSIONS);
-  await write(home, { version: 1, files: { ...files, [name]: hashes } });
+  await change(home, files => ({ ...files, [name]: [hashOf(content)] }));
 }
 
-/** Forgets every version of the file; false when none was trusted. */
+/** False when the file was not trusted. */
 export async function untrust(home: string, file: string): Promise<boolean> {
   const name = await nameOf(file);
-  const { files } = await read(home);
-  const { [name]: forgotten, ...rest } = files;
-  if (!forgotten) return false;
-  await write(home, { version: 1, files: rest });
-  return true;
+  let wasTrusted = false;
+  await change(home, ({ [name]: forgotten, ...rest }) => {
+    wasTrusted = forgotten !== undefined;
+    return wasTrusted ? rest : null;
+  });
+  return wasTrusted;
 }
-
-const MOST_VERSIONS = 32;
 
 const TrustFile = z.object({
   version: z.literal(1),
-  /** Absolute path → hashes of the contents that were trusted. */
+  /** Absolute path → hash of the content that is trusted. Of several, which were written once, the last. */
   files: z.record(z.string(), z.array(z.string())),
 });
 type TrustFile = z.infer<typeof TrustFile>;
@@ -54,8 +55,18 @@ async function read(home: string): Promise<TrustFile> {
   return parseJsonFile(trustPath(home), file.text, TrustFile);
 }
 
+/** Nobody else's change comes in between. `edit` says null where there is nothing to change. */
+async function change(
+  home: string,
+  edit: (files: TrustFile['files']) => TrustFile['files'] | null,
+): Promise<void> {
+  await withLock(`${trustPath(home)}.lock`, async () => {
+    const files = edit((await read(home)).files);
+    if (files) await write(home, { version: 1, files });
+  });
+}
+
 async function write(home: string, content: TrustFile): Promise<void> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
   const temporary = join(home, `trust.${randomBytes(6).toString('hex')}.tmp`);
   try {
     const handle = await open(temporary, 'wx', 0o600);

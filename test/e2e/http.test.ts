@@ -118,7 +118,12 @@ describe('who may talk to the port', () => {
     expect(answer.headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  test.each(['/', '/mcp/', '/mcp2', '//evil:99999/mcp', '/../mcp', '*'])(
+  test('a request that names no path is refused', async () => {
+    const answer = await ask('*', { headers: { ...json, ...authorization() }, body: ping });
+    expect(answer.status).toBe(403);
+  });
+
+  test.each(['/', '/mcp/', '/mcp2', '//evil:99999/mcp', '/../mcp'])(
     'another path (%s) is not found',
     async path => {
       const answer = await ask(path, { headers: { ...json, ...authorization() }, body: ping });

@@ -23,7 +23,10 @@ test('a template that hands over mcpConfigFile lets its agent reach Squad as its
   const { url, headers } = config.mcpServers.squad;
   const client = new Client({ name: 'agent', version: '1' });
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
-  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['squad_status']);
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+    'squad_status',
+    'squad_decision_search',
+  ]);
   expect(JSON.stringify(await callTool(client, 'squad_status'))).toContain(runIds[0]);
   squad.write('release', '');
   await until('its token is worth nothing any more', async () => {

@@ -1,7 +1,7 @@
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Server, ServerId } from '../../schema/mcp-config.ts';
-import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { changeMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { checkMcpConfig } from '../../workspace/mcp-config-file.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -36,15 +36,17 @@ export async function mcpAdd(
   await refuseAgents();
   const inspected = await inspect(context);
   const { root } = inspected;
-  const before = await currentMcpConfig(root);
-  if (Object.hasOwn(before.config.servers, id) && !options.force)
-    throw new SquadError('INVALID_INPUT', `There is a server ${id} already. Nothing was written.`, {
-      suggestions: ['Take another name, or --force to replace it.'],
-    });
   const given = { roles: options.role ?? [], shared: options.shared ?? false };
-  const after = withServers(before.text, [{ id, entry }], given);
-  const changed = await changeMcpConfig(homeFolder(process.env), root, before, after);
-  if (before.isNew) await layMcpSchema(root);
+  let isNew = false;
+  const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
+    if (Object.hasOwn(before.config.servers, id) && !options.force)
+      throw new SquadError('INVALID_INPUT', `There is a server ${id} already. Nothing was written.`, {
+        suggestions: ['Take another name, or --force to replace it.'],
+      });
+    isNew = before.isNew;
+    return withServers(before.text, [{ id, entry }], given);
+  });
+  if (isNew) await layMcpSchema(root);
   if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given, remarks });
   else
     print(context, [

@@ -1,7 +1,7 @@
 import { join, relative, resolve } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
-import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { changeMcpConfig, currentMcpConfig, unlessChanged } from '../../workspace/change-mcp-config.ts';
 import {
   FOREIGN_FILES,
   type Import,
@@ -49,7 +49,12 @@ export async function mcpImport(
       : `Give ${ids.join(', ')} to ${[...given.roles.map(oneLine), ...(given.shared ? ['every run'] : [])].join(', ')}?`;
   const go =
     after !== before.text && (options.yes || (await agreed(question, '--yes writes them.', context)));
-  const changed = go ? await changeMcpConfig(homeFolder(process.env), root, before, after) : null;
+  const changed = go
+    ? await changeMcpConfig(homeFolder(process.env), root, now => {
+        unlessChanged(root, before, now);
+        return after;
+      })
+    : null;
   if (changed && before.isNew) await layMcpSchema(root);
   if (context.json)
     printJson(context.out, {

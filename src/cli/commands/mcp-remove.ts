@@ -1,6 +1,6 @@
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
-import { changeMcpConfig, currentMcpConfig } from '../../workspace/change-mcp-config.ts';
+import { changeMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../output/json.ts';
@@ -13,16 +13,16 @@ import { inspectedGateway } from './mcp-status.ts';
 export async function mcpRemove(name: string, context: CliContext): Promise<number> {
   await refuseAgents();
   const { root, roles } = await inspectedGateway(context);
-  const before = await currentMcpConfig(root);
-  const servers = Object.keys(before.config.servers);
-  if (!servers.includes(name))
-    throw new SquadError('INVALID_INPUT', `There is no server ${oneLine(name)}. Nothing was written.`, {
-      suggestions: [
-        servers.length === 0 ? 'There are none here.' : `The servers are: ${servers.join(', ')}.`,
-      ],
-    });
-  const after = withoutServer(before.text, name);
-  const changed = await changeMcpConfig(homeFolder(process.env), root, before, after);
+  const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
+    const servers = Object.keys(before.config.servers);
+    if (!servers.includes(name))
+      throw new SquadError('INVALID_INPUT', `There is no server ${oneLine(name)}. Nothing was written.`, {
+        suggestions: [
+          servers.length === 0 ? 'There are none here.' : `The servers are: ${servers.join(', ')}.`,
+        ],
+      });
+    return withoutServer(before.text, name);
+  });
   const named = roles
     .filter(({ mcp }) => mcp.some(entry => entry === name || entry.startsWith(`${name}/`)))
     .map(({ file }) => file);

@@ -1,6 +1,6 @@
 import type { ArgumentRule } from '../../schema/mcp-config.ts';
 import { textOf, textsIn, Unsearchable, valuesAt } from './argument-values.ts';
-import { isBelow } from './path-below.ts';
+import { isBelow, type Origins } from './path-below.ts';
 import { matchesWildcard } from './wildcard.ts';
 
 type Check = 'allow' | 'deny' | 'under' | 'maxLength';
@@ -18,17 +18,17 @@ export function brokenRule(
   rules: readonly ArgumentRule[],
   tool: string,
   args: unknown,
-  workspaceRoot: string,
+  origins: Origins,
 ): BrokenRule | null {
   for (const rule of rules) {
     if (!rule.tool.some(pattern => matchesWildcard(pattern, tool))) continue;
-    const check = brokenCheck(rule, args ?? {}, workspaceRoot);
+    const check = brokenCheck(rule, args ?? {}, origins);
     if (check) return { rule: check, argument: rule.argument };
   }
   return null;
 }
 
-function brokenCheck(rule: ArgumentRule, args: unknown, workspaceRoot: string): Check | null {
+function brokenCheck(rule: ArgumentRule, args: unknown, origins: Origins): Check | null {
   const checks = (['allow', 'deny', 'under', 'maxLength'] as const).filter(
     check => rule[check] !== undefined,
   );
@@ -36,7 +36,7 @@ function brokenCheck(rule: ArgumentRule, args: unknown, workspaceRoot: string): 
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return checks[0] ?? null;
   try {
     const { values, isMissing } = valuesAt(args, rule.argument);
-    return checks.find(check => !passes(check, rule, values, isMissing, workspaceRoot)) ?? null;
+    return checks.find(check => !passes(check, rule, values, isMissing, origins)) ?? null;
   } catch (thrown) {
     if (thrown instanceof Unsearchable) return checks[0] ?? null;
     throw thrown;
@@ -48,13 +48,13 @@ function passes(
   { allow = [], deny = [], under = [], maxLength = 0 }: ArgumentRule,
   values: readonly unknown[],
   isMissing: boolean,
-  workspaceRoot: string,
+  origins: Origins,
 ): boolean {
   switch (check) {
     case 'allow':
       return !isMissing && values.every(value => isPlain(value) && matchesOne(allow, textOf(value)));
     case 'under':
-      return !isMissing && values.every(value => under.some(folder => isBelow(value, folder, workspaceRoot)));
+      return !isMissing && values.every(value => under.some(folder => isBelow(value, folder, origins)));
     case 'deny':
       return values.every(value => !textsIn(value).some(text => matchesOne(deny, text)));
     case 'maxLength':

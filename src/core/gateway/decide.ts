@@ -28,7 +28,7 @@ export type Decision =
 export function decide(
   grants: readonly ServerGrant[],
   thing: Thing,
-  context: { workspaceRoot: string },
+  { workspaceRoot }: { workspaceRoot: string },
 ): Decision {
   const grant = grants.find(({ server }) => server === thing.server);
   if (!grant) return { allowed: false, reason: 'server' };
@@ -38,7 +38,7 @@ export function decide(
   if (!thing.isApproved) return { allowed: false, reason: 'not_approved' };
   const broken =
     thing.kind === 'tool' && Object.hasOwn(thing, 'args')
-      ? brokenRule(grant.argumentRules, thing.name, thing.args, context.workspaceRoot)
+      ? brokenRule(grant.argumentRules, thing.name, thing.args, { workspaceRoot, serverFolder: grant.folder })
       : null;
   return broken ? { allowed: false, reason: 'argument', ...broken } : { allowed: true };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Definition } from '../ports/gateway.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { visibleText, withoutHidden } from './visible-text.ts';
+import { cutText, withoutHidden } from './visible-text.ts';
 
 const LONGEST_NAME = 128;
 /** A schema inside a schema counts as one level, whatever it is kept in. */
@@ -15,18 +15,22 @@ const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definition
 
 /**
  * A definition as a server lists it, fit to be shown: what no reader sees is gone, and so is `_meta`, which is for programs
- * and may be another each time. Null: it is none, or more than one may be; `definitionFault` says what.
+ * and may be another each time. Null: it is none, or more than one may be; `definitionFault` says what. `redact` gets each
+ * text as it will be shown, but whole: what nobody sees can part a secret, and a cut can halve one.
  */
-export function definitionOf(raw: unknown): Definition | null {
-  const read = readDefinition(raw);
+export function definitionOf(raw: unknown, redact: Redact = asItIs): Definition | null {
+  const read = readDefinition(raw, redact);
   return typeof read === 'string' ? null : read;
 }
 
 /** Why it is no definition to hand on, in a clause; null when it is one. */
 export function definitionFault(raw: unknown): string | null {
-  const read = readDefinition(raw);
+  const read = readDefinition(raw, asItIs);
   return typeof read === 'string' ? read : null;
 }
+
+type Redact = (text: string) => string;
+const asItIs: Redact = text => text;
 
 /**
  * The same for the same definition in whatever order its keys are. Covers all that is handed on, icons and annotations too:
@@ -44,7 +48,7 @@ export function hashOf(definition: Definition): string {
 /** Long lists are compared again and again, and a definition is never changed. */
 const hashes = new WeakMap<Definition, string>();
 
-function readDefinition(raw: unknown): Definition | string {
+function readDefinition(raw: unknown, redact: Redact): Definition | string {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return 'it is not an object';
   const { _meta, ...fields } = raw as Record<string, unknown>;
   const { name } = fields;
@@ -53,7 +57,7 @@ function readDefinition(raw: unknown): Definition | string {
   // The server knows it by this name and no other, so it cannot be mended.
   if (withoutHidden(name) !== name) return 'its name has control or invisible characters';
   try {
-    return clean(fields, { level: 0, depth: 0, isMap: false }, { schemas: 0, parts: 0 }) as Definition;
+    return clean(fields, { level: 0, depth: 0, isMap: false }, { schemas: 0, parts: 0 }, redact) as Definition;
   } catch (thrown) {
     if (thrown instanceof Excess) return thrown.message;
     throw thrown;
@@ -70,13 +74,18 @@ interface Place {
   isMap: boolean;
 }
 
-function clean(value: unknown, place: Place, seen: { schemas: number; parts: number }): unknown {
+function clean(
+  value: unknown,
+  place: Place,
+  seen: { schemas: number; parts: number },
+  redact: Redact,
+): unknown {
   if (++seen.parts > MOST_PARTS || place.depth > DEEPEST) throw new Excess('it is too large or too deep');
-  if (typeof value === 'string') return withoutHidden(value);
+  if (typeof value === 'string') return redact(withoutHidden(value));
   if (typeof value !== 'object' || value === null) return value;
   const depth = place.depth + 1;
   if (Array.isArray(value))
-    return value.map(element => clean(element, { ...place, depth, isMap: false }, seen));
+    return value.map(element => clean(element, { ...place, depth, isMap: false }, seen, redact));
   const level = place.isMap ? place.level : place.level + 1;
   if (level - 1 > DEEPEST_SCHEMA) throw new Excess(`its schemas are more than ${DEEPEST_SCHEMA} deep`);
   if (!place.isMap && ++seen.schemas > MOST_SCHEMAS)
@@ -87,9 +96,9 @@ function clean(value: unknown, place: Place, seen: { schemas: number; parts: num
       // An agent has to send this key as it is, so it cannot be mended either.
       if (withoutHidden(key) !== key) throw new Excess('a key in it has control or invisible characters');
       if (typeof field === 'string' && (key === 'description' || key === 'title'))
-        return [key, visibleText(field)];
+        return [key, cutText(redact(withoutHidden(field)))];
       const isMap = !place.isMap && SCHEMAS_BY_NAME.includes(key);
-      return [key, clean(field, { level, depth, isMap }, seen)];
+      return [key, clean(field, { level, depth, isMap }, seen, redact)];
     });
   return Object.fromEntries(fields);
 }

@@ -1,4 +1,5 @@
 import type { ArgumentRule, McpConfig, Restriction, Server } from '../../schema/mcp-config.ts';
+import type { ResolvedServer } from './resolved-server.ts';
 import { matchesWildcard } from './wildcard.ts';
 
 /** Names that may be used: those in every one of the lists. No list lets everything through. */
@@ -15,6 +16,8 @@ export interface ServerGrant {
   resources: NameRule;
   prompts: NameRule;
   argumentRules: readonly ArgumentRule[];
+  /** Where the server's process works, which is where it takes relative paths from. Null: it is elsewhere, or not known yet. */
+  folder: string | null;
 }
 
 /**
@@ -40,6 +43,12 @@ export function grantsOf(
     return [grant(config, id, server, whole.has(id) ? null : tools!, own(restrictions, id), roleId)];
   });
 }
+
+/** The grant of a server of which it is known how it is started or reached. */
+export const withFolderOf = (grant: ServerGrant, server: ResolvedServer): ServerGrant => ({
+  ...grant,
+  folder: server.kind === 'stdio' ? server.cwd : null,
+});
 
 /** The grants with the folders of their rules in place: nothing else knows what `${WORKSPACE_ROOT}` is for this run. */
 export function withRoots(
@@ -76,6 +85,7 @@ function grant(
     argumentRules: config.argumentRules.filter(
       rule => rule.server === id && rule.role.some(role => matchesWildcard(role, roleId ?? '')),
     ),
+    folder: null,
   };
 }
 

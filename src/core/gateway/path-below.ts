@@ -1,14 +1,23 @@
 import { posix } from 'node:path';
 
+/** From where relative paths count: the folders of a rule, and what a server is given. */
+export interface Origins {
+  workspaceRoot: string;
+  /** The folder a server works in, which is where it takes relative paths from. Null: nobody can say. */
+  serverFolder: string | null;
+}
+
 /**
- * Whether a path, taken from the workspace and with every `..` followed, is a folder or inside it. Goes by the letters: where a
+ * Whether a path, as the server takes it and with every `..` followed, is a folder or inside it. Goes by the letters: where a
  * link leads is for the server to look after. Refuses every form that a program might read as another path than we do.
  */
-export function isBelow(path: unknown, folder: string, workspaceRoot: string): boolean {
+export function isBelow(path: unknown, folder: string, { workspaceRoot, serverFolder }: Origins): boolean {
   if (typeof path !== 'string' || !isPlainPath(path) || !posix.isAbsolute(workspaceRoot)) return false;
   if (folder.includes('${')) return false;
+  const from = posix.isAbsolute(path) ? '/' : serverFolder;
+  if (from === null || !posix.isAbsolute(from)) return false;
   const top = posix.resolve(workspaceRoot, folder);
-  const target = posix.resolve(workspaceRoot, path);
+  const target = posix.resolve(from, path);
   return target === top || target.startsWith(top === '/' ? top : `${top}/`);
 }
 

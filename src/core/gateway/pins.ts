@@ -24,8 +24,18 @@ export function comparePins(known: readonly Pin[] | null, listed: readonly Defin
 /** The names that may be used: approved, and nothing of that name waits. With what is listed now, only what still is as approved. */
 export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Set<string> {
   const waiting = new Set(pins.filter(({ state }) => state === 'pending').map(({ name }) => name));
+  return usableOf(
+    pins.filter(({ name }) => !waiting.has(name)),
+    listed,
+  );
+}
+
+/** The names one user's own instance has as they were approved. What waits came from somebody else's, and is nothing to it. */
+export const usableAlone = (pins: readonly Pin[], listed: readonly Definition[]): Set<string> =>
+  usableOf(pins, listed);
+
+function usableOf(pins: readonly Pin[], listed: readonly Definition[] | undefined): Set<string> {
   const approved = new Map(pins.flatMap(pin => (pin.state === 'approved' ? [[pin.name, pin.hash]] : [])));
-  for (const name of waiting) approved.delete(name);
   if (!listed) return new Set(approved.keys());
   return new Set(
     distinct(listed)

@@ -11,7 +11,7 @@ export interface Secret {
 export interface Redactor {
   /** The same string when there was nothing to take out. */
   text(raw: string): string;
-  /** Strings and keys of a JSON value; the same value when there was nothing to take out. */
+  /** Strings, numbers and keys of a JSON value; the same value when there was nothing to take out. */
   deep<T>(value: T): T;
   /**
    * Whether a text may hold a secret: false is certain, also for the JSON text of a value. JSON that spells characters by
@@ -102,8 +102,16 @@ function markFor({ name }: Needle, needles: readonly Needle[]): string {
   return marks.find(mark => !needles.some(({ text }) => mark.includes(text))) ?? '***';
 }
 
+/** A secret of digits comes back as a number from servers that mean well. */
+function numberOrMark(value: number, text: (raw: string) => string): number | string {
+  const written = String(value);
+  const clean = text(written);
+  return clean === written ? value : clean;
+}
+
 function deep(value: unknown, text: (raw: string) => string, depth: number): unknown {
   if (typeof value === 'string') return text(value);
+  if (typeof value === 'number') return numberOrMark(value, text);
   if (typeof value !== 'object' || value === null) return value;
   if (depth > DEEPEST) return '[too deep to be shown]';
   if (Array.isArray(value)) {

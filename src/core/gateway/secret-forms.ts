@@ -16,7 +16,8 @@ const SHORTEST_LINE = 16;
 export function formsOf(value: string): Form[] {
   const forms = partsOf(value)
     .filter(part => part.length >= SHORTEST_SECRET)
-    .flatMap(part => [...spellings(part).map(plain), ...base64Forms(part)]);
+    .flatMap(part => [...spellings(part).map(plain), ...base64Forms(part)])
+    .filter(({ text }) => text.length >= SHORTEST_SECRET);
   return [...new Map(forms.map(form => [form.text, form])).values()];
 }
 
@@ -63,8 +64,13 @@ function spellings(value: string): string[] {
     ...encoded.map(text => text.replace(/%[0-9a-f]{2}/gi, code => code.toLowerCase())),
     ...encoded.map(text => text.replace(/%[0-9a-f]{2}/gi, code => code.toUpperCase())),
     ...[hex, hex.toUpperCase()],
+    ...[value.toUpperCase(), value.toLowerCase(), ...asNumber(value)],
   ];
 }
+
+/** As a program writes it that took it for a number: without zeros before it, and no more digits than a number holds. */
+const asNumber = (value: string): string[] =>
+  /^[+-]?\d+(\.\d+)?$/.test(value) ? [String(Number(value))] : [];
 
 /**
  * Base64 turns three bytes into four characters, so a secret inside something longer looks three different ways. Characters

@@ -1,9 +1,8 @@
 /** Text of a description beyond this is not read by anybody. */
 const LONGEST = 16_384;
 
-/** What another server wrote for agents to read, as people would see it, and not without end. */
-export function visibleText(raw: string): string {
-  const text = withoutHidden(raw);
+/** What another server wrote for agents to read, not without end. */
+export function cutText(text: string): string {
   if (text.length <= LONGEST) return text;
   const end = text.slice(0, LONGEST).isWellFormed() ? LONGEST : LONGEST - 1;
   return `${text.slice(0, end)}\n[… cut here, ${text.length} characters in all …]`;

@@ -21,6 +21,8 @@ export interface McpConfigs {
   of(workspace: string): Promise<ConfigInForce>;
   /** What `of` last said, without waiting; null before the first. */
   known(workspace: string): ConfigInForce | null;
+  /** Kept up to date, asked about or not, until what it returns is called: for a run that is at work. */
+  keep(workspace: string): () => void;
   /** Called after what is in force has changed. Returns how to stop. */
   onChange(listener: (workspace: string) => void): () => void;
   close(): void;

@@ -23,8 +23,8 @@ export interface TextHits {
 
 /** Full text search over what somebody else keeps. */
 export interface TextSearch {
-  /** Takes the documents of a key, unless it has this revision of them already. */
-  index(key: string, revision: string, documents: () => readonly TextDocument[]): void;
+  /** Takes the documents of a key, unless it has this revision of them already. Others are answered meanwhile; what is beyond its bounds is left out. */
+  index(key: string, revision: string, documents: () => Iterable<TextDocument>): Promise<void>;
   /** Any text is a query: words, "phrases", beginnings*. Null when there is nothing in it to look for. */
   search(key: string, query: string, limit: number): TextHits | null;
 }

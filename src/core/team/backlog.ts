@@ -1,3 +1,4 @@
+import { MOST_ENTRIES, MOST_NOTES } from './bounds.ts';
 import { isCode, plainWords, teamSections, trimmedText } from './team-markdown.ts';
 
 export interface BacklogItem {
@@ -32,6 +33,7 @@ const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+\[([^\]])\]\s*(.*)$/s;
 export function readBacklog(text: string): Backlog {
   const notes: string[] = [];
   const groups: BacklogGroup[] = [];
+  let count = 0;
   for (const { level, title, own } of teamSections(text)) {
     const group: BacklogGroup = { title: plainWords(title) || null, items: [], text: null };
     const free: string[] = [];
@@ -43,9 +45,9 @@ export function readBacklog(text: string): Backlog {
       if (!isExample && indent !== undefined && mark !== undefined && words !== undefined) {
         keepNotes(item);
         const of = itemOf(words, mark);
-        if (!/[ xX]/.test(mark))
+        if (!/[ xX]/.test(mark) && notes.length < MOST_NOTES)
           notes.push(`"[${mark}]" before "${of.title}" is read as open: a done one has [x].`);
-        group.items.push(of);
+        if (++count <= MOST_ENTRIES) group.items.push(of);
         item = { indent: indent.length, of, notes: [] };
       } else if (item && (line.text.trim() === '' || indentOf(line.text) > item.indent))
         item.notes.push(line.text);
@@ -58,8 +60,9 @@ export function readBacklog(text: string): Backlog {
     keepNotes(item);
     group.text = trimmedText(free) || null;
     // The title of the file and what introduces it are not a state.
-    if (group.items.length > 0 || level === 2) groups.push(group);
+    if ((group.items.length > 0 || level === 2) && groups.length < MOST_ENTRIES) groups.push(group);
   }
+  if (count > MOST_ENTRIES) notes.push(`backlog.md has ${count} items: the first ${MOST_ENTRIES} are read.`);
   return { groups, notes };
 }
 
@@ -78,7 +81,8 @@ function itemOf(words: string, mark: string): BacklogItem {
 
 function keepNotes(item: { of: BacklogItem; notes: string[] } | null): void {
   if (!item) return;
-  const least = Math.min(...item.notes.filter(line => line.trim() !== '').map(indentOf));
+  let least = Number.POSITIVE_INFINITY;
+  for (const line of item.notes) if (line.trim() !== '') least = Math.min(least, indentOf(line));
   item.of.notes = trimmedText(item.notes.map(line => line.slice(Number.isFinite(least) ? least : 0))) || null;
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { MOST_ENTRIES } from './bounds.ts';
 import { dateIn, startsWithDate, withoutDate } from './dates.ts';
 import { type FieldName, fieldIn, fieldNamed } from './fields.ts';
 import { isCode, plainWords, type TeamSection, teamSections, trimmedText } from './team-markdown.ts';
@@ -38,16 +39,28 @@ type Found = Omit<Decision, 'id'>;
 /** Every decision there is: those of `decisions.md`, and each file of the inbox, the newest first. */
 export function readDecisions(main: DecisionFile | null, inbox: readonly DecisionFile[]): Decisions {
   const notes: string[] = [];
-  const merged = main ? entriesIn(main, true) : [];
+  const inMain = main ? entriesIn(main, true) : [];
+  const merged = inMain.slice(-MOST_ENTRIES).flatMap(entry => decisionOf(entry, main!.file, true) ?? []);
+  if (inMain.length > MOST_ENTRIES)
+    notes.push(
+      `${main!.file} has ${inMain.length} decisions: the last ${MOST_ENTRIES} are read. Move old ones into another file.`,
+    );
   if (main && merged.length === 0 && hasOwnWords(main.text))
     notes.push(
       `${main.file} has text, and no decision in it: each begins with a heading of level three, ### Title.`,
     );
-  const waiting = inbox.flatMap(file => {
-    const found = entriesIn(file, false);
+  const waiting: Found[] = [];
+  for (const file of inbox) {
+    const found = entriesIn(file, false).flatMap(entry => decisionOf(entry, file.file, false) ?? []);
     if (found.length === 0) notes.push(`${file.file} is empty.`);
-    return found;
-  });
+    waiting.push(...found);
+    if (waiting.length <= MOST_ENTRIES) continue;
+    waiting.length = MOST_ENTRIES;
+    notes.push(
+      `The inbox has more than ${MOST_ENTRIES} decisions: the others are left out, from ${file.file} on.`,
+    );
+    break;
+  }
   // Counted from the oldest on, so that one keeps its id when another of its title comes.
   const named = withIds([...merged, ...waiting.toReversed()]);
   const ofInbox = named.splice(merged.length).reverse();
@@ -60,7 +73,7 @@ interface Entry {
   sections: TeamSection[];
 }
 
-function entriesIn({ file, text }: DecisionFile, merged: boolean): Found[] {
+function entriesIn({ text }: DecisionFile, merged: boolean): Entry[] {
   const entries: Entry[] = [];
   let current: Entry | null = null;
   for (const section of teamSections(text)) {
@@ -72,7 +85,7 @@ function entriesIn({ file, text }: DecisionFile, merged: boolean): Found[] {
     // A heading that only groups what is under it.
     else if (section.level > 0) current = null;
   }
-  return entries.map(entry => decisionOf(entry, file, merged)).filter(found => found !== null);
+  return entries;
 }
 
 /** What is below a decision belongs to it, unless it has an author or a date of its own. */

@@ -1,4 +1,5 @@
 import type { MarkdownLine } from '../markdown-lines.ts';
+import { MOST_ENTRIES } from './bounds.ts';
 import { dateIn } from './dates.ts';
 import { isCode, plainWords, type TeamSection, teamSections, trimmedText } from './team-markdown.ts';
 
@@ -9,14 +10,15 @@ export interface HistoryEntry {
   text: string;
 }
 
-/** What an agent wrote down, as entries in the order of the file: each section of level three, else each item or paragraph. */
+/** What an agent wrote down, as entries in the order of the file, the last ones if there are too many: each section of level three, else each item or paragraph. */
 export function readHistory(text: string): HistoryEntry[] {
   const entries: HistoryEntry[] = [];
   let open: { level: number; entry: HistoryEntry } | null = null;
   for (const section of teamSections(text)) {
     if (open && section.level > open.level) {
       const added = trimmedText([`${'#'.repeat(section.level)} ${section.title}`, ...linesOf(section)]);
-      open.entry.text = [open.entry.text, added].filter(part => part !== '').join('\n\n');
+      // Added at the end, not joined anew with every part, so that many parts cost no more than as many lines.
+      if (added !== '') open.entry.text += open.entry.text === '' ? added : `\n\n${added}`;
       continue;
     }
     open = null;
@@ -30,7 +32,7 @@ export function readHistory(text: string): HistoryEntry[] {
     open = { level: section.level, entry };
     entries.push(entry);
   }
-  return entries;
+  return entries.slice(-MOST_ENTRIES);
 }
 
 const linesOf = ({ own }: TeamSection): string[] => own.map(line => line.text);

@@ -1,3 +1,4 @@
+import { MOST_ENTRIES, MOST_NOTES } from './bounds.ts';
 import { type MarkdownTable, tablesIn } from './tables.ts';
 import { plainWords, teamSections } from './team-markdown.ts';
 
@@ -44,13 +45,18 @@ export function readRoster(text: string): Roster {
       for (const row of table.rows) {
         const member = memberOf(row, columns, table, plainWords(title) || null);
         if (member) members.push(member);
-        else notes.push(`A row of the table under "${title}" has no name: ${row.join(' | ').slice(0, 100)}`);
+        else if (notes.length < MOST_NOTES)
+          notes.push(`A row of the table under "${title}" has no name: ${row.join(' | ').slice(0, 100)}`);
       }
     }
   if (tables === 0)
     notes.push(
       'team.md has no table of members: it needs the columns Name and Role, and may have Charter and Status.',
     );
+  if (members.length > MOST_ENTRIES) {
+    notes.push(`team.md has ${members.length} members: the first ${MOST_ENTRIES} are read.`);
+    members.length = MOST_ENTRIES;
+  }
   return { members, notes };
 }
 

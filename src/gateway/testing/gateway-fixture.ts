@@ -43,6 +43,8 @@ export class GatewayFixture implements AsyncDisposable {
   readonly gateway: Gateway;
   readonly workspace: string;
   variableReads = 0;
+  /** One for each that keeps the configuration up to date. */
+  readonly keepers: string[] = [];
   #config: McpConfig | null;
   #isRead: boolean;
   #listeners = new Set<(workspace: string) => void>();
@@ -59,6 +61,12 @@ export class GatewayFixture implements AsyncDisposable {
           return this.#inForce();
         },
         known: () => (this.#isRead ? this.#inForce() : null),
+        keep: workspace => {
+          this.keepers.push(workspace);
+          return () => {
+            this.keepers.splice(this.keepers.indexOf(workspace), 1);
+          };
+        },
         onChange: listener => {
           this.#listeners.add(listener);
           return () => this.#listeners.delete(listener);

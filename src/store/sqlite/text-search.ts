@@ -1,9 +1,16 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import type { TextDocument, TextHit, TextHits, TextSearch } from '../../core/ports/text-search.ts';
 import { searchTerms } from './search-query.ts';
 
 /** As many as somebody works in at a time. */
 const MOST_KEYS = 8;
+/** Of one index. */
+const MOST_DOCUMENTS = 20_000;
+const MOST_LENGTH = 8 * 1024 * 1024;
+const LONGEST_DOCUMENT = 256 * 1024;
+/** What is taken in before others have their turn. */
+const BATCH = { documents: 200, length: 128 * 1024 };
 /** Words of a snippet. */
 const SNIPPET_WORDS = 28;
 const SNIPPET_LENGTH = 240;
@@ -14,18 +21,27 @@ const WEIGHTS = '8.0, 3.0, 1.0';
 /** Full text search in memory: an index for each key, made anew when its documents have changed. */
 export function createTextSearch(): TextSearch & { close(): void } {
   const indexes = new Map<string, { revision: string; database: BetterSqlite3.Database }>();
+  /** Those being made: whoever wants the same one waits for it. */
+  const coming = new Map<string, Promise<void>>();
   const drop = (key: string) => {
     indexes.get(key)?.database.close();
     indexes.delete(key);
   };
   return {
-    index(key, revision, documents) {
-      const known = indexes.get(key);
-      if (known?.revision === revision) return;
-      const database = indexOf(documents());
-      drop(key);
-      indexes.set(key, { revision, database });
-      if (indexes.size > MOST_KEYS) drop(indexes.keys().next().value!);
+    async index(key, revision, documents) {
+      if (indexes.get(key)?.revision === revision) return;
+      const name = JSON.stringify([key, revision]);
+      const making =
+        coming.get(name) ??
+        indexOf(documents)
+          .then(database => {
+            drop(key);
+            indexes.set(key, { revision, database });
+            if (indexes.size > MOST_KEYS) drop(indexes.keys().next().value!);
+          })
+          .finally(() => coming.delete(name));
+      coming.set(name, making);
+      await making;
     },
     search(key, query, limit) {
       const database = indexes.get(key)?.database;
@@ -46,16 +62,39 @@ export function createTextSearch(): TextSearch & { close(): void } {
   };
 }
 
-function indexOf(documents: readonly TextDocument[]): BetterSqlite3.Database {
+async function indexOf(documents: () => Iterable<TextDocument>): Promise<BetterSqlite3.Database> {
   const database = new BetterSqlite3(':memory:');
   database.exec(
     `create virtual table documents using fts5(title, author, text, id unindexed, tokenize = 'porter unicode61 remove_diacritics 2')`,
   );
   const insert = database.prepare('insert into documents (id, title, author, text) values (?, ?, ?, ?)');
-  database.transaction(() => {
-    for (const { id, title, author, text } of documents) insert.run(id, title, author ?? '', text);
-  })();
+  const add = database.transaction((batch: readonly TextDocument[]) => {
+    for (const { id, title, author, text } of batch) insert.run(id, title, author ?? '', text);
+  });
+  for (const batch of batchesOf(documents())) {
+    add(batch);
+    await turn();
+  }
   return database;
+}
+
+/** In the order given, up to what one index holds. */
+function* batchesOf(documents: Iterable<TextDocument>): Iterable<TextDocument[]> {
+  let batch: TextDocument[] = [];
+  let [count, length, ofBatch] = [0, 0, 0];
+  for (const document of documents) {
+    const text = document.text.slice(0, LONGEST_DOCUMENT).toWellFormed();
+    const size = text.length + document.title.length;
+    if (++count > MOST_DOCUMENTS || length + size > MOST_LENGTH) break;
+    length += size;
+    ofBatch += size;
+    batch.push({ ...document, text });
+    if (batch.length < BATCH.documents && ofBatch < BATCH.length) continue;
+    yield batch;
+    batch = [];
+    ofBatch = 0;
+  }
+  yield batch;
 }
 
 function ranked(
@@ -89,18 +128,19 @@ function holding(
   limit: number,
 ): Pick<TextHits, 'hits' | 'total'> {
   const like = `%${part.replace(/[\\%_]/g, '\\$&')}%`;
+  const where = `from documents where title like @like escape '\\' or text like @like escape '\\'`;
+  const { total } = database.prepare(`select count(*) as total ${where}`).get({ like }) as { total: number };
   const rows = database
     .prepare(
-      `select id, title, text, title like @like escape '\\' as isTitle from documents
-       where title like @like escape '\\' or text like @like escape '\\' order by isTitle desc, rowid`,
+      `select id, text, title like @like escape '\\' as isTitle ${where} order by isTitle desc, rowid limit @limit`,
     )
-    .all({ like }) as { id: string; title: string; text: string; isTitle: number }[];
-  const hits = rows.slice(0, limit).map(({ id, text, isTitle }) => {
+    .all({ like, limit }) as { id: string; text: string; isTitle: number }[];
+  const hits = rows.map(({ id, text, isTitle }) => {
     const at = Math.max(0, text.toLowerCase().indexOf(part.toLowerCase()) - SNIPPET_LENGTH / 3);
     const snippet = text.slice(at, at + SNIPPET_LENGTH).toWellFormed();
     return { id, score: isTitle, snippet: oneLine(`${at > 0 ? '…' : ''}${snippet}`) };
   });
-  return { hits, total: rows.length };
+  return { hits, total };
 }
 
 const oneLine = (text: string): string => {
