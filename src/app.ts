@@ -121,12 +121,13 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     pins: store,
     current: id => runner.current(id),
     note: (id, text) => runner.note(id, text),
-    onDenied: async (run, tool) =>
+    onDenied: async (run, tool, count) =>
       recordToolCall(
         { services, caller: await callerOfRun(run, identities) },
         tool,
         'NOT_ALLOWED',
         clock.now(),
+        count,
       ),
     log: (level, message) => log.write(level, message),
   });

@@ -22,7 +22,7 @@ export interface GatewayPorts {
   current(id: RunId): Run | null;
   /** For the result of the run. */
   note(id: RunId, text: string): void;
-  onDenied(run: Run, tool: string): void;
+  onDenied(run: Run, tool: string, count: number): void;
   log(level: 'debug' | 'warning', message: string): void;
 }
 

@@ -33,6 +33,8 @@ export interface HttpPortOptions {
 }
 
 const USUAL_PORT = 3001;
+/** Clients of the older revisions have one each; agents have few, the user may have many. */
+const MOST_SESSIONS = { ofRun: 16, ofUser: 64 };
 
 type Asking = Pick<McpFaceOptions, 'caller' | 'toolsets'>;
 
@@ -112,6 +114,7 @@ export class HttpPort {
     const callerOf = (run: Run) => this.callerOf(run);
     const mcp = createHttpHandler({
       owner: request => bearers.get(request)?.id ?? '',
+      maxSessions: owner => (owner === '' ? MOST_SESSIONS.ofUser : MOST_SESSIONS.ofRun),
       build: request =>
         mcpFace({ services, version, transport: 'http', ...asking.get(request)!, notices, serversOf }),
       onInFlight: count => {

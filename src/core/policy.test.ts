@@ -125,7 +125,9 @@ test('nothing about an object allows what the action alone does not', () => {
 describe('what a run may use of other servers', () => {
   const all = { only: [], except: new Set<string>() };
   const none = { only: [new Set<string>()], except: new Set<string>() };
-  const servers = [{ server: 'files', tools: all, resources: none, prompts: none, argumentRules: [] }];
+  const servers = [
+    { server: 'files', tools: all, resources: none, prompts: none, argumentRules: [], folder: null },
+  ];
   const grants = { servers, workspaceRoot: '/w' };
   const thing = { kind: 'tool', server: 'files', name: 'read', isApproved: true } as const;
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Audit, AuditEntry } from '../core/ports/gateway.ts';
 import type { Run } from '../schema/run.ts';
+import type { LongCalls } from './long-calls.ts';
 
 const MOST_NAMES = 50;
 const LONGEST_NAME = 100;
@@ -12,15 +13,28 @@ export type CallEntry = Pick<AuditEntry, 'server' | 'kind' | 'name' | 'decision'
 export class CallAudit {
   readonly #audit: Audit;
   readonly #run: Pick<Run, 'id' | 'roleId' | 'workspace'>;
+  readonly #longCalls: LongCalls;
 
-  constructor(audit: Audit, run: Pick<Run, 'id' | 'roleId' | 'workspace'>) {
+  constructor(audit: Audit, run: Pick<Run, 'id' | 'roleId' | 'workspace'>, longCalls: LongCalls) {
     this.#audit = audit;
     this.#run = run;
+    this.#longCalls = longCalls;
   }
 
   /** Before something goes out: throws when it might not be written down. Its line is written when it is over. */
   check(): void {
     this.#audit.check();
+  }
+
+  /** It goes out now. If it takes long, a line says so before its end does; returns how to say that it is over. */
+  begin(entry: CallEntry): () => void {
+    return this.#longCalls.begin(() => {
+      try {
+        this.write(entry);
+      } catch {
+        // Kept by the log all the same, which says so to whoever asks next.
+      }
+    });
   }
 
   write(entry: CallEntry): void {

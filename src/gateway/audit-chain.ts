@@ -32,6 +32,7 @@ export function fieldsOf(entry: AuditEntry): string {
       resultBytes: entry.resultBytes,
       resultHash: entry.resultHash,
       durationMs: entry.durationMs,
+      count: entry.count,
     }).slice(1, -1),
   );
 }

@@ -52,6 +52,12 @@ test('a link that ends by itself takes the process with it', async () => {
   await until(() => !isAlive(link.pid!), 'the process is gone');
 });
 
+test('what a server writes for a terminal is plain before its secrets are taken out', async () => {
+  const script = `printf 's3\\033[31mcr\\033[0met\\342\\200\\213 is s3\\001cret\\n' >&2; exit 3`;
+  await expect(connect(local('sh', '-c', script))).rejects.toThrow('It last wrote: *** is ***');
+  expect(log).toContain('sample: *** is ***');
+});
+
 test('a server over http has no process', async () => {
   const sample = await serveSample('modern');
   const link = await connect(asked({ kind: 'http', url: sample.url, headers: {} }));

@@ -1,4 +1,5 @@
 import type { ResolvedServer } from '../core/gateway/resolved-server.ts';
+import { plainWords } from '../core/gateway/visible-text.ts';
 import type { ProcessTable } from '../process/process-table.ts';
 import { type ServiceProcess, startService } from '../process/service.ts';
 import { type Json, type LinkEvents, UpstreamFault, type UpstreamLink } from '../wire/upstream/link.ts';
@@ -70,7 +71,8 @@ async function startAndLink(
     env,
     tag: options.nextTag(),
     onStderrLine(line) {
-      const shown = request.redact(line);
+      // Colours can part a secret, and are gone when it is printed.
+      const shown = request.redact(plainWords(line));
       tail.add(shown);
       options.onStderr?.(request.id, shown);
     },

@@ -1,3 +1,4 @@
+import { setImmediate as turnOfAll } from 'node:timers/promises';
 import type { ForwardedRequest } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
 import { type Json, type Progress, UpstreamFault } from '../wire/upstream/link.ts';
@@ -44,7 +45,7 @@ export async function forward(
   let result: Json;
   let json: string;
   try {
-    ({ result, json } = withoutSecrets(await asked(runId, audit, question, request), server));
+    ({ result, json } = withoutSecrets(await asked(runId, audit, entry, question, request), server));
   } catch (error) {
     const { outcome, thrown } = failure(server, error, describe);
     write({ outcome });
@@ -59,23 +60,40 @@ export async function forward(
 async function asked(
   runId: RunId,
   audit: CallAudit,
+  entry: CallEntry,
   { server, method, params }: Question,
   request: ForwardedRequest,
 ): Promise<Json> {
   const { signal, client } = request;
   const turn = server.inFlight.enter(runId, signal, server.timeoutMs);
   if (turn !== undefined) await turn.catch(waitedInVain);
+  let over = () => {};
   try {
-    // A disk may have filled up meanwhile.
-    if (turn !== undefined) audit.check();
+    if (turn !== undefined) {
+      await heard();
+      // A disk may have filled up meanwhile.
+      audit.check();
+    }
+    if (signal.aborted) waitedInVain(signal.reason);
+    over = audit.begin(entry);
     const options = { signal, onProgress: progressOf(server, request) };
     const { questions, upstream } = server;
     if (questions === null) return await upstream.request(method, params, options);
     const asked = { ...options, capabilities: request.capabilities };
     return await questions.during(client, () => upstream.request(method, params, asked));
   } finally {
+    over();
     server.inFlight.leave(runId);
   }
+}
+
+/**
+ * Many clients that leave at once are heard one by one, and each that had a place gives it to the next, who may be gone as
+ * well: whoever waited is asked again after all that has happened is heard. The end of a connection takes two turns.
+ */
+async function heard(): Promise<void> {
+  await turnOfAll();
+  await turnOfAll();
 }
 
 function waitedInVain(reason: unknown): never {

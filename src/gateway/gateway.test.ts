@@ -118,6 +118,69 @@ test('an argument rule is named to the agent, and the server is not asked', asyn
   expect(calls).toBe(1);
 });
 
+test.each([
+  ['a program in another folder', local({ cwd: '/etc' }), 'passwd', '/repo/passwd'],
+  ['a program in a folder of the workspace', local({ cwd: 'src' }), '../../etc/passwd', 'passwd'],
+  ['a server elsewhere', { type: 'http', url: 'http://a.example/', tools: ['*'] }, 'passwd', '/repo/passwd'],
+])('a rule takes relative paths as %s does', async (_, server, refused, passed) => {
+  const files = new MemoryServer();
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: {
+      servers: { files: server },
+      shared: ['files'],
+      argumentRules: [{ server: 'files', argument: 'path', under: [variable('WORKSPACE_ROOT')] }],
+    },
+  });
+  const view = fixture.view(fixture.run());
+  await view.tools();
+  const call = (path: string) => view.call('files__echo', { arguments: { path } }, plainRequest());
+  expect(firstText(await call(refused))).toMatch(/"path".*"under"/);
+  expect(firstText(await call(passed))).toBe(JSON.stringify({ path: passed }));
+});
+
+test('a secret that was parted by what nobody sees is in no definition, no pin and no warning', async () => {
+  const files = new MemoryServer();
+  const parted = 'Zq7-\u200bcanary-\u001bSecret-0042';
+  files.tools = [
+    { name: 'echo', description: `Says ${parted}`, inputSchema: { enum: [parted] } },
+    { name: parted, description: 'x' },
+    { name: `${'x'.repeat(90)}${parted}`, description: 'x' },
+  ];
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: { servers: { files: local({ env: { TOKEN: variable('TOKEN') } }) }, shared: ['files'] },
+    variables: { TOKEN: 'Zq7-canary-Secret-0042' },
+  });
+  const view = fixture.view(fixture.run());
+  const tools = await view.tools();
+  expect(tools).toMatchObject([{ description: 'Says [secret TOKEN]' }]);
+  expect(fixture.warnings.filter(warning => warning.includes('not handed on'))).toHaveLength(2);
+  expect(JSON.stringify([tools, [...fixture.pins], fixture.warnings])).not.toMatch(/Zq7|canary/);
+});
+
+test('nothing is pinned of a list that breaks off, so the rest of it is not late when it comes', async () => {
+  const files = new MemoryServer();
+  const [one, two] = ['one', 'two'].map(name => ({ name, inputSchema: { type: 'object' } }));
+  let isBroken = true;
+  files.listTools = ({ params }) => {
+    if (params.cursor === undefined) return { tools: [one], nextCursor: 'more' };
+    if (isBroken) throw refusal(-32603, 'try again');
+    return { tools: [two] };
+  };
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: { servers: { files: local() }, shared: ['files'] },
+  });
+  const view = fixture.view(fixture.run());
+  expect(await view.tools()).toEqual([]);
+  expect(fixture.pins.size).toBe(0);
+  isBroken = false;
+  files.say('notifications/tools/list_changed');
+  await settled();
+  expect((await view.tools()).map(({ name }) => name)).toEqual(['files__one', 'files__two']);
+});
+
 test('a tool that came or changed later is hidden and cannot be called until it is approved', async () => {
   const files = new MemoryServer();
   await using fixture = new GatewayFixture({
@@ -621,4 +684,22 @@ test('a run is told once of each server it could not use, and how', async () => 
   await settled();
   expect(fixture.troubles.filter(text => text.startsWith(run.id))).toEqual([]);
   expect(fixture.troubles.filter(text => text.includes('mail'))).toEqual([`${next.id} ${absent[1]}`]);
+});
+
+test('the configuration of a workspace is kept up to date for as long as a run works there', async () => {
+  const files = new MemoryServer();
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: { servers: { files: local() }, shared: ['files'] },
+  });
+  const [one, other] = [fixture.run(), fixture.run()];
+  fixture.gateway.prepare(one);
+  fixture.view(one);
+  fixture.view(other);
+  expect(fixture.keepers).toEqual([fixture.workspace, fixture.workspace]);
+  fixture.gateway.release(one.id);
+  fixture.gateway.release(one.id);
+  expect(fixture.keepers).toEqual([fixture.workspace]);
+  fixture.gateway.release(other.id);
+  expect(fixture.keepers).toEqual([]);
 });

@@ -7,7 +7,9 @@ import type { Run } from '../schema/run.ts';
 import { Admin } from './admin.ts';
 import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
+import { DenialTally } from './denial-tally.ts';
 import { LeftOut } from './left-out.ts';
+import { LongCalls } from './long-calls.ts';
 import { createPinBooks } from './pin-book.ts';
 import { Pool } from './pool.ts';
 import { createRunGate, type RunGate } from './run-gate.ts';
@@ -30,7 +32,8 @@ export interface GatewayOptions {
   clock: Clock;
   timers?: Timers;
   warn(message: string): void;
-  onDenied?(run: Run, name: string): void;
+  /** `count`: how many times since it was told last. */
+  onDenied?(run: Run, name: string, count: number): void;
   /** A server the run has cannot be used: for its result. Once for each server and each kind of trouble. */
   onTrouble?(runId: RunId, text: string): void;
 }
@@ -42,6 +45,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const warnings = createWarnings(options.warn);
   const warn = warnings.say;
   const leftOut = new LeftOut();
+  const longCalls = new LongCalls(timers);
+  const denialTally = new DenialTally(timers);
   const pool = new Pool({
     connect: options.connect,
     books,
@@ -61,7 +66,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const gates = new RunGates(run => {
     // A run's own calls ask nobody what counts: it has to be told, however long it works.
     const letGo = configs.keep(run.workspace);
-    const gate = createRunGate({ ...options, run, pool, leftOut, timers, warn });
+    const gate = createRunGate({ ...options, run, pool, leftOut, timers, warn, longCalls, denialTally });
     return {
       ...gate,
       release() {
@@ -102,6 +107,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       stopListening();
       listeners.clear();
       gates.clear();
+      denialTally.flush();
       await pool.close();
     },
     status: workspace => admin.status(workspace),

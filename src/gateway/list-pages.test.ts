@@ -39,3 +39,11 @@ test('what is no list is none, and a server that answers that it cannot is told 
   });
   expect(await refused).toBeNull();
 });
+
+test('a part of a list is none: an error on a later page counts as one on the first', async () => {
+  const broken = pages(async cursor => {
+    if (cursor !== undefined) throw refusal(-32603, 'try again');
+    return { things: [1], nextCursor: 'b' };
+  });
+  expect(await broken).toBeNull();
+});

@@ -5,9 +5,11 @@ import type { RunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';
 import { CallAudit } from './audit-calls.ts';
+import type { DenialTally } from './denial-tally.ts';
 import { Denials } from './denials.ts';
 import { Finder } from './finder.ts';
 import type { LeftOut } from './left-out.ts';
+import type { LongCalls } from './long-calls.ts';
 import { Offers } from './offers.ts';
 import type { Pool } from './pool.ts';
 import { RunLists } from './run-lists.ts';
@@ -26,7 +28,10 @@ export interface RunGateOptions {
   timers: Timers;
   variablesOf(run: Run): Promise<Record<string, string>>;
   warn(message: string): void;
-  onDenied?(run: Run, name: string): void;
+  longCalls: LongCalls;
+  denialTally: DenialTally;
+  /** `count`: how many times since it was told last. */
+  onDenied?(run: Run, name: string, count: number): void;
   onTrouble?(runId: RunId, text: string): void;
 }
 
@@ -66,14 +71,20 @@ export function createRunGate(options: RunGateOptions): RunGate {
       `Two tools of the MCP servers of ${run.workspace} would both be called ${name}: neither is offered.`,
     ),
   );
-  const audit = new CallAudit(options.audit, run);
+  const audit = new CallAudit(options.audit, run, options.longCalls);
   const hasOwnTools = run.options.tools === null || run.options.tools.length > 0;
   const standing = new Standing(servers, offers, clock, hasOwnTools);
   const view = new RunView({
     servers,
     lists: new RunLists(servers, offers, timers),
     standing,
-    denials: new Denials(servers, audit, name => options.onDenied?.(run, name)),
+    denials: new Denials({
+      runId: run.id,
+      servers,
+      audit,
+      tally: options.denialTally,
+      onDenied: (name, count) => options.onDenied?.(run, name, count),
+    }),
     finder: new Finder({ servers, offers, standing, audit }),
     forwarding: { runId: run.id, audit, describe: ({ id }, fault) => standing.unavailable(id, fault) },
   });

@@ -1,3 +1,4 @@
+import { plainWords } from '../core/gateway/visible-text.ts';
 import type { UpstreamStatus } from '../core/ports/gateway.ts';
 import type { Server } from '../schema/mcp-config.ts';
 import type { PinBook } from './pin-book.ts';
@@ -14,6 +15,7 @@ export function pooledStatus({
   book,
   users,
   inFlight,
+  redactor,
 }: PooledServer): UpstreamStatus {
   const { link } = upstream;
   const { health, since, retryAt, fault, failures } = upstream.condition;
@@ -29,7 +31,7 @@ export function pooledStatus({
     fault,
     pid: link?.pid ?? null,
     era: link?.era ?? null,
-    serverName: link?.server.name ?? null,
+    serverName: link ? redactor.text(plainWords(link.server.name)) : null,
     tools: catalogue.isKnown ? catalogue.listedTools.length : null,
     pending: waiting(book),
     runs: users.size,

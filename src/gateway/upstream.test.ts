@@ -36,6 +36,13 @@ function setUp(server = new MemoryServer(), more: Partial<UpstreamOptions> = {})
 
 const ask = (upstream: Upstream) => upstream.request('tools/call', {}, {});
 
+test('a fault is plain before its secrets are taken out', async () => {
+  const { server, upstream } = setUp(new MemoryServer(), { redact: raw => raw.replaceAll('s3cret', '***') });
+  server.fault = new UpstreamFault('start', 'The server refused: s3\u001b[1mcr\u200bet');
+  await upstream.start();
+  expect(upstream.condition.fault).toBe('The server refused: ***');
+});
+
 test('however many ask at once, it is started once', async () => {
   for (let round = 0; round < 100; round++) {
     const { server, upstream } = setUp();

@@ -1,3 +1,4 @@
+import { plainWords } from '../core/gateway/visible-text.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import {
   type Json,
@@ -171,7 +172,7 @@ export class Upstream {
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { redact, isFinal, onDown } = this.#options;
     const told = fault.kind === 'exit' && lost !== null ? withLastWords(fault, lost.stderrTail()) : fault;
-    this.condition.failed(redact(told.message), isFinal(fault), fault.retryAfterMs);
+    this.condition.failed(redact(plainWords(told.message)), isFinal(fault), fault.retryAfterMs);
     onDown(lost !== null);
   }
 

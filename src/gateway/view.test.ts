@@ -27,7 +27,9 @@ const WITH_SECRET = { env: { TOKEN: variable('TOKEN') } };
 test('a secret comes out of results, errors, progress, faults and the audit in none of its forms', async () => {
   const { files, fixture, view } = await setUp(WITH_SECRET, { TOKEN: CANARY });
   files.tools = [{ name: 'echo', description: `The key is ${CANARY}`, inputSchema: { type: 'object' } }];
+  files.name = `${CANARY.slice(0, 4)}\u200b${CANARY.slice(4)}`;
   const seen: unknown[] = [await view.tools(), [...fixture.pins]];
+  expect(await fixture.gateway.status(null)).toMatchObject([{ serverName: '[secret TOKEN]' }]);
   const forms = [CANARY, Buffer.from(`x${CANARY}`).toString('base64'), encodeURIComponent(CANARY)];
   const progress = (update: unknown) => seen.push(update);
   const call = (args: Json = {}) => view.call('files__echo', { arguments: args }, plainRequest({ progress }));
@@ -240,6 +242,42 @@ test('a server of its own for each run: separate, able to ask its client, and go
   expect(fixture.gateway.viewOf(run)).toBeNull();
 });
 
+test('what one run’s own server lists otherwise takes nothing from other runs', async () => {
+  const { files, fixture, view } = await setUp({ instance: 'per-agent' });
+  expect(await view.tools()).toHaveLength(1);
+  files.tools = [{ name: 'echo', description: 'Says something else', inputSchema: { type: 'object' } }];
+  const second = fixture.view(fixture.run());
+  await second.tools();
+  await settled();
+  expect(await second.tools()).toEqual([]);
+  expect(await second.call('files__echo', {}, plainRequest())).toBeNull();
+  expect(await fixture.gateway.pending(fixture.workspace)).toMatchObject([{ tool: 'echo', kind: 'changed' }]);
+  expect(await view.tools()).toHaveLength(1);
+  expect(firstText(await view.call('files__echo', { arguments: { a: 1 } }, plainRequest()))).toBe('{"a":1}');
+});
+
+test('a secret that comes back as a number is taken out', async () => {
+  const { files, view } = await setUp(WITH_SECRET, { TOKEN: '8675309123' });
+  await view.tools();
+  files.answer = () => ({ content: [], structuredContent: { n: 8675309123, m: 7 } });
+  expect(await view.call('files__echo', {}, plainRequest())).toEqual({
+    content: [],
+    structuredContent: { n: '[secret TOKEN]', m: 7 },
+  });
+});
+
+test('a changed cool-down counts for a server that is known already', async () => {
+  const { files, fixture, view } = await setUp({ cooldown: 60_000 });
+  await view.tools();
+  fixture.reconfigure({ servers: { files: local({ cooldown: 5_000 }) }, shared: ['files'] });
+  files.fault = new UpstreamFault('start', 'no');
+  files.die();
+  await settled();
+  for (const seconds of [1, 2, 4, 8, 16]) await fixture.time.pass(seconds * 1_000);
+  const [status] = await fixture.gateway.status(null);
+  expect([status?.health, status!.retryAt! - fixture.time.now()]).toEqual(['cooling', 5_000]);
+});
+
 test('a shared server can ask nobody, and what it says to nobody is counted', async () => {
   const { files, fixture, view } = await setUp();
   await view.tools();
@@ -380,8 +418,7 @@ test('a call that waited for its turn does not go out when the audit cannot be w
   expect(asked).toBe(8);
   fault = new Error('disk full');
   first.resolve({ content: [] });
-  await expect(calls[8]).rejects.toThrow('disk full');
-  await expect(calls[0]).rejects.toThrow('disk full');
+  await Promise.all([0, 8].map(at => expect(calls[at]).rejects.toThrow('disk full')));
   expect(asked).toBe(8);
 });
 
@@ -395,7 +432,7 @@ test('a call that finds no free place in time is told so, and that is no fault o
   const result = await calls[8]!;
   expect(result).toMatchObject({ isError: true });
   expect(firstText(result)).toMatch(/^The server files is busy: .*within 10 s.*It was not asked/);
-  expect(fixture.audit.map(({ outcome }) => outcome)).toEqual(['busy']);
+  expect(fixture.audit.filter(({ outcome }) => outcome !== 'asked')).toMatchObject([{ outcome: 'busy' }]);
   answered.resolve({ content: [] });
   await Promise.all(calls);
   expect(await fixture.gateway.status(null)).toMatchObject([
@@ -449,4 +486,84 @@ test('fifty runs with calls of all lengths, a third of them taken back: nobody g
   expect(takenBack).toBeGreaterThan(100);
   expect(right).toBeGreaterThanOrEqual(2_000);
   expect(await fixture.gateway.status(null)).toMatchObject([{ callsInFlight: 0, failures: 0 }]);
+});
+
+test('a call under way has a line after a quarter of a second, and another at its end; a short one has one', async () => {
+  const { files, fixture, view } = await setUp();
+  await view.tools();
+  await view.call('files__echo', { arguments: { a: 1 } }, plainRequest());
+  await fixture.time.pass(1_000);
+  expect(fixture.audit.map(({ outcome }) => outcome)).toEqual(['ok']);
+
+  const answered = Promise.withResolvers<Json>();
+  files.answer = () => answered.promise;
+  const slow = view.call('files__echo', { arguments: { a: 1 } }, plainRequest());
+  await fixture.time.pass(100);
+  expect(fixture.audit).toHaveLength(1);
+  await fixture.time.pass(150);
+  const [line] = fixture.audit.slice(1);
+  expect(line).toMatchObject({ name: 'echo', decision: 'allowed', outcome: 'asked' });
+  expect(line!.argumentHash).toBe(fixture.audit[0]!.argumentHash);
+  await fixture.time.pass(10_000);
+  answered.resolve({ content: [] });
+  await slow;
+  expect(fixture.audit.map(({ outcome }) => outcome)).toEqual(['ok', 'asked', 'ok']);
+});
+
+test('the same denial over and over is told at once and then once a second, and the counts add up', async () => {
+  const { fixture, view } = await setUp();
+  await view.tools();
+  const ask = async (times: number, name: string) => {
+    for (let time = 0; time < times; time++) expect(await view.call(name, {}, plainRequest())).toBeNull();
+  };
+  await ask(1, 'files__none');
+  expect(fixture.audit).toMatchObject([{ name: 'none', decision: 'denied' }]);
+  expect(fixture.audit[0]).not.toHaveProperty('count');
+  await ask(499, 'files__none');
+  await ask(1, 'files__other');
+  expect(fixture.audit).toHaveLength(2);
+  await fixture.time.pass(1_000);
+  expect(fixture.audit.map(({ name, count }) => [name, count])).toEqual([
+    ['none', undefined],
+    ['other', undefined],
+    ['none', 499],
+  ]);
+  await ask(3, 'files__none');
+  await fixture.gateway.close();
+  expect(fixture.audit.at(-1)).toMatchObject({ name: 'none', decision: 'denied', count: 3 });
+  expect(fixture.denied.filter(name => name === 'files__none')).toHaveLength(503);
+});
+
+test('very many names that are denied at once are told together, each of them counted', async () => {
+  const { fixture, view } = await setUp();
+  await view.tools();
+  for (let at = 0; at < 1_000; at++) await view.call(`files__none-${at}`, {}, plainRequest());
+  await fixture.time.pass(5_000);
+  expect(fixture.audit.length).toBeLessThan(250);
+  expect(fixture.audit.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(1_000);
+  expect(fixture.denied).toHaveLength(1_000);
+});
+
+test('a call whose caller has left before it has a place is not sent, also when all leave at once', async () => {
+  const { files, fixture, view } = await setUp();
+  await view.tools();
+  let asked = 0;
+  files.answer = () => {
+    asked += 1;
+    return new Promise(() => {});
+  };
+  const left = Array.from({ length: 40 }, () => new AbortController());
+  const calls = left.map(({ signal }) =>
+    view.call('files__echo', {}, plainRequest({ signal })).catch((error: Error) => error.message),
+  );
+  await settled();
+  expect(asked).toBe(8);
+  // One by one, each with all that follows from it at once: as connections end.
+  for (const one of left) {
+    one.abort();
+    for (let turns = 0; turns < 20; turns++) await null;
+  }
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['The request was taken back.']));
+  expect(asked).toBe(8);
+  expect(fixture.audit.every(({ outcome }) => outcome === 'cancelled')).toBe(true);
 });

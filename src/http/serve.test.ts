@@ -1,4 +1,6 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { request, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
 
@@ -166,4 +168,44 @@ test('closing does not wait for an answer that never ends', async () => {
   await vi.waitUntil(() => isOpen);
   await server.close();
   expect(await cut).toMatchObject({ code: 'ECONNRESET' });
+});
+
+test('connections that say nothing keep nobody out, however many there are', async () => {
+  await withServer(async ({ port }) => {
+    const sockets: Socket[] = [];
+    for (let count = 0; count < 1_100; count++) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write('POST /mcp HTTP/1.1\r\nHost: x');
+      sockets.push(socket);
+      if (count % 100 === 0) await once(socket, 'connect');
+    }
+    const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
+    expect(answer).toEqual({ status: 200, body: 'reached' });
+    const closed = () => sockets.filter(socket => socket.closed).length;
+    await vi.waitFor(() => expect(closed()).toBeGreaterThanOrEqual(1_100 - 256), { timeout: 5_000 });
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+test('a connection that has shown a token stays, whoever comes after it', async () => {
+  const held: ServerResponse[] = [];
+  const server = await serveHttp({
+    port: 0,
+    admits: token => token === TOKEN,
+    mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
+  });
+  try {
+    const answer = ask(server.port, '/mcp', { authorization: `Bearer ${TOKEN}` });
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    const sockets = Array.from({ length: 300 }, () =>
+      connect(server.port, '127.0.0.1').on('error', () => {}),
+    );
+    await vi.waitFor(() => expect(sockets.some(({ closed }) => closed)).toBe(true), { timeout: 10_000 });
+    held[0]!.end('late');
+    expect(await answer).toEqual({ status: 200, body: 'late' });
+    for (const socket of sockets) socket.destroy();
+  } finally {
+    await server.close();
+  }
 });

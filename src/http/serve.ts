@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { type Refusal, refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
@@ -20,12 +21,37 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** Who has not shown a token within this time is let go. */
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 120_000;
+const LOOK_MS = 2_000;
+/** Connections at a time, and those of them that have not shown a token. */
+const MOST_CONNECTIONS = 4_096;
+const MOST_STRANGERS = 256;
+
 /** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const { admits, mcp, onOpen, onError } = options;
   let open = 0;
-  const server = createServer((request, response) => {
+  const limits = {
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: LOOK_MS,
+  };
+  const server = createServer(limits, (request, response) => {
     if (passes(request, response)) answer(request, response);
+  });
+  server.maxConnections = MOST_CONNECTIONS;
+  /** The longest there first. */
+  const strangers = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    strangers.add(socket);
+    socket.once('close', () => strangers.delete(socket));
+    if (strangers.size <= MOST_STRANGERS) return;
+    // Who has said nothing for the longest makes room, so that connections that only stand there keep nobody out.
+    const [first] = strangers;
+    strangers.delete(first!);
+    first!.destroy();
   });
   // Who asks before it sends a body is told to go on only if the body would be read.
   server.on('checkContinue', (request, response) => {
@@ -48,6 +74,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   function passes(request: IncomingMessage, response: ServerResponse): boolean {
     const refusal = refusalOf(request);
     if (refusal) refuse(response, refusal);
+    else strangers.delete(request.socket);
     return refusal === null;
   }
 

@@ -35,6 +35,8 @@ export async function recordToolCall(
   tool: string,
   code: string | null,
   startedAt: number,
+  /** Of calls alike that are told as one. */
+  count = 1,
 ): Promise<void> {
   const { store, clock } = services;
   const at = clock.now();
@@ -45,6 +47,7 @@ export async function recordToolCall(
     ok: code === null,
     code,
     durationMs: at - startedAt,
+    ...(count > 1 && { count }),
   };
   // The store reports its own trouble; the answer must not hang on the log of it.
   await store

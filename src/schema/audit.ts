@@ -19,6 +19,7 @@ export const AuditRecord = z.object({
   resultBytes: z.number().optional(),
   resultHash: z.string().optional(),
   durationMs: z.number().optional(),
+  count: z.number().int().optional(),
   /** The hash of the line before. */
   prev: z.string(),
   hash: z.string(),

@@ -47,6 +47,8 @@ export const EventBody = z.discriminatedUnion('type', [
     ok: z.boolean(),
     code: z.string().nullable(),
     durationMs: z.number(),
+    /** Calls alike that were denied and are told as one. */
+    count: z.number().int().optional(),
   }),
   z.object({ type: z.literal('setting.changed'), key: z.string(), value: z.string().nullable() }),
   z.object({ type: z.literal('runs.pruned'), runs: z.number(), bytes: z.number() }),

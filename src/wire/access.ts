@@ -6,6 +6,7 @@ import type { LegacySessions } from './legacy-sessions.ts';
 
 /** What one owner has open over HTTP. It ends as a whole and is never opened again; the owner may get a new one. */
 export interface Access {
+  owner: string;
   /** Aborted when it is over, with the error to answer with. */
   cutOff: AbortSignal;
   /** Serves the owner's modern requests, so that they and the streams that listen can be told things and ended together. */
@@ -33,7 +34,8 @@ export class Accesses {
     if (known) return known;
     const controller = new AbortController();
     const cutOff = controller.signal;
-    const access = { controller, cutOff, modern: this.#openModern(cutOff), calls: new Set<HttpCall>() };
+    const modern = this.#openModern(cutOff);
+    const access = { owner, controller, cutOff, modern, calls: new Set<HttpCall>() };
     this.#byOwner.set(owner, access);
     return access;
   }

@@ -71,7 +71,13 @@ describe.each<[Era, EdgeName]>([
     await direct.ask('tools/call', { ...call, _meta }, 1);
     await direct.ask('tools/call', { ...call, _meta: { progressToken: 9 } }, 2);
     await direct.ask('tools/call', call, 3);
-    expect(far.past).toEqual([{ ...call, _meta: { 'example/trace': 1 } }, call, call]);
+    await direct.ask('tools/call', { name: 'far__echo' }, 4);
+    expect(far.past).toEqual([
+      { ...call, _meta: { 'example/trace': 1 } },
+      call,
+      call,
+      { name: 'far__echo', arguments: {} },
+    ]);
   });
 
   it('gets the list the SDK would send, byte for byte and for itself alone', async () => {
@@ -92,6 +98,10 @@ describe.each<[Era, EdgeName]>([
     ['arguments that are a list', { name: 'far__echo', arguments: [] }],
     ['a token that cannot be one', { name: 'far__echo', _meta: { progressToken: {} } }],
     ['meta that is none', { name: 'far__echo', _meta: { 'io.modelcontextprotocol/clientInfo': 5 } }],
+    [
+      'a name that means something',
+      { name: 'far__echo', arguments: JSON.parse('{"__proto__":{"a":1},"b":2}') },
+    ],
     ['a cursor', { cursor: 'x' }],
   ])('is left to the SDK with what is not plain: %s', async (_what, params) => {
     const { far, direct, sdk } = await both(edge, era);

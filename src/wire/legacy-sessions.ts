@@ -10,7 +10,8 @@ import { refusal } from './http-body.ts';
 import { watchedResponse } from './legacy-response.ts';
 
 export interface LegacySessionOptions {
-  maxSessions: number;
+  /** Of one owner: nobody's sessions are another's business. */
+  maxSessions(access: Access): number;
   idleMs: number;
   onError(error: Error): void;
 }
@@ -25,7 +26,7 @@ interface Session {
   idleTimer: NodeJS.Timeout | undefined;
 }
 
-/** Clients of the older revisions keep a session; ours are bounded in number and in idle time. */
+/** Clients of the older revisions keep a session; ours are bounded in number for each owner, and in idle time. */
 export class LegacySessions {
   readonly #options: LegacySessionOptions;
   /** Least recently used first. */
@@ -77,7 +78,7 @@ export class LegacySessions {
   }
 
   async #open(request: Request, body: unknown, access: Access, build: () => FaceServer): Promise<Response> {
-    if (!this.#makeRoom()) return refusal(503, -32000, 'Too many sessions are in use; try again later');
+    if (!this.#makeRoom(access)) return refusal(503, -32000, 'Too many sessions are in use; try again later');
     const id = randomUUID();
     const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
     const server = build();
@@ -124,9 +125,11 @@ export class LegacySessions {
     };
   }
 
-  #makeRoom(): boolean {
-    if (this.#sessions.size < this.#options.maxSessions) return true;
-    for (const [id, session] of this.#sessions) {
+  /** At the cost of the same owner only. */
+  #makeRoom(access: Access): boolean {
+    const own = this.#of(access);
+    if (own.length < this.#options.maxSessions(access)) return true;
+    for (const [id, session] of own) {
       if (session.active > 0) continue;
       void this.#end(id);
       return true;

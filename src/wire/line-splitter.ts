@@ -1,23 +1,32 @@
+import type { Edges } from './outermost-id.ts';
+
 /** A line, or what is known of one that was too long to keep. */
-export type Line = { bytes: Buffer } | { tooLong: { head: Buffer; tail: Buffer } };
+export type Line = { bytes: Buffer } | { tooLong: Edges };
+
+/** What is no line any more, however it goes on. */
+export interface Endless {
+  afterBytes: number;
+  /** Told once for each. */
+  onEndless(): void;
+}
 
 const KEPT_EDGE = 512;
 const NEWLINE = 10;
+const NEVER: Endless = { afterBytes: Number.POSITIVE_INFINITY, onEndless() {} };
 
 /** Cuts a byte stream into lines and never holds more than `maxBytes` of one, however long it grows. */
 export class LineSplitter {
   readonly #maxBytes: number;
   readonly #emit: (line: Line) => void;
-  readonly #onTooLong: (() => void) | undefined;
+  readonly #endless: Endless | undefined;
   #parts: Buffer[] = [];
   #size = 0;
-  #skipped: { head: Buffer; tail: Buffer } | null = null;
+  #skipped: Edges | null = null;
 
-  /** `onTooLong` is called as soon as a line is over the limit, which may be long before its end. */
-  constructor(maxBytes: number, emit: (line: Line) => void, onTooLong?: () => void) {
+  constructor(maxBytes: number, emit: (line: Line) => void, endless?: Endless) {
     this.#maxBytes = maxBytes;
     this.#emit = emit;
-    this.#onTooLong = onTooLong;
+    this.#endless = endless;
   }
 
   push(chunk: Buffer): void {
@@ -36,37 +45,36 @@ export class LineSplitter {
   }
 
   #add(part: Buffer): void {
-    if (this.#skipped) {
-      this.#skipped.tail = lastBytes(this.#skipped.tail, part);
-      return;
-    }
-    this.#parts.push(part);
+    const before = this.#size;
     this.#size += part.length;
+    if (this.#skipped) this.#skipped.tail = lastBytes(this.#skipped.tail, part);
+    else this.#keep(part);
+    const { afterBytes, onEndless } = this.#endless ?? NEVER;
+    if (before <= afterBytes && this.#size > afterBytes) onEndless();
+  }
+
+  #keep(part: Buffer): void {
+    this.#parts.push(part);
     if (this.#size <= this.#maxBytes) return;
     const kept = Buffer.concat(this.#parts);
     this.#skipped = {
       head: Buffer.from(kept.subarray(0, KEPT_EDGE)),
       tail: Buffer.from(kept.subarray(-KEPT_EDGE)),
     };
-    this.#forget();
-    this.#onTooLong?.();
+    this.#parts = [];
   }
 
   #finish(): void {
     const line = this.#skipped ? { tooLong: this.#skipped } : { bytes: this.#whole() };
     this.#skipped = null;
-    this.#forget();
+    this.#parts = [];
+    this.#size = 0;
     this.#emit(line);
   }
 
   #whole(): Buffer {
     const [first] = this.#parts;
     return first && this.#parts.length === 1 ? first : Buffer.concat(this.#parts);
-  }
-
-  #forget(): void {
-    this.#parts = [];
-    this.#size = 0;
   }
 }
 

@@ -37,18 +37,21 @@ export function plainRequest(body: unknown): PlainRequest | null {
   const { name = '', arguments: args, _meta: meta } = params;
   if (typeof name !== 'string' || (args !== undefined && !isObject(args))) return null;
   if ((method === 'tools/call') === (name === '')) return null;
+  // The SDK takes this one out on its way.
+  if (args !== undefined && Object.hasOwn(args, '__proto__')) return null;
   const plain: PlainRequest = {
     era: 'legacy',
     id,
     method,
     name,
-    params,
+    // As the SDK's way has it, so that the other server cannot tell the two apart.
+    params: method === 'tools/call' && args === undefined ? { ...params, arguments: {} } : params,
     progressToken: undefined,
     peer: null,
   };
   if (meta === undefined) return plain;
   const said = isObject(meta) ? readMeta(meta) : null;
-  return said && { ...plain, ...said.about, params: withMeta(params, said.rest) };
+  return said && { ...plain, ...said.about, params: withMeta(plain.params, said.rest) };
 }
 
 const NAME = /^[\w.-]+$/;

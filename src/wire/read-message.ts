@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type JSONRPCMessage, parseJSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
 import type { Line } from './line-splitter.ts';
+import { outermostId } from './outermost-id.ts';
 
 /** What a line cannot be, in the words JSON-RPC has for it. */
 export interface Refusal {
@@ -17,7 +18,7 @@ const INVALID_REQUEST = -32600;
 /** The JSON of one line of the wire, or the refusal to send back, or nothing (a blank line). */
 export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
   if ('tooLong' in line) {
-    return { refusal: tooLarge(outermostId(line.tooLong.head, line.tooLong.tail), maxBytes) };
+    return { refusal: tooLarge(outermostId(line.tooLong), maxBytes) };
   }
   if (!isUtf8(line.bytes)) return refused(PARSE_ERROR, 'Parse error: the line is not UTF-8 text');
   const text = line.bytes.toString();
@@ -54,24 +55,4 @@ function tooLarge(id: RequestId | null, limitBytes: number): Refusal {
 function idOf(value: unknown): RequestId | null {
   const id = (value as { id?: unknown } | null)?.id;
   return typeof id === 'string' || Number.isInteger(id) ? (id as RequestId) : null;
-}
-
-const ID = String.raw`"id"\s*:\s*(-?\d{1,15}|"(?:[^"\\]|\\.){0,200}")`;
-const PLAIN_FIELD = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;
-const ID_AT_HEAD = new RegExp(String.raw`^\s*\{\s*(?:${PLAIN_FIELD}\s*,\s*)*${ID}\s*,`);
-const ID_AT_TAIL = new RegExp(String.raw`[,{]\s*${ID}\s*(?:,\s*${PLAIN_FIELD}\s*)*\}\s*$`);
-
-/**
- * The id of a message of which only the edges were kept. Ids inside `params` must not be taken for it, or another
- * request would be answered: only plain fields may stand between it and the message's own braces.
- */
-function outermostId(head: Buffer, tail: Buffer): RequestId | null {
-  const found =
-    ID_AT_HEAD.exec(head.toString('latin1'))?.[1] ?? ID_AT_TAIL.exec(tail.toString('latin1'))?.[1];
-  if (found === undefined) return null;
-  try {
-    return JSON.parse(Buffer.from(found, 'latin1').toString()) as RequestId;
-  } catch {
-    return null;
-  }
 }

@@ -185,7 +185,7 @@ describe('legacy sessions', () => {
   });
 
   it('make room by ending the one longest unused', async () => {
-    await start({ maxSessions: 2 });
+    await start({ maxSessions: () => 2 });
     const first = await openSession();
     const second = await openSession();
     expect(await ping(first)).toBe(200);
@@ -194,13 +194,34 @@ describe('legacy sessions', () => {
   });
 
   it('are not ended while in use, even if there is no room left', async () => {
-    await start({ maxSessions: 1 });
+    await start({ maxSessions: () => 1 });
     const client = await connect('legacy');
     const call = client.callTool({ name: 'hold' });
     await until(() => sample.held.length === 1, 'the call arrives');
     expect((await post(initialize)).status).toBe(503);
     sample.held[0]!.release();
     expect((await call).structuredContent).toEqual({ how: 'released' });
+  });
+
+  it("of one owner make no room at another's cost, and take none away", async () => {
+    await start({ maxSessions: () => 2, owner: request => String(request.headers['x-user']) });
+    const ofBob = await openSession({ 'x-user': 'bob' });
+    const ofAnn = [];
+    for (let count = 0; count < 10; count++) ofAnn.push(await openSession({ 'x-user': 'ann' }));
+    expect(await Promise.all(ofAnn.map(session => ping(session, { 'x-user': 'ann' })))).toEqual([
+      ...Array(8).fill(404),
+      ...[200, 200],
+    ]);
+    expect(await ping(ofBob, { 'x-user': 'bob' })).toBe(200);
+
+    const left = new AbortController();
+    for (const session of ofAnn.slice(-2)) {
+      const headers = { accept: 'text/event-stream', 'mcp-session-id': session, 'x-user': 'ann' };
+      expect((await fetch(url, { headers, signal: left.signal })).status).toBe(200);
+    }
+    expect((await post(initialize, { 'x-user': 'ann' })).status).toBe(503);
+    expect((await post(initialize, { 'x-user': 'bob' })).status).toBe(200);
+    left.abort();
   });
 
   it('end after being idle', async () => {

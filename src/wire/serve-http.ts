@@ -16,7 +16,8 @@ export interface HttpOptions {
   /** Whose request it is: a legacy session is closed to every other owner, and `endSessions` ends what one has open. */
   owner?(request: IncomingMessage): string;
   maxBodyBytes?: number;
-  maxSessions?: number;
+  /** How many legacy sessions an owner has at most; beyond, its own idle ones make room. */
+  maxSessions?(owner: string): number;
   sessionIdleMs?: number;
   /** A call without an answer for this long gets its stream opened, so that its client sees that we are there. */
   openStreamMs?: number;
@@ -40,7 +41,7 @@ export interface HttpHandler extends Audience {
 
 const DEFAULTS = {
   maxBodyBytes: 32 * 1024 * 1024,
-  maxSessions: 100,
+  maxSessions: 16,
   sessionIdleMs: 30 * 60_000,
   openStreamMs: 10_000,
 };
@@ -64,7 +65,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
   let inFlight = 0;
   let closed = false;
   const legacy = new LegacySessions({
-    maxSessions: options.maxSessions ?? DEFAULTS.maxSessions,
+    maxSessions: ({ owner }) => options.maxSessions?.(owner) ?? DEFAULTS.maxSessions,
     idleMs: options.sessionIdleMs ?? DEFAULTS.sessionIdleMs,
     onError,
   });

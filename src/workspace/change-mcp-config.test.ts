@@ -1,9 +1,21 @@
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { McpConfig } from '../schema/mcp-config.ts';
-import { changeMcpConfig, currentMcpConfig, EMPTY_MCP_CONFIG } from './change-mcp-config.ts';
+import { changeMcpConfig, EMPTY_MCP_CONFIG } from './change-mcp-config.ts';
 import { isTrusted, trust } from './trust.ts';
 
 let root: string;
@@ -26,10 +38,8 @@ const withServer = (text: string, id: string) => {
     servers: { ...config.servers, [id]: { command: 'new', tools: ['*'] } },
   });
 };
-const change = async (text: (before: string) => string) => {
-  const before = await currentMcpConfig(workspace);
-  return changeMcpConfig(home, workspace, before, text(before.text));
-};
+const change = (text: (before: string) => string) =>
+  changeMcpConfig(home, workspace, before => text(before.text));
 const add = () => change(before => withServer(before, 'new'));
 const written = () => readFile(file, 'utf8');
 const put = async (text: string) => {
@@ -62,12 +72,21 @@ describe('a new server', () => {
     await expect(add()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     expect(await written()).toBe('{ "servers": { }');
     await put('{ "servers": {} }');
-    const before = await currentMcpConfig(workspace);
-    await put('{ "servers": {} } ');
-    await expect(changeMcpConfig(home, workspace, before, withServer(before.text, 'new'))).rejects.toThrow(
-      'was changed meanwhile',
-    );
+    const editing = change(before => {
+      writeFileSync(file, '{ "servers": {} } ');
+      return withServer(before, 'new');
+    });
+    await expect(editing).rejects.toThrow('was changed meanwhile');
     expect(await written()).toBe('{ "servers": {} } ');
+  });
+
+  it('is not lost among many that come at once, and neither is the trust in them', async () => {
+    const ids = Array.from({ length: 10 }, (_, at) => `s${at}`);
+    await Promise.all(ids.map(id => change(before => withServer(before, id))));
+    const text = await written();
+    expect(Object.keys(McpConfig.parse(JSON.parse(text)).servers).sort()).toEqual(ids);
+    expect(await isTrusted(home, file, text)).toBe(true);
+    expect(await readdir(home)).toEqual(['trust.json']);
   });
 
   it('is not written through a link that leads out of the workspace', async () => {

@@ -23,10 +23,11 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
   }
 }
 
-/** Settles when nobody holds the lock, or after this long. */
+/** Settles when nobody holds the lock, or after this long. Never rejects. */
 export async function whenFree(lock: string, patienceMs: number): Promise<void> {
   const end = performance.now() + patienceMs;
-  while ((await contentOf(lock)) !== null && performance.now() < end) await pause(TRY_EVERY_MS);
+  while ((await contentOf(lock).catch(() => null)) !== null && performance.now() < end)
+    await pause(TRY_EVERY_MS);
 }
 
 async function take(lock: string, mark: string): Promise<void> {

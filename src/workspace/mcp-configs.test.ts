@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { McpConfigs } from '../core/ports/gateway.ts';
+import { changeLock } from './change-mcp-config.ts';
+import { withLock } from './file-lock.ts';
+import { untrustedMcpConfig } from './mcp-config-file.ts';
 import { createMcpConfigs } from './mcp-configs.ts';
 import { trust, untrust } from './trust.ts';
 
@@ -45,6 +48,9 @@ const TWO = config({
 function config(servers: object): string {
   return JSON.stringify({ servers, agentServers: { coder: Object.keys(servers) } }, null, 2);
 }
+
+/** Gives nobody anything, and so needs no trust. */
+const NONE = config({});
 
 const servers = async () => Object.keys((await configs.of(workspace)).config?.servers ?? {});
 /** What `of` said last, without asking it: only a watch can have changed it. */
@@ -205,12 +211,14 @@ describe('a file that cannot be used', () => {
     await putTrusted(ONE);
     expect(await servers()).toEqual(['one']);
     await put(String(text));
-    await trust(home, file, String(text));
     const before = await configs.of(workspace);
     expect([before.state, Object.keys(before.config?.servers ?? {})]).toEqual(['invalid', ['one']]);
     expect(before.warnings[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
     expect(before.warnings.at(-1)).toContain('what it said before is still in force');
 
+    // What was in force is not what is trusted any more.
+    await trust(home, file, String(text));
+    expect(await configs.of(workspace)).toMatchObject({ state: 'invalid', config: null });
     const fresh = createMcpConfigs({ home, warn: () => {} });
     expect(await fresh.of(workspace)).toMatchObject({ state: 'invalid', config: null });
     fresh.close();
@@ -261,30 +269,31 @@ describe('a file that cannot be used', () => {
 });
 
 describe('a change', () => {
+  const isNone = () => configs.known(workspace)?.state === 'trusted' && knownServers().length === 0;
+
   beforeEach(async () => {
-    await trust(home, file, TWO);
     await putTrusted(ONE);
     expect(await servers()).toEqual(['one']);
     expect(changes).toEqual([]);
   });
 
   it('is noticed when the file is written in place, and told once', async () => {
-    await writeFile(file, TWO);
-    await until('two servers', () => knownServers().length === 2);
+    await writeFile(file, NONE);
+    await until('no server', isNone);
     expect(changes).toEqual([workspace]);
   });
 
   it('is noticed when an editor puts a new file in its place', async () => {
-    await put(TWO, `${file}.tmp`);
+    await put(NONE, `${file}.tmp`);
     await rename(`${file}.tmp`, file);
-    await until('two servers', () => knownServers().length === 2);
+    await until('no server', isNone);
   });
 
   it('is noticed when the whole folder is replaced, and again after that', async () => {
-    await put(TWO, join(workspace, 'new', 'mcp-config.json'));
+    await put(NONE, join(workspace, 'new', 'mcp-config.json'));
     await rename(dirname(file), join(workspace, 'old'));
     await rename(join(workspace, 'new'), dirname(file));
-    await until('two servers', () => knownServers().length === 2);
+    await until('no server', isNone);
     await writeFile(file, ONE);
     await until('one server', () => knownServers().length === 1);
   });
@@ -292,8 +301,8 @@ describe('a change', () => {
   it('is noticed when the folder goes and comes back', async () => {
     await rm(dirname(file), { recursive: true });
     await until('nothing', () => configs.known(workspace)?.state === 'none');
-    await put(TWO);
-    await until('two servers', () => knownServers().length === 2);
+    await put(ONE);
+    await until('one server', () => knownServers().length === 1);
     expect(changes).toEqual([workspace, workspace]);
   });
 
@@ -306,20 +315,46 @@ describe('a change', () => {
   });
 
   it('that leaves in force what was is not told', async () => {
-    const again = `${ONE}\n`;
-    await trust(home, file, again);
     await writeFile(file, '{');
     await until('the fault', () => configs.known(workspace)?.state === 'invalid');
-    await writeFile(file, again);
+    await writeFile(file, ONE);
     await until('the end of it', () => configs.known(workspace)?.state === 'trusted');
     expect(changes).toEqual([]);
     expect(warnings.filter(text => text.includes('still in force'))).toHaveLength(1);
   });
 
+  it('of our own is one change: nobody finds the new text without the trust in it', async () => {
+    let asked = configs.of(workspace);
+    await withLock(changeLock(home), async () => {
+      await put(TWO);
+      asked = configs.of(workspace);
+      // Often enough for the question to be answered too.
+      for (let round = 0; round < 50; round++)
+        expect(await untrustedMcpConfig(home, workspace)).toEqual([file]);
+      await trust(home, file, TWO);
+    });
+    expect((await asked).state).toBe('trusted');
+    await until('two servers', () => knownServers().length === 2);
+    expect(changes).toEqual([workspace]);
+    expect(warnings).toEqual([]);
+  });
+
+  it('back to what was trusted once gives nothing', async () => {
+    await put(TWO);
+    await trust(home, file, TWO);
+    await until('two servers', () => knownServers().length === 2);
+    await trust(home, file, ONE);
+    await put(ONE);
+    await until('one server', () => knownServers().length === 1);
+    await put(TWO);
+    await until('nothing', () => configs.known(workspace)?.state === 'untrusted');
+    expect(configs.known(workspace)?.config).toBeNull();
+  });
+
   it('is not told to who has stopped listening', async () => {
     const heard: string[] = [];
     configs.onChange(changed => heard.push(changed))();
-    await writeFile(file, TWO);
+    await writeFile(file, NONE);
     await until('a change', () => changes.length === 1);
     expect(heard).toEqual([]);
   });
@@ -342,25 +377,67 @@ it('a question sees what was written before it, however many ask', async () => {
   }
 });
 
-it('a workspace nobody asks about is not watched any more, until somebody does', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
-  const own = createMcpConfigs({ home, warn: () => {} });
-  const heard: string[] = [];
-  own.onChange(changed => heard.push(changed));
-  const other = join(root, 'other');
-  const otherFile = join(other, '.squad', 'mcp-config.json');
-  for (const text of [ONE, TWO])
-    for (const path of [file, otherFile]) await trust(home, await put(ONE, path).then(() => path), text);
-  await own.of(workspace);
-  vi.advanceTimersByTime(6 * 60_000);
-  await own.of(other);
-  vi.advanceTimersByTime(10 * 60_000);
-  vi.useRealTimers();
-  await put(TWO);
-  await put(TWO, otherFile);
-  await until('the change of the one that is watched', () => heard.includes(other));
-  expect(heard).toEqual([other]);
-  expect(Object.keys(own.known(workspace)!.config!.servers)).toEqual(['one']);
-  await until('the other change', () => heard.includes(workspace));
-  own.close();
+describe('after a while', () => {
+  let own: McpConfigs;
+  let heard: string[];
+  const other = () => join(root, 'other');
+  beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    own = createMcpConfigs({ home, warn: () => {} });
+    heard = [];
+    own.onChange(changed => heard.push(changed));
+    for (const path of [file, join(other(), '.squad', 'mcp-config.json')]) {
+      await put(ONE, path);
+      await trust(home, path, ONE);
+    }
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    own.close();
+  });
+
+  it('a workspace nobody asks about is not watched any more, until somebody does', async () => {
+    await own.of(workspace);
+    vi.advanceTimersByTime(6 * 60_000);
+    await own.of(other());
+    vi.advanceTimersByTime(10 * 60_000);
+    vi.useRealTimers();
+    await put(NONE);
+    await put(NONE, join(other(), '.squad', 'mcp-config.json'));
+    await until('the change of the one that is watched', () => heard.includes(other()));
+    expect(heard).toEqual([other()]);
+    expect(Object.keys(own.known(workspace)!.config!.servers)).toEqual(['one']);
+    await until('the other change', () => heard.includes(workspace));
+  });
+
+  // `known` would count as a question: what is heard is all that is looked at.
+  it.each([
+    ['that its file was narrowed', () => put(NONE)],
+    ['that its trust was taken back', () => untrust(home, file)],
+  ])('a workspace that is kept by a run hears %s', async (_, change) => {
+    await own.of(workspace);
+    const letGo = own.keep(workspace);
+    own.keep(workspace)();
+    vi.advanceTimersByTime(45 * 60_000);
+    vi.useRealTimers();
+    await change();
+    await until('the change', () => heard.includes(workspace));
+    expect(Object.keys(own.known(workspace)?.config?.servers ?? {})).toEqual([]);
+    letGo();
+  });
+
+  it('a workspace is not watched any more when the last run has let go of it', async () => {
+    await own.of(workspace);
+    const runs = [own.keep(workspace), own.keep(workspace)];
+    await own.of(other());
+    own.keep(other());
+    vi.advanceTimersByTime(30 * 60_000);
+    for (const letGo of [...runs, ...runs]) letGo();
+    vi.advanceTimersByTime(16 * 60_000);
+    vi.useRealTimers();
+    await put(NONE);
+    await put(NONE, join(other(), '.squad', 'mcp-config.json'));
+    await until('the change of the one that is watched', () => heard.includes(other()));
+    expect(heard).toEqual([other()]);
+  });
 });

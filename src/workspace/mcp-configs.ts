@@ -146,12 +146,12 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     const judge = async () => judgeConfig(home, file, await read(entry), counted);
     try {
       const first = await judge();
-      if (first.state !== 'untrusted') return first;
+      if (first.config !== null || first.state === 'none') return first;
       // The text and the trust in it may be of before and after a change of ours.
       await whenFree(changeLock(home), CHANGE_MS);
-      return await judge();
+      return await judge().catch(() => first);
     } catch (thrown) {
-      return { file, state: 'invalid', ...counted, warnings: [`${file}: ${thrown}`] };
+      return judgeConfig(home, file, { fault: `cannot be read: ${thrown}` }, counted);
     }
   }
 

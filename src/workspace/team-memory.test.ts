@@ -89,12 +89,64 @@ describe('what a team knows', () => {
     expect(await team.history('coder')).toBeNull();
   });
 
+  it('is the newest of what is too long, and a note says so', async () => {
+    const long = (line: (at: number) => string) =>
+      Array.from({ length: 200_000 }, (_, at) => line(at)).join('');
+    write(
+      '.squad/decisions.md',
+      long(at => `### Number ${at}\n`),
+    );
+    write(
+      '.squad/agents/ann/history.md',
+      long(at => `### Learned ${at}\n`),
+    );
+    const { decisions, notes } = await team.decisions();
+    expect(decisions).toHaveLength(5_000);
+    expect(decisions.map(({ title }) => title)).toContain('Number 199999');
+    expect(notes).toEqual([expect.stringContaining('only its end'), expect.stringContaining('5000')]);
+    const learned = (await team.history('ann'))!;
+    expect([learned.length, learned.at(-1)]).toMatchObject([5_000, { title: 'Learned 199999' }]);
+  });
+
+  it('begins with a whole decision where the beginning of the file is left out', async () => {
+    const body = `What: x\n\n${`#### Part\n\n${'word '.repeat(8)}\n\n`.repeat(20)}`;
+    write(
+      '.squad/decisions.md',
+      Array.from({ length: 2_000 }, (_, at) => `### Number ${at}\n${body}`).join(''),
+    );
+    const { decisions, notes } = await team.decisions();
+    expect(decisions.length).toBeLessThan(2_000);
+    expect(decisions.every(({ title, what }) => title.startsWith('Number ') && what !== null)).toBe(true);
+    expect(notes).toEqual([expect.stringContaining('only its end')]);
+  });
+
+  it('is the beginning of a roster and a backlog that are too long, and a note says so', async () => {
+    write('.squad/team.md', `| Name | Role |\n|-|-|\n${'| Ann | Lead |\n'.repeat(200_000)}`);
+    write('.squad/backlog.md', `- [ ] first\n${'- [ ] more\n'.repeat(200_000)}`);
+    const [roster, backlog] = [await team.roster(), await team.backlog()];
+    expect(roster.members).toHaveLength(5_000);
+    expect(roster.notes).toEqual([expect.stringContaining('beginning'), expect.stringContaining('5000')]);
+    expect(backlog.groups[0]!.items).toHaveLength(5_000);
+    expect(backlog.groups[0]!.items[0]).toMatchObject({ title: 'first' });
+    expect(backlog.notes).toEqual([expect.stringContaining('beginning'), expect.stringContaining('5000')]);
+  });
+
+  it('is what of the inbox can be read: a file of too many lines keeps no other out', async () => {
+    write('.squad/decisions/inbox/z-flood.md', '### a\n'.repeat(40_000));
+    write('.squad/decisions/inbox/a-good.md', '# Good\n');
+    const { decisions, notes } = await team.decisions();
+    expect(decisions.map(({ title }) => title)).toEqual(['Good']);
+    expect(notes).toEqual([expect.stringContaining('1 of its 2 files')]);
+  });
+
   it('is no file that is too large, no pipe, no link: each is a note', async () => {
-    write('.squad/team.md', 'x'.repeat(3 * 1024 * 1024));
+    mkdirSync(join(root, '.squad'));
     symlinkSync(join(base, 'outside', 'charter.md'), join(root, '.squad', 'backlog.md'));
-    symlinkSync(join(base, 'outside'), join(root, '.squad', 'decisions'));
     mkdirSync(join(root, '.squad', 'decisions.md'));
-    expect((await team.roster()).notes).toEqual([expect.stringContaining('bytes')]);
+    write('.squad/decisions/inbox/large.md', 'x'.repeat(300 * 1024));
+    expect((await team.decisions()).notes).toContainEqual(expect.stringContaining('bytes'));
+    rmSync(join(root, '.squad', 'decisions'), { recursive: true });
+    symlinkSync(join(base, 'outside'), join(root, '.squad', 'decisions'));
     expect((await team.backlog()).notes).toEqual([expect.stringContaining('symbolic link')]);
     const { decisions, notes } = await team.decisions();
     expect(decisions).toEqual([]);

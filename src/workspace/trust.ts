@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { open, realpath, rename, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
 import { withLock } from './file-lock.ts';
@@ -85,7 +85,12 @@ async function write(home: string, content: TrustFile): Promise<void> {
 
 /** One name for a file however its folder was reached. */
 async function nameOf(file: string): Promise<string> {
-  return realpath(file).catch(() => resolve(file));
+  const path = resolve(file);
+  // One that is gone was known by its folder's real name.
+  const inRealFolder = () => realpath(dirname(path)).then(folder => join(folder, basename(path)));
+  return realpath(path)
+    .catch(inRealFolder)
+    .catch(() => path);
 }
 
 /** Whoever read the file may or may not have left its byte order mark out. */

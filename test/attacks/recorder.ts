@@ -15,7 +15,16 @@ function take(message: Message): undefined {
   const { id, method, params = {} } = message;
   if (method === undefined || id === undefined) return;
   record({ method, params });
-  const { tools = [], resources = [], resourceTemplates = [], prompts = [], says, tells, told } = offer();
+  const {
+    tools = [],
+    resources = [],
+    resourceTemplates = [],
+    prompts = [],
+    says,
+    tells,
+    told,
+    holds,
+  } = offer();
   const answer = (result: Json) => void sendLine(resultOf(id, result));
   switch (method) {
     case 'initialize':
@@ -38,6 +47,7 @@ function take(message: Message): undefined {
     case 'tools/call':
       if (told) sendLine(noticeOf('notifications/tools/list_changed'));
       if (tells) process.stderr.write(`${tells}\n`);
+      if (holds) return;
       return answer({ content: [text(says ?? JSON.stringify(params))] });
     case 'resources/read':
       return answer({ contents: [{ uri: params.uri, text: says ?? 'read' }] });
@@ -69,4 +79,6 @@ export interface Offer {
   tells?: string;
   /** Every call is answered after a notice that the list of tools has changed. */
   told?: boolean;
+  /** No call is answered. */
+  holds?: boolean;
 }

@@ -1,11 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/core/ports/gateway.ts';
 import { openAuditLog } from '../../src/gateway/audit-log.ts';
 import type { AuditRecord, AuditVerdict } from '../../src/schema/audit.ts';
 import type { RunId } from '../../src/schema/ids.ts';
-import { TestSquad } from '../support/squad.ts';
+import { type Agent, requestOf, startAgents } from '../attacks/agents.ts';
+import { configure } from '../attacks/config-file.ts';
+import { Recorded } from '../attacks/recorded.ts';
+import { TestSquad, until } from '../support/squad.ts';
 
 const ENTRY: AuditEntry = {
   runId: 'run_0000000001' as RunId,
@@ -88,5 +91,56 @@ test('verifying says so when the log is whole, and where it is not', async () =>
   expect(await squad.json<AuditVerdict>(['audit', 'verify'])).toMatchObject({
     problem: { file, line: 2, seq: 2, what: 'edited' },
     entries: 1,
+  });
+});
+
+describe('calls that a server does not answer', () => {
+  const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  const recorded = new Recorded(squad.root, 'mute', {
+    tools: [{ name: 'take', description: 'Takes it.', inputSchema: { type: 'object' } }],
+    holds: true,
+  });
+  const file = join(squad.home, 'audit', 'audit.jsonl');
+  const lines = (outcome: string) =>
+    (existsSync(file) ? readFileSync(file, 'utf8') : '').split('\n').filter(line => line.includes(outcome));
+  let agent: Agent;
+
+  beforeAll(async () => {
+    await configure(squad, { servers: { mute: recorded.block() }, shared: ['mute'] });
+    [agent] = (await startAgents(squad, 'coder')) as [Agent];
+    await agent.sees('mute__take');
+  });
+  afterAll(() => squad[Symbol.asyncDispose]());
+
+  const ask = (signal: AbortSignal) => {
+    const { headers, body } = requestOf('tools/call', { name: 'mute__take', arguments: {} });
+    return fetch(agent.url, {
+      ...{ method: 'POST', body, signal },
+      headers: { ...headers, authorization: `Bearer ${agent.token}` },
+    }).catch((error: Error) => error.name);
+  };
+
+  test('are written down while they are under way, and again at their end', async () => {
+    const left = new AbortController();
+    let isOver = false;
+    const call = ask(left.signal).finally(() => (isOver = true));
+    await until('the line is there', async () => lines('"outcome":"asked"').length === 1);
+    expect(isOver).toBe(false);
+    left.abort();
+    expect(await call).toBe('AbortError');
+    await until('its end is there', async () => lines('"outcome":"cancelled"').length === 1);
+    expect((await squad.run(['audit', 'verify'])).code).toBe(0);
+  });
+
+  test('are denied over and over: a few lines, and every one of them is counted', async () => {
+    const ask = () => agent.call('mute__nothing');
+    for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 20 }, ask));
+    const denied = async () => {
+      const { entries } = await squad.json<{ entries: AuditRecord[] }>(['audit', '--denied', '-n', '1000']);
+      return entries.filter(({ name }) => name === 'nothing');
+    };
+    const counted = (entries: AuditRecord[]) => entries.reduce((sum, { count = 1 }) => sum + count, 0);
+    await until('all are counted', async () => counted(await denied()) === 400);
+    expect((await denied()).length).toBeLessThan(40);
   });
 });

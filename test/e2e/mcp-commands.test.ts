@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BIN, TestSquad } from '../support/squad.ts';
@@ -86,6 +86,22 @@ describe('squad mcp add', () => {
     expect([ran.code, ran.stdout]).toEqual([2, '']);
     expect(ran.stderr).toContain('(INVALID_INPUT)');
     expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+  });
+
+  test('eight at once are all there and trusted, and so is whatever else is trusted meanwhile', async () => {
+    await using squad = new TestSquad();
+    const names = Array.from({ length: 8 }, (_, at) => `s${at}`);
+    const adds = names.map(name => squad.run(['mcp', 'add', name, '--role', 'coder', '--', 'program', name]));
+    for (const add of await Promise.all(adds)) expect(add).toMatchObject({ code: 0, stderr: '' });
+    expect(Object.keys(configOf(squad).servers).sort()).toEqual(names);
+    expect(configOf(squad).agentServers.coder.toSorted()).toEqual(names);
+    const files = names.map(name => squad.write(`${name}.json`, name));
+    const trusts = files.map(file => squad.run(['trust', '--yes', file]));
+    for (const given of await Promise.all(trusts)) expect(given).toMatchObject({ code: 0, stderr: '' });
+    const record = JSON.parse(readFileSync(join(squad.home, 'trust.json'), 'utf8')) as { files: object };
+    expect(Object.keys(record.files).sort()).toEqual([join(squad.workspace, FILE), ...files].sort());
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect(readdirSync(squad.home).filter(name => /^(trust\.json|mcp-config)\.lock/.test(name))).toEqual([]);
   });
 
   test('warns about a secret that stands in the file', async () => {
@@ -459,6 +475,25 @@ describe('the servers at work', () => {
     const status = await squad.run(['mcp', 'status']);
     expect(status.stdout).toMatch(/^unset +stdio +unusable .*NOT_SET_HERE/m);
   });
+});
+
+test('a text that was trusted before the last one asks again, and trust is taken back from a file that is gone', async () => {
+  await using squad = new TestSquad();
+  const file = join(squad.workspace, FILE);
+  const state = async () => (await squad.json<{ state: string }>(['mcp', 'status'])).state;
+  await squad.run(['mcp', 'add', 'one', '--', 'program']);
+  const broad = readFileSync(file, 'utf8');
+  await squad.run(['mcp', 'add', 'one', '--force', '--tools', 'read', '--', 'program']);
+  const narrow = readFileSync(file, 'utf8');
+  squad.write(FILE, broad);
+  expect(await state()).toBe('untrusted');
+  squad.write(FILE, narrow);
+  expect(await state()).toBe('trusted');
+  rmSync(file);
+  expect(await squad.run(['trust', '--remove', file])).toMatchObject({ code: 0 });
+  expect(await squad.run(['trust', '--remove', file])).toMatchObject({ code: 2 });
+  squad.write(FILE, narrow);
+  expect(await state()).toBe('untrusted');
 });
 
 test('agents may neither change nor approve nor look', async () => {

@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFile
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Agent, startAgents } from '../attacks/agents.ts';
 import { callTool, TestSquad, until } from '../support/squad.ts';
 import { strictCall } from '../support/tools.ts';
 
@@ -377,4 +378,24 @@ test('squad decisions with nothing to look for says so', async () => {
       code: 2,
       stderr: expect.stringContaining('The search has no words (INVALID_INPUT)'),
     });
+});
+
+test('a file of eight megabytes of headings keeps nobody waiting: others are answered while it is searched', async () => {
+  await using other = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  const [asker, worker] = (await startAgents(other, 'coder', 'coder')) as [Agent, Agent];
+  other.write('.squad/decisions.md', '### a\n'.repeat(1_400_000));
+  let isOver = false;
+  const search = asker.call('squad_decision_search', { query: 'a' }).finally(() => (isOver = true));
+  let answered = 0;
+  const keepAsking = async () => {
+    while (!isOver) {
+      expect((await worker.ask('tools/list')).status).toBe(200);
+      if (!isOver) answered++;
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, keepAsking));
+  const { body, message } = await search;
+  expect(message.result).toMatchObject({ structuredContent: { total: 5_000 } });
+  expect(body).toContain('only its end is read');
+  expect(answered).toBeGreaterThanOrEqual(5);
 });

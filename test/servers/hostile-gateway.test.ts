@@ -100,6 +100,21 @@ describe('with a hostile server beside an honest one', () => {
   });
 });
 
+it('an answer that is too large fails its call alone, and speaks against nobody', async () => {
+  await using fixture = realGateway({ servers: { good: echoBlock() }, shared: ['good'] });
+  const [view, other] = [fixture.view(fixture.run()), fixture.view(fixture.run())];
+  await view.tools();
+  const echo = (of: GatewayView, args: object) => of.call('good__echo', { arguments: args }, plainRequest());
+  const before = echo(other, { nonce: 'before', delayMs: 500 });
+  await expect(echo(view, { nonce: 'n', bytes: 9 * 1024 * 1024 })).rejects.toThrow('The answer is too large');
+  expect(await before).toMatchObject({ content: [{ text: 'before' }] });
+  expect((await call(view, 'good__echo', 'after')).outcome).toBe('result');
+  expect(await fixture.gateway.status(null)).toMatchObject([
+    { health: 'up', failures: 0, fault: null, restarts: 0 },
+  ]);
+  expect(fixture.audit.map(({ outcome }) => outcome)).toContain('protocol_error');
+});
+
 it('what nobody asked for is thrown away and counted', async () => {
   await using fixture = realGateway({ servers: { bad: hostileBlock('strays') }, shared: ['bad'] });
   const view = fixture.view(fixture.run());

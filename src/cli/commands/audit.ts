@@ -56,7 +56,7 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
     entry.decision === 'denied' ? style.red('denied') : 'allowed',
     oneLine(entry.kind),
     oneLine(entry.server === null ? entry.name : `${entry.server}/${entry.name}`),
-    oneLine(entry.outcome),
+    oneLine(entry.outcome) + (entry.count === undefined ? '' : ` ×${entry.count}`),
     entry.durationMs === undefined ? '–' : `${Math.round(entry.durationMs)}ms`,
   ]);
   return formatTable(

@@ -39,11 +39,15 @@ export async function trustCommand(
   }
   const results: { file: string; trusted: boolean }[] = [];
   for (const file of files) {
+    // Also from a file that is gone: the text it had may come back.
+    if (options.remove && (await untrust(home, file))) {
+      results.push({ file, trusted: false });
+      continue;
+    }
     const content = await readFile(file, 'utf8').catch(thrown => {
       throw unreadable(file, thrown);
     });
     if (options.remove) {
-      await untrust(home, file);
       results.push({ file, trusted: false });
     } else {
       const known = await isTrusted(home, file, content);

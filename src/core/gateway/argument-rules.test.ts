@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { ArgumentRule } from '../../schema/mcp-config.ts';
 import { brokenRule } from './argument-rules.ts';
+import type { Origins } from './path-below.ts';
 
 const rule = (more: object): ArgumentRule =>
   ArgumentRule.parse({ server: 'files', argument: 'path', ...more });
+const ORIGINS = { workspaceRoot: '/w/project', serverFolder: '/w/project' };
 const broken = (more: object, args: unknown, tool = 'read') =>
-  brokenRule([rule(more)], tool, args, '/w/project')?.rule ?? null;
+  brokenRule([rule(more)], tool, args, ORIGINS)?.rule ?? null;
+
+const below = (path: string, { under, ...origins }: { under: string[] } & Partial<Origins>) =>
+  brokenRule([rule({ under })], 'read', { path }, { ...ORIGINS, ...origins }) === null;
 
 describe('a path under a folder', () => {
   const IN = [
@@ -70,7 +75,26 @@ describe('a path under a folder', () => {
 
   test('is below nothing where the folder has a variable left or the workspace is not absolute', () => {
     expect(broken({ under: ['$' + '{HOME}/src'] }, { path: 'src/a' })).toBe('under');
-    expect(brokenRule([rule({ under: ['/'] })], 'read', { path: 'a' }, 'relative')).not.toBeNull();
+    expect(below('a', { under: ['/'], workspaceRoot: 'relative' })).toBe(false);
+  });
+});
+
+describe('a relative path', () => {
+  test('counts from the folder the server works in, the folders of a rule from the workspace', () => {
+    const inEtc = { under: ['.'], serverFolder: '/etc' };
+    expect(below('passwd', inEtc)).toBe(false);
+    expect(below('../w/project/src/a', inEtc)).toBe(true);
+    expect(below('a', { under: ['src'], serverFolder: '/w/project/src' })).toBe(true);
+    expect(below('src/a', { under: ['src'], serverFolder: '/w/project/src' })).toBe(true);
+    expect(below('../a', { under: ['src'], serverFolder: '/w/project/src' })).toBe(false);
+  });
+
+  test('is below nothing where nobody knows that folder; an absolute one is what it is', () => {
+    for (const serverFolder of [null, 'relative', '']) {
+      expect(below('src/a', { under: ['src', '/'], serverFolder })).toBe(false);
+      expect(below('/w/project/src/a', { under: ['src'], serverFolder })).toBe(true);
+      expect(below('/etc/passwd', { under: ['src'], serverFolder })).toBe(false);
+    }
   });
 });
 
@@ -168,6 +192,6 @@ test('a rule counts for its tools only, and the first broken one is named', () =
     rule({ argument: 'to', allow: ['a'] }),
     rule({ argument: 'at', allow: ['a'] }),
   ];
-  expect(brokenRule(rules, 'read', { path: 'y' }, '/w')).toEqual({ rule: 'allow', argument: 'to' });
-  expect(brokenRule([], 'read', { path: 'y' }, '/w')).toBeNull();
+  expect(brokenRule(rules, 'read', { path: 'y' }, ORIGINS)).toEqual({ rule: 'allow', argument: 'to' });
+  expect(brokenRule([], 'read', { path: 'y' }, ORIGINS)).toBeNull();
 });

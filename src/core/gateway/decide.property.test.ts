@@ -11,7 +11,13 @@ import { grantsOf } from './grants.ts';
  */
 type Objection = [reason: string, holds: () => boolean];
 
-function objections(config: McpConfig, role: string | null, mcp: string[], thing: Thing): Objection[] {
+function objections(
+  config: McpConfig,
+  role: string | null,
+  mcp: string[],
+  thing: Thing,
+  folder: string | null,
+): Objection[] {
   const { kind, server: id, name } = thing;
   const at = <T>(record: Record<string, T>, key: string | null) =>
     new Map(Object.entries(record)).get(key ?? '\0');
@@ -34,18 +40,25 @@ function objections(config: McpConfig, role: string | null, mcp: string[], thing
     ...config.argumentRules
       .filter(rule => rule.server === id && rule.role.some(pattern => like(pattern, role ?? '')))
       .filter(rule => kind === 'tool' && rule.tool.some(pattern => like(pattern, name)))
-      .map((rule): Objection => ['argument', () => 'args' in thing && objects(rule, thing.args ?? {})]),
+      .map(
+        (rule): Objection => ['argument', () => 'args' in thing && objects(rule, thing.args ?? {}, folder)],
+      ),
   ];
 }
 
-function objects({ argument, allow, deny, under, maxLength }: ArgumentRule, args: unknown): boolean {
+function objects(
+  { argument, allow, deny, under, maxLength }: ArgumentRule,
+  args: unknown,
+  from: string | null,
+): boolean {
   if (Object(args) !== args || Array.isArray(args)) return true;
   const ends = [...routes(args, argument)];
   const found = ends.filter(end => end !== DEAD_END);
   const isPlain = (value: unknown) => Object(value) !== value;
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
   const oneOf = (patterns: string[], value: unknown) => patterns.some(pattern => like(pattern, text(value)));
-  const isIn = (value: unknown) => typeof value === 'string' && under!.some(folder => inside(folder, value));
+  const isIn = (value: unknown) =>
+    typeof value === 'string' && under!.some(folder => inside(folder, value, from));
   const total = (value: unknown) => within(value).reduce<number>((sum, part) => sum + text(part).length, 0);
   return (
     ((allow || under) && ends.length !== found.length) ||
@@ -84,33 +97,49 @@ function like(pattern: string, text: string): boolean {
   return like(rest.join(''), text) || (text !== '' && like(pattern, text.slice(1)));
 }
 
-function inside(folder: string, path: string): boolean {
+function inside(folder: string, path: string, from: string | null): boolean {
   if (path === '' || /\\|\0|^\s|\s$|^~|^\w+:|%2e|%2f|%5c/i.test(path) || folder.includes('$')) return false;
-  const steps = (from: string) => {
+  if (!path.startsWith('/') && !from?.startsWith('/')) return false;
+  const steps = (start: string | null, way: string) => {
     const done: string[] = [];
-    for (const step of (from.startsWith('/') ? from : `${any.ROOT}/${from}`).split('/'))
+    for (const step of (way.startsWith('/') ? way : `${start}/${way}`).split('/'))
       if (step === '..') done.pop();
       else if (step !== '' && step !== '.') done.push(step);
     return done;
   };
-  const [top, target] = [steps(folder), steps(path)];
+  const [top, target] = [steps(any.ROOT, folder), steps(from, path)];
   return top.every((step, index) => target[index] === step);
 }
 
 const context = { workspaceRoot: any.ROOT };
-const decided = (config: McpConfig, role: string | null, mcp: string[], thing: Thing) =>
-  decide(grantsOf(config, role, mcp), thing, context);
+const decided = (
+  config: McpConfig,
+  role: string | null,
+  mcp: string[],
+  thing: Thing,
+  folder: string | null = any.ROOT,
+) => {
+  const grants = grantsOf(config, role, mcp).map(grant => ({ ...grant, folder }));
+  return decide(grants, thing, context);
+};
 
 test('every decision is the one that the objections of the configuration lead to', () => {
   const seen = new Map<string, number>();
   checkProperty(
-    fc.property(any.config, any.role, any.roleMcp, any.thing, (config, role, mcp, thing) => {
-      const objection = objections(config, role, mcp, thing).find(([, holds]) => holds());
-      const decision = decided(config, role, mcp, thing);
-      const reason = decision.allowed ? 'allowed' : decision.reason;
-      seen.set(reason, (seen.get(reason) ?? 0) + 1);
-      expect(reason).toBe(objection?.[0] ?? 'allowed');
-    }),
+    fc.property(
+      any.config,
+      any.role,
+      any.roleMcp,
+      any.thing,
+      any.folder,
+      (config, role, mcp, thing, folder) => {
+        const objection = objections(config, role, mcp, thing, folder).find(([, holds]) => holds());
+        const decision = decided(config, role, mcp, thing, folder);
+        const reason = decision.allowed ? 'allowed' : decision.reason;
+        seen.set(reason, (seen.get(reason) ?? 0) + 1);
+        expect(reason).toBe(objection?.[0] ?? 'allowed');
+      },
+    ),
   );
   // Otherwise it proves nothing.
   const outcomes = ['allowed', 'argument', 'excluded', 'not_approved', 'not_listed', 'server'];
@@ -120,7 +149,7 @@ test('every decision is the one that the objections of the configuration lead to
 test('every rule on arguments decides alone as its objection does', () => {
   const outcomes = { kept: 0, broken: 0 };
   checkProperty(
-    fc.property(any.argumentRule, any.args, (rule, args) => {
+    fc.property(any.argumentRule, any.args, any.folder, (rule, args, folder) => {
       const { server } = rule;
       const open = { tools: ['*'], resources: [], prompts: [], timeout: 1_000, cooldown: 1_000 };
       const config: McpConfig = {
@@ -131,9 +160,9 @@ test('every rule on arguments decides alone as its objection does', () => {
         argumentRules: [{ ...rule, role: ['*'], tool: ['*'] }],
       };
       const thing: Thing = { kind: 'tool', server, name: 'read', isApproved: true, args };
-      const isBroken = objects(rule, args ?? {});
+      const isBroken = objects(rule, args ?? {}, folder);
       outcomes[isBroken ? 'broken' : 'kept']++;
-      expect(decided(config, 'coder', [], thing).allowed).toBe(!isBroken);
+      expect(decided(config, 'coder', [], thing, folder).allowed).toBe(!isBroken);
     }),
   );
   expect(Math.min(outcomes.kept, outcomes.broken)).toBeGreaterThan(0);

@@ -45,6 +45,18 @@ describe('a definition', () => {
     expect(deep?.inputSchema).toEqual({ properties: { x: { enum: [clean], description: clean } } });
   });
 
+  test('is redacted as it will be shown, before anything is cut off', () => {
+    const redact = (text: string) => text.replaceAll('canary-0042', '***');
+    const parted = 'canary\u200b-00\u001b42';
+    const description = `${'a'.repeat(16_380)}${parted}`;
+    const shown = definitionOf(
+      tool({ title: parted, description, inputSchema: { enum: [parted], description: parted } }),
+      redact,
+    );
+    expect(shown).toMatchObject({ title: '***', inputSchema: { enum: ['***'], description: '***' } });
+    expect(shown!.description).toBe(`${'a'.repeat(16_380)}***`);
+  });
+
   test('keeps letters of every language and emoji', () => {
     const text = 'Grüße, 日本語, العربية, हिन्दी, 🎉';
     expect(description(text)).toBe(text);

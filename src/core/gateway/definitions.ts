@@ -57,7 +57,12 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
   // The server knows it by this name and no other, so it cannot be mended.
   if (withoutHidden(name) !== name) return 'its name has control or invisible characters';
   try {
-    return clean(fields, { level: 0, depth: 0, isMap: false }, { schemas: 0, parts: 0 }, redact) as Definition;
+    return clean(
+      fields,
+      { level: 0, depth: 0, isMap: false },
+      { schemas: 0, parts: 0 },
+      redact,
+    ) as Definition;
   } catch (thrown) {
     if (thrown instanceof Excess) return thrown.message;
     throw thrown;

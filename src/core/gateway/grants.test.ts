@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import { decide, type Thing } from './decide.ts';
-import { grantsOf, withRoots } from './grants.ts';
+import { grantsOf, withFolderOf, withRoots } from './grants.ts';
+import type { ResolvedServer } from './resolved-server.ts';
 
 const TOOLS = ['list', 'read', 'write', 'drop'];
 const server = (tools: string[], more: object = {}) => ({ command: 'x', tools, ...more });
@@ -134,9 +135,10 @@ describe('rules on arguments', () => {
     ],
   });
   const roots = { WORKSPACE_ROOT: '/w/$&', SQUAD_ROOT: '/home/project' };
+  const inWorkspace = { ...{ kind: 'stdio' as const, command: 'x', args: [], env: {} }, cwd: '/w/$&' };
   const decided = (role: string | null, thing: Partial<Thing> & { server: string; name: string }) =>
     decide(
-      withRoots(grantsOf(config, role, []), roots),
+      withRoots(grantsOf(config, role, []), roots).map(grant => withFolderOf(grant, inWorkspace)),
       { kind: 'tool', isApproved: true, ...thing },
       { workspaceRoot: roots.WORKSPACE_ROOT },
     );
@@ -164,6 +166,22 @@ describe('rules on arguments', () => {
     expect(decided('coder', { ...read, args: undefined })).toEqual({ ...denied, rule: 'under' });
     expect(decided('tester', { server: 'db', name: 'query', args: {} })).toMatchObject({ rule: 'allow' });
     expect(decided('tester', { server: 'db', name: 'other', args: {} })).toEqual({ allowed: true });
+  });
+
+  test('take relative paths from where the server works, and from nowhere for one that is elsewhere', () => {
+    const [grant] = withRoots(grantsOf(config, 'tester', []), roots);
+    const elsewhere = { kind: 'http' as const, url: 'http://a.example/', headers: {} };
+    const isAllowed = (server: ResolvedServer, path: string) =>
+      decide(
+        [withFolderOf(grant!, server)],
+        { kind: 'tool', server: 'files', name: 'read', isApproved: true, args: { path } },
+        { workspaceRoot: roots.WORKSPACE_ROOT },
+      ).allowed;
+    expect(isAllowed(inWorkspace, 'src/a')).toBe(true);
+    expect(isAllowed({ ...inWorkspace, cwd: '/etc' }, 'src/a')).toBe(false);
+    expect(isAllowed({ ...inWorkspace, cwd: '/w/$&/src' }, 'a')).toBe(true);
+    expect(isAllowed(elsewhere, 'src/a')).toBe(false);
+    expect(isAllowed(elsewhere, '/w/$&/src/a')).toBe(true);
   });
 
   test('are for tools alone', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Definition } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
 import { pendingChanges } from './pending-changes.ts';
-import { approvePins, comparePins, usable } from './pins.ts';
+import { approvePins, comparePins, usable, usableAlone } from './pins.ts';
 
 const tool = (name: string, description = 'As it was.'): Definition => ({ name, description });
 const FIRST = [tool('read'), tool('write')];
@@ -86,6 +86,14 @@ test('of what is listed now, only what is as approved may be used', () => {
   expect(usable(first(), [tool('read', 'Two.'), tool('write'), tool('drop')])).toEqual(new Set(['write']));
   expect(usable(first(), [])).toEqual(new Set());
   expect(usable([], FIRST)).toEqual(new Set());
+});
+
+test('what waits for others is nothing to a server of one user, and what it lists otherwise is not its', () => {
+  const pins = comparePins(first(), [tool('read', 'Two.'), tool('write')], 200);
+  expect(usable(pins, FIRST)).toEqual(new Set(['write']));
+  expect(usableAlone(pins, FIRST)).toEqual(new Set(['read', 'write']));
+  expect(usableAlone(pins, [tool('read', 'Two.'), tool('write')])).toEqual(new Set(['write']));
+  expect(usableAlone(pins, [...FIRST, tool('read', 'Two.')])).toEqual(new Set(['write']));
 });
 
 describe('approval', () => {

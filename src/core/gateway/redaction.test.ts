@@ -19,6 +19,8 @@ const FORMS: [string, string][] = [
   ['percent in lower case', encodeURIComponent(TOKEN).replace(/%../g, code => code.toLowerCase())],
   ['percent, every byte', Buffer.from(TOKEN).toString('hex').replace(/../g, '%$&')],
   ['hex', Buffer.from(TOKEN).toString('hex')],
+  ['upper case', TOKEN.toUpperCase()],
+  ['lower case', TOKEN.toLowerCase()],
   ['hex in upper case', Buffer.from(TOKEN).toString('hex').toUpperCase()],
 ];
 
@@ -102,6 +104,22 @@ describe('a JSON value', () => {
       c: 'plain',
     });
     expect(value.a[2]).toHaveProperty([`k-${TOKEN}`]);
+  });
+
+  test('loses secrets that came back as numbers', () => {
+    const numbers = createRedactor([
+      { name: 'PIN', value: '8675309123' },
+      { name: 'ID', value: '0012345678' },
+      { name: 'LONG', value: '12345678901234567890' },
+    ]);
+    const value = JSON.parse(
+      '{"n":8675309123,"e":8.675309123e9,"f":-8675309123.5,"i":[12345678],"l":12345678901234567890,"m":86753091}',
+    );
+    expect(numbers.hits(JSON.stringify(value))).toBe(true);
+    expect(numbers.deep(value)).toEqual({
+      ...{ n: '[secret PIN]', e: '[secret PIN]', f: '-[secret PIN].5', i: ['[secret ID]'] },
+      ...{ l: '[secret LONG]', m: 86753091 },
+    });
   });
 
   test('without secrets is the same value', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { McpConfig, Server } from '../../schema/mcp-config.ts';
+import { createRedactor } from './redaction.ts';
 import { literalSecrets, resolveServer, sourceHash, variablesIn } from './variables.ts';
 
 /** So that no reader and no linter takes it for a template. */
@@ -80,6 +81,76 @@ describe('a server that cannot be used with these values', () => {
     expect(resolution).toEqual({ fault: expect.stringMatching(words) });
     expect(JSON.stringify(resolution)).not.toContain(JSON.stringify(value).slice(1, -1));
   });
+});
+
+describe('a value inside a url', () => {
+  const urlOf = (url: string, variables: Record<string, string>) => {
+    const { server } = resolved(remote({ url }), variables);
+    return new URL((server as { url: string }).url);
+  };
+
+  test('is a piece of the part it stands in, whatever is in it', () => {
+    const A = 'p@ss/w:o#r?d&x=1 %é';
+    const url = urlOf(`http://user:${v('A')}@h.example/x/${v('A')}/y?q=${v('A')}&r=2`, { A });
+    expect([url.host, decodeURIComponent(url.password), url.username]).toEqual(['h.example', A, 'user']);
+    expect([...url.searchParams]).toEqual([
+      ['q', A],
+      ['r', '2'],
+    ]);
+    expect(url.pathname.split('/').map(decodeURIComponent)).toEqual(['', 'x', A, 'y']);
+  });
+
+  test('is a URL itself at the beginning, and what follows cannot change its host', () => {
+    const url = urlOf(`${v('BASE')}/${v('A')}`, { BASE: 'https://u:p@h.example:8443/base', A: '@evil/../x' });
+    expect([url.host, url.pathname]).toEqual(['h.example:8443', '/base/%40evil%2F..%2Fx']);
+  });
+
+  test('may be a host and a port, alone or as a part', () => {
+    const hosts = ['h.example', 'h.example:8080', '127.0.0.1', '[2001:db8::1]:90', 'under_score'];
+    expect(hosts.map(HOST => urlOf(`http://u@${v('HOST')}/mcp`, { HOST }).host)).toEqual(hosts);
+    expect(urlOf(`https://${v('SUB')}.h.example:${v('PORT')}`, { SUB: 'a', PORT: '99' }).host).toBe(
+      'a.h.example:99',
+    );
+  });
+
+  test.each([
+    ...[
+      'a@evil.example',
+      'a/b',
+      'a\\b',
+      'a?b',
+      'a#b',
+      'a%2eb',
+      'a b',
+      'a:b',
+      'a:1:2',
+      'é.example',
+      'a\tb',
+    ].map((value): [string, string] => [`http://${v('A')}.h.example/`, value]),
+    [`http://h.example${v('A')}/`, '@evil.example'],
+    [`http://h.example${v('A')}`, '.evil.example/'],
+    [`http:${v('A')}`, '//evil.example'],
+    [v('A'), 'http://qx:q7@zx/kw-1@h.example/'],
+    [v('A'), 'http://qx:12/kw-1@h.example/'],
+    [v('A'), 'http://qx:12#kw-1@h.example/'],
+    [`${v('A')}/mcp`, 'http://qx:zx?kw-1@h.example'],
+  ])('in %s that would be another host (%j) is a fault that shows nothing of it', (url, value) => {
+    const resolution = resolve(remote({ url }), { A: value });
+    expect(resolution).toEqual({ fault: expect.any(String) });
+    const { fault } = resolution as { fault: string };
+    const pieces = value.split(/[^a-z0-9-]+/i).filter(piece => piece.length > 1 && piece !== 'http');
+    expect(pieces.filter(piece => fault.includes(piece))).toEqual([]);
+  });
+
+  test('is secret as a host also without its port, as faults show it', () => {
+    const { secrets } = resolved(remote({ url: `http://${v('HOST')}/` }), { HOST: 'Db.Internal:80' });
+    const { text } = createRedactor(secrets);
+    expect(text('db.internal cannot be reached')).toBe('[secret HOST] cannot be reached');
+  });
+});
+
+test('a relative folder counts from the workspace', () => {
+  expect(resolved(local({ cwd: 'sub/../x' })).server).toMatchObject({ cwd: '/w/x' });
 });
 
 describe('what is secret', () => {

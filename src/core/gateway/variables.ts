@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
 import { isRefusedHost } from '../../schema/refused-address.ts';
 import { canonicalJson } from './canonical-json.ts';
@@ -7,6 +8,7 @@ import type { ResolvedServer } from './resolved-server.ts';
 import { decoded } from './secret-forms.ts';
 import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
 import { namesIn, substitute } from './substitution.ts';
+import { fillUrl } from './url-variables.ts';
 
 /** What Squad itself knows of a run: no secrets, and nobody's environment can say otherwise. */
 export interface Roots {
@@ -40,7 +42,9 @@ export function resolveServer(
   const missing = names.filter(name => !find(name));
   if (missing.length > 0) return { missing };
   const fill = (text: string) => substitute(text, name => find(name)!);
-  const resolved = resolvedServer(server, fill, roots);
+  const url = 'url' in server ? fillUrl(server.url, name => find(name)!) : null;
+  if (url !== null && 'fault' in url) return { fault: `the url of ${id} ${url.fault}` };
+  const resolved = resolvedServer(server, fill, url?.url ?? '', roots);
   const fault = faultOf(id, resolved);
   if (fault !== null) return { fault };
   const fromVariables = names
@@ -48,7 +52,12 @@ export function resolveServer(
     .map(name => ({ name, value: find(name)! }));
   return {
     server: resolved,
-    secrets: [...fromVariables, ...literalSecrets(server), ...textsOf(server).map(fill).flatMap(urlSecrets)],
+    secrets: [
+      ...fromVariables,
+      ...(url?.hosts ?? []).filter(({ name }) => fromVariables.some(known => known.name === name)),
+      ...literalSecrets(server),
+      ...textsOf(resolved).flatMap(urlSecrets),
+    ],
     key: sha256(canonicalJson(resolved)),
   };
 }
@@ -100,7 +109,7 @@ export function urlSecrets(text: string): Secret[] {
 }
 
 /** Every text of a server in which variables count. */
-function textsOf(server: Server): string[] {
+function textsOf(server: Server | ResolvedServer): string[] {
   if ('command' in server)
     return [
       server.command,
@@ -111,16 +120,20 @@ function textsOf(server: Server): string[] {
   return [server.url, ...Object.values(server.headers)];
 }
 
-function resolvedServer(server: Server, fill: (text: string) => string, roots: Roots): ResolvedServer {
+function resolvedServer(
+  server: Server,
+  fill: (text: string) => string,
+  url: string,
+  roots: Roots,
+): ResolvedServer {
   const all = (record: Record<string, string>) =>
     Object.fromEntries(Object.entries(record).map(([name, value]) => [name, fill(value)]));
-  if (!('command' in server))
-    return { kind: server.type, url: fill(server.url), headers: all(server.headers) };
+  if (!('command' in server)) return { kind: server.type, url, headers: all(server.headers) };
   return {
     kind: 'stdio',
     command: fill(server.command),
     args: server.args.map(fill),
-    cwd: server.cwd === undefined ? roots.SQUAD_ROOT : fill(server.cwd),
+    cwd: posix.resolve(roots.SQUAD_ROOT, fill(server.cwd ?? '')),
     env: all(server.env),
   };
 }

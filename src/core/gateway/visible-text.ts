@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** Text of a description beyond this is not read by anybody. */
 const LONGEST = 16_384;
 
@@ -17,3 +19,6 @@ export const withoutHidden = (text: string): string =>
   /^[\n\t -~]*$/.test(text)
     ? text
     : text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\u2028\u2029]/gu, '');
+
+/** What a program wrote for a terminal, as plain text: whoever prints it takes nothing more out of it. */
+export const plainWords = (text: string): string => withoutHidden(stripVTControlCharacters(text));

@@ -73,7 +73,7 @@ export interface AuditEntry {
   /** In the server's own words where it is known, else as asked for. */
   name: string;
   decision: AuditDecision;
-  /** Why not, or how it ended: `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
+  /** Why not, or how it ended: `asked` (it has not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
   outcome: string;
   /** Types by name: `{"path":"string","lines":"number"}`. */
   argumentShape?: string;
@@ -81,6 +81,8 @@ export interface AuditEntry {
   resultBytes?: number;
   resultHash?: string;
   durationMs?: number;
+  /** Of denials alike that are one line; one if it is not said. */
+  count?: number;
 }
 
 export interface Audit {

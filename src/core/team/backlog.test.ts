@@ -5,6 +5,11 @@ import { randomOf, weave } from './testing/random-text.ts';
 const PLAIN = { done: false, issue: null, owner: null, priority: null, notes: null };
 
 describe('backlog.md', () => {
+  it('has notes as long as anybody cares to write', () => {
+    const { groups } = readBacklog(`- [ ] a\n${'  b\n'.repeat(300_000)}`);
+    expect(groups[0]!.items[0]!.notes).toHaveLength(599_999);
+  });
+
   it('gives the items under their headings, with what their tags say', () => {
     const text = `# Backlog
 

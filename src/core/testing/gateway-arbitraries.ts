@@ -116,6 +116,9 @@ export const config: fc.Arbitrary<McpConfig> = fc.record({
   argumentRules: fc.array(argumentRule, { maxLength: 3 }),
 });
 
+/** Where a server takes relative paths from. */
+export const folder = fc.constantFrom<string | null>(ROOT, `${ROOT}/src`, '/w', '/etc', 'relative', null);
+
 export const role = fc.oneof(fc.constantFrom(...ROLES), fc.constant(null));
 export const roleMcp = some([
   ...[

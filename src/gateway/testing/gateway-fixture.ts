@@ -96,7 +96,7 @@ export class GatewayFixture implements AsyncDisposable {
       clock: this.time,
       timers: options.timers ?? this.time,
       warn: message => this.warnings.push(message),
-      onDenied: (_run, name) => this.denied.push(name),
+      onDenied: (_run, name, count) => this.denied.push(...Array<string>(count).fill(name)),
       onTrouble: (runId, text) => this.troubles.push(`${runId} ${text}`),
     });
     this.gateway.onChange((runId, what) => this.changes.push(`${runId} ${what}`));

@@ -12,6 +12,7 @@ type Answer = (asked: Asked) => Json | Promise<Json>;
 
 /** A server without a process: answers what a test tells it to, over any number of connections. */
 export class MemoryServer {
+  name = 'memory';
   tools: Json[] = [{ name: 'echo', description: 'Says it again', inputSchema: { type: 'object' } }];
   resources: Json[] = [];
   templates: Json[] = [];
@@ -24,6 +25,7 @@ export class MemoryServer {
   connects = 0;
   readonly requests: ConnectRequest[] = [];
   readonly live = new Set<MemoryLink>();
+  listTools: Answer = ({ server }) => ({ tools: server.tools });
   answer: Answer = ({ params }) => ({
     content: [{ type: 'text', text: JSON.stringify(params.arguments ?? {}) }],
   });
@@ -50,7 +52,6 @@ export class MemoryServer {
 
 class MemoryLink implements Connected {
   readonly era = 'legacy';
-  readonly server = { name: 'memory', version: '1' };
   readonly pid = null;
   readonly events: LinkEvents;
   readonly closed: Promise<UpstreamFault>;
@@ -63,6 +64,10 @@ class MemoryLink implements Connected {
     this.#server = server;
     this.events = events;
     this.closed = this.#over.promise;
+  }
+
+  get server() {
+    return { name: this.#server.name, version: '1' };
   }
 
   get capabilities(): Json {
@@ -104,10 +109,10 @@ class MemoryLink implements Connected {
   }
 
   async #answer(asked: Asked): Promise<Json> {
-    const { tools, resources, templates, prompts } = this.#server;
+    const { resources, templates, prompts } = this.#server;
     switch (asked.method) {
       case 'tools/list':
-        return { tools };
+        return await this.#server.listTools(asked);
       case 'resources/list':
         return { resources };
       case 'resources/templates/list':

@@ -215,19 +215,6 @@ describe('an answer that is none', () => {
       ({ response }) => json(response, {}, { 'content-encoding': 'gzip' }),
       'broke off',
     ],
-    [
-      'too large',
-      ({ response, id }) => json(response, { jsonrpc: '2.0', id, result: { text: 'x'.repeat(9_000_000) } }),
-      '8388608 bytes',
-    ],
-    [
-      'too large by one event',
-      ({ response }) => {
-        response.setHeader('content-type', 'text/event-stream');
-        response.end(`data: ${'x'.repeat(9_000_000)}\n\n`);
-      },
-      '8388608 bytes',
-    ],
     ['HTTP 500', ({ response }) => void response.writeHead(500).end('oh'), 'HTTP 500'],
   ];
 
@@ -244,6 +231,34 @@ describe('an answer that is none', () => {
     isBad = false;
     expect(await call(link)).toEqual({ well: true });
   });
+});
+
+test.each<[string, Parameters<typeof given>[0]]>([
+  [
+    'one text',
+    ({ response, id }) => json(response, { jsonrpc: '2.0', id, result: { text: 'x'.repeat(9_000_000) } }),
+  ],
+  [
+    'one event',
+    ({ response }) => {
+      response.setHeader('content-type', 'text/event-stream');
+      response.end(`data: ${'x'.repeat(9_000_000)}\n\n`);
+    },
+  ],
+])('an answer that is too large, as %s, is no fault of the connection', async (_, onCall) => {
+  let isBad = true;
+  const server = await given(asked => {
+    if (isBad) onCall?.(asked);
+    else json(asked.response, { jsonrpc: '2.0', id: asked.id, result: { well: true } });
+  });
+  const link = await open(server.url);
+  expect(await faultOf(call(link))).toMatchObject({
+    kind: 'answer',
+    message: expect.stringContaining('8388608 bytes'),
+    error: { code: -32603, message: expect.stringContaining('too large') },
+  });
+  isBad = false;
+  expect(await call(link)).toEqual({ well: true });
 });
 
 test('a bomb of zeros is not unpacked, as one text or as an event', async () => {

@@ -160,9 +160,34 @@ describe('too much', () => {
     expect(await call(link)).toEqual(said('before'));
     expect(await link.closed).toMatchObject({
       kind: 'transport',
-      message: expect.stringContaining('8388608 bytes'),
+      message: expect.stringContaining('67108864 bytes'),
     });
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  const ask = (link: UpstreamLink, name: string) =>
+    faultOf(link.request('tools/call', { name }, { timeoutMs: 30_000 }));
+
+  test.each(['id-first', 'id-last'])('in one answer (%s) is its own affair', async name => {
+    const { link, heard } = await hostile('large-answer');
+    const [large, small] = await Promise.all([ask(link, name), ask(link, 'small')]);
+    expect(large).toMatchObject({
+      kind: 'answer',
+      message: expect.stringContaining('8388608 bytes'),
+      error: { code: -32603, message: expect.stringContaining('too large') },
+    });
+    expect(small).toEqual(said('small'));
+    expect(await ask(link, 'small')).toEqual(said('small'));
+    expect(heard.stray).toBe(0);
+  });
+
+  test.each(['question', 'no-id'])('in what may be no answer (%s) ends the link', async name => {
+    const { link } = await hostile('large-answer');
+    expect(await ask(link, name)).toMatchObject({
+      kind: 'transport',
+      message: expect.stringContaining('8388608 bytes'),
+    });
+    expect(await link.closed).toMatchObject({ kind: 'transport' });
   });
 
   test('is not a million little messages', async () => {

@@ -7,6 +7,7 @@ import { isModern, ModernHeaders } from './modern-headers.ts';
 import type { Multiplexer } from './multiplexer.ts';
 import { isObject, tryParse } from './parse-json.ts';
 import { readMessages, type StreamPosition } from './sse-messages.ts';
+import { answerTooLarge, tooLarge } from './too-large.ts';
 
 export interface HttpChannelOptions {
   session: HttpSession;
@@ -90,7 +91,7 @@ export class HttpChannel implements Channel {
     if (answer.status < 200 || answer.status > 299) return this.#takeRefusal(answer, id);
     if (id === null) await readText(answer.body, MOST_OF_A_REFUSAL);
     else if (isType(answer, 'application/json')) {
-      const received = parsed(await readText(answer.body, maxFrameBytes));
+      const received = parsed(await readText(answer.body, maxFrameBytes, answerTooLarge));
       this.#learn(message, received);
       mux.receive(received);
     } else if (isType(answer, 'text/event-stream')) await this.#readStream(answer, message, id, signal);
@@ -110,7 +111,14 @@ export class HttpChannel implements Channel {
     const isDone = () => !mux.isPending(id);
     for (let answer = first; ; answer = await this.#get(position, signal)) {
       if (answer.status !== 200) return this.#takeRefusal(answer, id);
-      await readMessages(answer.body, { ...this.#options, position, isDone, onMessage });
+      await readMessages(answer.body, {
+        ...this.#options,
+        position,
+        isDone,
+        onMessage,
+        // Of a subscription no event is an answer.
+        excess: message.method === 'subscriptions/listen' ? tooLarge : answerTooLarge,
+      });
       // A legacy server may end a stream on which it gave numbers, to be asked for the rest later.
       if (isDone() || position.lastEventId === null || isModern(message)) return;
       await new Promise(resolve => setTimeout(resolve, position.retryMs ?? RESUME_MS));

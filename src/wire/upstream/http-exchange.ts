@@ -11,6 +11,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { isRefusedHost } from '../../schema/refused-address.ts';
 import { networkFault, UnreachableFault } from './http-fault.ts';
 import { UpstreamFault } from './link.ts';
+import { tooLarge } from './too-large.ts';
 
 export interface Exchange {
   url: URL;
@@ -93,13 +94,13 @@ function decoded(message: IncomingMessage): Readable {
 }
 
 /** The whole body as text; one over the limit is not read to its end. */
-export async function readText(body: Readable, maxBytes: number): Promise<string> {
+export async function readText(body: Readable, maxBytes: number, excess = tooLarge): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
   try {
     for await (const part of body as AsyncIterable<Buffer>) {
       size += part.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
+      if (size > maxBytes) throw excess(maxBytes);
       parts.push(part);
     }
   } catch (error) {
@@ -108,6 +109,3 @@ export async function readText(body: Readable, maxBytes: number): Promise<string
   }
   return Buffer.concat(parts).toString();
 }
-
-export const tooLarge = (maxBytes: number): UpstreamFault =>
-  new UpstreamFault('transport', `The server sent a message of more than ${maxBytes} bytes.`);

@@ -2,10 +2,12 @@ import type { Readable, Writable } from 'node:stream';
 import { gatherWrites } from '../gather-writes.ts';
 import { LineSplitter } from '../line-splitter.ts';
 import { asLine } from '../line-writer.ts';
+import { answeredId, type Edges } from '../outermost-id.ts';
 import { type Channel, cancelNotice } from './channel.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
 import { tryParse } from './parse-json.ts';
+import { answerTooLarge, tooLarge } from './too-large.ts';
 
 export interface ServiceEnd {
   code: number | null;
@@ -24,6 +26,8 @@ export interface LineChannelOptions {
 
 /** What a server may leave unread before nothing more is given to it. */
 const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+/** So many of the largest frames in one are none any more. */
+const ENDLESS_FRAMES = 8;
 /** Between the end of a process and the last of its output, and the other way round. */
 const LAST_WORDS_MS = 250;
 
@@ -59,14 +63,25 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
   const lines = new LineSplitter(
     maxFrameBytes,
     line => {
-      if ('bytes' in line && !mux.fault) readLine(line.bytes);
+      if (mux.fault) return;
+      if ('bytes' in line) readLine(line.bytes);
+      else dropLine(line.tooLong);
     },
-    () => {
-      const message = `The server sent a message of more than ${maxFrameBytes} bytes.`;
-      mux.end(new UpstreamFault('transport', message));
-      stdout.destroy();
-    },
+    { afterBytes: maxFrameBytes * ENDLESS_FRAMES, onEndless: () => giveUp(maxFrameBytes * ENDLESS_FRAMES) },
   );
+
+  /** Others share the link: what was asked with too large an answer fails, and nothing else does. */
+  function dropLine(edges: Edges): void {
+    const id = answeredId(edges);
+    if (typeof id !== 'number') giveUp(maxFrameBytes);
+    else if (mux.isPending(id)) mux.fail(id, answerTooLarge(maxFrameBytes));
+    else events.onStray();
+  }
+
+  function giveUp(bytes: number): void {
+    mux.end(tooLarge(bytes));
+    stdout.destroy();
+  }
 
   function readLine(bytes: Buffer): void {
     // Blank lines say nothing, not even something wrong.

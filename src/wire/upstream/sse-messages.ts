@@ -18,6 +18,8 @@ export interface MessageStreamOptions {
   /** Nothing more is expected. */
   isDone(): boolean;
   onMessage?: ((message: unknown) => void) | undefined;
+  /** What a message over the limit is; a fault of the connection unless it says so. */
+  excess?: (maxBytes: number) => UpstreamFault;
 }
 
 /** A server may have to close a stream that is done; one that goes on talking is cut off. */
@@ -26,15 +28,19 @@ const AFTERWORD_MS = 1000;
 /** Reads messages to the end of the stream, also a sudden one. Rejects only for what no server should send. */
 export async function readMessages(body: Readable, options: MessageStreamOptions): Promise<void> {
   const { mux, events, position, isDone, onMessage } = options;
-  const parser = new SseParser(options.maxFrameBytes, ({ type, data }) => {
-    const message = type === 'message' ? tryParse(data) : undefined;
-    if (message === undefined) {
-      events.onStray();
-      return;
-    }
-    onMessage?.(message);
-    mux.receive(message);
-  });
+  const parser = new SseParser(
+    options.maxFrameBytes,
+    ({ type, data }) => {
+      const message = type === 'message' ? tryParse(data) : undefined;
+      if (message === undefined) {
+        events.onStray();
+        return;
+      }
+      onMessage?.(message);
+      mux.receive(message);
+    },
+    options.excess,
+  );
   let timer: NodeJS.Timeout | undefined;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -1,4 +1,4 @@
-import { tooLarge } from './http-exchange.ts';
+import { tooLarge } from './too-large.ts';
 
 export interface SseEvent {
   /** `message` unless it says so. */
@@ -16,6 +16,7 @@ export class SseParser {
   lastEventId: string | null = null;
   retryMs: number | null = null;
   readonly #maxBytes: number;
+  readonly #excess: typeof tooLarge;
   readonly #onEvent: (event: SseEvent) => void;
   #line: Buffer[] = [];
   #data: string[] = [];
@@ -24,7 +25,8 @@ export class SseParser {
   #afterCr = false;
   #isFirst = true;
 
-  constructor(maxBytes: number, onEvent: (event: SseEvent) => void) {
+  constructor(maxBytes: number, onEvent: (event: SseEvent) => void, excess = tooLarge) {
+    this.#excess = excess;
     this.#maxBytes = maxBytes;
     this.#onEvent = onEvent;
   }
@@ -51,7 +53,7 @@ export class SseParser {
   #add(part: Buffer): void {
     if (part.length === 0) return;
     this.#size += part.length;
-    if (this.#size > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    if (this.#size > this.#maxBytes) throw this.#excess(this.#maxBytes);
     this.#line.push(part);
   }
 

@@ -1,5 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { changeLock } from '../../../src/workspace/change-mcp-config.ts';
+import { withLock } from '../../../src/workspace/file-lock.ts';
+import { trust } from '../../../src/workspace/trust.ts';
 import { freePort } from '../../support/free-port.ts';
 import { FaultHome } from '../fault-home.ts';
 import { until } from '../patience.ts';
@@ -66,8 +69,21 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
   }
 
   /** Writes the file, and returns what it counts as from now on. */
-  async apply(config: object | string): Promise<string> {
-    writeFileSync(this.config, typeof config === 'string' ? config : JSON.stringify(config));
+  async apply(text: string): Promise<string> {
+    writeFileSync(this.config, text);
+    return this.stateOfConfig();
+  }
+
+  /** The same with trust in it, in one step, as a command of ours changes it: nobody is without servers meanwhile. */
+  async applyTrusted(text: string): Promise<string> {
+    await withLock(changeLock(this.home), async () => {
+      writeFileSync(this.config, text);
+      await trust(this.home, this.config, text);
+    });
+    return this.stateOfConfig();
+  }
+
+  private async stateOfConfig(): Promise<string> {
     const link = await this.hub();
     const { state } = await link.call<{ state: string }>('inspect_gateway');
     link.close();

@@ -22,8 +22,7 @@ export async function hostileNeighbours(program: string, seed: number, rounds: n
     names,
     config: configOf(home, names),
   }));
-  // All of them are trusted beforehand: an edit that is not yet would take the honest server away, too.
-  for (const { config } of configs) await home.configure(config);
+  await home.configure(configs[0]!.config);
   const honest = await home.agents(HONEST_AGENTS);
   const victims = await home.agents(2, EXPOSED);
   const problems: string[] = [];
@@ -36,7 +35,7 @@ export async function hostileNeighbours(program: string, seed: number, rounds: n
   let calls = 0;
   for (let round = 0; round < rounds; round++)
     for (const { names, config } of configs) {
-      await home.apply(config);
+      await home.applyTrusted(JSON.stringify(config));
       const tried = names.flatMap((name, at) =>
         victims.map(({ edge }) => beVictim(edge, `bad-${at}__echo`, name, problems)),
       );
