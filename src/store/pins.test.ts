@@ -6,7 +6,7 @@ import { aRun, aSquad, started } from './fixtures/sample-rows.ts';
 import { tempFile } from './fixtures/temp-file.ts';
 import { openStore } from './open.ts';
 
-const KEY: PinKey = { workspace: '/work/space', server: 'files', source: 'a1' };
+const KEY: PinKey = { workspace: '/some/workspace', server: 'files', source: 'a1' };
 const pin = (name: string, some: Partial<Pin> = {}): Pin => ({
   name,
   hash: `hash of ${name}`,
