@@ -36,7 +36,8 @@ function tools(own: Face['tools'], view: View): Face['tools'] {
     mayChange: true,
     async list(peer) {
       const [mine, theirs] = await Promise.all([own.list(peer), view()?.tools()]);
-      return theirs ? joined(mine, theirs) : mine;
+      const told = withNotice(mine, view()?.notice() ?? null);
+      return theirs ? joined(told, theirs) : told;
     },
     async call(name, args, call) {
       const servers = view();
@@ -72,6 +73,14 @@ function prompts(own: Face['prompts'], view: View): NonNullable<Face['prompts']>
       return (await view()?.getPrompt(name, params, requestOf(call))) as never;
     },
   };
+}
+
+/** Some clients never show their model what a server says of itself; the description of a tool they all show. */
+function withNotice(tools: ToolDef[], notice: string | null): ToolDef[] {
+  if (notice === null) return tools;
+  return tools.map(tool =>
+    tool.name === 'squad_status' ? { ...tool, description: `${tool.description}\n\n${notice}` } : tool,
+  );
 }
 
 const lists = new WeakMap<readonly Definition[], ToolDef[]>();

@@ -37,6 +37,11 @@ test('a run whose servers are broken goes on to its end, and its result names ea
     const { servers } = await squad.json<{ servers: (Upstream & { failures: number })[] }>(['mcp', 'status']);
     return servers.some(({ server, failures }) => server === 'mortal' && failures > 0);
   });
+  // Not every client shows its model what a server says of itself, but every one the descriptions of tools.
+  const { tools } = await (await agent.overHttp(true)).listTools();
+  const description = tools.find(({ name }) => name === 'squad_status')?.description;
+  expect(description).toContain('unset: the variable TOKEN_NOBODY_SET is not set');
+  expect(description).toMatch(/Still there for your role: .*well/);
   await agent.end();
 
   const { stdout } = await squad.run(['log', agent.id]);
