@@ -45,7 +45,7 @@ export interface PlanContext {
   /** The environment an agent gets, with what its role asks to keep. */
   environment(keep: string[]): Promise<Record<string, string>>;
   /** Variables that other MCP servers of this workspace are set up with. */
-  gatewayVariables: readonly string[];
+  gatewayVariables: Promise<readonly string[]>;
   engines: Engines;
   files: RunFiles;
   clock: Clock;
@@ -99,9 +99,10 @@ async function planRun(
   const engine = engines.create(spec);
   // A run that starts another has not seen them itself, but they were its user's.
   const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
-  const variables = onlyNamed(gatewayVariables, { ...inherited, ...whole });
+  const ofServers = await gatewayVariables;
+  const variables = onlyNamed(ofServers, { ...inherited, ...whole });
   const env = without(
-    gatewayVariables.filter(
+    ofServers.filter(
       name => !isOrdinaryVariable(name) && !meta.env?.includes(name) && !engine.needsVariable(name),
     ),
     whole,

@@ -51,12 +51,13 @@ export async function startRuns(
   workspace: Workspace,
 ): Promise<StartedSquad> {
   const { engines, clock, runner, files, workspaces, mcpConfigs } = services;
-  const { config, warnings: faults } = await mcpConfigs.of(workspace.root);
+  // Read while the rest is planned: every agent's start waits for all of it.
+  const servers = mcpConfigs.of(workspace.root);
   const plan = await planSquad(asked, {
     workspace,
     caller,
     environment: keep => workspaces.environment(caller, keep),
-    gatewayVariables: config ? variablesIn(config) : [],
+    gatewayVariables: servers.then(({ config }) => (config ? variablesIn(config) : [])),
     engines,
     files,
     clock,
@@ -66,7 +67,7 @@ export async function startRuns(
   await runner.submit(plan);
   onStarted?.(plan.runs.map(({ run }) => run));
   const notes = new Set(plan.runs.flatMap(run => run.notes));
-  return { ...plan, warnings: [...withoutTrust(workspace, plan), ...faults, ...notes] };
+  return { ...plan, warnings: [...withoutTrust(workspace, plan), ...(await servers).warnings, ...notes] };
 }
 
 /** What came with the repository and was passed over: a run must not quietly be another one than its files say. */
