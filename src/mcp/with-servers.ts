@@ -118,7 +118,7 @@ function requestOf(call: Call): ForwardedRequest {
   return {
     signal: call.signal,
     progress: call.wantsProgress
-      ? ({ message = '', progress, total }) => void call.progress(message, progress, total)
+      ? ({ message, progress, total }) => void call.progress(message, progress, total)
       : null,
     client: clientOf(call),
     ...(call.era === 'modern' && { capabilities: { ...call.capabilities } }),

@@ -1,43 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
-import { refuseForeign } from '../../src/http/guard.ts';
 import type { ChangeNotices, Face, ToolDef } from '../../src/wire/face.ts';
 import { createHttpHandler } from '../../src/wire/serve-http.ts';
 import { askingTools } from './asking-tools.ts';
 import { legacyAskingTools } from './legacy-asking-tools.ts';
+import { type Listening, listen } from './listen.ts';
 import { plainTools } from './plain-tools.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { taskTools } from './task-tools.ts';
 
 /** Serves what the official runner looks for, with our own HTTP wire, on a loopback port; to legacy clients only, if so wished. */
-export async function serveFixture({ legacyOnly = false } = {}): Promise<{
-  url: string;
-  close(): Promise<void>;
-}> {
+export async function serveFixture({ legacyOnly = false } = {}): Promise<Listening> {
   const face = fixtureFace(() => handler.notices);
   const handler = createHttpHandler({ build: () => face });
-  const server = createServer((request, response) => {
-    // The runner has no token to show; the rest of the guard is ours.
-    if (refuseForeign(request, port)) response.writeHead(403).end();
-    else if (legacyOnly && request.headers['mcp-protocol-version'] === '2026-07-28')
-      response.writeHead(400).end('Unsupported protocol version');
-    else void handler.handle(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    close: async () => {
-      await handler.close();
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
+  return listen(handler, request =>
+    legacyOnly && request.headers['mcp-protocol-version'] === '2026-07-28'
+      ? 'Unsupported protocol version'
+      : null,
+  );
 }
 
 /** What the official runner looks for. */

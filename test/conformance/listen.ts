@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { refuseForeign } from '../../src/http/guard.ts';
+import type { HttpHandler } from '../../src/wire/serve-http.ts';
+
+export interface Listening {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** Serves the handler where the official runner can reach it: it has no token to show, the rest of the guard is ours. */
+export async function listen(
+  handler: HttpHandler,
+  refusal: (request: IncomingMessage) => string | null = () => null,
+): Promise<Listening> {
+  const server = createServer((request, response) => {
+    const refused = refusal(request);
+    if (refuseForeign(request, port)) response.writeHead(403).end();
+    else if (refused !== null) response.writeHead(400).end(refused);
+    else void handler.handle(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    close: async () => {
+      await handler.close();
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
