@@ -1,7 +1,8 @@
 import { isAbsolute, join, resolve } from 'node:path';
-import type { Config, ContextSettings, EngineBlock, Setting } from '../schema/config.ts';
+import type { Config, ContextSettings, EngineBlock, ReviewSettings, Setting } from '../schema/config.ts';
 import { SquadError } from '../schema/error.ts';
 import { StateMode } from '../schema/run.ts';
+import type { WorktreeSettings } from '../schema/worktree.ts';
 import {
   type Candidate,
   fromEnv,
@@ -44,6 +45,9 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     engines: pick('engines', enginesOf(sources), {}),
     context: pick('context', contexts(sources), {}),
     onEnd: pick<string[] | null>('onEnd', hooks(sources), null),
+    worktree: pick('worktree', worktrees(sources), {}),
+    review: pick('review', reviews(sources), {}),
+    check: pick<string[] | null>('check', checks(sources), null),
     allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
   };
   return { config, ignored };
@@ -142,6 +146,27 @@ function hooks(sources: ConfigSources): Candidates<string[]> {
   return [
     fromWorkspace(sources, 'onEnd', value => value, { needsTrust: true }),
     fromUser(sources, 'onEnd', value => value),
+  ];
+}
+
+function worktrees(sources: ConfigSources): Candidates<WorktreeSettings> {
+  return [
+    fromWorkspace(sources, 'worktree', value => value, { needsTrust: true }),
+    fromUser(sources, 'worktree', value => value),
+  ];
+}
+
+function reviews(sources: ConfigSources): Candidates<ReviewSettings> {
+  return [
+    fromWorkspace(sources, 'review', value => value, { needsTrust: false }),
+    fromUser(sources, 'review', value => value),
+  ];
+}
+
+function checks(sources: ConfigSources): Candidates<string[]> {
+  return [
+    fromWorkspace(sources, 'check', value => value, { needsTrust: true }),
+    fromUser(sources, 'check', value => value),
   ];
 }
 

@@ -1,7 +1,17 @@
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type RunStatus } from '../schema/run.ts';
 
-export type RunStep = 'start' | 'complete' | 'fail' | 'time_out' | 'cancel' | 'lose';
+export type RunStep =
+  | 'start'
+  | 'complete'
+  | 'fail'
+  | 'time_out'
+  | 'cancel'
+  | 'lose'
+  | 'await_review'
+  | 'resume'
+  | 'terminate'
+  | 'abandon';
 
 /** Every change of a run's state there is. What is not in the table cannot happen. */
 const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
@@ -11,6 +21,8 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
     fail: 'error',
     cancel: 'cancelled',
     lose: 'lost',
+    terminate: 'terminated',
+    abandon: 'abandoned',
   },
   running: {
     complete: 'completed',
@@ -18,6 +30,19 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
     time_out: 'timeout',
     cancel: 'cancelled',
     lose: 'lost',
+    await_review: 'waiting_review',
+    terminate: 'terminated',
+    abandon: 'abandoned',
+  },
+  // With or without a turn at work: the agent that asked may go on to its end.
+  waiting_review: {
+    resume: 'queued',
+    complete: 'completed',
+    fail: 'error',
+    cancel: 'cancelled',
+    lose: 'lost',
+    terminate: 'terminated',
+    abandon: 'abandoned',
   },
 };
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { UpstreamHealth } from '../core/ports/gateway.ts';
+import type { UpstreamHealth, UpstreamStatus } from '../core/ports/gateway.ts';
 import { createRetrySchedule, type RetrySchedule } from './retry-schedule.ts';
 import type { Timers } from './timers.ts';
 
@@ -21,8 +21,10 @@ export class Condition {
   health: UpstreamHealth = 'idle';
   since: number;
   retryAt: number | null = null;
-  /** In words, secrets left out. */
+  /** What stands against it now: in words, secrets left out. */
   fault: string | null = null;
+  /** The last there was, also when it is over. */
+  lastFault: UpstreamStatus['lastFault'] = null;
   failures = 0;
 
   constructor(options: ConditionOptions) {
@@ -45,10 +47,16 @@ export class Condition {
     this.#cancelTimer = this.#options.timers.after(STABLE_MS, () => this.#schedule.forgive());
   }
 
+  /** A call ran out of time. The first retry is under way: a probe over the connection there is. */
+  checking(fault: string): void {
+    this.#fault(fault);
+    this.#enter('checking');
+    this.retryAt = this.since;
+  }
+
   /** `wishMs`: how long the server asked to be left alone. */
   failed(fault: string, isFinal: boolean, wishMs: number | null): void {
-    this.failures += 1;
-    this.fault = fault;
+    this.#fault(fault);
     if (isFinal) {
       this.#enter('unusable');
       return;
@@ -64,6 +72,13 @@ export class Condition {
     if (this.health !== 'unusable') return;
     this.#schedule.forgive();
     this.#enter('idle');
+  }
+
+  #fault(message: string): void {
+    // What is being checked is counted already.
+    if (this.health !== 'checking') this.failures += 1;
+    this.fault = message;
+    this.lastFault = { message, at: this.#options.clock.now() };
   }
 
   #enter(health: UpstreamHealth): void {

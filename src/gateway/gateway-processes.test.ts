@@ -93,26 +93,34 @@ test('a process that dies in the middle of its answer: said at once, carried out
   expect(firstText(await view.call('first__note', note('after'), plainRequest()))).toBe('after');
 }, 60_000);
 
-test('a process that hangs fails its own calls only, and a call that is merely long condemns nobody', async () => {
+test('a process that hangs is unhealthy until it answers a probe, and is the same process then', async () => {
   const { fixture, statusOf } = setUp({ timeout: 700 });
   await using _ = fixture;
   const view = fixture.view(fixture.run());
   await view.tools();
   await until(async () => (await view.tools()).length === 4, 'all tools');
   const { pid } = await statusOf('first');
+  const answered = (nonce: string) =>
+    until(
+      async () => firstText(await view.call('first__note', note(nonce), plainRequest())) === nonce,
+      'an answer',
+    );
+  const told =
+    /^The server first is unavailable: No answer to tools\/call within the time limit\. It is being tried again now\. Still there for your role: second \(second__note, second__other\)\..*not known whether/;
   const long = await view.call('first__note', note('long', { delay: 5_000 }), plainRequest());
-  expect(firstText(long)).toMatch(/first failed in this call/);
+  expect(firstText(long)).toMatch(told);
+  await answered('after the long one');
   process.kill(pid!, 'SIGSTOP');
   const stuck = view.call('first__note', note('stuck'), plainRequest());
   expect(firstText(await view.call('second__note', note('well'), plainRequest()))).toBe('well');
-  expect(await stuck).toMatchObject({ isError: true });
+  expect(firstText(await stuck)).toMatch(told);
+  expect(await statusOf('first')).toMatchObject({ health: 'checking', upSince: null, failures: 2 });
   // It answers the question whether it is well before anybody has lost patience.
   process.kill(pid!, 'SIGCONT');
-  await until(
-    async () => firstText(await view.call('first__note', note('again'), plainRequest())) === 'again',
-    'an answer',
-  );
-  expect(await statusOf('first')).toMatchObject({ pid, restarts: 0, health: 'up' });
+  await answered('again');
+  expect(await statusOf('first')).toMatchObject({
+    ...{ pid, restarts: 0, health: 'up', fault: null, lastFault: { message: expect.any(String) } },
+  });
 }, 60_000);
 
 test('a program that is not there is said once and not tried for ever; the others work', async () => {

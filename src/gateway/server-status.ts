@@ -18,7 +18,7 @@ export function pooledStatus({
   redactor,
 }: PooledServer): UpstreamStatus {
   const { link } = upstream;
-  const { health, since, retryAt, fault, failures } = upstream.condition;
+  const { health, since, retryAt, fault, lastFault, failures } = upstream.condition;
   return {
     workspace,
     server: id,
@@ -29,6 +29,7 @@ export function pooledStatus({
     upSince: health === 'up' ? since : null,
     retryAt,
     fault,
+    lastFault,
     pid: link?.pid ?? null,
     era: link?.era ?? null,
     serverName: link ? redactor.text(plainWords(link.server.name)) : null,
@@ -62,6 +63,7 @@ export function configuredStatus(
     upSince: null,
     retryAt: null,
     fault,
+    lastFault: null,
     pid: null,
     era: null,
     serverName: null,

@@ -51,7 +51,7 @@ export class Standing {
   }
 }
 
-/** Why a server cannot be used now; null when it can, or when that is not known yet. */
+/** Why a server cannot be used now; null when it can, or when that is not known yet. One that is being checked has its tools: whoever calls them is told. */
 export function faultOf({ pooled, fault }: RunServer): string | null {
   if (pooled === null) return fault;
   const { health, fault: why } = pooled.upstream.condition;

@@ -129,24 +129,98 @@ test('answers and cancelled calls never speak against it', async () => {
   expect(upstream.condition).toMatchObject({ health: 'up', failures: 0 });
 });
 
-test('a call that took too long condemns only a server that answers nothing else either', async () => {
-  const { server, upstream } = setUp();
-  server.answer = async ({ method }) => {
-    if (method === 'ping') return {};
-    throw new UpstreamFault('timeout', 'no answer within 30 s');
+const late = () => new UpstreamFault('timeout', 'no answer within 30 s');
+
+test('a call that ran out of time marks it unhealthy at once, and a probe that is answered makes it well again', async () => {
+  const { server, upstream, time } = setUp();
+  const pinged = Promise.withResolvers<Record<string, unknown>>();
+  const slow = Promise.withResolvers<Record<string, unknown>>();
+  const asked: string[] = [];
+  server.answer = async ({ method, options }) => {
+    asked.push(`${method} ${options.timeoutMs}`);
+    if (method === 'ping') return await pinged.promise;
+    if (method === 'slow') return await slow.promise;
+    throw late();
   };
+  const other = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
+  const fault = 'no answer within 30 s';
+  const lastFault = { message: fault, at: time.now() };
+  const now = time.now();
+  expect(upstream.condition).toMatchObject({
+    ...{ health: 'checking', failures: 1, retryAt: now, fault, lastFault },
+  });
+  const refused = { name: 'Unavailable', message: fault, health: 'checking', retryAt: now };
+  await expect(ask(upstream)).rejects.toMatchObject(refused);
+  await expect(upstream.up(new AbortController().signal)).rejects.toMatchObject(refused);
+  expect(asked).toEqual(['slow 30000', 'tools/call 30000', 'ping 5000']);
+  await time.pass(1_000);
+  pinged.resolve({});
   await settled();
-  expect(upstream.condition.health).toBe('up');
+  expect(upstream.condition).toMatchObject({
+    ...{ health: 'up', since: now + 1_000, failures: 1, retryAt: null, fault: null, lastFault },
+  });
+  slow.resolve({ done: true });
+  expect(await other).toEqual({ done: true });
+  expect(server.connects).toBe(1);
+});
+
+test('one that answers no probe either is ended with all its calls, and goes the way of every failing server', async () => {
+  const { server, upstream, time } = setUp();
   server.answer = async ({ method }) => {
     if (method === 'slow') return new Promise(() => {});
-    throw new UpstreamFault('timeout', 'no answer within 30 s');
+    throw late();
   };
   const other = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
   await expect(other).rejects.toBeInstanceOf(UpstreamFault);
-  expect(upstream.condition.health).toBe('retrying');
+  expect(upstream.condition).toMatchObject({
+    ...{ health: 'retrying', failures: 1, retryAt: time.now() + 1_000, fault: 'no answer within 30 s' },
+  });
   expect(server.live.size).toBe(0);
+});
+
+test('one that is late three times in a row is left alone for a while, though it answers probes; calls under way finish', async () => {
+  const { server, upstream, time } = setUp();
+  const slow = Promise.withResolvers<Record<string, unknown>>();
+  server.answer = async ({ method }) => {
+    if (method === 'ping' || method === 'quick') return {};
+    if (method === 'slow') return await slow.promise;
+    throw late();
+  };
+  const beLate = async () => {
+    await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
+    await settled();
+    return upstream.condition.health;
+  };
+  const other = upstream.request('slow', {}, {});
+  expect([await beLate(), await beLate()]).toEqual(['up', 'up']);
+  await upstream.request('quick', {}, {});
+  expect([await beLate(), await beLate(), await beLate()]).toEqual(['up', 'up', 'retrying']);
+  expect(upstream.condition).toMatchObject({ failures: 5, retryAt: time.now() + 1_000 });
+  expect(server.live.size).toBe(1);
+  slow.resolve({ done: true });
+  expect(await other).toEqual({ done: true });
+  await settled();
+  expect(server.live.size).toBe(0);
+  await time.pass(1_000);
+  expect(upstream.condition.health).toBe('up');
+  expect(server.connects).toBe(2);
+});
+
+test('calls that were made together and are late together are late once', async () => {
+  const { server, upstream } = setUp();
+  const over = Array.from({ length: 5 }, () => Promise.withResolvers<Record<string, unknown>>());
+  let asked = 0;
+  server.answer = ({ method }) => (method === 'ping' ? {} : over[asked++]!.promise);
+  const calls = over.map(() => ask(upstream).catch(error => error.kind));
+  await settled();
+  for (const { reject } of over) {
+    reject(late());
+    await settled();
+    expect(upstream.condition.health).toBe('up');
+  }
+  expect(await Promise.all(calls)).toEqual(over.map(() => 'timeout'));
 });
 
 test('one that does not let us in is not asked again until something has changed', async () => {

@@ -62,14 +62,14 @@ export class Upstream {
   request(method: string, params: Json, options: Omit<LinkRequest, 'timeoutMs'>): Promise<Json> {
     this.calls += 1;
     const asked = { ...options, timeoutMs: this.#options.timeoutMs() };
-    const current = this.#current;
-    if (current !== null) return current.request(method, params, asked);
+    const usable = this.#usable();
+    if (usable !== null) return usable.request(method, params, asked);
     return this.#started(options.signal).then(connection => connection.request(method, params, asked));
   }
 
   /** Settles when it can be asked. Rejects as `request` does. */
   async up(signal: AbortSignal): Promise<void> {
-    if (this.#current === null) await this.#started(signal);
+    if (this.#usable() === null) await this.#started(signal);
   }
 
   /** Gets it going if nothing stands against it. Settles when it is up, or is known not to be; never rejects. */
@@ -94,6 +94,11 @@ export class Upstream {
     const retired = this.retire();
     this.#departures.hurry();
     await retired;
+  }
+
+  /** One that is being checked is there, and is asked nothing new. */
+  #usable(): LinkInUse | null {
+    return this.condition.health === 'up' ? this.#current : null;
   }
 
   async #started(signal: AbortSignal | undefined): Promise<LinkInUse> {
@@ -153,7 +158,15 @@ export class Upstream {
   }
 
   #arrived(link: Connected): LinkInUse {
-    const connection = new LinkInUse(link, fault => this.#lost(connection, fault));
+    const connection = new LinkInUse(link, {
+      onDoubt: fault => {
+        if (this.#current === connection) this.condition.checking(this.#words(fault));
+      },
+      onAnswer: () => {
+        if (this.#current === connection) this.condition.up();
+      },
+      onFault: fault => this.#lost(connection, fault),
+    });
     this.#current = connection;
     this.starts += 1;
     this.condition.up();
@@ -170,10 +183,14 @@ export class Upstream {
 
   /** `lost`: the link there was; none when it did not come to one. */
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
-    const { redact, isFinal, onDown } = this.#options;
+    const { isFinal, onDown } = this.#options;
     const told = fault.kind === 'exit' && lost !== null ? withLastWords(fault, lost.stderrTail()) : fault;
-    this.condition.failed(redact(plainWords(told.message)), isFinal(fault), fault.retryAfterMs);
+    this.condition.failed(this.#words(told), isFinal(fault), fault.retryAfterMs);
     onDown(lost !== null);
+  }
+
+  #words({ message }: UpstreamFault): string {
+    return this.#options.redact(plainWords(message));
   }
 
   #retry(): void {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CLI_IDS, ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
+import { WorktreeSettings } from './worktree.ts';
 
 /** An engine of the user's own: a command, and whose event lines it prints. */
 export const EngineBlock = z.strictObject({
@@ -23,6 +24,12 @@ export const ContextSettings = z.strictObject({
 });
 export type ContextSettings = z.infer<typeof ContextSettings>;
 
+export const ReviewSettings = z.strictObject({
+  /** The role that reviews; otherwise the one of type review. */
+  role: z.string().optional(),
+});
+export type ReviewSettings = z.infer<typeof ReviewSettings>;
+
 /** `.squad/squad.json` in a workspace. */
 export const WorkspaceFile = z.strictObject({
   $schema: z.string().optional(),
@@ -36,6 +43,10 @@ export const WorkspaceFile = z.strictObject({
   context: ContextSettings.optional(),
   /** A program and its arguments, run without a shell when a run has ended. */
   onEnd: z.array(z.string()).min(1).optional(),
+  worktree: WorktreeSettings.optional(),
+  review: ReviewSettings.optional(),
+  /** A program and its arguments, run on merged branches before they are let in. */
+  check: z.array(z.string()).min(1).optional(),
 });
 export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
 
@@ -65,6 +76,9 @@ export interface Config {
   engines: Setting<Record<string, EngineBlock>>;
   context: Setting<ContextSettings>;
   onEnd: Setting<string[] | null>;
+  worktree: Setting<WorktreeSettings>;
+  review: Setting<ReviewSettings>;
+  check: Setting<string[] | null>;
   allowedRoots: Setting<string[]>;
 }
 
@@ -83,6 +97,11 @@ export const HubSettings = z.object({
     .min(1024)
     .default(2 * 1024 ** 3),
   'stop.grace_ms': z.coerce.number().int().min(0).max(600_000).default(5_000),
+  'review.max_iterations': z.coerce.number().int().min(0).max(1_000).default(3),
+  'review.auto_abandon_after': z.coerce.number().int().min(1).max(1_000).default(5),
+  'review.timeout_hours': z.coerce.number().positive().max(24 * 365).default(24),
+  /** Which runs have a window in tmux, where there is tmux. */
+  'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
   'prune.days': z.coerce.number().int().min(0).default(30),
 });
 export type HubSettings = z.infer<typeof HubSettings>;

@@ -48,6 +48,30 @@ const ERRORS = {
   DECISION_UNKNOWN: { kind: 'usage', exit: 2 },
   AGENT_UNKNOWN: { kind: 'usage', exit: 2 },
   NOT_ALLOWED: { kind: 'state', exit: 4 },
+  NOT_A_REPOSITORY: { kind: 'usage', exit: 2 },
+  REPOSITORY_UNSUITABLE: { kind: 'usage', exit: 2 },
+  BRANCH_EXISTS: { kind: 'state', exit: 2 },
+  BRANCH_MOVED: { kind: 'state', exit: 1 },
+  WORKTREE_NEEDED: { kind: 'state', exit: 2 },
+  WORKTREE_MISSING: { kind: 'state', exit: 1 },
+  WORKTREE_IN_USE: { kind: 'state', exit: 2 },
+  SETUP_FAILED: { kind: 'external', exit: 1 },
+  GIT_FAILED: { kind: 'external', exit: 1 },
+  UNCOMMITTABLE: { kind: 'state', exit: 1 },
+  REVIEW_LIMIT_EXCEEDED: { kind: 'state', exit: 4 },
+  REVIEW_OPEN: { kind: 'state', exit: 2 },
+  REVIEW_OVER: { kind: 'state', exit: 2 },
+  FEEDBACK_FAILED: { kind: 'external', exit: 1 },
+  NOTHING_TO_PROPOSE: { kind: 'state', exit: 2 },
+  REMOTE_MISSING: { kind: 'state', exit: 2 },
+  PUSH_REJECTED: { kind: 'external', exit: 1 },
+  GITHUB_TOKEN_MISSING: { kind: 'usage', exit: 2 },
+  GITHUB_REFUSED: { kind: 'external', exit: 1 },
+  GITHUB_RATE_LIMITED: { kind: 'external', exit: 1 },
+  GITHUB_UNREACHABLE: { kind: 'external', exit: 1 },
+  MERGE_CONFLICT: { kind: 'state', exit: 1 },
+  CHECK_FAILED: { kind: 'external', exit: 1 },
+  TMUX_MISSING: { kind: 'external', exit: 2 },
   AUDIT_UNAVAILABLE: { kind: 'external', exit: 1 },
   OUTPUT_LIMIT: { kind: 'external', exit: 1 },
   DIFF_UNAVAILABLE: { kind: 'external', exit: 1 },
@@ -77,18 +101,26 @@ export interface ErrorShape {
   kind: ErrorKind;
   message: string;
   suggestions?: string[];
+  /** Figures and names that belong to this one kind of error. */
+  details?: Readonly<Record<string, unknown>>;
 }
 
 /** What happened, to what, and (in `suggestions`) what to do next. A failing agent is not one of these: it is a run's end. */
 export class SquadError extends Error {
   readonly code: ErrorCode;
   readonly suggestions: string[];
+  readonly details: ErrorShape['details'];
 
-  constructor(code: ErrorCode, message: string, options: { suggestions?: string[]; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: Pick<ErrorShape, 'suggestions' | 'details'> & { cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.name = 'SquadError';
     this.code = code;
     this.suggestions = options.suggestions ?? [];
+    this.details = options.details;
   }
 
   toShape(): ErrorShape {
@@ -97,11 +129,12 @@ export class SquadError extends Error {
       kind: ERRORS[this.code].kind,
       message: this.message,
       ...(this.suggestions.length > 0 && { suggestions: this.suggestions }),
+      ...(this.details && { details: this.details }),
     };
   }
 
   static from(shape: ErrorShape): SquadError {
-    return new SquadError(shape.code, shape.message, { suggestions: shape.suggestions });
+    return new SquadError(shape.code, shape.message, shape);
   }
 }
 

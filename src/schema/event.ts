@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { RunId, SquadId } from './ids.ts';
+import { ReviewId, RunId, type SquadId } from './ids.ts';
+import { ReviewOutcome } from './review.ts';
 import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
 
 /** Everything that can happen, once each. The page, the terminal and the log read this stream and nothing else. */
@@ -31,6 +32,52 @@ export const EventBody = z.discriminatedUnion('type', [
     scope: z.enum(['run', 'squad', 'day']),
   }),
   z.object({ type: z.literal('run.stopping'), reason: StopReason }),
+  /** A turn is over and its run is not: it waits for a review. */
+  z.object({ type: z.literal('run.turn_ended'), turn: z.number(), exitCode: z.number().nullable() }),
+  /** Of the coder's run, like all that follow about reviews. */
+  z.object({
+    type: z.literal('review.requested'),
+    reviewId: ReviewId,
+    reviewerId: RunId,
+    iteration: z.number(),
+    commit: z.string(),
+  }),
+  z.object({
+    type: z.literal('review.closed'),
+    reviewId: ReviewId,
+    reviewerId: RunId,
+    iteration: z.number(),
+    outcome: ReviewOutcome,
+    reason: z.string().nullable(),
+    feedbackCommit: z.string().nullable(),
+  }),
+  /** Null: the setting counts again. */
+  z.object({ type: z.literal('review.limit_changed'), lineageId: RunId, limit: z.number().nullable() }),
+  z.object({ type: z.literal('worktree.made'), path: z.string(), branch: z.string() }),
+  z.object({
+    type: z.literal('worktree.removed'),
+    path: z.string(),
+    branch: z.string(),
+    /** Where what was not committed is kept; null: there was nothing. */
+    savedRef: z.string().nullable(),
+    branchIsGone: z.boolean(),
+  }),
+  z.object({ type: z.literal('worktree.kept'), path: z.string(), why: z.string() }),
+  z.object({
+    type: z.literal('pull_request.opened'),
+    number: z.number(),
+    url: z.string(),
+    branch: z.string(),
+    /** It had been opened before. */
+    existed: z.boolean(),
+  }),
+  z.object({ type: z.literal('issues.created'), urls: z.array(z.string()) }),
+  z.object({
+    type: z.literal('branch.integrated'),
+    branch: z.string(),
+    into: z.string(),
+    commit: z.string(),
+  }),
   z.object({
     type: z.literal('run.ended'),
     status: RunStatus,

@@ -20,7 +20,14 @@ export const SquadId = z
   .brand<'SquadId'>();
 export type SquadId = z.infer<typeof SquadId>;
 
+export const ReviewId = z
+  .string()
+  .regex(/^review_[0-9a-z]{10}$/)
+  .brand<'ReviewId'>();
+export type ReviewId = z.infer<typeof ReviewId>;
+
 export const newRunId = (): RunId => `run_${letters()}` as RunId;
 export const newSquadId = (): SquadId => `squad_${letters()}` as SquadId;
+export const newReviewId = (): ReviewId => `review_${letters()}` as ReviewId;
 /** A chat's id belongs to its engine; this is for engines that let us choose it. */
 export const newChatId = (): string => `chat_${letters()}`;

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { AgentType } from './review.ts';
+import { Isolation } from './worktree.ts';
 
 const names = z.union([
   z.array(z.string()),
@@ -24,7 +26,7 @@ const duration = z
 export const RoleMeta = z.object({
   name: z.string().optional(),
   description: z.string().optional(),
-  type: z.enum(['planning', 'coding', 'review']).optional(),
+  type: AgentType.optional(),
   engine: z.string().optional(),
   model: z.string().optional(),
   effort: z.string().optional(),
@@ -35,7 +37,7 @@ export const RoleMeta = z.object({
   budget: z.number().positive().optional(),
   output_schema: z.string().optional(),
   context: z.union([z.boolean(), names]).optional(),
-  isolation: z.enum(['none', 'worktree']).optional(),
+  isolation: Isolation.optional(),
   env: names.optional(),
   // Yes or no and nothing else: whatever cannot be read must not grant.
   spawn: z.boolean().optional(),
@@ -64,6 +66,8 @@ export interface Role {
 
 /** Keys with which a file that came with a repository could reach beyond its prompt. */
 export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
+  // Reviews cost money, and pull requests speak in the user's name.
+  'type',
   'engine',
   'tools',
   'permission',

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { Evidence } from './evidence.ts';
 import { RunId, SquadId } from './ids.ts';
+import { AgentType } from './review.ts';
+import { Worktree } from './worktree.ts';
 
 const END_STATUSES = [
   'completed',
@@ -20,7 +22,16 @@ export const isEnd = (status: RunStatus): status is EndStatus =>
   (END_STATUSES as readonly string[]).includes(status);
 
 /** Why Squad itself is ending a turn. Recorded before the first signal, so that a crash cannot hide it. */
-export const StopReason = z.enum(['cancel', 'timeout', 'output_limit', 'budget', 'stall']);
+export const StopReason = z.enum([
+  'cancel',
+  'timeout',
+  'output_limit',
+  'budget',
+  'stall',
+  // Its part in a review is done; its task was given up.
+  'terminate',
+  'abandon',
+]);
 export type StopReason = z.infer<typeof StopReason>;
 
 export const RunError = z.object({ code: z.string(), message: z.string() });
@@ -94,6 +105,10 @@ export const Run = z.object({
   lineageId: RunId,
   /** Null for a bare prompt. */
   roleId: z.string().nullable(),
+  /** What its role is for in a review loop; null: it takes no part in one. */
+  type: AgentType.nullable(),
+  /** The run it reviews; its lineage is that run's. */
+  reviewOf: RunId.nullable(),
   task: z.string(),
   /** What listings show instead of the beginning of the task. */
   title: z.string().nullable(),
@@ -102,6 +117,8 @@ export const Run = z.object({
   /** Where the agent really works: absolute, links resolved. */
   directory: z.string(),
   workspace: z.string(),
+  /** The work tree it has to itself; null: it works in the caller's folder. A reply goes on in the one of the run before. */
+  worktree: Worktree.nullable(),
   engine: z.string(),
   /** Its output is events of its engine: its answer is what they say, never the lines themselves. */
   outputIsEvents: z.boolean(),
@@ -122,6 +139,8 @@ export const Run = z.object({
   /** SHA-256 of the token its agent shows to be known as this run; null before its start and after its end. */
   tokenHash: z.string().nullable(),
   status: RunStatus,
+  /** Its current turn, or the one it is queued for. */
+  turn: z.number(),
   error: RunError.nullable(),
   usage: Usage.nullable(),
   /** What a reader of the result should know beside it: a budget that was gone over, a figure that is not known and why. */

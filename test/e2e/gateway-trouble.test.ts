@@ -74,3 +74,31 @@ test('what a person watches says it, too', async () => {
   const ran = await squad.run(['run', 'coder', 'x\n```script\nsleep 1s\n```']);
   expect((ran.stdout + ran.stderr).replace(/\s+/g, ' ')).toContain('The MCP server gone was not available');
 });
+
+test('an agent whose call runs out of time is told what it still has, and people see that it happened', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  squad.write(
+    '.squad/mcp-config.json',
+    JSON.stringify({
+      servers: { late: echoBlock({ timeout: 5_000 }), well: echoBlock({ tools: ['echo'] }) },
+      agentServers: { coder: ['late', 'well'] },
+    }),
+  );
+  expect((await squad.run(['trust', '-y', '.squad/mcp-config.json'])).code).toBe(0);
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const client = await agent.overHttp(true);
+  const isListed = async () => (await client.listTools()).tools.some(({ name }) => name === 'well__echo');
+  await until('its tools are there', isListed);
+  const call = async (args: Record<string, unknown>) => {
+    const { content } = await client.callTool({ name: 'late__echo', arguments: args });
+    return (content as { text: string }[])[0]!.text;
+  };
+  await until('it answers', async () => (await call({ nonce: 'first' })) === 'first');
+  expect(await call({ nonce: 'n', delayMs: 60_000 })).toMatch(
+    /^The server late is unavailable: No answer .*being tried again now\. Still there for your role: well \(well__echo\)\./,
+  );
+  await until('it answers again', async () => (await call({ nonce: 'again' })) === 'again');
+  const { stdout } = await squad.run(['mcp', 'status'], { env: { COLUMNS: '200' } });
+  expect(stdout).toMatch(/^late +stdio +up .*\(1 failed\) +\S+ ago: No answer/m);
+  expect(stdout).toMatch(/^well +stdio +up .* 0 *$/m);
+});

@@ -3,15 +3,13 @@ import type { inspectGateway } from '../../operations/inspect-gateway.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
-import type { Style } from '../output/style.ts';
+import { serverRow } from '../output/server-row.ts';
 import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 
 export type Gateway = z.output<typeof inspectGateway.output>;
-type Upstream = Gateway['servers'][number];
 
 /** `squad mcp status`: how each of the workspace's other MCP servers is doing. */
 export async function mcpStatus(context: CliContext): Promise<number> {
@@ -49,7 +47,7 @@ function table({ servers, state, file }: Gateway, { out, style }: CliContext): s
   if (servers.length === 0) return emptyLines({ state, file });
   const rows = servers
     .toSorted((one, other) => (one.server < other.server ? -1 : 1))
-    .map(upstream => row(upstream, now, style));
+    .map(upstream => serverRow(upstream, now, style));
   return formatTable(
     [
       { title: 'server' },
@@ -66,27 +64,6 @@ function table({ servers, state, file }: Gateway, { out, style }: CliContext): s
     out.columns,
     style,
   );
-}
-
-function row(upstream: Upstream, now: number, style: Style): string[] {
-  const { server, type, upSince, tools, pending, runs, calls, failures, fault } = upstream;
-  return [
-    server,
-    type,
-    stateWords(upstream, now, style),
-    upSince === null ? '–' : formatDuration(now - upSince),
-    tools === null ? '–' : String(tools),
-    pending === 0 ? '' : style.yellow(String(pending)),
-    String(runs),
-    failures === 0 ? String(calls) : `${calls} (${failures} failed)`,
-    fault === null ? '' : style.red(oneLine(fault)),
-  ];
-}
-
-function stateWords({ health, retryAt, instance }: Upstream, now: number, style: Style): string {
-  const paint = { up: style.green, idle: style.dim, unusable: style.red }[health as string] ?? style.yellow;
-  const when = retryAt === null ? '' : `, again in ${formatDuration(retryAt - now)}`;
-  return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
 
 const refusals = ({ servers }: Gateway): string[] =>

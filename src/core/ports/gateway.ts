@@ -98,6 +98,8 @@ export type UpstreamHealth =
   | 'idle'
   | 'starting'
   | 'up'
+  /** A call ran out of time: it is asked nothing new until it has answered a probe. */
+  | 'checking'
   /** It failed and will be started again by itself. */
   | 'retrying'
   /** It kept failing: one try after the cool-down. */
@@ -117,8 +119,10 @@ export interface UpstreamStatus {
   /** For how long it has been up without a break; null when it is not. */
   upSince: number | null;
   retryAt: number | null;
-  /** The last fault in words, secrets left out. */
+  /** What stands against it now, in words, secrets left out. */
   fault: string | null;
+  /** The last fault since it was first needed, also when it is over. */
+  lastFault: { message: string; at: number } | null;
   pid: number | null;
   era: 'legacy' | 'modern' | null;
   serverName: string | null;

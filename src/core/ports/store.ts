@@ -1,5 +1,7 @@
 import type { Event, NewEvent } from '../../schema/event.ts';
-import type { RunId, SquadId } from '../../schema/ids.ts';
+import type { ReviewId, RunId, SquadId } from '../../schema/ids.ts';
+import type { Intent } from '../../schema/intent.ts';
+import type { Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
 import type { RunFigures } from '../figures.ts';
 
@@ -10,6 +12,12 @@ export interface Change {
   turns?: Turn[];
   /** Of a chat that is there: its beginning stays, and so do its totals where none are given. */
   chats?: Chat[];
+  reviews?: Review[];
+  intents?: Intent[];
+  /** Intents that are carried out, or taken back: by id. */
+  intentsDone?: string[];
+  /** How many reviews a lineage may have, whatever the setting says; null puts the setting back. */
+  reviewLimits?: { lineageId: RunId; limit: number | null }[];
   events: NewEvent[];
 }
 
@@ -19,8 +27,21 @@ export interface RunFilter {
   /** Those that this run asked for. */
   parentId?: RunId;
   status?: Run['status'][];
+  lineageId?: RunId;
+  /** Only those that have a work tree to themselves. */
+  hasWorktree?: true;
   /** Only runs created before this moment, for paging backwards. */
   before?: number;
+  limit: number;
+}
+
+export interface ReviewFilter {
+  lineageId?: RunId;
+  coderId?: RunId;
+  reviewerId?: RunId;
+  /** Of runs in this workspace. */
+  workspace?: string;
+  isOpen?: true;
   limit: number;
 }
 
@@ -46,6 +67,12 @@ export interface Store {
   /** The turns of a run, first to last. */
   turns(runId: RunId): Promise<Turn[]>;
   chat(id: string): Promise<Chat | null>;
+  review(id: ReviewId): Promise<Review | null>;
+  /** Oldest first. */
+  reviews(filter: ReviewFilter): Promise<Review[]>;
+  reviewLimit(lineageId: RunId): Promise<number | null>;
+  /** Those that were neither carried out nor taken back, oldest first. */
+  intents(): Promise<Intent[]>;
   events(filter: EventFilter): Promise<Event[]>;
   /** Run and squad ids that begin with `prefix` (with or without `run_` / `squad_`), newest first. */
   idsLike(prefix: string, limit: number): Promise<string[]>;

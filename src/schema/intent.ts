@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { ReviewId, RunId } from './ids.ts';
+import { FeedbackType } from './review.ts';
+import { Worktree } from './worktree.ts';
+
+/** A branch that is to go from one commit to another. */
+export const BranchMove = z.object({ from: z.string(), to: z.string() });
+export type BranchMove = z.infer<typeof BranchMove>;
+
+const base = { id: z.string(), at: z.number() };
+
+/**
+ * What is about to be changed in git and in the database together. Written down before git is touched and taken out with
+ * the change of the database, so that whoever finds one knows what was under way.
+ */
+export const Intent = z.discriminatedUnion('kind', [
+  z.object({
+    ...base,
+    kind: z.literal('request_review'),
+    coderId: RunId,
+    reviewerId: RunId,
+    coderTree: Worktree,
+    reviewerTree: Worktree,
+    /** Null: there was nothing to commit. */
+    move: BranchMove.nullable(),
+  }),
+  z.object({
+    ...base,
+    kind: z.literal('send_feedback'),
+    reviewId: ReviewId,
+    coderTree: Worktree,
+    move: BranchMove,
+    feedback: z.string(),
+    type: FeedbackType,
+    priority: z.string().nullable(),
+    actionableItems: z.array(z.string()),
+    text: z.string(),
+  }),
+  z.object({
+    ...base,
+    kind: z.literal('create_pull_request'),
+    /** Who asked, and whose branch it is: a reviewer asks for the run it reviews. */
+    runId: RunId,
+    ofRunId: RunId,
+    tree: Worktree,
+    /** The feedback file goes first; null: there was none. */
+    move: BranchMove.nullable(),
+  }),
+]);
+export type Intent = z.infer<typeof Intent>;
