@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 export interface Counts {
   passed: number;
   failed: number;
+  /** Which, and how: the end of a long log is what people see. */
+  failures: string[];
 }
 
 interface Surroundings {
@@ -24,19 +26,52 @@ export function runVitest(
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const [program, ...rest] = wrap(['vitest', 'run', ...reporters, ...args]);
   const vitest = spawnSync(program!, rest, { stdio: 'inherit', env: { ...process.env, ...env } });
-  const { passed, failed, total } = counts(report);
+  const { passed, failed, total, failures } = counts(report);
   rmSync(folder, { recursive: true });
   const missing = total - passed - failed;
-  if (missing > 0) console.error(`${missing} tests did not run`);
+  if (missing > 0) failures.push(`${missing} tests did not run`);
   const broke = vitest.status !== 0 && failed === 0 ? 1 : 0;
-  return { passed, failed: failed + missing + broke };
+  if (broke) failures.push('vitest broke off, or something failed outside of a test; see above');
+  return { passed, failed: failed + missing + broke, failures };
 }
 
-function counts(file: string): { passed: number; failed: number; total: number } {
-  try {
-    const { numPassedTests, numFailedTests, numTotalTests } = JSON.parse(readFileSync(file, 'utf8'));
-    return { passed: numPassedTests, failed: numFailedTests, total: numTotalTests };
-  } catch {
-    return { passed: 0, failed: 0, total: 0 };
-  }
+interface Report {
+  numPassedTests: number;
+  numFailedTests: number;
+  numTotalTests: number;
+  testResults: {
+    name: string;
+    assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
+  }[];
 }
+
+function counts(file: string): Counts & { total: number } {
+  let report: Report;
+  try {
+    report = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return { passed: 0, failed: 0, total: 0, failures: [] };
+  }
+  const failures = report.testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName, failureMessages = [] }) =>
+        [`${relative('.', name)} › ${fullName}`, ...failureMessages.map(beginning)].join('\n'),
+      ),
+  );
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests,
+    total: report.numTotalTests,
+    failures,
+  };
+}
+
+const LINES_SHOWN = 12;
+
+const beginning = (message: string): string =>
+  message
+    .split('\n')
+    .slice(0, LINES_SHOWN)
+    .map(line => `    ${line}`)
+    .join('\n');

@@ -15,8 +15,8 @@ export async function runEngineTests(names: CliName[], more: string[] = []): Pro
       env: { [CHOSEN_CLIS]: names.join(',') },
     });
   } catch (error) {
-    console.error(`The tests with the real agent CLIs did not run: ${(error as Error).message}`);
-    return { passed: 0, failed: 1 };
+    const why = `The tests with the real agent CLIs did not run: ${(error as Error).message}`;
+    return { passed: 0, failed: 1, failures: [why] };
   }
 }
 
@@ -25,7 +25,8 @@ if (import.meta.main) {
   const named = EVERY_CLI.filter(name => given.includes(name));
   const usual = given.includes('--all') ? EVERY_CLI : USUAL_CLIS;
   const more = given.filter(word => word !== '--all' && !named.includes(word as CliName));
-  const { passed, failed } = await runEngineTests(named.length > 0 ? named : usual, more);
+  const { passed, failed, failures } = await runEngineTests(named.length > 0 ? named : usual, more);
+  for (const failure of failures) console.log(`\nfailed: ${failure}`);
   console.log(`\n${passed} passed, ${failed} failed`);
   process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 }

@@ -13,6 +13,7 @@ const found = everything ? checks() : 0;
 const runs = [runVitest(given), ...(everything ? [await runEngineTests(USUAL_CLIS)] : [])];
 const passed = runs.reduce((sum, run) => sum + run.passed, 0);
 const failed = runs.reduce((sum, run) => sum + run.failed, found);
+for (const failure of runs.flatMap(run => run.failures)) console.log(`\nfailed: ${failure}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed > 0 || passed === 0 ? 1 : 0);
 

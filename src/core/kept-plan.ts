@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EngineSpec } from '../schema/engine-spec.ts';
 import { JsonSchema, Permission, type Run } from '../schema/run.ts';
+import { Isolation } from '../schema/worktree.ts';
 import type { RunFiles } from './ports/run-files.ts';
 import type { TurnRef } from './ports/turns.ts';
 import type { RunRequest } from './run-request.ts';
@@ -11,6 +12,7 @@ export const PLAN_FILE = 'plan.json';
 /** What a caller said beyond what the run itself records. What it left out is not here, so that a retry asks the role again. */
 const KeptRequest = z.object({
   form: z.enum(['member', 'spawn']).optional(),
+  isolation: Isolation.optional(),
   model: z.string().optional(),
   effort: z.string().nullable().optional(),
   tools: z.array(z.string()).nullable().optional(),

@@ -31,16 +31,21 @@ export interface Telling {
 export class LiveRun {
   readonly run: Run;
   readonly engine: Engine;
-  /** Null for a run found at work: it has been started, so nothing needs them any more. */
-  readonly material: RunMaterial | null;
-  readonly turnNumber = 1;
+  /** Null for a turn found at work: it has been started, so nothing needs them any more. */
+  material: RunMaterial | null;
   turn: Turn | null = null;
   process: LiveTurn | null = null;
   stop: StopReason | null = null;
   /** When that was asked for. */
   stopAskedAt: number | null = null;
-  /** Its end has been judged and is being written: too late for any wish. */
+  /** The end of its turn has been judged and is being written: too late for any wish about that turn. */
   isEnding = false;
+  /** Something about it is being written that whoever comes next has to wait for. */
+  changing: Promise<void> | null = null;
+  /** Ends what is done for a turn before its agent is there. */
+  starting = new AbortController();
+  /** What its turns before this one used. */
+  usageBefore: Usage | null;
   /** True while it counts against the limit of runs at once. */
   isActive = false;
   /** What its engine says, when its engine says things. */
@@ -61,6 +66,9 @@ export class LiveRun {
   lastSignAt: number | null = null;
   readonly over: Promise<void>;
   settle: () => void = () => {};
+  /** Settles when nothing more is written about the end of its current turn: the run is over, or waits. */
+  turnOver: Promise<void>;
+  settleTurn: () => void = () => {};
 
   /** Lines of its output that were too long to be read as events. */
   linesDropped = 0;
@@ -75,8 +83,42 @@ export class LiveRun {
     this.report = new EngineReport(null);
     this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
     if (run.chatId !== null) this.chats.add(run.chatId);
+    this.usageBefore = run.usage;
     this.over = new Promise(settle => {
       this.settle = settle;
+    });
+    this.turnOver = this.untilTurnOver();
+  }
+
+  get turnNumber(): number {
+    return this.run.turn;
+  }
+
+  /** It waits, and has no turn. */
+  get isPaused(): boolean {
+    return this.run.status === 'waiting_review' && this.process === null && !this.isEnding;
+  }
+
+  /** Its turn is over and written down; what comes next is another one, or the end. */
+  pause(): void {
+    this.release();
+    this.usageBefore = this.run.usage;
+    this.report = new EngineReport(null);
+    this.process = null;
+    this.turn = null;
+    this.material = null;
+    this.stop = null;
+    this.stopAskedAt = null;
+    this.isActive = false;
+    this.isEnding = false;
+    this.starting = new AbortController();
+    this.settleTurn();
+    this.turnOver = this.untilTurnOver();
+  }
+
+  private untilTurnOver(): Promise<void> {
+    return new Promise(settle => {
+      this.settleTurn = settle;
     });
   }
 

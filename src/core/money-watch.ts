@@ -7,6 +7,7 @@ import type { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Store } from './ports/store.ts';
 import { type PriceList, withCost } from './prices.ts';
+import { usageOfBoth } from './usage.ts';
 
 export interface MoneyPorts {
   clock: Clock;
@@ -34,7 +35,11 @@ export class MoneyWatch {
   }
 
   /** What a run has used so far, with the money estimated where only tokens are known. */
-  usageOf({ report, chatTotals, run }: LiveRun): Usage | null {
+  usageOf(entry: LiveRun): Usage | null {
+    return usageOfBoth(entry.usageBefore, this.usageOfTurn(entry));
+  }
+
+  private usageOfTurn({ report, chatTotals, run }: LiveRun): Usage | null {
     return withCost(report.usageOfTurn(chatTotals), run.model, this.ports.prices());
   }
 
@@ -133,10 +138,11 @@ export class MoneyWatch {
     return (await this.ports.store.spent({ since })) + this.unwritten(run => run.createdAt >= since);
   }
 
-  /** Of runs at work: their money is in the database only when they have ended. */
+  /** Of turns at work: their money is in the database only when they have ended. */
   private unwritten(belongs: (run: Run) => boolean): number {
     let sum = 0;
-    for (const entry of this.ports.live()) if (belongs(entry.run)) sum += this.usageOf(entry)?.costUsd ?? 0;
+    for (const entry of this.ports.live())
+      if (belongs(entry.run)) sum += this.usageOfTurn(entry)?.costUsd ?? 0;
     return sum;
   }
 }

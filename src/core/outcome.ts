@@ -22,6 +22,7 @@ export interface Facts {
 /** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
 export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
   if (stop === 'cancel') return { step: 'cancel', error: null };
+  if (stop === 'terminate' || stop === 'abandon') return { step: stop, error: null };
   if (stop === 'timeout') return { step: 'time_out', error: null };
   if (stop === 'output_limit')
     return failed(

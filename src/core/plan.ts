@@ -15,10 +15,15 @@ import type { Clock } from './ports/clock.ts';
 import type { Engine, Engines } from './ports/engine.ts';
 import type { RunFiles } from './ports/run-files.ts';
 import type { Caller, Workspace } from './ports/workspace.ts';
+import type { Worktrees } from './ports/worktrees.ts';
 import { answerFormat, buildPrompt } from './prompt.ts';
+import { placeOf } from './run-place.ts';
 import { optionsOf, type RunRequest, type SquadRequest } from './run-request.ts';
 import { checkTask, checkText } from './text.ts';
 import { rehearsalFiles, turnInput } from './turn-input.ts';
+
+/** With which pull requests and issues are made. */
+export const GITHUB_VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
 
 export interface PlannedRun {
   run: Run;
@@ -49,6 +54,7 @@ export interface PlanContext {
   engines: Engines;
   files: RunFiles;
   clock: Clock;
+  worktrees: Pick<Worktrees, 'plan'>;
   settings: HubSettings;
   /** What the run that asks may still spend on others; null: no budget holds it, or the user asks. */
   moneyLeft: number | null;
@@ -82,24 +88,37 @@ async function planRun(
   request: RunRequest,
   position: number,
   squad: Squad,
-  { workspace, caller, environment, gatewayVariables, engines, files, settings, moneyLeft }: PlanContext,
+  {
+    workspace,
+    caller,
+    environment,
+    gatewayVariables,
+    engines,
+    files,
+    worktrees,
+    settings,
+    moneyLeft,
+  }: PlanContext,
   members: number,
 ): Promise<PlannedRun> {
   checkTask(request.task);
   checkText(request.chatId ?? '', 'The chatId');
-  const [role, directory] = await Promise.all([
-    request.roleId === undefined ? null : workspace.role(request.roleId),
-    workspace.directory(request.cwd),
-  ]);
+  const role = request.roleId === undefined ? null : await workspace.role(request.roleId);
   const meta = role?.meta ?? {};
   const whole = await environment(meta.env ?? []);
   const { spec, notes } = request.spec
     ? { spec: request.spec, notes: [] }
     : await workspace.engine(request.engine ?? meta.engine ?? null, whole);
   const engine = engines.create(spec);
+  const id = newRunId();
+  const { directory, worktree, ...place } = await placeOf(request, {
+    ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees },
+    around: caller.parent?.worktree ?? null,
+  });
   // A run that starts another has not seen them itself, but they were its user's.
   const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
-  const ofServers = await gatewayVariables;
+  // Those with which Squad speaks to GitHub for it are none of its agent's business either.
+  const ofServers = [...(await gatewayVariables), ...(meta.type ? GITHUB_VARIABLES : [])];
   const variables = onlyNamed(ofServers, { ...inherited, ...whole });
   const env = without(
     ofServers.filter(
@@ -124,18 +143,20 @@ async function planRun(
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     onEnd: workspace.config.onEnd.value,
   };
-  const id = newRunId();
   const run: Run = {
     id,
     squadId: squad.id,
     position,
     lineageId: request.lineageId ?? id,
     roleId: role?.id ?? null,
+    type: meta.type ?? null,
+    reviewOf: request.reviewOf ?? null,
     task: request.task,
     title: request.title ?? null,
     cwd: request.cwd ?? '.',
     directory,
     workspace: workspace.root,
+    worktree,
     engine: engine.id,
     outputIsEvents: engine.reader !== null,
     model: request.model ?? meta.model ?? null,
@@ -144,7 +165,8 @@ async function planRun(
     chatId: request.chatId ?? (engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null),
     chatIsNew: !continues,
     parentId: caller.parent?.id ?? null,
-    depth: caller.parent ? caller.parent.depth + 1 : 0,
+    // A review is the next step of the same work, not work that was handed on.
+    depth: caller.parent ? caller.parent.depth + (request.reviewOf ? 0 : 1) : 0,
     client: caller.client,
     timeoutMs: request.timeoutMs ?? meta.timeout ?? workspace.config.processTimeoutMs.value,
     keepLeftovers: meta.leftovers === 'keep',
@@ -152,6 +174,7 @@ async function planRun(
     policy: policyFor(engine, options),
     tokenHash: null,
     status: 'queued',
+    turn: 1,
     error: null,
     usage: null,
     notes: [],
@@ -162,7 +185,7 @@ async function planRun(
   };
   const prompt = await promptFor(request, run, role, engine, workspace);
   await rehearse(engine, run, { prompt, promptFile: '/prompt.md', env }, files);
-  return { run, request, prompt, engine, spec, role, env, variables, notes };
+  return { run, request, prompt, engine, spec, role, env, variables, notes: [...notes, ...place.notes] };
 }
 
 async function promptFor(

@@ -19,6 +19,7 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   depth: 0,
   spawn: false,
   records: false,
+  worktree: null,
   permission: 'edit',
   tools: null,
   isLive: true,

@@ -1,6 +1,7 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { Permission } from '../schema/run.ts';
+import type { Worktree } from '../schema/worktree.ts';
 import { decide, type Thing, type Decision as ThingDecision } from './gateway/decide.ts';
 import type { ServerGrant } from './gateway/grants.ts';
 
@@ -14,6 +15,8 @@ export interface RunIdentity {
   /** Its role lets it write decisions of the team down. */
   records: boolean;
   permission: Permission;
+  /** Where it is at work, if it has a work tree to itself. */
+  worktree: Worktree | null;
   /** The only ones it may use; null: all its engine has. */
   tools: readonly string[] | null;
   /** What it has of other servers; absent: nothing. */

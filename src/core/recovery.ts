@@ -72,12 +72,12 @@ interface Outcome {
 
 async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promise<Outcome> {
   const { store, executor, engines } = ports;
-  const first = { runId: run.id, number: 1 };
+  const current = { runId: run.id, number: run.turn };
   const [material, turns, wish, found] = await Promise.all([
     readMaterial(run, ports),
     store.turns(run.id),
     wishFor(run, store),
-    executor.find(first, { keepLeftovers: run.keepLeftovers }),
+    executor.find(current, { keepLeftovers: run.keepLeftovers }),
   ]);
   if ('missing' in material) {
     await end(found);
@@ -87,15 +87,20 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
   if (found.state === 'never_started' && run.status === 'queued') {
     if (wish === null) return { outcome: 'requeued', requeue: () => requeue(run, material, runner, ports) };
     // It was to be stopped while its create-chat command was at work.
-    await end(await executor.find({ ...first, number: 0 }, { keepLeftovers: false }));
-    await runner.cancelFound(run);
+    await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
+    await runner.endFound(run, wish.reason);
     return { outcome: 'ended' };
   }
 
   const entry = new LiveRun(run, engines.create(material.spec), null);
-  entry.turn = turns.at(-1) ?? null;
-  entry.baseline = await keptBaseline(ports.files, first);
-  if (!run.chatIsNew && run.chatId !== null)
+  entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
+  entry.baseline = await keptBaseline(ports.files, { ...current, number: 1 });
+  if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
+    if (wish) await runner.endFound(run, wish.reason);
+    else runner.park(entry);
+    return { outcome: wish ? 'ended' : 'watched' };
+  }
+  if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   entry.stop = wish?.reason ?? null;
   entry.stopAskedAt = wish?.at ?? null;
@@ -122,7 +127,7 @@ async function giveUp(
   // A database that cannot be read says nothing about the run, which may be well and at work.
   if (error.toShape().kind === 'database') throw error;
   await executor
-    .find({ runId: run.id, number: 1 }, { keepLeftovers: false })
+    .find({ runId: run.id, number: run.turn }, { keepLeftovers: false })
     .then(end)
     .catch(() => {}); // it is what could not be looked into
   await runner.lose(run, { code: 'LOST', message: `What became of it cannot be told: ${error.message}` });
@@ -135,7 +140,7 @@ interface Material {
 }
 
 async function readMaterial(run: Run, { files }: RecoveryPorts): Promise<Material | { missing: RunError }> {
-  const turn = { runId: run.id, number: 1 };
+  const turn = { runId: run.id, number: run.turn };
   const prompt = await files.read(turn, 'prompt.md');
   const lost = (message: string) => ({ missing: { code: 'LOST', message } });
   if (prompt === null) return lost('Its folder is gone, and with it what it was to do and what it wrote.');
@@ -144,9 +149,11 @@ async function readMaterial(run: Run, { files }: RecoveryPorts): Promise<Materia
   return lost(`What is in its folder cannot be read any more (${PLAN_FILE}). Its output so far is kept.`);
 }
 
-/** The first one counts, as it did for the hub that took it down. */
+/** The first one counts, as it did for the hub that took it down; what was wished of an earlier turn is over with that. */
 async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
-  const [event] = await store.events({ runId: run.id, types: ['run.stopping'], limit: 1 });
+  const [ended] = await store.events({ runId: run.id, types: ['run.turn_ended'], limit: 1, reverse: true });
+  const after = ended?.seq ?? 0;
+  const [event] = await store.events({ runId: run.id, types: ['run.stopping'], after, limit: 1 });
   return event?.body.type === 'run.stopping' ? { reason: event.body.reason, at: event.at } : null;
 }
 
@@ -157,7 +164,7 @@ async function requeue(
   runner: Runner,
   { files }: RecoveryPorts,
 ): Promise<void> {
-  const { promptFile } = await files.prepare({ runId: run.id, number: 1 }, prompt);
+  const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
   runner.requeue(run, spec, { prompt, promptFile, env: await files.environment(run.id) });
 }
 

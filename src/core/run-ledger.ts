@@ -42,7 +42,7 @@ export class RunLedger {
   async started(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
     const { run } = entry;
     run.status = nextStatus(run.status, 'start');
-    run.startedAt = startedAt;
+    run.startedAt ??= startedAt;
     entry.turn = {
       runId: run.id,
       number: entry.turnNumber,
@@ -59,6 +59,19 @@ export class RunLedger {
       turns: [{ ...entry.turn }],
       chats: chatsOf(run, run.id),
       events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid })],
+    });
+  }
+
+  /** The run is over with a turn and goes on: it keeps its chat and everything it was given. */
+  async paused(entry: LiveRun, end: TurnEnd, chatTotals: Usage | null): Promise<void> {
+    const { run, turn } = entry;
+    run.tokenHash = null;
+    const body: EventBody = { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: end.exitCode };
+    await this.commit({
+      runs: [{ ...run }],
+      turns: turn ? [{ ...turn }] : [],
+      chats: chatsOf(run, run.id, chatTotals, entry.chats),
+      events: [this.event(run, body)],
     });
   }
 
@@ -96,7 +109,7 @@ export class RunLedger {
       ...change,
       runs: [ended],
       chats: chatsOf(run, null, chatTotals, chats),
-      events: [this.event(run, body)],
+      events: [...change.events, this.event(run, body)],
     });
     Object.assign(run, ended);
     this.ports.onEnd(run);

@@ -3,6 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { RoleMeta } from '../schema/role.ts';
 import type { JsonSchema, Permission, RunOptions, StateMode } from '../schema/run.ts';
+import type { Isolation, Worktree } from '../schema/worktree.ts';
 
 /** One run as somebody asks for it. What is left out comes from the role, then from the configuration; null is none. */
 export interface RunRequest {
@@ -32,6 +33,12 @@ export interface RunRequest {
   lineageId?: RunId;
   /** A reply: the engine as it was, because a chat belongs to one. */
   spec?: EngineSpec;
+  isolation?: Isolation;
+  /** A reply: it goes on where the run before was at work. */
+  place?: { directory: string; worktree: Worktree | null };
+  /** A review: the run it is of, and the work tree it gets a fork of. */
+  reviewOf?: RunId;
+  forkOf?: Worktree;
 }
 
 export interface SquadRequest {

@@ -1,6 +1,6 @@
 import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
-import { asSquadError } from '../schema/error.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import {
@@ -19,10 +19,13 @@ import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { moneyLeft } from './money-left.ts';
 import { MoneyWatch } from './money-watch.ts';
+import { prepareNextTurn } from './next-turn.ts';
 import type { Outcome } from './outcome.ts';
+import { outcomeInReview } from './outcome-in-review.ts';
 import { watchOutput } from './output-watch.ts';
 import type { PlannedRun, PlannedSquad } from './plan.ts';
 import type { Engines } from './ports/engine.ts';
+import type { Change } from './ports/store.ts';
 import type { LiveTurn, TurnEnd } from './ports/turns.ts';
 import type { PriceList } from './prices.ts';
 import { QuietWatch } from './quiet-watch.ts';
@@ -37,6 +40,8 @@ export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
+  /** A turn of a run that waits has ended, and that is on disk. Never waited for. */
+  onTurnOver(run: Run): void;
 }
 
 /** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
@@ -78,8 +83,11 @@ export class Runner {
     });
   }
 
-  /** Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. */
-  async submit(plan: PlannedSquad): Promise<void> {
+  /**
+   * Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. With it,
+   * or not at all, comes what is to be true `along` with it: a run at work that waits for it from now on, and anything else.
+   */
+  async submit(plan: PlannedSquad, along?: { change: Change; awaiting: RunId }): Promise<void> {
     const { clock, settings } = this.ports;
     const { runs } = plan;
     await this.money.admit();
@@ -87,13 +95,82 @@ export class Runner {
     try {
       this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
       const looks = this.lookAhead(runs);
-      const entries = await writeDown(plan, this.ports, this.ledger);
+      const write = (change?: Change) => writeDown(plan, this.ports, this.ledger, change);
+      const entries = along
+        ? await this.waits(along.awaiting, row => write({ ...along.change, runs: [row] }))
+        : await write();
       for (const [i, look] of looks.entries()) entries[i]!.looking = look;
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
       for (const entry of this.queue) entry.looking = null;
     } finally {
       letGo();
+    }
+  }
+
+  /** The run waits for a review from the moment that `write` is through. Throws REVIEW_OVER when it is too late for that. */
+  private async waits<T>(id: RunId, write: (row: Run) => Promise<T>): Promise<T> {
+    const entry = this.live.get(id);
+    if (!entry || entry.isEnding || entry.stop !== null || entry.changing || entry.run.status !== 'running')
+      throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and cannot wait`);
+    return this.change(entry, async () => {
+      const status = nextStatus(entry.run.status, 'await_review');
+      const written = await write({ ...entry.run, status });
+      entry.run.status = status;
+      return written;
+    });
+  }
+
+  /**
+   * Queues the next turn of a run that waits, on its chat, beginning with this text; `change` is true along with it. False
+   * while its last turn is still at work: there is a word (`onTurnOver`) when it is not.
+   */
+  async resume(id: RunId, text: string, change: Change): Promise<boolean> {
+    const entry = this.live.get(id);
+    if (!entry || entry.run.status !== 'waiting_review')
+      throw new SquadError(
+        'REVIEW_OVER',
+        `Run ${id} is ${entry?.run.status ?? 'over'} and waits for nothing`,
+      );
+    if (!entry.isPaused || entry.changing) return false;
+    await this.change(entry, async () => {
+      const { run } = entry;
+      const material = await prepareNextTurn(run, text, this.ports.files);
+      const next = { ...run, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };
+      const queued = this.ledger.event(run, {
+        type: 'run.queued',
+        roleId: run.roleId,
+        engine: run.engine,
+        turn: next.turn,
+      });
+      await this.ports.store.commit({ ...change, runs: [next], events: [...change.events, queued] });
+      Object.assign(run, next);
+      entry.material = material;
+    });
+    this.enqueue(entry);
+    return true;
+  }
+
+  /** Ends a run that waits and has no turn at work; one that has is left to it. */
+  async endWaiting(id: RunId, step: 'complete' | 'abandon', change: Change): Promise<boolean> {
+    const entry = this.live.get(id);
+    await entry?.changing;
+    if (!entry?.isPaused) return false;
+    await this.finish(entry, step, null, null, change);
+    return true;
+  }
+
+  /** One thing at a time is written about a run. */
+  private async change<T>(entry: LiveRun, write: () => Promise<T>): Promise<T> {
+    const writing = write();
+    entry.changing = writing.then(
+      () => {},
+      () => {},
+    );
+    try {
+      return await writing;
+    } finally {
+      entry.changing = null;
     }
   }
 
@@ -163,11 +240,10 @@ export class Runner {
   /** False when there is nothing left to stop. Settles once the wish is on disk. */
   async stop(id: RunId, reason: StopReason): Promise<boolean> {
     const entry = this.live.get(id);
-    if (!entry || isEnd(entry.run.status)) return false;
-    if (entry.isEnding) {
-      await entry.over;
-      return false;
-    }
+    await entry?.changing;
+    // A turn that ends may be the end of the run, or leave it waiting.
+    while (entry?.isEnding && this.live.has(id)) await entry.turnOver;
+    if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
     const waiting = this.queue.indexOf(entry);
     if (waiting >= 0) this.queue.splice(waiting, 1);
     if (entry.stop === null) {
@@ -183,13 +259,17 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
-    if (waiting >= 0) await this.endUnstarted(entry, reason);
-    else entry.process?.stop(this.ports.settings()['stop.grace_ms']);
+    if (waiting >= 0 || entry.isPaused) await this.endUnstarted(entry, reason);
+    else {
+      entry.starting.abort();
+      entry.process?.stop(this.ports.settings()['stop.grace_ms']);
+    }
     return true;
   }
 
   private endUnstarted(entry: LiveRun, reason: StopReason): Promise<void> {
-    if (reason !== 'budget' || !entry.overBudget) return this.finish(entry, 'cancel', null, null);
+    if (reason !== 'budget' || !entry.overBudget)
+      return this.finish(entry, stepOfUnstarted(reason), null, null);
     const error = { code: 'BUDGET_EXCEEDED', message: overBudget(entry.overBudget) };
     return this.finish(entry, 'fail', error, null);
   }
@@ -235,9 +315,15 @@ export class Runner {
     if (entry) this.letGo(entry);
   }
 
-  /** Ends a found run that was to be stopped before it got going. */
-  async cancelFound(run: Run): Promise<void> {
-    await this.ledger.ended(run, 'cancel', null, { events: [] }, null, null);
+  /** Ends a found run that was to be stopped while it had no turn at work. */
+  async endFound(run: Run, reason: StopReason): Promise<void> {
+    await this.ledger.ended(run, stepOfUnstarted(reason), null, { events: [] }, null, null);
+  }
+
+  /** Takes in a run found at start that waits and has no turn at work. */
+  park(entry: LiveRun): void {
+    this.live.set(entry.run.id, entry);
+    entry.pause();
   }
 
   /** Starts what may start. Also called when the limit was raised. */
@@ -282,10 +368,10 @@ export class Runner {
     try {
       const process = await startTurn(entry, this.ports, this.ledger, chat => this.chats.refuseBusy(chat));
       if (process) this.watch(entry, process, 0);
-      else await this.finish(entry, 'cancel', null, null);
+      else await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
     } catch (thrown) {
       const error = asSquadError(thrown);
-      if (entry.stop !== null) return await this.finish(entry, 'cancel', null, null);
+      if (entry.stop !== null) return await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
       await this.finish(entry, 'fail', { code: error.code, message: error.message }, null);
     }
   }
@@ -316,15 +402,37 @@ export class Runner {
   }
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
+    await entry.changing;
     if (this.closed) return;
-    const { step, error } = await this.settleTurn(entry, end).catch(thrown => {
+    const outcome = await this.settleTurn(entry, end).catch(thrown => {
       if (this.closed) throw thrown;
       // A bug must not leave a run at work for ever whose agent has ended.
       this.ports.warn(`How ${entry.run.id} ended could not be told`, thrown);
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
     });
-    await this.finish(entry, step, error, end);
+    const inReview = await outcomeInReview(entry, outcome, this.ports.store);
+    if (inReview === 'waits') await this.pause(entry, outcome, end);
+    else await this.finish(entry, inReview.step, inReview.error, end);
+  }
+
+  /** The turn is over, the run is not: it waits for its review without a place. */
+  private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
+    const { run, turn } = entry;
+    if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+    run.usage = this.money.usageOf(entry);
+    run.evidence = await this.evidence(entry, 'completed', error, end);
+    if (error) run.notes.push(`Turn ${run.turn} ended while the run waited for its review: ${error.message}`);
+    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
+    await this.ledger.paused(entry, end, entry.report.totalsOfChat(entry.chatTotals));
+    entry.pause();
+    this.pump();
+    this.ports.onTurnOver(run);
+  }
+
+  private evidence(entry: LiveRun, status: EndStatus, error: RunError | null, end: TurnEnd) {
+    const seeing = { ...this.ports, liveRuns: () => this.liveRuns() };
+    return evidenceOfTurn(entry, { status, error, end }, seeing);
   }
 
   private async settleTurn(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
@@ -341,6 +449,7 @@ export class Runner {
     step: RunStep,
     error: RunError | null,
     end: TurnEnd | null,
+    along: Change = { events: [] },
   ): Promise<void> {
     const { run, turn } = entry;
     entry.isEnding = true;
@@ -349,10 +458,9 @@ export class Runner {
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
     run.usage = this.money.usageOf(entry);
     const status = nextStatus(run.status, step) as EndStatus;
-    const seeing = { ...this.ports, liveRuns: () => this.liveRuns() };
-    if (end) run.evidence = await evidenceOfTurn(entry, { status, error, end }, seeing);
+    if (end) run.evidence = await this.evidence(entry, status, error, end);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
-    const change = { turns: turn ? [{ ...turn }] : [], events: [] };
+    const change = { ...along, turns: turn ? [{ ...turn }] : [] };
     await this.ledger.ended(
       run,
       step,
@@ -369,15 +477,23 @@ export class Runner {
     entry.release();
     this.live.delete(entry.run.id);
     entry.settle();
+    entry.settleTurn();
     entry.isActive = false;
     this.pump();
   }
 
   /** For those that need not wait for a place: what others do until a place is free must not count as theirs. */
-  private lookAhead(runs: PlannedRun[]): Promise<Baseline>[] {
+  private lookAhead(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
     const places = this.ports.settings()['limits.concurrency'] - this.active - this.queue.length;
-    return runs
-      .slice(0, Math.max(0, places))
-      .map(({ run }) => lookAtFolder(run.directory, this.ports.workTree));
+    return (
+      runs
+        .slice(0, Math.max(0, places))
+        // A work tree is not there yet, and nobody else is at work in it.
+        .map(({ run }) => (run.worktree ? null : lookAtFolder(run.directory, this.ports.workTree)))
+    );
   }
 }
+
+/** How a run ends that Squad stops while no agent of it is at work. */
+const stepOfUnstarted = (reason: StopReason | null): RunStep =>
+  reason === 'terminate' || reason === 'abandon' ? reason : 'cancel';

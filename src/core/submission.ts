@@ -2,19 +2,22 @@ import { keepPlan } from './kept-plan.ts';
 import { LiveRun } from './live-run.ts';
 import type { PlannedRun, PlannedSquad } from './plan.ts';
 import type { RunFiles } from './ports/run-files.ts';
+import type { Change } from './ports/store.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 
-/** Writes a squad down: the files of its runs, then everything else in one transaction. What fails leaves nothing behind. */
+/** Writes a squad down: the files of its runs, then everything else, and what is to be true along with it, in one transaction. What fails leaves nothing behind. */
 export async function writeDown(
   { squad, runs }: PlannedSquad,
   { store, files }: LedgerPorts,
   ledger: RunLedger,
+  along: Change = { events: [] },
 ): Promise<LiveRun[]> {
   try {
     const entries = await Promise.all(runs.map(planned => writeFiles(planned, files)));
     await store.commit({
+      ...along,
       squads: [squad],
-      runs: runs.map(({ run }) => ({ ...run })),
+      runs: [...runs.map(({ run }) => ({ ...run })), ...(along.runs ?? [])],
       events: [
         {
           at: squad.createdAt,
@@ -25,6 +28,7 @@ export async function writeDown(
         ...runs.map(({ run }) =>
           ledger.event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
         ),
+        ...along.events,
       ],
     });
     return entries;

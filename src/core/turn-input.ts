@@ -19,7 +19,7 @@ export function turnInput(
     cwd: run.directory,
     model: run.model,
     chatId: run.chatId,
-    continues: !run.chatIsNew,
+    continues: !run.chatIsNew || (run.turn > 1 && run.chatId !== null),
     env,
     options: run.options,
     timeoutMs: run.timeoutMs,

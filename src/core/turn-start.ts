@@ -1,5 +1,5 @@
 import type { Run } from '../schema/run.ts';
-import { keepBaseline, lookAtFolder } from './baseline.ts';
+import { keepBaseline, keptBaseline, lookAtFolder } from './baseline.ts';
 import { openChat } from './chat.ts';
 import type { LiveRun } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
@@ -14,6 +14,8 @@ export interface TurnStartPorts extends LedgerPorts {
   /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
   workTree: WorkTree;
+  /** Makes the run's work tree, if it has one. Nobody waits for it once the signal fires. */
+  prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<void>;
 }
 
 /** Everything between a free place and a process at work. Null when it was to be stopped before there was one. */
@@ -26,7 +28,8 @@ export async function startTurn(
   const { files, executor, store, clock } = ports;
   const { run, engine } = entry;
   const material = entry.material!;
-  const looking = entry.looking ?? lookAtFolder(run.directory, ports.workTree);
+  await ports.prepareFolder(run, material.env, entry.starting.signal);
+  const looking = run.turn > 1 ? null : (entry.looking ?? lookAtFolder(run.directory, ports.workTree));
   entry.looking = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, files, executor);
@@ -36,12 +39,15 @@ export async function startTurn(
     // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
     await ledger.chatOpened(run);
   }
-  if (!run.chatIsNew && run.chatId !== null)
+  if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   const turn = { runId: run.id, number: entry.turnNumber };
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const command = await engine.command(turnInput(run, material, endpoint, turnFiles(files, turn, run)));
-  entry.baseline = await keepBaseline(entry, turn, looking, ports);
+  // What counts is what the whole run changed, not its last turn.
+  entry.baseline = looking
+    ? await keepBaseline(entry, turn, looking, ports)
+    : await keptBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
   const startedAt = clock.now();
   const process = await executor.start(

@@ -50,4 +50,15 @@ export function totalsAfter(
   return isEmpty(totals) ? null : totals;
 }
 
+/** Of turns one after the other. What either did not report is not known of both; a turn that reported nothing at all adds nothing. */
+export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | null {
+  if (before === null || now === null) return before ?? now;
+  const sum = (figure: UsageFigure) =>
+    before[figure] === null || now[figure] === null ? null : before[figure] + now[figure];
+  return {
+    ...{ input: sum('input'), output: sum('output'), cached: sum('cached'), costUsd: sum('costUsd') },
+    costIsEstimated: before.costIsEstimated || now.costIsEstimated,
+  };
+}
+
 export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[figure] === null);

@@ -45,9 +45,7 @@ test('while it is being checked every run is told so, the lists stay, and its st
   const before = fixture.changes.length;
   const told = `The server files is unavailable: No answer within the time limit. ${ROUTES}`;
   expect(firstText(await other.call('files__echo', {}, plainRequest()))).toBe(told);
-  await expect(other.readResource('files+file:///a', {}, plainRequest())).rejects.toThrow(
-    told,
-  );
+  await expect(other.readResource('files+file:///a', {}, plainRequest())).rejects.toThrow(told);
   expect(fixture.audit.at(-1)).toMatchObject({ server: 'files', outcome: 'unavailable' });
   expect(firstText(await other.call('mail__echo', {}, plainRequest()))).toBe('{}');
   const at = fixture.time.now();
@@ -55,6 +53,7 @@ test('while it is being checked every run is told so, the lists stay, and its st
     ...{ health: 'checking', since: at, upSince: null, retryAt: at, failures: 1 },
     ...{ fault: 'No answer within the time limit.', tools: 1 },
   });
+  expect([(await one.tools()).length, one.notice()]).toEqual([2, null]);
   const lastFault = { message: 'No answer within the time limit.', at };
   await fixture.time.pass(2_000);
   pinged.resolve({});

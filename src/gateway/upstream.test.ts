@@ -186,7 +186,7 @@ test('one that is late three times in a row is left alone for a while, though it
   server.answer = async ({ method }) => {
     if (method === 'ping' || method === 'quick') return {};
     if (method === 'slow') return await slow.promise;
-    throw late();
+    throw method === 'wrong' ? refusal(-32000, 'no') : late();
   };
   const beLate = async () => {
     await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
@@ -196,8 +196,10 @@ test('one that is late three times in a row is left alone for a while, though it
   const other = upstream.request('slow', {}, {});
   expect([await beLate(), await beLate()]).toEqual(['up', 'up']);
   await upstream.request('quick', {}, {});
+  expect([await beLate(), await beLate()]).toEqual(['up', 'up']);
+  await expect(upstream.request('wrong', {}, {})).rejects.toMatchObject({ kind: 'answer' });
   expect([await beLate(), await beLate(), await beLate()]).toEqual(['up', 'up', 'retrying']);
-  expect(upstream.condition).toMatchObject({ failures: 5, retryAt: time.now() + 1_000 });
+  expect(upstream.condition).toMatchObject({ failures: 7, retryAt: time.now() + 1_000 });
   expect(server.live.size).toBe(1);
   slow.resolve({ done: true });
   expect(await other).toEqual({ done: true });
@@ -221,6 +223,27 @@ test('calls that were made together and are late together are late once', async 
     expect(upstream.condition.health).toBe('up');
   }
   expect(await Promise.all(calls)).toEqual(over.map(() => 'timeout'));
+});
+
+test('what is late while it is being checked is neither counted nor probed again', async () => {
+  const { server, upstream } = setUp();
+  let probes = 0;
+  const over = Promise.withResolvers<Record<string, unknown>>();
+  const pinged = Promise.withResolvers<Record<string, unknown>>();
+  server.answer = ({ method }) => {
+    if (method !== 'ping') return over.promise;
+    probes += 1;
+    return pinged.promise;
+  };
+  const calls = Array.from({ length: 5 }, () => ask(upstream).catch(error => error.kind));
+  await settled();
+  over.reject(late());
+  expect(await Promise.all(calls)).toEqual(calls.map(() => 'timeout'));
+  expect(upstream.condition).toMatchObject({ health: 'checking', failures: 1 });
+  pinged.resolve({});
+  await settled();
+  expect(upstream.condition).toMatchObject({ health: 'up', failures: 1 });
+  expect(probes).toBe(1);
 });
 
 test('one that does not let us in is not asked again until something has changed', async () => {

@@ -2,6 +2,7 @@ import type { Hello } from '../link/hello.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, type SquadId } from '../schema/ids.ts';
 import type { Permission, Run } from '../schema/run.ts';
+import type { Worktree } from '../schema/worktree.ts';
 import { bearerOf } from './run-tokens.ts';
 
 /** Structurally the core's `Caller`. */
@@ -17,6 +18,7 @@ export interface Caller {
     spawn: boolean;
     records: boolean;
     permission: Permission;
+    worktree: Worktree | null;
     tools: readonly string[] | null;
   } | null;
 }
@@ -62,6 +64,7 @@ export async function callerOfRun(run: Run, { environment }: CallerPorts): Promi
     parent: {
       ...{ id, squadId, depth },
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
+      worktree: run.worktree,
       records: options.mcp.includes('squad/squad_decision_record'),
     },
   };

@@ -2,12 +2,15 @@ import type { z } from 'zod';
 import type { AuditTrail } from '../core/ports/audit-trail.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Engines } from '../core/ports/engine.ts';
+import type { Forge } from '../core/ports/forge.ts';
 import type { GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
+import type { Sessions } from '../core/ports/sessions.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { TextSearch } from '../core/ports/text-search.ts';
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
+import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
 import type { CliId } from '../schema/engine-spec.ts';
@@ -22,6 +25,10 @@ export interface Services {
   engines: Engines;
   workspaces: Workspaces;
   workTree: WorkTree;
+  worktrees: Worktrees;
+  branches: Branches;
+  sessions: Sessions;
+  forge: Forge;
   search: TextSearch;
   runner: Pick<
     Runner,

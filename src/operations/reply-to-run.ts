@@ -34,6 +34,7 @@ export const replyToRun = operation({
       timeoutMs: run.timeoutMs,
       chatId: run.chatId,
       spec,
+      place: { directory: run.directory, worktree: run.worktree },
     };
     const workspace = await services.workspaces.open({ ...caller, workspace: run.workspace });
     return started(await startRuns(call, { members: [request] }, workspace));

@@ -9,6 +9,7 @@ const agent: RunSubject = {
   squadId: newSquadId(),
   depth: 0,
   spawn: true,
+  worktree: null,
   records: true,
   permission: 'full',
   tools: null,

@@ -50,7 +50,7 @@ export async function startRuns(
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
-  const { engines, clock, runner, files, workspaces, mcpConfigs } = services;
+  const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
   // Read while the rest is planned: every agent's start waits for all of it.
   const servers = mcpConfigs.of(workspace.root);
   const plan = await planSquad(asked, {
@@ -61,6 +61,7 @@ export async function startRuns(
     engines,
     files,
     clock,
+    worktrees,
     settings: services.settings.all(),
     moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
   });

@@ -9,6 +9,8 @@ export interface ProgramRun {
   /** Of its standard output. */
   maxBytes: number;
   signal?: AbortSignal;
+  /** Its standard input; otherwise it has none. */
+  input?: Buffer;
 }
 
 export interface ProgramEnd {
@@ -38,27 +40,29 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
     cwd: run.cwd,
     env: run.env,
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [run.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
   });
+  child.stdin?.on('error', () => {}); // it need not read all of it
+  child.stdin?.end(run.input);
 
   function end(why: ProgramEnd['cut']): void {
     cut ??= why;
     if (child.pid !== undefined) killGroup(child.pid);
     // One that left the group must not keep us waiting for the end of its output.
-    child.stdout.destroy();
-    child.stderr.destroy();
+    child.stdout?.destroy();
+    child.stderr?.destroy();
   }
   const onAbort = () => end('abort');
   const timer = setTimeout(() => end('time'), run.limitMs);
   run.signal?.addEventListener('abort', onAbort, { once: true });
 
-  child.stdout.on('data', (chunk: Buffer) => {
+  child.stdout?.on('data', (chunk: Buffer) => {
     const room = run.maxBytes - bytes;
     if (room > 0) stdout.push(chunk.subarray(0, room));
     bytes += chunk.length;
     if (bytes > run.maxBytes) end('size');
   });
-  child.stderr.on('data', (chunk: Buffer) => {
+  child.stderr?.on('data', (chunk: Buffer) => {
     if (stderr.length < MAX_STDERR) stderr += chunk.toString('utf8').slice(0, MAX_STDERR);
   });
   child.on('error', error => {

@@ -15,7 +15,13 @@ export const EventBody = z.discriminatedUnion('type', [
     lost: z.number(),
   }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
-  z.object({ type: z.literal('run.queued'), roleId: z.string().nullable(), engine: z.string() }),
+  z.object({
+    type: z.literal('run.queued'),
+    roleId: z.string().nullable(),
+    engine: z.string(),
+    /** Not its first. */
+    turn: z.number().optional(),
+  }),
   /** No pid: it had ended when the hub that found it looked. */
   z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
   z.object({ type: z.literal('run.activity'), kind: z.enum(['text', 'tool', 'note']), text: z.string() }),

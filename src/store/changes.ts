@@ -1,16 +1,32 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
+import { intentToRow, reviewToRow } from './review-rows.ts';
 import { chatToRow, eventToRow, runToRow, squadToRow, turnToRow } from './rows.ts';
-import type { ChatRow, NewEventRow, RunRow, SquadRow, Tables, TurnRow } from './tables.ts';
+import type {
+  ChatRow,
+  IntentRow,
+  NewEventRow,
+  ReviewRow,
+  RunRow,
+  SquadRow,
+  Tables,
+  TurnRow,
+} from './tables.ts';
 
 type Trx = Transaction<Tables>;
+
+type ReviewLimit = NonNullable<Change['reviewLimits']>[number];
 
 interface Rows {
   squads: SquadRow[];
   runs: RunRow[];
   turns: TurnRow[];
   chats: ChatRow[];
+  reviews: ReviewRow[];
+  intents: IntentRow[];
+  intentsDone: string[];
+  reviewLimits: ReviewLimit[];
   events: NewEventRow[];
 }
 
@@ -20,11 +36,15 @@ export const toRows = (change: Change): Rows => ({
   runs: change.runs?.map(runToRow) ?? [],
   turns: change.turns?.map(turnToRow) ?? [],
   chats: change.chats?.map(chatToRow) ?? [],
+  reviews: change.reviews?.map(reviewToRow) ?? [],
+  intents: change.intents?.map(intentToRow) ?? [],
+  intentsDone: [...(change.intentsDone ?? [])],
+  reviewLimits: change.reviewLimits?.map(limit => ({ ...limit })) ?? [],
   events: change.events.map(eventToRow),
 });
 
 /**
- * Squads before runs before turns, because each names the one before. One row a statement: its text is then always
+ * Squads before runs before turns and reviews, because each names one of those before. One row a statement: its text is then always
  * the same and stays prepared. Returns the numbers of the events.
  */
 export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<number[]> {
@@ -32,6 +52,10 @@ export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<n
   for (const row of rows.runs) await putRun(trx, row);
   for (const row of rows.turns) await putTurn(trx, row);
   for (const row of rows.chats) await putChat(trx, row);
+  for (const row of rows.reviews) await putReview(trx, row);
+  for (const row of rows.intents) await putIntent(trx, row);
+  for (const id of rows.intentsDone) await trx.deleteFrom('intents').where('id', '=', id).execute();
+  for (const limit of rows.reviewLimits) await putReviewLimit(trx, limit);
   return rows.events.length > 0 ? backend.append(trx, rows.events) : [];
 }
 
@@ -81,3 +105,29 @@ const putChat = (trx: Trx, row: ChatRow) =>
       })),
     )
     .execute();
+
+const putReview = (trx: Trx, { id, ...rest }: ReviewRow) =>
+  trx
+    .insertInto('reviews')
+    .values({ id, ...rest })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .execute();
+
+const putIntent = (trx: Trx, { id, ...rest }: IntentRow) =>
+  trx
+    .insertInto('intents')
+    .values({ id, ...rest })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .execute();
+
+async function putReviewLimit(trx: Trx, { lineageId, limit }: ReviewLimit): Promise<void> {
+  if (limit === null) {
+    await trx.deleteFrom('review_limits').where('lineage_id', '=', lineageId).execute();
+    return;
+  }
+  await trx
+    .insertInto('review_limits')
+    .values({ lineage_id: lineageId, review_limit: limit })
+    .onConflict(conflict => conflict.column('lineage_id').doUpdateSet({ review_limit: limit }))
+    .execute();
+}

@@ -5,24 +5,34 @@ import type { Tables } from './tables.ts';
 /** Databases limit the values of one statement. */
 const IDS_AT_ONCE = 500;
 
-/** Inside one transaction: the runs with their turns and events, then squads and chats of theirs that nothing refers to. */
+/**
+ * Inside one transaction: the runs with their turns and events and the reviews of their work, then squads, chats and limits of
+ * theirs that nothing refers to. A review outlives its reviewer: its coder's story would have a hole without it.
+ */
 export async function forgetRuns(trx: Transaction<Tables>, runIds: RunId[]): Promise<void> {
   for (let at = 0; at < runIds.length; at += IDS_AT_ONCE)
     await forgetSome(trx, runIds.slice(at, at + IDS_AT_ONCE));
 }
 
 async function forgetSome(trx: Transaction<Tables>, ids: RunId[]): Promise<void> {
-  const runs = await trx.selectFrom('runs').select(['squad_id', 'chat_id']).where('id', 'in', ids).execute();
+  const runs = await trx
+    .selectFrom('runs')
+    .select(['squad_id', 'chat_id', 'lineage_id'])
+    .where('id', 'in', ids)
+    .execute();
   const held = await trx.selectFrom('chats').select('id').where('run_id', 'in', ids).execute();
   const squads = [...new Set(runs.map(run => run.squad_id))];
+  const lineages = [...new Set(runs.map(run => run.lineage_id))];
   const chats = [...new Set([...runs.map(run => run.chat_id ?? ''), ...held.map(chat => chat.id)])];
 
   await trx.deleteFrom('events').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('turns').where('run_id', 'in', ids).execute();
+  await trx.deleteFrom('reviews').where('coder_id', 'in', ids).execute();
   await trx.deleteFrom('runs').where('id', 'in', ids).execute();
   await trx.updateTable('chats').set({ run_id: null }).where('run_id', 'in', ids).execute();
   for (const id of squads) await forgetSquadWithoutRuns(trx, id);
   for (const id of chats) await forgetChatWithoutRuns(trx, id);
+  for (const id of lineages) await forgetLimitWithoutRuns(trx, id);
 }
 
 async function forgetSquadWithoutRuns(trx: Transaction<Tables>, id: Tables['squads']['id']): Promise<void> {
@@ -36,4 +46,15 @@ async function forgetChatWithoutRuns(trx: Transaction<Tables>, id: string): Prom
   const left = await trx.selectFrom('runs').select('id').where('chat_id', '=', id).limit(1).execute();
   if (left.length > 0) return;
   await trx.deleteFrom('chats').where('id', '=', id).where('run_id', 'is', null).execute();
+}
+
+async function forgetLimitWithoutRuns(trx: Transaction<Tables>, lineageId: RunId): Promise<void> {
+  const left = await trx
+    .selectFrom('runs')
+    .select('id')
+    .where('lineage_id', '=', lineageId)
+    .limit(1)
+    .execute();
+  if (left.length > 0) return;
+  await trx.deleteFrom('review_limits').where('lineage_id', '=', lineageId).execute();
 }

@@ -27,6 +27,8 @@ export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
   if (filter.workspace !== undefined) query = query.where('workspace', '=', filter.workspace);
   if (filter.parentId !== undefined) query = query.where('parent_id', '=', filter.parentId);
   if (filter.status) query = query.where('status', 'in', filter.status);
+  if (filter.lineageId !== undefined) query = query.where('lineage_id', '=', filter.lineageId);
+  if (filter.hasWorktree) query = query.where('worktree', 'is not', null);
   if (filter.before !== undefined) query = query.where('created_at', '<', filter.before);
   query =
     filter.squadId === undefined

@@ -13,6 +13,7 @@ import {
   type Turn,
   Usage,
 } from '../schema/run.ts';
+import { Worktree } from '../schema/worktree.ts';
 import type { ChatRow, EventRow, NewEventRow, PinRow, RunRow, SquadRow, TurnRow } from './tables.ts';
 
 export const squadToRow = (squad: Squad): SquadRow => ({
@@ -37,11 +38,14 @@ export const runToRow = (run: Run): RunRow => ({
   position: run.position,
   lineage_id: run.lineageId,
   role_id: run.roleId,
+  type: run.type,
+  review_of: run.reviewOf,
   task: run.task,
   title: run.title,
   cwd: run.cwd,
   directory: run.directory,
   workspace: run.workspace,
+  worktree: toJson(run.worktree),
   engine: run.engine,
   output_is_events: run.outputIsEvents ? 1 : 0,
   model: run.model,
@@ -57,6 +61,7 @@ export const runToRow = (run: Run): RunRow => ({
   policy: JSON.stringify(run.policy),
   token_hash: run.tokenHash,
   status: run.status,
+  turn: run.turn,
   error: toJson(run.error),
   usage: toJson(run.usage),
   notes: JSON.stringify(run.notes),
@@ -73,11 +78,14 @@ export const rowToRun = (row: RunRow): Run => ({
   position: row.position,
   lineageId: row.lineage_id,
   roleId: row.role_id,
+  type: row.type,
+  reviewOf: row.review_of,
   task: row.task,
   title: row.title,
   cwd: row.cwd,
   directory: row.directory,
   workspace: row.workspace,
+  worktree: fromJson(Worktree.nullable(), row.worktree, `work tree of ${row.id}`),
   engine: row.engine,
   outputIsEvents: row.output_is_events === 1,
   model: row.model,
@@ -93,6 +101,7 @@ export const rowToRun = (row: RunRow): Run => ({
   policy: fromJson(Policy, row.policy, `policy of ${row.id}`),
   tokenHash: row.token_hash,
   status: row.status,
+  turn: row.turn,
   error: fromJson(RunError.nullable(), row.error, `error of ${row.id}`),
   usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
   notes: fromJson(Notes, row.notes, `notes of ${row.id}`),

@@ -8,6 +8,7 @@ import { idsLike, recentIds } from './ids.ts';
 import { patiently } from './patiently.ts';
 import { pinRows, pinsOf, replacePins } from './pins.ts';
 import * as queries from './queries.ts';
+import { intents, review, reviewLimit, reviews } from './review-queries.ts';
 import type { Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
@@ -76,6 +77,10 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
     liveRuns: () => read(queries.liveRuns),
     turns: runId => read(db => queries.turns(db, runId)),
     chat: id => read(db => queries.chat(db, id)),
+    review: id => read(db => review(db, id)),
+    reviews: filter => read(db => reviews(db, filter)),
+    reviewLimit: lineageId => read(db => reviewLimit(db, lineageId)),
+    intents: () => read(intents),
     events: filter => read(db => queries.events(db, filter)),
     spent: filter => read(db => queries.spent(db, filter)),
     figures: filter => read(db => queries.figures(db, filter)),
@@ -89,10 +94,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
 }
 
 /** News of what an agent is doing, and nothing anybody waits for. */
-const isOnlyActivity = ({ squads, runs, turns, chats, events }: Change): boolean =>
+const isOnlyActivity = ({ events, ...rows }: Change): boolean =>
   events.length > 0 &&
-  !squads?.length &&
-  !runs?.length &&
-  !turns?.length &&
-  !chats?.length &&
+  Object.values(rows).every(some => !some?.length) &&
   events.every(event => event.body.type === 'run.activity');

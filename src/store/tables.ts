@@ -1,7 +1,9 @@
 import type { Generated } from 'kysely';
 import type { PinState } from '../core/ports/gateway.ts';
 import type { EventBody } from '../schema/event.ts';
-import type { RunId, SquadId } from '../schema/ids.ts';
+import type { ReviewId, RunId, SquadId } from '../schema/ids.ts';
+import type { Intent } from '../schema/intent.ts';
+import type { AgentType, ReviewOutcome } from '../schema/review.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
 
 /** A column that holds JSON: checked with its schema whenever it is read. */
@@ -23,11 +25,14 @@ export interface RunRow {
   position: number;
   lineage_id: RunId;
   role_id: string | null;
+  type: AgentType | null;
+  review_of: RunId | null;
   task: string;
   title: string | null;
   cwd: string;
   directory: string;
   workspace: string;
+  worktree: Json | null;
   engine: string;
   output_is_events: Flag;
   model: string | null;
@@ -43,6 +48,7 @@ export interface RunRow {
   policy: Json;
   token_hash: string | null;
   status: RunStatus;
+  turn: number;
   error: Json | null;
   usage: Json | null;
   notes: Json;
@@ -72,6 +78,39 @@ export interface ChatRow {
   run_id: RunId | null;
   totals: Json | null;
   created_at: number;
+}
+
+export interface ReviewRow {
+  id: ReviewId;
+  lineage_id: RunId;
+  coder_id: RunId;
+  reviewer_id: RunId;
+  iteration: number;
+  commit: string;
+  completion_message: string | null;
+  outcome: ReviewOutcome | null;
+  reason: string | null;
+  feedback: string | null;
+  priority: string | null;
+  actionable_items: Json;
+  feedback_commit: string | null;
+  requested_at: number;
+  deadline_at: number;
+  closed_at: number | null;
+  told_in_turn: number | null;
+}
+
+export interface IntentRow {
+  id: string;
+  kind: Intent['kind'];
+  at: number;
+  /** The intent without the rest of its columns. */
+  data: Json;
+}
+
+interface ReviewLimitRow {
+  lineage_id: RunId;
+  review_limit: number;
 }
 
 export interface EventRow {
@@ -117,6 +156,9 @@ export interface Tables {
   runs: RunRow;
   turns: TurnRow;
   chats: ChatRow;
+  reviews: ReviewRow;
+  intents: IntentRow;
+  review_limits: ReviewLimitRow;
   events: NewEventRow & { seq: Generated<number> };
   settings: SettingRow;
   listed_servers: ListedServerRow;

@@ -12,6 +12,11 @@ export interface GitRun {
   signal?: AbortSignal;
   /** What is read is wanted even when there was more of it. */
   mayBeCut?: boolean;
+  input?: Buffer;
+  /** Over the usual ones: an index of its own, who commits. */
+  env?: Record<string, string>;
+  /** Exit codes other than 0 that are answers too. */
+  codes?: readonly number[];
 }
 
 export interface Git {
@@ -72,8 +77,9 @@ const OFF = [
 ].flatMap(setting => ['-c', setting]);
 
 function execute(cwd: string, env: Record<string, string>, args: string[], how: GitRun): Promise<ProgramEnd> {
-  const { limitMs = LIMIT_MS, maxBytes = MAX_BYTES, signal } = how;
-  return runProgram({ argv: ['git', '--no-pager', ...OFF, ...args], cwd, env, limitMs, maxBytes, signal });
+  const { limitMs = LIMIT_MS, maxBytes = MAX_BYTES, signal, input } = how;
+  const argv = ['git', '--no-pager', ...OFF, ...args] as const;
+  return runProgram({ argv, cwd, env: { ...env, ...how.env }, limitMs, maxBytes, signal, input });
 }
 
 function environment({ root }: GitFolder, env: Environment): Record<string, string> {
@@ -100,8 +106,9 @@ function personal(env: Environment): Record<string, string> {
   return { ...Object.fromEntries(kept), PATH: path, LC_ALL: 'C' };
 }
 
-function output(end: ProgramEnd, { mayBeCut = false, limitMs = LIMIT_MS }: GitRun): Buffer {
-  if (end.code === 0 || (end.cut === 'size' && mayBeCut)) return end.stdout;
+function output(end: ProgramEnd, { mayBeCut = false, limitMs = LIMIT_MS, codes = [] }: GitRun): Buffer {
+  if (end.code === 0 || (end.code !== null && codes.includes(end.code)) || (end.cut === 'size' && mayBeCut))
+    return end.stdout;
   throw new GitTrouble(reason(end, limitMs));
 }
 

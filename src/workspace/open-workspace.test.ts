@@ -132,7 +132,7 @@ describe('what a role grants from a folder that the user named', () => {
   const lead = '---\nspawn: true\n---\nYou lead.';
   const inside = (): Partial<Caller> => ({
     parent: {
-      ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true, records: false },
+      ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true, worktree: null, records: false },
       ...{ permission: 'edit' as const, tools: null },
     },
   });

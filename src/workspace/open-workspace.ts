@@ -113,8 +113,8 @@ export function createWorkspaces({
           return team === null ? null : readTeamFile(join(team, name));
         },
         team: teamOf(root),
-        directory: async cwd =>
-          (await resolveCwd({ workspace: root, cwd, allowedRoots: config.allowedRoots.value })).directory,
+        directory: async (cwd, within = root) =>
+          (await resolveCwd({ workspace: within, cwd, allowedRoots: config.allowedRoots.value })).directory,
         untrusted: async () => [
           ...trustableFiles(sources)
             .filter(({ trusted }) => !trusted)

@@ -102,6 +102,7 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
   return {
     ...{ id, squadId, position, status, roleId: member.roleId, task: member.task, engine: member.engine },
     ...{ cwd: '.', directory: '/w', workspace: '/w', model: null, client: null, parentId: null, depth: 0 },
+    ...{ type: null, reviewOf: null, worktree: null, turn: 1 },
     stateMode: member.isStateful ? 'stateful' : 'stateless',
     chatId: member.isStateful || member.engine === 'scripted' ? chat : null,
     chatIsNew: true,

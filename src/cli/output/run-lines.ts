@@ -21,6 +21,8 @@ const STOPPING: Record<StopReason, string> = {
   output_limit: 'over its output limit',
   budget: 'over its budget',
   stall: 'no sign of life',
+  terminate: 'its review is done',
+  abandon: 'its task was given up',
 };
 
 /** How wide the column of names has to be for these runs to stand in line. */

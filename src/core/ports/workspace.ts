@@ -38,8 +38,8 @@ export interface Workspace {
   outputSchema(file: string): Promise<JsonSchema>;
   /** What the project's own files say, for an agent that does not read them itself. Throws CONTEXT_MISSING. */
   context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<Context>;
-  /** The folder an agent works in: absolute, links resolved, inside the workspace or an allowed root. */
-  directory(cwd: string | undefined): Promise<string>;
+  /** The folder an agent works in: absolute, links resolved, inside the workspace (or `within`, in its stead) or an allowed root. */
+  directory(cwd: string | undefined, within?: string): Promise<string>;
   /** A file of `.squad/` that Squad keeps up to date; null when there is none. */
   teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
   /** What its team knows. */

@@ -1,0 +1,24 @@
+/**
+ * Somebody's words as a quotation, every line of them marked. No line can end it: whatever a reader, a terminal or a model may
+ * take for a new line begins one here.
+ */
+export function quotedWords(text: string): string {
+  return text
+    .trim()
+    .split(LINE_END)
+    .map(line => `> ${line.replaceAll(CONTROL, '\u{fffd}')}`.trimEnd())
+    .join('\n');
+}
+
+/** On one line, for a heading. */
+export const onOneLine = (text: string): string =>
+  text.trim().split(LINE_END).join(' ').replaceAll(CONTROL, '\u{fffd}');
+
+/** Its beginning, where the whole would crowd out the rest. */
+export function cutWords(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most).toWellFormed()}\n[… cut here]` : text;
+}
+
+const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for; a tab is none of them.
+const CONTROL = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f]/g;

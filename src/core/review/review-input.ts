@@ -1,0 +1,60 @@
+import { SquadError } from '../../schema/error.ts';
+import type { FeedbackType } from '../../schema/review.ts';
+import { checkText } from '../text.ts';
+
+export interface ReviewAsk {
+  reviewerPrompt: string | null;
+  completionMessage: string | null;
+}
+
+export interface Feedback {
+  feedback: string;
+  type: FeedbackType;
+  priority: string | null;
+  actionableItems: string[];
+}
+
+/** In bytes of UTF-8, all of it together. It is read whole by the coder, again and again. */
+const LONGEST_FEEDBACK = 64 * 1024;
+const LONGEST_PRIORITY = 100;
+const MOST_ITEMS = 100;
+
+export function checkReviewAsk({ reviewerPrompt, completionMessage }: ReviewAsk): void {
+  for (const [name, text] of Object.entries({
+    reviewer_prompt: reviewerPrompt,
+    completion_message: completionMessage,
+  })) {
+    if (text === null) continue;
+    checkText(text, `The ${name}`);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > LONGEST_FEEDBACK) throw tooLong(`The ${name} is`, bytes);
+  }
+}
+
+export function checkFeedback({ feedback, priority, actionableItems }: Feedback): void {
+  if (feedback.trim() === '')
+    throw invalid(
+      'The feedback is empty',
+      'Say what is wrong and where, or that nothing is. Nothing was sent.',
+    );
+  const all = [feedback, priority ?? '', ...actionableItems];
+  for (const text of all) checkText(text, 'The feedback');
+  const bytes = all.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > LONGEST_FEEDBACK) throw tooLong('The feedback is', bytes);
+  if (priority !== null && priority.length > LONGEST_PRIORITY)
+    throw invalid(`The priority is longer than ${LONGEST_PRIORITY} characters`, 'One word is enough: high.');
+  if (actionableItems.length > MOST_ITEMS)
+    throw invalid(
+      `There are ${actionableItems.length} actionable items; at most ${MOST_ITEMS} are taken`,
+      'Keep those that matter, or put them together.',
+    );
+}
+
+const tooLong = (what: string, bytes: number) =>
+  invalid(
+    `${what} ${bytes} bytes long; at most ${LONGEST_FEEDBACK} are taken`,
+    'Keep to what matters and name files and lines instead of quoting them. Nothing was sent.',
+  );
+
+const invalid = (message: string, suggestion: string) =>
+  new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });

@@ -1,0 +1,55 @@
+import { SquadError } from '../../schema/error.ts';
+import type { Role } from '../../schema/role.ts';
+
+export interface ReviewerRole {
+  roleId: string;
+  /** What the coder should know about the choice. */
+  note: string | null;
+}
+
+/** Who reviews here: the one that is configured, or the one that is there for it. */
+export function reviewerRole(roles: readonly Role[], configured: string | undefined): ReviewerRole {
+  if (configured !== undefined) return named(roles, configured);
+  const able = roles
+    .filter(({ meta, fault }) => meta.type === 'review' && fault === null)
+    .map(({ id }) => id)
+    .sort();
+  const [first] = able;
+  if (first === undefined) throw nobody(roles);
+  if (able.includes('reviewer')) return { roleId: 'reviewer', note: null };
+  return {
+    roleId: first,
+    note:
+      able.length === 1
+        ? null
+        : `Several roles review (${able.join(', ')}): ${first} does. \`review.role\` in .squad/squad.json chooses another.`,
+  };
+}
+
+function named(roles: readonly Role[], id: string): ReviewerRole {
+  const role = roles.find(each => each.id === id);
+  if (role?.meta.type === 'review') return { roleId: id, note: null };
+  throw new SquadError(
+    role ? 'ROLE_INVALID' : 'ROLE_UNKNOWN',
+    role
+      ? `Role ${id} is set to review (review.role), but it is not of type review`
+      : `Role ${id} is set to review (review.role), but there is no such role`,
+    { suggestions: role ? [madeReviewer(role)] : ['`squad roles` shows the roles there are.'] },
+  );
+}
+
+function nobody(roles: readonly Role[]): SquadError {
+  const untrusted = roles.find(({ ungranted }) => ungranted.includes('type'));
+  return new SquadError('ROLE_UNKNOWN', 'There is no role that reviews', {
+    suggestions: [
+      untrusted
+        ? madeReviewer(untrusted)
+        : 'Make one with `type: review` in its frontmatter; `squad init` lays down the role reviewer.',
+    ],
+  });
+}
+
+const madeReviewer = ({ ungranted, file }: Role): string =>
+  ungranted.includes('type')
+    ? `\`type\` in ${file} has no effect until you run \`squad trust\`.`
+    : `It needs \`type: review\` in the frontmatter of ${file}.`;

@@ -1,0 +1,43 @@
+import type { RunId } from '../schema/ids.ts';
+import type { Role } from '../schema/role.ts';
+import type { Worktree } from '../schema/worktree.ts';
+import type { Workspace } from './ports/workspace.ts';
+import type { Worktrees } from './ports/worktrees.ts';
+import type { RunRequest } from './run-request.ts';
+
+/** Where a run works. */
+export interface RunPlace {
+  directory: string;
+  worktree: Worktree | null;
+  /** What the caller should know about it. */
+  notes: string[];
+}
+
+export interface PlaceContext {
+  runId: RunId;
+  /** What the run is called in the name of its branch. */
+  name: string;
+  role: Role | null;
+  workspace: Workspace;
+  worktrees: Pick<Worktrees, 'plan'>;
+  /** The work tree of the run that asks. */
+  around: Worktree | null;
+}
+
+/**
+ * In the caller's folder, or in a work tree of its own. What an agent in a work tree starts stays in there too, or has a
+ * fork of it: the user's own checkout is none of its business.
+ */
+export async function placeOf(request: RunRequest, context: PlaceContext): Promise<RunPlace> {
+  const { runId, name, role, workspace, worktrees, around } = context;
+  if (request.place) return { ...request.place, notes: [] };
+  const directory = await workspace.directory(request.cwd, around?.workspace);
+  const isolation = request.isolation ?? role?.meta.isolation ?? 'none';
+  if (isolation === 'none' && !request.forkOf) return { directory, worktree: around, notes: [] };
+  const from = request.forkOf ?? around ?? undefined;
+  return worktrees.plan({
+    ...{ runId, name, directory },
+    workspace: around?.workspace ?? workspace.root,
+    ...(from && { from }),
+  });
+}
