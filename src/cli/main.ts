@@ -76,6 +76,7 @@ export async function main(argv: string[]): Promise<number> {
     .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
     .option('--model <name>', 'model to use, as the engine calls it')
     .addOption(new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']))
+    .option('--worktree', 'give each agent a git work tree and a branch of its own')
     .option('--budget <usd>', 'stop each agent that has cost this many US dollars')
     .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h; a bare number is seconds')
     .option('--chat <id>', 'go on with this chat (stateful)')

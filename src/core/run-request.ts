@@ -47,7 +47,10 @@ export interface SquadRequest {
 }
 
 /** Everything but the schema, which is a file, and the hook, which is configured. A call's own words come before the role's. */
-export function optionsOf(request: RunRequest, meta: RoleMeta): Omit<RunOptions, 'outputSchema' | 'onEnd'> {
+export function optionsOf(
+  request: RunRequest,
+  meta: RoleMeta,
+): Omit<RunOptions, 'outputSchema' | 'onEnd' | 'setup'> {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
     throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {

@@ -1,4 +1,4 @@
-import type { Engine, EngineReader, TurnInput } from '../core/ports/engine.ts';
+import type { Engine, EngineReader, InteractiveInput, TurnInput } from '../core/ports/engine.ts';
 import type { Command } from '../core/ports/turns.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
@@ -28,6 +28,10 @@ export interface CliProfile {
   usageIsReported: Engine['usageIsReported'];
   newChat: Engine['newChat'];
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
+  /** The arguments that open its interactive mode on a chat. */
+  resume(chatId: string): string[];
+  /** What else that needs: variables, and files where they say. */
+  prepareResume?(input: InteractiveInput): Promise<Record<string, string>>;
   reader(): EngineReader;
   policy(options: RunOptions): PolicyRule[];
 }
@@ -44,6 +48,10 @@ export function createCliEngine(
     id: profile.id,
     command: input => profile.command(input, cli),
     newChat: profile.newChat,
+    interactive: async input => ({
+      argv: [cli.program, ...profile.resume(input.chatId)],
+      env: (await profile.prepareResume?.(input)) ?? {},
+    }),
     reader: () => profile.reader(),
     policy: options => profile.policy(options),
     loadsItself: profile.loadsItself,

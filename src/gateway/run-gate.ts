@@ -58,7 +58,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     workspace: run.workspace,
     roleId: run.roleId,
     roleMcp: run.options.mcp,
-    roots: { WORKSPACE_ROOT: run.workspace, SQUAD_ROOT: run.workspace },
+    roots: { WORKSPACE_ROOT: run.worktree?.workspace ?? run.workspace, SQUAD_ROOT: run.workspace },
     pool,
     variables: () => options.variablesOf(run),
     onJudged(id, fault) {

@@ -116,7 +116,7 @@ function bare(run: Run, files: RunFiles): MemberResult {
       error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),
     truncated: true,
-    outputFile: files.outputPath({ runId: run.id, number: 1 }, 'stdout'),
+    outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
   };
 }
 
@@ -139,7 +139,7 @@ export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
 
 export async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<Sample> {
   if (run.startedAt === null) return EMPTY;
-  const turn = { runId: run.id, number: 1 };
+  const turn = { runId: run.id, number: run.turn };
   const head = await files.page(turn, stream, 0, SAMPLE_BYTES);
   if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size };
   const rest = await files.page(

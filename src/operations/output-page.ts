@@ -28,7 +28,7 @@ export async function outputPage(
     if (run.outputIsEvents) return answerPage('', offset);
   }
   const source = stream === 'result' ? 'stdout' : stream;
-  const turn = { runId: run.id, number: 1 };
+  const turn = { runId: run.id, number: run.turn };
   let bytes = PAGE_BYTES;
   let page = await files.page(turn, source, offset, bytes);
   // Control characters take six characters of JSON each: a page full of them has to be shorter.

@@ -41,7 +41,7 @@ export async function parallelResult(
   const { files } = services;
   const facts = await Promise.all(runs.map(run => withoutText(services, run)));
   const samples = await Promise.all(runs.map(run => (isEnd(run.status) ? answerSample(files, run) : EMPTY)));
-  const paths = runs.map(run => files.outputPath({ runId: run.id, number: 1 }, 'stdout'));
+  const paths = runs.map(run => files.outputPath({ runId: run.id, number: run.turn }, 'stdout'));
   const details: Detail[] = ['full', 'brief', 'line'];
   for (const detail of details) {
     const hint = detail === 'full' ? [] : ['get_result {"spawn_id"} has all of one.'];

@@ -14,6 +14,8 @@ export const readOutput = operation({
   tool: null,
   input: z.strictObject({
     run: z.string(),
+    /** Its newest unless said otherwise. */
+    turn: z.number().int().min(1).optional(),
     stream: z.enum(['stdout', 'stderr']).default('stdout'),
     offset: z.number().int().default(0),
     limit: z.number().int().min(1).max(BYTES).default(BYTES),
@@ -24,22 +26,27 @@ export const readOutput = operation({
     runId: z.string(),
     status: RunStatus,
     isOver: z.boolean(),
+    turn: z.number(),
+    /** The newest there is. */
+    lastTurn: z.number(),
     text: z.string(),
     offset: z.number(),
     nextOffset: z.number(),
     size: z.number(),
   }),
-  async run({ services }, { run: given, stream, offset, limit, readable }) {
+  async run({ services }, { run: given, turn: asked, stream, offset, limit, readable }) {
     const run = await findRun(services, given);
     // Read before the page: an end seen here means the page after it is the last.
-    const status = run.status;
-    const turn = { runId: run.id, number: 1 };
-    const page = await services.files.page(turn, stream, offset, limit);
+    const { status, turn: lastTurn } = run;
+    const turn = asked ?? lastTurn;
+    const page = await services.files.page({ runId: run.id, number: turn }, stream, offset, limit);
     const reader = readable && stream === 'stdout' ? await readerFor(services, run) : null;
     return {
       runId: run.id,
       status,
       isOver: isEnd(status),
+      turn,
+      lastTurn,
       ...(reader ? inWords(page, reader(), limit) : page),
     };
   },

@@ -57,7 +57,7 @@ export async function runResult(services: Services, live: Run, warnings: string[
   }
   if (notes.length > 0) result.note = longestStart(notes.join(' '), ROOM.note);
   if (!isEnd(run.status)) return result;
-  const output_file = files.outputPath({ runId: run.id, number: 1 }, 'stdout');
+  const output_file = files.outputPath({ runId: run.id, number: run.turn }, 'stdout');
   const used = JSON.stringify({ ...result, result: '', truncated: true, output_file }).length;
   const [answer] = fitTexts([await answerSample(files, run)], RESULT_LIMIT - used);
   return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };

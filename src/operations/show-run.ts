@@ -28,7 +28,7 @@ export const showRun = operation({
     const { store, files } = services;
     // As it is now: a live one changes while its turns are read, and an end must not be shown without its facts.
     const run = { ...(await findRun(services, input.run)) };
-    const turn = { runId: run.id, number: 1 };
+    const turn = { runId: run.id, number: run.turn };
     const [turns, squad, result, stdoutBytes, stderrBytes] = await Promise.all([
       store.turns(run.id),
       store.squad(run.squadId),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RunRequest } from '../core/run-request.ts';
 import { Permission } from '../schema/run.ts';
+import { Isolation } from '../schema/worktree.ts';
 
 const SHORTEST_S = 30;
 const LONGEST_S = 1800;
@@ -24,6 +25,7 @@ const common = {
   include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
   structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
   permission: Permission.optional(),
+  isolation: Isolation.optional(),
   async: z.boolean().optional().describe('Return at once; get_result has the rest'),
   notify_on_complete: z.boolean().optional(),
   max_cost_usd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
@@ -73,6 +75,7 @@ export function runRequest(asked: Asked): RunRequest {
     effort: asked.effort,
     tools: asked.tools,
     permission: asked.permission,
+    isolation: asked.isolation,
     timeoutMs: asked.timeout === undefined ? undefined : asked.timeout * 1000,
     budgetUsd: asked.max_cost_usd,
     stopAtBudget: asked.abort_on_budget_exceeded,

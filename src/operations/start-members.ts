@@ -6,6 +6,7 @@ import { type PlannedSquad, planSquad } from '../core/plan.ts';
 import type { Workspace } from '../core/ports/workspace.ts';
 import type { RunRequest, SquadRequest } from '../core/run-request.ts';
 import { SquadError } from '../schema/error.ts';
+import { Isolation } from '../schema/worktree.ts';
 import type { Call } from './operation.ts';
 
 const MOST_MEMBERS = 1000;
@@ -17,6 +18,7 @@ const member = z.strictObject({
   roleId: z.string(),
   task: z.string(),
   cwd: z.string().optional().describe('Folder to work in, relative to the workspace'),
+  isolation: Isolation.optional(),
 });
 const chatMember = member.extend({
   chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Permission } from '../schema/run.ts';
+import { Isolation } from '../schema/worktree.ts';
 import { operation } from './operation.ts';
 import { StatefulRequest, startMembers } from './start-members.ts';
 import { Started, started } from './started.ts';
@@ -12,6 +13,7 @@ export const startSquad = operation({
     engine: z.string().min(1).optional(),
     model: z.string().min(1).optional(),
     permission: Permission.optional(),
+    isolation: Isolation.optional(),
     budgetUsd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
     timeoutMs: z
       .number()

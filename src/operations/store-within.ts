@@ -1,8 +1,9 @@
 import { descendantsOf } from '../core/descendants.ts';
 import type { RunSubject } from '../core/policy.ts';
-import type { EventFilter, RunFilter, Store } from '../core/ports/store.ts';
+import type { EventFilter, ReviewFilter, RunFilter, Store } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Review } from '../schema/review.ts';
 import type { Run } from '../schema/run.ts';
 import type { Sight } from './sight.ts';
 
@@ -25,12 +26,24 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
 
   async function runs(filter: RunFilter): Promise<Run[]> {
     if (filter.squadId !== undefined || filter.parentId !== undefined) return seen(await store.runs(filter));
-    const { workspace, status, before = Number.POSITIVE_INFINITY, limit } = filter;
+    if (filter.lineageId !== undefined)
+      return (await seen(await store.runs({ ...filter, limit: EVERY }))).slice(0, filter.limit);
+    const { workspace, status, hasWorktree, before = Number.POSITIVE_INFINITY, limit } = filter;
     return (await own())
       .filter(each => workspace === undefined || each.workspace === workspace)
       .filter(each => status === undefined || status.includes(each.status))
+      .filter(each => !hasWorktree || each.worktree !== null)
       .filter(each => each.createdAt < before)
       .slice(0, limit);
+  }
+
+  const reviewIsSeen = async ({ coderId, reviewerId }: Review) =>
+    (await run(coderId)) !== null || (await run(reviewerId)) !== null;
+
+  async function reviews(filter: ReviewFilter): Promise<Review[]> {
+    const all = await store.reviews({ ...filter, limit: EVERY });
+    const verdicts = await Promise.all(all.map(reviewIsSeen));
+    return all.filter((_, i) => verdicts[i]).slice(0, filter.limit);
   }
 
   const squadIsSeen = async (squadId: SquadId) => (await runs({ squadId, limit: EVERY })).length > 0;
@@ -69,6 +82,15 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     liveRuns: async () => seen(await store.liveRuns()),
     figures: async ({ workspace, since = 0, limit }) =>
       (await runs({ workspace, limit })).filter(each => each.createdAt >= since),
+    reviews,
+    review: async id => {
+      const found = await store.review(id);
+      return found && (await reviewIsSeen(found)) ? found : null;
+    },
+    reviewLimit: async lineageId =>
+      (await runs({ lineageId, limit: 1 })).length > 0 ? store.reviewLimit(lineageId) : null,
+    // What is half done is the hub's business alone.
+    intents: async () => [],
     turns: async id => ((await run(id)) ? store.turns(id) : []),
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),

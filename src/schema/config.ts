@@ -99,7 +99,11 @@ export const HubSettings = z.object({
   'stop.grace_ms': z.coerce.number().int().min(0).max(600_000).default(5_000),
   'review.max_iterations': z.coerce.number().int().min(0).max(1_000).default(3),
   'review.auto_abandon_after': z.coerce.number().int().min(1).max(1_000).default(5),
-  'review.timeout_hours': z.coerce.number().positive().max(24 * 365).default(24),
+  'review.timeout_hours': z.coerce
+    .number()
+    .positive()
+    .max(24 * 365)
+    .default(24),
   /** Which runs have a window in tmux, where there is tmux. */
   'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
   'prune.days': z.coerce.number().int().min(0).default(30),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Evidence } from './evidence.ts';
 import { RunId, SquadId } from './ids.ts';
 import { AgentType } from './review.ts';
-import { Worktree } from './worktree.ts';
+import { Worktree, WorktreeSettings } from './worktree.ts';
 
 const END_STATUSES = [
   'completed',
@@ -79,6 +79,8 @@ export const RunOptions = z.object({
   mcp: z.array(z.string()).default([]),
   /** The client asked to be told of the end. */
   notify: z.boolean(),
+  /** What makes its work tree usable; null: it has none of its own. */
+  setup: WorktreeSettings.nullable().default(null),
   /** A command of the user's, run when the run has ended. */
   onEnd: z.array(z.string()).nullable(),
 });

@@ -1,4 +1,3 @@
-import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { Pin, PinKey } from '../core/ports/gateway.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
@@ -82,24 +81,4 @@ describe('pins of a server', () => {
     circle.self = circle;
     await expect(store.savePins(KEY, [pin('circle', { definition: circle })])).rejects.toThrow();
   });
-});
-
-test('a database from before there were pins keeps its runs and gets the tables', async () => {
-  const file = tempFile();
-  const first = await openStore({ file, version: '1.2.3' });
-  const squad = aSquad();
-  await first.commit({ squads: [squad], runs: [aRun(squad)], events: [] });
-  await first.close();
-  const old = new BetterSqlite3(file);
-  old.exec(
-    `drop table tool_pins; drop table listed_servers; delete from migrations where name = '002-tool-pins'`,
-  );
-  expect(old.prepare('select name from migrations').pluck().all()).toEqual(['001-runs-and-events']);
-  old.close();
-
-  const store = await openForTest(file);
-  expect(await store.squad(squad.id)).toEqual(squad);
-  expect(await store.pins(KEY)).toBeNull();
-  await store.savePins(KEY, [pin('read')]);
-  expect(await store.pins(KEY)).toEqual([pin('read')]);
 });

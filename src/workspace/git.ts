@@ -4,7 +4,18 @@ import { filterNames, listedFilterNames, withoutFilters } from './git-filters.ts
 import { findGitFolder, type GitFolder, repositoryConfig } from './git-folder.ts';
 
 /** Why git has no answer, in words for a result's note. */
-export class GitTrouble extends Error {}
+export class GitTrouble extends Error {
+  /** Null when git gave none: it was not started, or not waited for. */
+  readonly exitCode: number | null;
+  /** What it said on standard error. */
+  readonly said: string;
+
+  constructor(message: string, end: { code: number | null; stderr: string } | null = null) {
+    super(message);
+    this.exitCode = end?.code ?? null;
+    this.said = end?.stderr ?? '';
+  }
+}
 
 export interface GitRun {
   maxBytes?: number;
@@ -23,7 +34,14 @@ export interface Git {
   folder: GitFolder;
   /** Standard output, which must have come whole. Throws GitTrouble. */
   run(args: string[], how?: GitRun): Promise<Buffer>;
+  /**
+   * One command that may reach another repository, by this protocol and no other; how it ended, however that was. What the
+   * configuration of this repository says about remotes, addresses and credentials counts: have one that nobody else writes to.
+   */
+  reach(args: string[], protocol: Protocol, how?: GitRun): Promise<ProgramEnd>;
 }
+
+type Protocol = 'https' | 'http' | 'ssh' | 'file';
 
 type Environment = Record<string, string | undefined>;
 
@@ -50,6 +68,11 @@ export async function openGit(directory: string, env: Environment): Promise<Git>
     return output(trusted.length > 0 ? await call() : end, how);
   }
 
+  async function reach(args: string[], protocol: Protocol, how: GitRun = {}): Promise<ProgramEnd> {
+    const env = { ...how.env, GIT_ALLOW_PROTOCOL: protocol };
+    return execute(folder!.root, variables, [...trusted, ...(await filtersOff()), ...args], { ...how, env });
+  }
+
   /** Read anew for each call: an agent may have changed them in between. */
   async function filtersOff(): Promise<string[]> {
     const read = filterNames(await repositoryConfig(folder!));
@@ -64,7 +87,7 @@ export async function openGit(directory: string, env: Environment): Promise<Git>
     return String(output(await execute(folder!.root, variables, [...trusted, ...args], {}), {}));
   }
 
-  return { folder, run };
+  return { folder, run, reach };
 }
 
 const OFF = [
@@ -109,7 +132,7 @@ function personal(env: Environment): Record<string, string> {
 function output(end: ProgramEnd, { mayBeCut = false, limitMs = LIMIT_MS, codes = [] }: GitRun): Buffer {
   if (end.code === 0 || (end.code !== null && codes.includes(end.code)) || (end.cut === 'size' && mayBeCut))
     return end.stdout;
-  throw new GitTrouble(reason(end, limitMs));
+  throw new GitTrouble(reason(end, limitMs), end);
 }
 
 function reason(end: ProgramEnd, limitMs: number): string {

@@ -42,12 +42,16 @@ export async function hashWorkFile(root: string, path: string, stat: BigIntStats
 export const isBinary = (content: Buffer): boolean => content.subarray(0, 8000).includes(0);
 
 /** Calls `work` for each, a few at a time: a thousand open files at once are refused. */
-export async function eachOf<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+export async function eachOf<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+  atOnce = 16,
+): Promise<R[]> {
   const results: R[] = new Array(items.length);
   let next = 0;
   const worker = async () => {
     for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at]!);
   };
-  await Promise.all(Array.from({ length: Math.min(16, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
   return results;
 }

@@ -16,6 +16,7 @@ export interface LogOptions {
 interface Page {
   status: RunStatus;
   isOver: boolean;
+  lastTurn: number;
   text: string;
   nextOffset: number;
   size: number;
@@ -30,12 +31,17 @@ export async function logCommand(
   context: CliContext,
 ): Promise<number> {
   let client = await HubClient.start();
-  const at = { stdout: 0, stderr: 0 };
+  const at = { turn: 1, stdout: 0, stderr: 0 };
   try {
     if (context.json) return await logJson(client, id, context);
     for (;;) {
       try {
-        const over = await copyNew(client, id, at, raw === true, context);
+        const { over, hasNext } = await copyNew(client, id, at, raw === true, context);
+        if (hasNext) {
+          Object.assign(at, { turn: at.turn + 1, stdout: 0, stderr: 0 });
+          context.err.write(`\n— turn ${at.turn} —\n`);
+          continue;
+        }
         if (!follow) return EXIT.done;
         if (over) return exitFor([over]);
       } catch (thrown) {
@@ -49,22 +55,23 @@ export async function logCommand(
   }
 }
 
+interface Place {
+  turn: number;
+  stdout: number;
+  stderr: number;
+}
+
 /**
- * Copies what both streams have beyond `at`; gives the status once the run is over and all of it is out. The first page
- * decides: had the run ended before it was read, the pages after it hold all there is.
+ * Copies what both streams of a turn have beyond `at`; tells whether the run is over, or has gone on to another turn, and
+ * all of this one is out. The first page decides: had that been so before it was read, the pages after it hold all there is.
  */
-async function copyNew(
-  client: HubClient,
-  id: string,
-  at: Record<'stdout' | 'stderr', number>,
-  raw: boolean,
-  context: CliContext,
-) {
-  let over: RunStatus | null | undefined;
+async function copyNew(client: HubClient, id: string, at: Place, raw: boolean, context: CliContext) {
+  let first: Page | null = null;
   for (const stream of ['stdout', 'stderr'] as const) {
     for (;;) {
       const page = await client.call<Page>('read_output', {
         run: id,
+        turn: at.turn,
         stream,
         offset: at[stream],
         readable: !raw,
@@ -72,11 +79,11 @@ async function copyNew(
       show(stream === 'stdout' ? context.out : context.err, page.text, raw);
       const moved = page.nextOffset > at[stream];
       at[stream] = page.nextOffset;
-      if (over === undefined) over = page.isOver ? page.status : null;
+      first ??= page;
       if (!moved || page.nextOffset >= page.size) break;
     }
   }
-  return over ?? null;
+  return { over: first?.isOver ? first.status : null, hasNext: (first?.lastTurn ?? 1) > at.turn };
 }
 
 /** A pipe gets the bytes; a screen gets nothing that could move its cursor or change its title. */

@@ -11,6 +11,7 @@ export interface RunOptions {
   engine?: string;
   model?: string;
   permission?: Permission;
+  worktree?: boolean;
   budget?: string;
   timeout?: string;
   chat?: string;
@@ -29,18 +30,20 @@ export interface SquadInput {
   engine?: string;
   model?: string;
   permission?: Permission;
+  isolation?: 'worktree';
   budgetUsd?: number;
   timeoutMs?: number;
 }
 
 /** `squad run ROLE "task" [ROLE "task" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
-  const { engine, model, permission, budget, timeout, chat, detach } = options;
+  const { engine, model, permission, worktree, budget, timeout, chat, detach } = options;
   const request: SquadInput = {
     members: await membersFrom(words, options),
     engine,
     model,
     permission,
+    ...(worktree && { isolation: 'worktree' as const }),
     ...(budget !== undefined && { budgetUsd: dollars('--budget', budget) }),
     ...(timeout !== undefined && { timeoutMs: milliseconds('--timeout', timeout) }),
   };

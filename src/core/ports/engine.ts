@@ -91,6 +91,20 @@ export interface TurnInput {
   files: TurnFiles;
 }
 
+/** A chat that somebody takes over at a terminal. */
+export interface InteractiveInput {
+  chatId: string;
+  /** What its agent was given. */
+  env: Record<string, string>;
+  files: Pick<TurnFiles, 'chatFolder' | 'writeInChat'>;
+}
+
+export interface InteractiveCommand {
+  argv: [string, ...string[]];
+  /** On top of what the agent was given. */
+  env: Record<string, string>;
+}
+
 export interface Engine {
   /** What results and listings call it: `claude`, `scripted`, `template`, or the name of the user's own. */
   id: string;
@@ -105,6 +119,8 @@ export interface Engine {
     | { kind: 'command'; command(input: TurnInput): Promise<Command> }
     | { kind: 'reported' }
     | null;
+  /** Its own interactive mode on a chat, without anything of Squad's. Throws CHAT_UNKNOWN. Null: none that Squad knows of. */
+  interactive: ((input: InteractiveInput) => Promise<InteractiveCommand>) | null;
   /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
   reader: (() => EngineReader) | null;
   /** Who holds each limit that these options ask for. */

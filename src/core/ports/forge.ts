@@ -8,6 +8,8 @@ export interface ForgeRepository {
   apiUrl: string;
   /** The remote it was found by. */
   remote: string;
+  /** Where its branches go: no password or token in it. */
+  url: string;
 }
 
 export interface ForgeAccess {
@@ -25,13 +27,32 @@ export interface PullRequest {
   existed: boolean;
 }
 
+export interface CreatedIssue {
+  number: number;
+  url: string;
+}
+
 /** GitHub, or a host that speaks like it. */
 export interface Forge {
-  /** Throws REMOTE_MISSING. */
+  /** Throws REMOTE_MISSING, CONFIG_INVALID. */
   repository(folder: string, access: ForgeAccess): Promise<ForgeRepository>;
-  /** Throws REMOTE_MISSING, PUSH_REJECTED. */
+  /** Whether this commit would bring anything to that branch (null: to where the work tree began). Throws GIT_FAILED. */
+  brings(
+    worktree: Worktree,
+    commit: string,
+    base: { branch: string; repository: ForgeRepository } | null,
+  ): Promise<boolean>;
+  /** Throws PUSH_REJECTED: the branch is not there; GITHUB_UNREACHABLE: nobody knows; GIT_FAILED. */
   push(worktree: Worktree, repository: ForgeRepository, access: ForgeAccess): Promise<void>;
-  /** Throws GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE. */
+  /** The commit the host has for the work tree's branch; null: it has no such branch. Throws as `push` does. */
+  remoteTip(worktree: Worktree, repository: ForgeRepository, access: ForgeAccess): Promise<string | null>;
+  /** The open pull request of a branch. Throws as `openPullRequest` does. */
+  findPullRequest(
+    repository: ForgeRepository,
+    head: string,
+    access: ForgeAccess,
+  ): Promise<PullRequest | null>;
+  /** The one that is open already, or a new one; without a base, for the host's default branch. Throws NOTHING_TO_PROPOSE, GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE. */
   openPullRequest(
     repository: ForgeRepository,
     ask: { head: string; base: string | null; title: string; body: string },
@@ -41,5 +62,5 @@ export interface Forge {
     repository: ForgeRepository,
     issue: { title: string; body: string; labels: string[] },
     access: ForgeAccess,
-  ): Promise<{ number: number; url: string }>;
+  ): Promise<CreatedIssue>;
 }

@@ -1,10 +1,17 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 
+/** What a window shows of its run, beside the log. */
+export type WindowedRun = Pick<Run, 'id' | 'roleId' | 'engine' | 'title' | 'task' | 'worktree'>;
+
 /** Windows on runs, in tmux. Never needed for a run, so nothing here rejects. */
 export interface Sessions {
-  /** The name of its session; null: there is no tmux, or runs like this have none. */
-  open(run: Run): Promise<string | null>;
+  /**
+   * The name of its session, which is made if it is not there; null: there is no tmux, or runs like this have none.
+   * `isAskedFor`: somebody wants this one, so that only `off` keeps it away.
+   */
+  open(run: WindowedRun, isAskedFor?: boolean): Promise<string | null>;
+  /** Settles when it is gone; its last lines can be read a moment longer. */
   close(runId: RunId): Promise<void>;
   /** Ends sessions of ours whose run is over. */
   sweep(isLive: (runId: RunId) => boolean): Promise<void>;

@@ -90,6 +90,6 @@ export interface Branches {
   ): Promise<BranchMove | null>;
   /** Moves the branch, and the index with it; with `path` only that file in index and folder, else nothing in the folder. Done twice it does nothing. Throws BRANCH_MOVED. */
   apply(worktree: Worktree, move: BranchMove, path?: string): Promise<void>;
-  /** As it was before `apply`, the work uncommitted again; nothing where it was not applied, or where the branch went on. */
-  undo(worktree: Worktree, move: BranchMove): Promise<void>;
+  /** As it was before `apply` (with the same `path`), the work uncommitted again; nothing where it was not applied, or where the branch went on. */
+  undo(worktree: Worktree, move: BranchMove, path?: string): Promise<void>;
 }

@@ -15,12 +15,15 @@ export interface Rounds {
 
 const FAILED: readonly ReviewOutcome[] = ['needs_work', 'error', 'timeout', 'no_feedback'];
 
+export const isFailed = (outcome: ReviewOutcome | null): boolean =>
+  outcome !== null && FAILED.includes(outcome);
+
 /** Counted per lineage, so that neither a retry nor a reply begins at nothing. */
 export function roundsOf(reviews: readonly Review[], ownLimit: number | null, settings: HubSettings): Rounds {
   return {
     current: reviews.reduce((most, { iteration }) => Math.max(most, iteration), 0),
     max: ownLimit ?? settings['review.max_iterations'],
-    failed: reviews.filter(({ outcome }) => outcome !== null && FAILED.includes(outcome)).length,
+    failed: reviews.filter(({ outcome }) => isFailed(outcome)).length,
     abandonAfter: settings['review.auto_abandon_after'],
   };
 }

@@ -5,5 +5,6 @@ import { optionsOf } from '../run-request.ts';
 export const PLAIN_OPTIONS: RunOptions = {
   ...optionsOf({ task: 'anything' }, {}),
   outputSchema: null,
+  setup: null,
   onEnd: null,
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { claudeCommand } from './claude-command.ts';
 import { claudePolicy } from './claude-permissions.ts';
@@ -19,6 +20,7 @@ export const CLAUDE: CliProfile = {
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },
   command: claudeCommand,
+  resume: chatId => ['--resume', chatUuid('Claude Code', chatId)],
   reader: claudeReader,
   policy: claudePolicy,
 };

@@ -1,3 +1,4 @@
+import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { codexCommand } from './codex-command.ts';
 import { codexPolicy } from './codex-permissions.ts';
@@ -16,6 +17,7 @@ export const CODEX: CliProfile = {
   usageIsReported: 'at_end',
   newChat: { kind: 'reported' },
   command: codexCommand,
+  resume: chatId => ['resume', chatUuid('Codex', chatId)],
   reader: codexReader,
   policy: codexPolicy,
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { copilotCommand } from './copilot-command.ts';
 import { copilotReader } from './copilot-reader.ts';
@@ -20,6 +21,7 @@ export const COPILOT: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: copilotCommand,
+  resume: chatId => [`--resume=${chatUuid('Copilot CLI', chatId)}`],
   reader: copilotReader,
   policy: copilotPolicy,
 };

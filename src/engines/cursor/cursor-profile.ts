@@ -1,4 +1,5 @@
 import type { CliProfile } from '../cli-profile.ts';
+import { partOfArgument } from '../one-argument.ts';
 import { cursorCommand, cursorPolicy } from './cursor-command.ts';
 import { cursorReader } from './cursor-reader.ts';
 
@@ -16,6 +17,8 @@ export const CURSOR: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: cursorCommand,
+  // From its documentation.
+  resume: chatId => [`--resume=${partOfArgument('chat id', chatId)}`],
   reader: cursorReader,
   policy: cursorPolicy,
 };

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
+import { type InteractiveInput, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { chatUuid } from '../chat-uuid.ts';
@@ -40,6 +40,16 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
       GEMINI_CLI_NO_RELAUNCH: 'true',
     },
   };
+}
+
+/** The home of a chat as it is for a person: the run's token is no good any more, so Squad's server is out of it. */
+export async function geminiHome({ chatId, env, files }: InteractiveInput): Promise<Record<string, string>> {
+  const home = files.chatFolder;
+  if (!existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
+  await files.writeInChat('.gemini/settings.json', geminiSettings(env, null));
+  linkLogin(env, home);
+  // Whether the folder is trusted is for the person to say: an agent may have left settings in it.
+  return { GEMINI_CLI_HOME: home };
 }
 
 const unknownChat = (chatId: string | null) =>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
-import { geminiCommand } from './gemini-command.ts';
+import { geminiCommand, geminiHome } from './gemini-command.ts';
 import { geminiPolicy } from './gemini-policy.ts';
 import { geminiReader } from './gemini-reader.ts';
 
@@ -18,6 +19,8 @@ export const GEMINI: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: geminiCommand,
+  resume: chatId => ['--resume', chatUuid('Gemini CLI', chatId)],
+  prepareResume: geminiHome,
   reader: geminiReader,
   policy: geminiPolicy,
 };

@@ -1,4 +1,5 @@
 import type { CliProfile } from '../cli-profile.ts';
+import { oneArgument } from '../one-argument.ts';
 import { opencodeCommand } from './opencode-command.ts';
 import { opencodePolicy } from './opencode-permissions.ts';
 import { opencodeReader } from './opencode-reader.ts';
@@ -18,6 +19,7 @@ export const OPENCODE: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: opencodeCommand,
+  resume: chatId => ['--session', oneArgument('chat id', chatId)],
   reader: opencodeReader,
   policy: opencodePolicy,
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { qwenCommand } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
@@ -19,6 +20,7 @@ export const QWEN: CliProfile = {
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },
   command: qwenCommand,
+  resume: chatId => [`--resume=${chatUuid('Qwen Code', chatId)}`],
   reader: qwenReader,
   policy: qwenPolicy,
 };

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { callSquad } from './call-squad.ts';
 import type { EventLine } from './event-line.ts';
 import { flood, replay } from './output.ts';
-import { quantity, type Step, scriptIn, toolCall } from './script.ts';
+import { quantity, type Step, scriptForTurn, toolCall } from './script.ts';
 
 type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
 
@@ -24,8 +24,8 @@ export async function scriptedAgent(
   let report = '';
   emit({ type: 'start', scripted: true });
   try {
-    await rememberChat(env.SQUAD_SCRIPTED_CHAT, prompt, continues);
-    const steps = scriptIn(prompt) ?? unscripted(prompt, env);
+    const prompts = await rememberChat(env.SQUAD_SCRIPTED_CHAT, prompt, continues);
+    const steps = scriptForTurn(prompts) ?? unscripted(prompt, env);
     for (const step of steps) {
       if (step.verb === 'report') report = text(step);
       else if (step.verb === 'exit') return Number(step.rest);
@@ -121,14 +121,16 @@ async function awaitFile(path: string): Promise<void> {
     if (Date.now() > until) throw new Failed(`${path} did not appear within a minute`);
 }
 
-async function rememberChat(file: string | undefined, prompt: string, continues: boolean): Promise<void> {
-  if (!file) return;
+/** The chat's prompts, the newest last. */
+async function rememberChat(file: string | undefined, prompt: string, continues: boolean): Promise<string[]> {
+  if (!file) return [prompt];
   if (continues && !existsSync(file)) throw new Failed('This chat is not known to the scripted engine');
   const prompts: string[] = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : [];
   prompts.push(prompt);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await writeFile(file, JSON.stringify(prompts), { mode: 0o600 });
   if (prompts.length > 1) emit({ type: 'text', text: `Turn ${prompts.length} of this chat.` });
+  return prompts;
 }
 
 export const promptFromStdin = () => readFileSync(0, 'utf8');

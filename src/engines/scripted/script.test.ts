@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { quantity, scriptIn, toolCall } from './script.ts';
+import { quantity, scriptForTurn, scriptIn, toolCall } from './script.ts';
 
 const fenced = (script: string) => `Do this.\n\n\`\`\`script\n${script}\n\`\`\`\n\nThen stop.`;
 
@@ -27,6 +27,22 @@ describe('a script in a prompt', () => {
       }),
     );
     expect(() => scriptIn(fenced('| lost'))).toThrow('needs a verb above it');
+  });
+});
+
+describe('the script of a turn', () => {
+  const forTurn = (turn: number, script: string) => `\n\`\`\`script turn ${turn}\n${script}\n\`\`\`\n`;
+
+  test('may stand in an earlier prompt of the chat, and comes before what the newest says', () => {
+    const task = fenced('say first') + forTurn(2, 'say second') + forTurn(3, 'say third');
+    expect(scriptForTurn([task])).toMatchObject([{ rest: 'first' }]);
+    expect(scriptForTurn([task, 'Please go on.'])).toMatchObject([{ rest: 'second' }]);
+    expect(scriptForTurn([task, 'Please go on.', fenced('say other')])).toMatchObject([{ rest: 'third' }]);
+  });
+
+  test('is the plain one of the newest prompt where no block is for that turn', () => {
+    expect(scriptForTurn([fenced('say first'), fenced('say second')])).toMatchObject([{ rest: 'second' }]);
+    expect(scriptForTurn([fenced('say first'), 'Please go on.'])).toBeNull();
   });
 });
 

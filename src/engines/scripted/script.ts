@@ -47,17 +47,29 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   ),
 };
 
-const OPENING = /^```script[ \t]*$/gm;
-const FENCE = /^```script[ \t]*\r?\n([\s\S]*?)^```[ \t]*$/gm;
+const OPENING = /^```script(?: turn \d+)?[ \t]*$/gm;
+const FENCE = /^```script(?: turn (\d+))?[ \t]*\r?\n([\s\S]*?)^```[ \t]*$/gm;
 
 /** The steps in a prompt's last ```script block (a task's comes after its role's), or null when it has none. */
-export function scriptIn(prompt: string): Step[] | null {
+export const scriptIn = (prompt: string): Step[] | null => lastBlock(prompt, undefined);
+
+/**
+ * What the chat's prompts say of its newest turn: a ```script turn N block of any of them for that turn, or else the plain
+ * block of the newest.
+ */
+export function scriptForTurn(prompts: readonly string[]): Step[] | null {
+  const turn = String(prompts.length);
+  const named = prompts.map(prompt => lastBlock(prompt, turn)).findLast(steps => steps !== null);
+  return named ?? scriptIn(prompts.at(-1) ?? '');
+}
+
+function lastBlock(prompt: string, turn: string | undefined): Step[] | null {
   const blocks = [...prompt.matchAll(FENCE)];
   if ([...prompt.matchAll(OPENING)].length > blocks.length)
     throw new SquadError('SCRIPT_INVALID', 'A ```script block is never closed', {
       suggestions: ['End it with a line of three backticks.'],
     });
-  const block = blocks.at(-1)?.[1];
+  const block = blocks.findLast(([, number]) => number === turn)?.[2];
   return block === undefined ? null : parseScript(block);
 }
 

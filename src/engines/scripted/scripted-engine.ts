@@ -25,6 +25,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     takesSchema: false,
     usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },
+    interactive: null,
     async command(input) {
       scriptIn(input.prompt); // a script that cannot be read refuses the call
       const chat = join(input.files.chatFolder, 'prompts.json');

@@ -31,6 +31,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   return {
     id: options.id,
     reader: options.reader,
+    interactive: null,
     policy: templatePolicy,
     loadsItself: [],
     wantsEndpoint: /\bmcpConfigFile\b/.test(runTemplate),

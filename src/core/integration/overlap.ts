@@ -1,0 +1,41 @@
+import type { RunId } from '../../schema/ids.ts';
+
+/** What one run has changed, by path from the root of its repository. */
+export interface Touching {
+  runId: RunId;
+  files: readonly string[];
+}
+
+export interface Overlap {
+  /** Files that more than one run has changed, those of most runs first. */
+  files: { path: string; runs: RunId[] }[];
+  /** Runs that have changed the same files, those with most of them first. */
+  pairs: { runs: [RunId, RunId]; files: number }[];
+}
+
+export function overlapOf(touching: readonly Touching[]): Overlap {
+  const runsOf = new Map<string, Set<RunId>>();
+  for (const { runId, files } of touching)
+    for (const path of files) runsOf.set(path, (runsOf.get(path) ?? new Set()).add(runId));
+  const files = [...runsOf]
+    .filter(([, runs]) => runs.size > 1)
+    .map(([path, runs]) => ({ path, runs: [...runs].sort() }))
+    .sort((a, b) => b.runs.length - a.runs.length || inOrder(a.path, b.path));
+  return { files, pairs: pairsOf(files) };
+}
+
+function pairsOf(files: Overlap['files']): Overlap['pairs'] {
+  const pairs = new Map<string, Overlap['pairs'][number]>();
+  for (const { runs } of files)
+    for (const [at, first] of runs.entries())
+      for (const second of runs.slice(at + 1)) {
+        const key = `${first} ${second}`;
+        const pair = pairs.get(key) ?? { runs: [first, second], files: 0 };
+        pairs.set(key, { ...pair, files: pair.files + 1 });
+      }
+  return [...pairs]
+    .sort(([a, one], [b, other]) => other.files - one.files || inOrder(a, b))
+    .map(([, pair]) => pair);
+}
+
+const inOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,46 @@
+import type { Clock } from '../ports/clock.ts';
+
+/** setTimeout's own ceiling; what is further ahead is reached in steps. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** One timer for the nearest of many times. It keeps nothing alive. */
+export class Alarms<K> {
+  private readonly clock: Clock;
+  private readonly ring: (key: K) => void;
+  private readonly times = new Map<K, number>();
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(clock: Clock, ring: (key: K) => void) {
+    this.clock = clock;
+    this.ring = ring;
+  }
+
+  /** In place of the time it had; null: none. */
+  set(key: K, at: number | null): void {
+    if (at === null) this.times.delete(key);
+    else this.times.set(key, at);
+    this.arm();
+  }
+
+  close(): void {
+    this.times.clear();
+    this.arm();
+  }
+
+  private arm(): void {
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.times.size === 0) return;
+    const left = Math.min(...this.times.values()) - this.clock.now();
+    this.timer = setTimeout(() => this.due(), Math.max(0, Math.min(left, LONGEST_TIMER_MS)));
+    this.timer.unref();
+  }
+
+  private due(): void {
+    const now = this.clock.now();
+    const due = [...this.times].filter(([, at]) => at <= now).map(([key]) => key);
+    for (const key of due) this.times.delete(key);
+    this.arm();
+    for (const key of due) this.ring(key);
+  }
+}

@@ -1,0 +1,30 @@
+import { isEnd, type Run } from '../../schema/run.ts';
+import { eventOf, type ReviewPorts } from './ports.ts';
+
+/**
+ * Takes away the work tree of a run that is done with it, as far as that can be done without losing anything, and tells. False:
+ * another run is at work in it.
+ */
+export async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boolean> {
+  const { worktree } = run;
+  if (!worktree) return true;
+  const { clock, store, sessions, worktrees, runner } = ports;
+  const { path, branch } = worktree;
+  if (runner.liveRuns().some(other => other.worktree?.path === path && !isEnd(other.status))) return false;
+  await sessions.close(run.id);
+  // Only a reviewer's branch is nobody's: what a coder has done is for people to decide on.
+  const removal = await worktrees.remove(worktree, { dropEmptyBranch: run.reviewOf !== null });
+  const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;
+  await store.commit({
+    events: [
+      eventOf(
+        clock,
+        run,
+        removal.outcome === 'kept'
+          ? { type: 'worktree.kept', path, why: removal.why }
+          : { type: 'worktree.removed', path, branch, savedRef, branchIsGone: removal.branchIsGone },
+      ),
+    ],
+  });
+  return true;
+}

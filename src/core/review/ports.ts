@@ -1,0 +1,45 @@
+import type { HubSettings } from '../../schema/config.ts';
+import type { EventBody, NewEvent } from '../../schema/event.ts';
+import type { Run } from '../../schema/run.ts';
+import type { PlannedSquad } from '../plan.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Sessions } from '../ports/sessions.ts';
+import type { Store } from '../ports/store.ts';
+import type { Branches, Worktrees } from '../ports/worktrees.ts';
+import type { Runner } from '../runner.ts';
+
+export interface ReviewPorts {
+  clock: Clock;
+  store: Store;
+  settings(): HubSettings;
+  worktrees: Pick<Worktrees, 'ensure' | 'remove'>;
+  branches: Branches;
+  sessions: Pick<Sessions, 'open' | 'close'>;
+  runner: Pick<Runner, 'submit' | 'resume' | 'endWaiting' | 'stop' | 'current' | 'liveRuns'>;
+  /** A reviewer for this run, in a fork of its work tree: planned as every run is, nothing written or started. */
+  plan(coder: Run, task: string): Promise<PlannedReview>;
+  /** Between any two steps. What is left undone here is for the next start. */
+  checkpoint(name: string): void;
+  /** Something that must not stop the hub went wrong. */
+  warn(message: string, cause: unknown): void;
+}
+
+export interface PlannedReview {
+  plan: PlannedSquad;
+  /** What the coder should know. */
+  notes: string[];
+}
+
+/** More rounds than any task has. */
+export const EVERY_REVIEW = 10_000;
+
+export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: EventBody): NewEvent => ({
+  at: clock.now(),
+  runId: run.id,
+  squadId: run.squadId,
+  body,
+});
+
+/** As it is now: the runner knows those that have not ended better than any row. */
+export const runNow = async ({ runner, store }: Pick<ReviewPorts, 'runner' | 'store'>, id: Run['id']) =>
+  runner.current(id) ?? (await store.run(id));

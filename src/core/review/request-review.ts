@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { SquadError } from '../../schema/error.ts';
+import { newReviewId } from '../../schema/ids.ts';
+import type { Intent } from '../../schema/intent.ts';
+import type { Review } from '../../schema/review.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import { whileMoving } from './branch-tries.ts';
+import { refuseBeyondLimit, roundsOf } from './lineage-rounds.ts';
+import { EVERY_REVIEW, eventOf, type PlannedReview, type ReviewPorts } from './ports.ts';
+import type { ReviewAsk } from './review-input.ts';
+import { reviewerPrompt } from './reviewer-prompt.ts';
+
+export interface RequestedReview {
+  review: Review;
+  reviewer: Run;
+  worktree: Worktree;
+  /** Its window; null: there is none. */
+  sessionName: string | null;
+  notes: string[];
+}
+
+type RequestIntent = Extract<Intent, { kind: 'request_review' }>;
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Everything a coder has done is committed to its branch, a reviewer is started in a fork of it, and the coder waits: all of
+ * it, or nothing of it is left.
+ */
+export async function requestReview(
+  coder: Run,
+  ask: ReviewAsk,
+  ports: ReviewPorts,
+): Promise<RequestedReview> {
+  const { store, clock, settings, branches, worktrees, runner, sessions, checkpoint } = ports;
+  const [before, ownLimit] = await Promise.all([
+    store.reviews({ lineageId: coder.lineageId, limit: EVERY_REVIEW }),
+    store.reviewLimit(coder.lineageId),
+    takeBackOthers(coder, ports),
+  ]);
+  refuseOpen(coder, before);
+  const tree = worktreeOf(coder);
+  const rounds = roundsOf(before, ownLimit, settings());
+  refuseBeyondLimit(rounds, coder.id);
+
+  const [planned] = await Promise.all([
+    ports.plan(
+      coder,
+      reviewerPrompt({
+        ...{ coderId: coder.id, task: coder.task, worktree: tree },
+        ...{ round: rounds.current + 1, rounds: rounds.max, ...ask },
+      }),
+    ),
+    // It may be gone: then there is no point in going on.
+    branches.tip(tree),
+  ]);
+  const fork = forkOf(planned);
+  const intent: RequestIntent = {
+    ...{ id: randomUUID(), kind: 'request_review', at: clock.now(), move: null },
+    ...{ coderId: coder.id, reviewerId: fork.run.id, coderTree: tree, reviewerTree: fork.worktree },
+  };
+  try {
+    const commit = await whileMoving(async () => {
+      const move = await branches.prepareAll(tree, `Work of ${coder.id} for review ${rounds.current + 1}`);
+      const base = move?.to ?? (await branches.tip(tree));
+      if (base === tree.base) throw nothingThere(coder, tree);
+      Object.assign(intent, {
+        move,
+        reviewerTree: { ...fork.worktree, base },
+      } satisfies Partial<RequestIntent>);
+      await store.commit({ intents: [{ ...intent }], events: [] });
+      checkpoint('request_review:1');
+      if (move) await branches.apply(tree, move);
+      return base;
+    });
+    checkpoint('request_review:2');
+    fork.run.worktree = intent.reviewerTree;
+    await worktrees.ensure(intent.reviewerTree, null);
+    checkpoint('request_review:3');
+    const review: Review = {
+      ...{
+        id: newReviewId(),
+        lineageId: coder.lineageId,
+        coderId: coder.id,
+        reviewerId: fork.run.id,
+        commit,
+      },
+      ...{
+        iteration: rounds.current + 1,
+        completionMessage: ask.completionMessage,
+        requestedAt: clock.now(),
+      },
+      ...{ outcome: null, reason: null, feedback: null, priority: null, actionableItems: [] },
+      ...{ feedbackCommit: null, closedAt: null, toldInTurn: null },
+      deadlineAt: clock.now() + Math.round(settings()['review.timeout_hours'] * HOUR_MS),
+    };
+    const { id: reviewId, reviewerId, iteration } = review;
+    const told = eventOf(clock, coder, { type: 'review.requested', reviewId, reviewerId, iteration, commit });
+    await runner.submit(planned.plan, {
+      awaiting: coder.id,
+      change: { reviews: [review], intentsDone: [intent.id], events: [told] },
+    });
+    checkpoint('request_review:4');
+    const sessionName = await sessions.open(runner.current(reviewerId) ?? fork.run);
+    return { review, reviewer: fork.run, worktree: intent.reviewerTree, sessionName, notes: planned.notes };
+  } catch (thrown) {
+    await takeBackRequest(intent, ports).catch(again =>
+      ports.warn(`What was begun for a review of ${coder.id} is taken back at the next start`, again),
+    );
+    throw thrown;
+  }
+}
+
+/** As it was before somebody asked. Also for one that was only begun; done twice it does nothing. */
+export async function takeBackRequest(
+  { id, reviewerId, coderTree, reviewerTree, move }: RequestIntent,
+  { store, branches, worktrees, runner, warn }: ReviewPorts,
+): Promise<void> {
+  // Its rows came with the end of the intent: there is nothing to take back.
+  if (runner.current(reviewerId) ?? (await store.run(reviewerId))) return;
+  // What cannot be undone stays as a commit or a folder too many. Both are harmless, an intent that comes back later is not.
+  const left = (what: string) => (thrown: unknown) => warn(`${what} is left of a review that was not begun`, thrown);
+  if (move) await branches.undo(coderTree, move).catch(left(`A commit on ${coderTree.branch}`));
+  const removal = await worktrees.remove(reviewerTree, { dropEmptyBranch: true }).catch(left(reviewerTree.path));
+  if (removal?.outcome === 'kept') left(reviewerTree.path)(new Error(removal.why));
+  await store.commit({ intentsDone: [id], events: [] });
+}
+
+/** What is left of an earlier try must not be taken back later, from under a review that is under way. */
+async function takeBackOthers({ id }: Run, ports: ReviewPorts): Promise<void> {
+  for (const intent of await ports.store.intents())
+    if (intent.kind === 'request_review' && intent.coderId === id) await takeBackRequest(intent, ports);
+}
+
+function worktreeOf({ id, worktree, status }: Run): Worktree {
+  if (status !== 'running')
+    throw new SquadError(
+      'REVIEW_OVER',
+      `Run ${id} is ${status}: only one that is at work can ask for a review`,
+    );
+  if (worktree) return worktree;
+  throw new SquadError(
+    'WORKTREE_NEEDED',
+    `Run ${id} has no work tree of its own, so its work cannot be told apart`,
+    {
+      suggestions: [
+        'A role that asks for reviews needs `isolation: worktree` in its frontmatter, or start it with `squad run --worktree`.',
+      ],
+    },
+  );
+}
+
+function refuseOpen({ id, status }: Run, reviews: Review[]): void {
+  const last = reviews.findLast(({ coderId }) => coderId === id);
+  if (!last || (last.outcome !== null && status !== 'waiting_review')) return;
+  throw new SquadError(
+    'REVIEW_OPEN',
+    last.outcome === null
+      ? `Review ${last.iteration} of run ${id} is under way, by ${last.reviewerId}`
+      : `Review ${last.iteration} of run ${id} is over, and its next turn begins with what came of it`,
+    { suggestions: ['End your turn: you are told what came of it.'] },
+  );
+}
+
+function nothingThere({ id }: Run, { branch }: Worktree): SquadError {
+  return new SquadError(
+    'NOTHING_TO_PROPOSE',
+    `Run ${id} has changed nothing on ${branch}: there is nothing to review`,
+    {
+      suggestions: [
+        'Do the work first, or end your turn and say why there is nothing to do. No review was used up.',
+      ],
+    },
+  );
+}
+
+function forkOf({ plan }: PlannedReview): { run: Run; worktree: Worktree } {
+  const run = plan.runs[0]?.run;
+  if (run?.worktree) return { run, worktree: run.worktree };
+  throw new SquadError('INTERNAL', 'A reviewer was planned without a work tree');
+}

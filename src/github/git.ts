@@ -1,0 +1,24 @@
+import type { ProgramEnd } from '../process/run-program.ts';
+import { SquadError } from '../schema/error.ts';
+import type { Protocol } from './remote-url.ts';
+
+/** As much of our git as is needed here; `src/workspace` has it, with everything a repository could run switched off. */
+export interface Git {
+  folder: { root: string; commonDir: string };
+  run(args: string[], how?: { codes?: readonly number[] }): Promise<Buffer>;
+  reach(
+    args: string[],
+    protocol: Protocol,
+    how: { env: Record<string, string>; limitMs: number; maxBytes: number },
+  ): Promise<ProgramEnd>;
+}
+
+export type OpenGit = (directory: string, env: Record<string, string>) => Promise<Git>;
+
+export function asGitError(thrown: unknown, folder: string): SquadError {
+  const words = thrown instanceof Error ? thrown.message : String(thrown);
+  return new SquadError('GIT_FAILED', `git could not read ${folder}: ${words}`, {
+    cause: thrown,
+    suggestions: ['Try `git status` there. Nothing was sent.'],
+  });
+}

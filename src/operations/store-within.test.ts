@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { allowed, type RunSubject } from '../core/policy.ts';
+import type { Store } from '../core/ports/store.ts';
+import type { Run } from '../schema/run.ts';
+import { openForTest } from '../store/fixtures/open-for-test.ts';
+import { anIntent, aReview, aRun, aSquad, aWorktree } from '../store/fixtures/sample-rows.ts';
+import { tempFile } from '../store/fixtures/temp-file.ts';
+import { Sight } from './sight.ts';
+import { storeWithin } from './store-within.ts';
+
+/** The store as this run has it when it asks for a list. */
+function asSeenBy(store: Store, run: Run): Store {
+  const subject: RunSubject = {
+    ...{ kind: 'run', id: run.id, squadId: run.squadId, depth: run.depth, isLive: true },
+    ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
+  };
+  const runner = { current: () => null } as unknown as ConstructorParameters<typeof Sight>[0]['runner'];
+  const sight = new Sight({ runner, store }, asked => allowed(subject, 'list_runs', asked));
+  return storeWithin(store, subject, sight);
+}
+
+/** Two tasks of one user: a planner that started a coder, which is reviewed; and a coder of somebody else. */
+async function twoTasks() {
+  const store = await openForTest(tempFile());
+  const squad = aSquad();
+  const planner = aRun(squad, { createdAt: 1 });
+  const coder = aRun(squad, { createdAt: 2, parentId: planner.id, worktree: aWorktree() });
+  const { lineageId } = coder;
+  const reviewer = aRun(squad, { createdAt: 3, parentId: coder.id, reviewOf: coder.id, lineageId });
+  const stranger = aRun(squad, { createdAt: 4, worktree: aWorktree() });
+  const other = aRun(squad, { createdAt: 5, parentId: stranger.id, lineageId: stranger.lineageId });
+  const review = aReview(coder, reviewer, { requestedAt: 20 });
+  const foreign = aReview(stranger, other, { requestedAt: 10 });
+  await store.commit({
+    squads: [squad],
+    runs: [planner, coder, reviewer, stranger, other],
+    reviews: [review, foreign],
+    intents: [anIntent('under way')],
+    reviewLimits: [
+      { lineageId, limit: 4 },
+      { lineageId: stranger.lineageId, limit: 9 },
+    ],
+    events: [],
+  });
+  return { store, planner, coder, reviewer, stranger, review, foreign };
+}
+
+test('an agent has the reviews of runs it may see, whichever side of them, and no others', async () => {
+  const { store, planner, coder, reviewer, review, foreign } = await twoTasks();
+  for (const run of [planner, coder, reviewer]) {
+    const own = asSeenBy(store, run);
+    expect(await own.reviews({ limit: 1 })).toEqual([review]);
+    expect(await own.review(review.id)).toEqual(review);
+    expect(await own.review(foreign.id)).toBeNull();
+    expect(await own.reviews({ coderId: foreign.coderId, limit: 9 })).toEqual([]);
+  }
+});
+
+test('an agent has the limit of a task in which it may see a run, and nothing that is half done', async () => {
+  const { store, coder, reviewer, stranger } = await twoTasks();
+  for (const run of [coder, reviewer]) {
+    const own = asSeenBy(store, run);
+    expect(await own.reviewLimit(coder.lineageId)).toBe(4);
+    expect(await own.reviewLimit(stranger.lineageId)).toBeNull();
+    expect(await own.intents()).toEqual([]);
+  }
+});
+
+test('an agent finds its runs by task and by work tree, and nobody else’s', async () => {
+  const { store, planner, coder, reviewer, stranger } = await twoTasks();
+  const own = asSeenBy(store, planner);
+  expect(await own.runs({ hasWorktree: true, limit: 9 })).toEqual([coder]);
+  expect(await own.runs({ lineageId: coder.lineageId, limit: 9 })).toEqual([reviewer, coder]);
+  expect(await own.runs({ lineageId: coder.lineageId, limit: 1 })).toEqual([reviewer]);
+  expect(await own.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: 9 })).toEqual([coder]);
+  expect(await own.runs({ lineageId: stranger.lineageId, limit: 9 })).toEqual([]);
+  const below = asSeenBy(store, reviewer);
+  expect(await below.runs({ lineageId: coder.lineageId, limit: 1 })).toEqual([reviewer]);
+});

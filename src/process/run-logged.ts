@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { killTree, type Leftover, sweep } from './kill-tree.ts';
+import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from './process-info.ts';
+import type { ProcessTable } from './process-table.ts';
+import { createServiceTree, TERM_MS } from './service-tree.ts';
+
+export interface LoggedRun {
+  table: ProcessTable;
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  /** All of it: nothing is taken over from this process. */
+  env: Record<string, string>;
+  /** In the environment of everything it starts, so that a later hub can still find it. */
+  tag: string;
+  /** What it prints is appended here. */
+  logFile: string;
+  limitMs: number;
+  signal?: AbortSignal;
+}
+
+export interface LoggedEnd {
+  code: number | null;
+  killedBy: string | null;
+  /** Why it was ended early, or could not be started. */
+  cut: 'time' | 'abort' | { missing: string } | null;
+}
+
+/** Runs a command of the user's to its end, without a shell; whatever it started ends with it. Never rejects. */
+export async function runLogged(run: LoggedRun): Promise<LoggedEnd> {
+  if (run.signal?.aborted) return { code: null, killedBy: null, cut: 'abort' };
+  const child = start(run);
+  const exit = exitOf(child);
+  const { pid } = child;
+  if (pid === undefined) return exit;
+  const tree = createServiceTree(run.table, run.tag, pid);
+  const cut = await Promise.race([exit.then(() => null), overBy(run)]);
+  if (cut) {
+    const killAt = Date.now() + TERM_MS;
+    await killTree(run.table, tree, () => killAt);
+    return { ...(await exit), cut };
+  }
+  tree.wrapperEnded(Date.now());
+  await sweep(run.table, tree, TERM_MS);
+  return exit;
+}
+
+/** Ends what such a command, started by a hub that is no more, may have left. Returns what could not be ended. */
+export async function endLogged(table: ProcessTable, tag: string): Promise<Leftover[]> {
+  const killAt = Date.now() + TERM_MS;
+  return killTree(table, createServiceTree(table, tag, 0), () => killAt);
+}
+
+function start({ argv: [program, ...args], cwd, env, tag, logFile }: LoggedRun): ChildProcess {
+  // A run's mark would make it end with a turn of that run.
+  const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, ...rest } = env;
+  const log = openSync(logFile, 'a', 0o600);
+  try {
+    return spawn(program, args, {
+      cwd,
+      env: { ...rest, [SERVICE_VARIABLE]: tag },
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<LoggedEnd> {
+  return new Promise(resolve => {
+    child.once('error', error => resolve({ code: null, killedBy: null, cut: { missing: error.message } }));
+    child.once('exit', (code, killedBy) => resolve({ code, killedBy, cut: null }));
+  });
+}
+
+function overBy({ limitMs, signal }: LoggedRun): Promise<'time' | 'abort'> {
+  return new Promise(resolve => {
+    setTimeout(() => resolve('time'), limitMs).unref();
+    signal?.addEventListener('abort', () => resolve('abort'), { once: true });
+  });
+}

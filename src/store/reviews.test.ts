@@ -1,0 +1,293 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import type { Change } from '../core/ports/store.ts';
+import { newReviewId, newRunId, type ReviewId, type RunId } from '../schema/ids.ts';
+import type { Intent } from '../schema/intent.ts';
+import { openForTest, openWatched } from './fixtures/open-for-test.ts';
+import { activity, anIntent, aReview, aRun, aSquad, aWorktree, started } from './fixtures/sample-rows.ts';
+import { tempFile } from './fixtures/temp-file.ts';
+import { openStore } from './open.ts';
+
+/** A coder and its reviewer, in squads of their own. */
+function pair(workspace = '/project') {
+  const [squad, other] = [aSquad({ workspace }), aSquad({ workspace })];
+  const coder = aRun(squad, { worktree: aWorktree(), status: 'waiting_review' });
+  const { id, lineageId } = coder;
+  const reviewer = aRun(other, { type: 'review', parentId: id, reviewOf: id, lineageId, turn: 3 });
+  return { squads: [squad, other], runs: [coder, reviewer], coder, reviewer };
+}
+
+describe('what is written comes back', () => {
+  test('reviews, intents and limits, also after reopening', async () => {
+    const file = tempFile();
+    const { squads, runs, coder, reviewer } = pair();
+    const closed = aReview(coder, reviewer, {
+      outcome: 'needs_work',
+      reason: 'tests are red',
+      feedback: 'Say "why"; $(rm) `x`\n😀',
+      priority: 'high',
+      actionableItems: ['one', 'ü "two"'],
+      feedbackCommit: 'd'.repeat(40),
+      closedAt: 1_700_000_005_000,
+      toldInTurn: 2,
+    });
+    const open = aReview(coder, reviewer, { iteration: 2, completionMessage: null });
+    const intents = everyIntent(coder.id, reviewer.id);
+    const writing = await openStore({ file, version: '1.2.3' });
+    const reviewLimits = [{ lineageId: coder.lineageId, limit: 6 }];
+    await writing.commit({ squads, runs, reviews: [open, closed], intents, reviewLimits, events: [] });
+    await writing.close();
+
+    const store = await openForTest(file);
+    expect(await store.run(coder.id)).toEqual(coder);
+    expect(await store.run(reviewer.id)).toEqual(reviewer);
+    expect(await store.review(closed.id)).toEqual(closed);
+    expect(await store.reviews({ limit: 9 })).toEqual([closed, open]);
+    expect(await store.intents()).toEqual(intents);
+    expect(await store.reviewLimit(coder.lineageId)).toBe(6);
+    expect(await store.review(newReviewId())).toBeNull();
+    expect(await store.reviewLimit(newRunId())).toBeNull();
+  });
+
+  test('a review and an intent given again replace the whole row, a limit can be taken back', async () => {
+    const store = await openForTest(tempFile());
+    const { squads, runs, coder, reviewer } = pair();
+    const review = aReview(coder, reviewer, { feedback: 'first', actionableItems: ['one'] });
+    const lineageId = coder.lineageId;
+    const reviewLimits = [{ lineageId, limit: 4 }];
+    await store.commit({
+      squads,
+      runs,
+      reviews: [review],
+      intents: [anIntent('a')],
+      reviewLimits,
+      events: [],
+    });
+    const later = {
+      ...review,
+      feedback: null,
+      actionableItems: [],
+      outcome: 'timeout' as const,
+      closedAt: 9,
+    };
+    const again = anIntent('a', 12);
+    await store.commit({
+      reviews: [later],
+      intents: [again],
+      reviewLimits: [{ lineageId, limit: 5 }],
+      events: [],
+    });
+    expect(await store.review(review.id)).toEqual(later);
+    expect(await store.intents()).toEqual([again]);
+    expect(await store.reviewLimit(lineageId)).toBe(5);
+    await store.commit({ reviewLimits: [{ lineageId, limit: null }], events: [] });
+    expect(await store.reviewLimit(lineageId)).toBeNull();
+  });
+
+  test('they are written as they were when they were given', async () => {
+    const store = await openForTest(tempFile());
+    const { squads, runs, coder, reviewer } = pair();
+    const review = aReview(coder, reviewer);
+    const limit = { lineageId: coder.lineageId, limit: 4 as number | null };
+    const intentsDone = ['a'];
+    await store.commit({ intents: [anIntent('a'), anIntent('b')], events: [] });
+    const committed = store.commit({
+      squads,
+      runs,
+      reviews: [review],
+      intentsDone,
+      reviewLimits: [limit],
+      events: [],
+    });
+    review.outcome = 'approved';
+    intentsDone.push('b');
+    limit.limit = null;
+    await committed;
+    expect((await store.review(review.id))?.outcome).toBeNull();
+    expect((await store.intents()).map(({ id }) => id)).toEqual(['b']);
+    expect(await store.reviewLimit(coder.lineageId)).toBe(4);
+  });
+
+  test('JSON that is not what its schema says is a damaged database, by name', async () => {
+    const file = tempFile();
+    const store = await openForTest(file);
+    const { squads, runs, coder, reviewer } = pair();
+    const review = aReview(coder, reviewer);
+    await store.commit({ squads, runs, reviews: [review], intents: [anIntent('a')], events: [] });
+    const other = new BetterSqlite3(file);
+    other.exec(
+      `update reviews set actionable_items = '[1]'; update intents set kind = 'dance'; update runs set worktree = '{}'`,
+    );
+    other.close();
+    const damaged = { code: 'DATABASE_CORRUPT', message: expect.stringContaining(file) };
+    await expect(store.review(review.id)).rejects.toMatchObject(damaged);
+    await expect(store.intents()).rejects.toMatchObject(damaged);
+    await expect(store.run(coder.id)).rejects.toMatchObject(damaged);
+  });
+});
+
+describe('all of a change or none of it', () => {
+  test('a review of a run nobody knows takes the rest of its change with it', async () => {
+    const store = await openForTest(tempFile());
+    const { squads, runs, coder, reviewer } = pair();
+    await store.commit({ intents: [anIntent('under way')], events: [] });
+    const refused = store.commit({
+      squads,
+      runs,
+      reviews: [aReview(coder, reviewer), aReview(aRun(aSquad()), reviewer)],
+      intents: [anIntent('new')],
+      intentsDone: ['under way'],
+      reviewLimits: [{ lineageId: coder.lineageId, limit: 9 }],
+      events: [started(coder)],
+    });
+    const beside = store.commit({ intents: [anIntent('beside')], events: [] });
+    await expect(refused).rejects.toMatchObject({ code: 'DATABASE_FAILED' });
+    await beside;
+    expect(await store.runs({ limit: 9 })).toEqual([]);
+    expect(await store.reviews({ limit: 9 })).toEqual([]);
+    expect((await store.intents()).map(({ id }) => id)).toEqual(['beside', 'under way']);
+    expect(await store.reviewLimit(coder.lineageId)).toBeNull();
+    expect(await store.events({ limit: 9 })).toEqual([]);
+  });
+
+  test('an intent is gone with the change that says it is done, also with the one that brings it', async () => {
+    const store = await openForTest(tempFile());
+    const { squads, runs, coder, reviewer } = pair();
+    await store.commit({ intents: [anIntent('a', 1), anIntent('b', 2)], events: [] });
+    await store.commit({
+      squads,
+      runs,
+      reviews: [aReview(coder, reviewer)],
+      intents: [anIntent('c')],
+      intentsDone: ['a', 'c', 'never was'],
+      events: [],
+    });
+    expect((await store.intents()).map(({ id }) => id)).toEqual(['b']);
+    expect(await store.reviews({ limit: 9 })).toHaveLength(1);
+  });
+
+  test('none of them is kept waiting for others to join, as news of an agent is', async () => {
+    const { store, transactions } = await openWatched(tempFile(), 1000);
+    const { squads, runs, coder, reviewer } = pair();
+    await store.commit({ squads, runs, events: [] });
+    const given: Omit<Change, 'events'>[] = [
+      { reviews: [aReview(coder, reviewer)] },
+      { intents: [anIntent('a')] },
+      { intentsDone: ['a'] },
+      { reviewLimits: [{ lineageId: coder.lineageId, limit: 1 }] },
+    ];
+    const nextTurn = () => new Promise(resolve => setImmediate(resolve));
+    const isDue = async (change: Omit<Change, 'events'>) => {
+      const before = transactions();
+      const committed = store.commit({ ...change, events: [activity(coder, 'x')] });
+      await nextTurn();
+      const due = transactions() > before;
+      await committed;
+      return due;
+    };
+    for (const change of given) expect(await isDue(change)).toBe(true);
+  });
+});
+
+test('reviews come oldest first, by task, coder, reviewer, workspace, and only the open ones', async () => {
+  const store = await openForTest(tempFile());
+  const [here, there] = [pair('/here'), pair('/there')];
+  const ids = [newReviewId(), newReviewId()].sort() as [ReviewId, ReviewId];
+  const late = aReview(here.coder, here.reviewer, { requestedAt: 30, iteration: 3 });
+  const early = aReview(here.coder, here.reviewer, { requestedAt: 10, outcome: 'needs_work', closedAt: 20 });
+  const second = aReview(here.coder, here.coder, { requestedAt: 10, iteration: 2, outcome: 'error' });
+  const tied = ids.map(id => aReview(there.coder, there.reviewer, { id, requestedAt: 20 }));
+  const reviews = [late, ...tied.toReversed(), second, early];
+  const squads = [...here.squads, ...there.squads];
+  await store.commit({ squads, runs: [...here.runs, ...there.runs], reviews, events: [] });
+
+  const found = async (filter: Omit<Parameters<typeof store.reviews>[0], 'limit'>, limit = 9) =>
+    (await store.reviews({ ...filter, limit })).map(({ id }) => id);
+  expect(await found({})).toEqual([early.id, second.id, ...ids, late.id]);
+  expect(await found({}, 2)).toEqual([early.id, second.id]);
+  expect(await found({ lineageId: here.coder.lineageId })).toEqual([early.id, second.id, late.id]);
+  expect(await found({ coderId: there.coder.id })).toEqual(ids);
+  expect(await found({ reviewerId: here.reviewer.id })).toEqual([early.id, late.id]);
+  expect(await found({ workspace: '/here' })).toEqual([early.id, second.id, late.id]);
+  expect(await found({ workspace: '/nowhere' })).toEqual([]);
+  expect(await found({ isOpen: true })).toEqual([...ids, late.id]);
+  expect(await found({ isOpen: true, workspace: '/here', lineageId: here.coder.id })).toEqual([late.id]);
+});
+
+test('runs can be asked for by task and by whether they have a work tree', async () => {
+  const store = await openForTest(tempFile());
+  const [one, two] = [pair(), pair()];
+  const lone = aRun(one.squads[0]!, { createdAt: 5, worktree: aWorktree(), status: 'completed' });
+  await store.commit({
+    squads: [...one.squads, ...two.squads],
+    runs: [...one.runs, ...two.runs, lone],
+    events: [],
+  });
+  const found = async (filter: Omit<Parameters<typeof store.runs>[0], 'limit'>) =>
+    new Set((await store.runs({ ...filter, limit: 9 })).map(({ id }) => id));
+  expect(await found({ lineageId: one.coder.id })).toEqual(new Set([one.coder.id, one.reviewer.id]));
+  expect(await found({ hasWorktree: true })).toEqual(new Set([one.coder.id, two.coder.id, lone.id]));
+  expect(await found({ hasWorktree: true, status: ['completed'] })).toEqual(new Set([lone.id]));
+  expect(await found({ hasWorktree: true, lineageId: two.coder.id })).toEqual(new Set([two.coder.id]));
+});
+
+describe('forgetting runs', () => {
+  test('takes the reviews of a coder’s work, and leaves those of other coders', async () => {
+    const store = await openForTest(tempFile());
+    const [gone, kept] = [pair(), pair()];
+    const stays = aReview(kept.coder, kept.reviewer);
+    await store.commit({
+      squads: [...gone.squads, ...kept.squads],
+      runs: [...gone.runs, ...kept.runs],
+      reviews: [aReview(gone.coder, gone.reviewer), aReview(gone.coder, gone.reviewer), stays],
+      events: [],
+    });
+    await store.forget([gone.coder.id]);
+    expect(await store.reviews({ limit: 9 })).toEqual([stays]);
+    expect(await store.run(gone.reviewer.id)).toEqual(gone.reviewer);
+  });
+
+  test('leaves a review whose reviewer alone is forgotten', async () => {
+    const store = await openForTest(tempFile());
+    const { squads, runs, coder, reviewer } = pair();
+    const review = aReview(coder, reviewer, { outcome: 'approved', closedAt: 9 });
+    await store.commit({ squads, runs, reviews: [review], events: [] });
+    await store.forget([reviewer.id]);
+    expect(await store.review(review.id)).toEqual(review);
+    expect(await store.run(reviewer.id)).toBeNull();
+  });
+
+  test('leaves a task its limit until its last run goes', async () => {
+    const store = await openForTest(tempFile());
+    const [task, other] = [pair(), pair()];
+    const lineageId = task.coder.lineageId;
+    await store.commit({
+      squads: [...task.squads, ...other.squads],
+      runs: [...task.runs, ...other.runs],
+      reviewLimits: [
+        { lineageId, limit: 6 },
+        { lineageId: other.coder.lineageId, limit: 8 },
+      ],
+      events: [],
+    });
+    await store.forget([task.coder.id]);
+    expect(await store.reviewLimit(lineageId)).toBe(6);
+    await store.forget([task.reviewer.id]);
+    expect(await store.reviewLimit(lineageId)).toBeNull();
+    expect(await store.reviewLimit(other.coder.lineageId)).toBe(8);
+  });
+});
+
+/** By age, two of the same moment by id. */
+function everyIntent(coderId: RunId, reviewerId: RunId): Intent[] {
+  const tree = aWorktree();
+  const asked = { kind: 'create_pull_request' as const, runId: reviewerId, ofRunId: coderId, tree };
+  const reviewerTree = aWorktree({ baseBranch: null });
+  const both = { coderId, reviewerId, coderTree: tree, reviewerTree };
+  return [
+    { id: 'z', at: 1, kind: 'request_review', ...both, move: null },
+    anIntent('y', 2),
+    { id: 'a', at: 3, ...asked, move: { from: 'a', to: 'b' } },
+    { id: 'b', at: 3, ...asked, move: null },
+  ];
+}

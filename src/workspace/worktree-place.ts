@@ -1,0 +1,84 @@
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+
+/** What is where a work tree belongs. */
+export type Place =
+  | { kind: 'missing' }
+  /** A folder with nothing in it: git was cut off in the middle. */
+  | { kind: 'empty' }
+  /** `half`: its making was cut off, so no agent has been in it. */
+  | { kind: 'whole' | 'half'; gitDir: string }
+  | { kind: 'foreign'; why: string };
+
+/** Written last, in the work tree's own git folder: from then on an agent may be at work in it. */
+export const readyFile = (gitDir: string): string => join(gitDir, 'squad-ready');
+/** Paths from the root, NUL between them: what the set-up put there and git does not ignore. No work of the agent's. */
+export const copiedFile = (gitDir: string): string => join(gitDir, 'squad-copied');
+
+export async function lookAt(path: string): Promise<Place> {
+  const found = await lstat(path).catch(orNull);
+  if (!found) return { kind: 'missing' };
+  if (!found.isDirectory()) return foreign('something that is not a folder is there');
+  const link = await lstat(join(path, '.git')).catch(orNull);
+  if (!link) {
+    const isEmpty = (await readdir(path)).length === 0;
+    return isEmpty ? { kind: 'empty' } : foreign('the folder there is not a work tree of git');
+  }
+  if (!link.isFile()) return foreign('the folder there has a repository of its own');
+  const gitDir = await pointedTo(join(path, '.git'), /^gitdir: (.+)$/m);
+  if (!gitDir || !(await lstat(gitDir).catch(orNull))) return foreign('git knows nothing of the folder there any more');
+  const back = await pointedTo(join(gitDir, 'gitdir'));
+  // Not there yet: git was cut off before it came to that.
+  if (back !== null && back !== join(path, '.git')) return foreign('the folder there belongs to another work tree');
+  return { kind: (await lstat(readyFile(gitDir)).catch(orNull)) ? 'whole' : 'half', gitDir };
+}
+
+/** Where git keeps what it knows of the work tree at this path, there or not. */
+export async function registered(commonDir: string, path: string): Promise<string | null> {
+  const folder = join(commonDir, 'worktrees');
+  for (const name of await readdir(folder).catch(() => []))
+    if ((await pointedTo(join(folder, name, 'gitdir'))) === join(path, '.git')) return join(folder, name);
+  return null;
+}
+
+/** Why its owner wants it left alone; null: it is not locked. Git itself locks one that it is just making. */
+export async function lockOf(gitDir: string): Promise<string | null> {
+  const reason = await readFile(join(gitDir, 'locked'), 'utf8').catch(() => null);
+  if (reason === null || reason.trim() === 'initializing') return null;
+  return reason.trim() ? `it is locked (${reason.trim().slice(0, 100)})` : 'it is locked';
+}
+
+const IN_PROGRESS: Record<string, string> = {
+  MERGE_HEAD: 'a merge',
+  'rebase-merge': 'a rebase',
+  'rebase-apply': 'a rebase',
+  CHERRY_PICK_HEAD: 'a cherry-pick',
+  REVERT_HEAD: 'a revert',
+  BISECT_LOG: 'a bisection',
+};
+
+/** What somebody began in it and has not ended. */
+export async function underWay(gitDir: string): Promise<string | null> {
+  for (const [name, what] of Object.entries(IN_PROGRESS))
+    if (await lstat(join(gitDir, name)).catch(orNull)) return what;
+  return null;
+}
+
+/** Paths of `squad-copied`, one character for each byte. */
+export async function copiedPaths(gitDir: string): Promise<Set<string>> {
+  const text = await readFile(copiedFile(gitDir), 'latin1').catch(() => '');
+  return new Set(text.split('\0').filter(path => path !== ''));
+}
+
+async function pointedTo(file: string, pattern = /^(.+)$/m): Promise<string | null> {
+  const target = pattern.exec(await readFile(file, 'utf8').catch(() => ''))?.[1];
+  return target ? resolve(dirname(file), target) : null;
+}
+
+const foreign = (why: string): Place => ({ kind: 'foreign', why });
+
+/** Only "it is not there" is an answer; anything else must not look like it. */
+function orNull(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
+}

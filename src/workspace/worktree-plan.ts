@@ -1,0 +1,149 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import type { PlannedWorktree, WorktreeAsk } from '../core/ports/worktrees.ts';
+import { SquadError } from '../schema/error.ts';
+import type { Worktree } from '../schema/worktree.ts';
+import { type Git, openGit } from './git.ts';
+import { findGitFolder } from './git-folder.ts';
+import { gitFailure } from './git-patience.ts';
+import { readStatus } from './git-status.ts';
+import { isInside } from './real-place.ts';
+import { nearestReal } from './nearest-real.ts';
+import { branchOf, folderFor } from './worktree-name.ts';
+import { treeNotes, uncommittedNote } from './worktree-notes.ts';
+
+type Environment = Record<string, string | undefined>;
+
+/** What a work tree for this run would be. Changes nothing. */
+export async function planWorktree(folder: string, env: Environment, ask: WorktreeAsk): Promise<PlannedWorktree> {
+  const directory = await nearestReal(ask.directory);
+  const around = ask.from?.repository ?? directory;
+  if (!(await findGitFolder(around))) throw await noRepository(around);
+  try {
+    const git = await openGit(around, env);
+    return await (ask.from ? planFork : planFresh)(git, await nearestReal(folder), { ...ask, directory });
+  } catch (trouble) {
+    throw gitFailure(`No work tree can be made of ${around}`, trouble);
+  }
+}
+
+/** Of what is checked out where the caller is. */
+async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<PlannedWorktree> {
+  const { root, commonDir } = git.folder;
+  const inside = relative(root, ask.directory);
+  const [status, refs, isKnown] = await Promise.all([
+    readStatus(git),
+    branchTips(git, 'squad'),
+    inside === '' ? true : hasFolder(git, 'HEAD', inside).catch(() => true),
+  ]);
+  if (status.head === null) throw noCommits(root);
+  const workspace = await nearestReal(ask.workspace);
+  // Forked from one of ours, which may be gone tomorrow: the repository it came of is what stays.
+  const repository = isInside(folder, root) ? mainRoot(git) : root;
+  const worktree: Worktree = {
+    ...placed(git, folder, ask),
+    ...{ repository, base: status.head, baseBranch: status.branch },
+    workspace: '',
+  };
+  worktree.workspace = isInside(root, workspace) ? join(worktree.path, relative(root, workspace)) : worktree.path;
+  refuseTaken(worktree.branch, refs, commonDir);
+  return {
+    worktree,
+    directory: join(worktree.path, inside),
+    notes: [
+      ...uncommittedNote(status.entries.length),
+      ...(await treeNotes(git, status.head)),
+      ...(isKnown ? [] : [`${inside} is not committed: it is an empty folder in the work tree.`]),
+    ],
+  };
+}
+
+/** Of another work tree's branch, as far as that is committed. */
+async function planFork(git: Git, folder: string, ask: WorktreeAsk): Promise<PlannedWorktree> {
+  const from = ask.from!;
+  const refs = await branchTips(git, 'squad', from.branch);
+  const base = refs.get(from.branch);
+  if (!base)
+    throw new SquadError('GIT_FAILED', `The branch ${from.branch} is gone, so there is nothing to fork.`, {
+      suggestions: [`git branch -a in ${from.repository} shows the branches there are.`],
+    });
+  const place = placed(git, folder, ask);
+  const workspace = inFork(from, place.path, ask.workspace) ?? join(place.path, relative(from.path, from.workspace));
+  const directory = inFork(from, place.path, ask.directory) ?? workspace;
+  const inside = relative(place.path, directory);
+  refuseTaken(place.branch, refs, git.folder.commonDir);
+  const isKnown = inside === '' || (await hasFolder(git, base, inside));
+  return {
+    worktree: { ...place, repository: from.repository, base, baseBranch: from.branch, workspace },
+    directory,
+    notes: [
+      ...(await treeNotes(git, base)),
+      ...(isKnown ? [] : [`${inside} is not committed: it is an empty folder in the work tree.`]),
+    ],
+  };
+}
+
+const placed = ({ folder: { commonDir } }: Git, folder: string, { name, runId }: WorktreeAsk) => ({
+  path: join(folderFor(folder, commonDir), runId),
+  branch: branchOf(name, runId),
+});
+
+/** A path in the other work tree, or in the repository it came of, as it is in the fork of it. */
+function inFork({ path, repository }: Worktree, fork: string, place: string): string | null {
+  const root = [path, repository].find(each => isInside(each, place));
+  return root === undefined ? null : join(fork, relative(root, place));
+}
+
+function mainRoot({ folder: { root, commonDir } }: Git): string {
+  return commonDir.endsWith('/.git') ? dirname(commonDir) : root;
+}
+
+/** Tips of the branches of these names, and of those below them. */
+async function branchTips(git: Git, ...names: string[]): Promise<Map<string, string>> {
+  const patterns = names.map(name => `refs/heads/${name}`);
+  const list = String(await git.run(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...patterns]));
+  return new Map(
+    list.split('\n').flatMap(line => {
+      const at = line.indexOf(' ');
+      return at < 0 ? [] : [[line.slice(at + 1), line.slice(0, at)] as const];
+    }),
+  );
+}
+
+/** A branch stands in the way of its own name, and of every name that goes on from it. */
+function refuseTaken(branch: string, refs: Map<string, string>, commonDir: string): void {
+  const parts = branch.split('/');
+  const taken = parts.map((_, i) => parts.slice(0, i + 1).join('/')).find(name => refs.has(name));
+  if (taken)
+    throw new SquadError('BRANCH_EXISTS', `The branch ${branch} cannot be made: there is a branch ${taken}.`, {
+      suggestions: [`Rename it: git --git-dir ${commonDir} branch -m ${taken} ANOTHER-NAME`],
+    });
+}
+
+async function hasFolder(git: Git, commit: string, path: string): Promise<boolean> {
+  return (await git.run(['ls-tree', '-d', '--name-only', '-z', commit, '--', path])).length > 0;
+}
+
+async function noRepository(directory: string): Promise<SquadError> {
+  const bare = await bareAround(directory);
+  if (bare)
+    return new SquadError('REPOSITORY_UNSUITABLE', `${bare} is a bare repository: nothing is checked out in it.`, {
+      suggestions: [`Work in a checkout of it: git -C ${bare} worktree add ../work, then name that folder.`],
+    });
+  return new SquadError('NOT_A_REPOSITORY', `${directory} is not in a git repository, and only that can have work trees.`, {
+    suggestions: ['Make it one (git init, then a first commit), or leave isolation out.'],
+  });
+}
+
+async function bareAround(directory: string): Promise<string | null> {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    const parts = ['HEAD', 'objects', 'refs'].map(name => stat(join(folder, name)).then(() => true));
+    if ((await Promise.allSettled(parts)).every(({ status }) => status === 'fulfilled')) return folder;
+    if (dirname(folder) === folder) return null;
+  }
+}
+
+const noCommits = (root: string): SquadError =>
+  new SquadError('REPOSITORY_UNSUITABLE', `${root} has no commits yet, so there is nothing to make a work tree of.`, {
+    suggestions: ['Make a first commit: git commit --allow-empty -m "Begin"'],
+  });
