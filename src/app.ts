@@ -55,6 +55,8 @@ export interface HubOptions {
   version: string;
   /** The folder of the bundled programs. */
   programs: string;
+  /** Called between any two steps that belong together in git and the database: for those who want to see it die there. */
+  checkpoint?(name: string): void;
 }
 
 const LINGER_MS = 60_000;

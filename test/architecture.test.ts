@@ -13,6 +13,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   wire: ['schema'],
   operations: ['schema', 'core'],
   gateway: ['schema', 'core', 'process', 'wire'],
+  github: ['schema', 'core', 'process'],
   mcp: ['schema', 'core', 'operations', 'wire'],
   http: ['schema', 'operations', 'wire'],
   control: ['schema', 'core', 'operations'],
@@ -31,6 +32,7 @@ const ONLY_IN: [RegExp, string][] = [
   [/^(kysely|better-sqlite3)/, 'store'],
   [/^eta(\/|$)/, 'engines'],
   [/^commander$/, 'cli'],
+  [/^@octokit\//, 'github'],
 ];
 
 const root = resolve(import.meta.dirname, '..');
@@ -81,7 +83,7 @@ describe('the import directions hold', () => {
 
   test('only the one spawner, the hub and the command line start processes', () => {
     const mayStart =
-      /^(process\/|link\/start-hub|app\.ts|cli\/commands\/(doctor|demo)|engines\/scripted\/agent)/;
+      /^(process\/|link\/start-hub|app\.ts|cli\/(at-terminal|commands\/(doctor|demo))|engines\/scripted\/agent)/;
     const wrong = imports.filter(
       ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
     );

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { version } from '../link/program.ts';
 import { asSquadError, exitCodeOf, SquadError } from '../schema/error.ts';
+import { attachCommand } from './commands/attach.ts';
 import { showAudit, verifyAudit } from './commands/audit.ts';
 import { backlogCommand } from './commands/backlog.ts';
 import { cancelCommand } from './commands/cancel.ts';
@@ -28,6 +29,7 @@ import { retryCommand } from './commands/retry.ts';
 import { rolesCommand } from './commands/roles.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
+import { takeOverCommand } from './commands/take-over.ts';
 import { teamCommand } from './commands/team.ts';
 import { trustCommand } from './commands/trust.ts';
 import { waitCommand } from './commands/wait.ts';
@@ -93,7 +95,16 @@ export async function main(argv: string[]): Promise<number> {
   command(program, 'log <run>', 'what an agent wrote')
     .option('-f, --follow', 'until it ends')
     .option('--raw', 'the bytes as they were written')
+    .addOption(new Option('--window').hideHelp())
     .action(does((context, run: string, options: object) => logCommand(run, options, context)));
+  command(program, 'attach <run>', 'look at a run at work, in its tmux session; without tmux, at its log')
+    .option('--take-over', "end the run and open its agent's own interactive mode on the chat")
+    .option('-y, --yes', 'without asking')
+    .action(
+      does((context, run: string, options: { takeOver?: boolean; yes?: boolean }) =>
+        options.takeOver ? takeOverCommand(run, options, context) : attachCommand(run, context),
+      ),
+    );
   command(program, 'wait <ids...>', 'wait for runs or squads to end; the exit code says how they did')
     .option('--any', 'until the first of them has ended')
     .option('--timeout <time>', 'at most this long (90s, 15m, 2h), then exit code 124; they go on')

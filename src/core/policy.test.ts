@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import type { AgentType } from '../schema/review.ts';
 import {
   allowed,
   decision,
@@ -17,6 +18,8 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   id: id(1),
   squadId: squad(1),
   depth: 0,
+  type: null,
+  reviewOf: null,
   spawn: false,
   records: false,
   worktree: null,
@@ -40,7 +43,13 @@ const NEVER = [
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
 const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team'];
-const ACTIONS = [...ALWAYS, 'squad_decision_record', ...WITH_SPAWN, ...NEVER];
+const BY_TYPE: Record<string, AgentType[]> = {
+  request_review: ['coding'],
+  send_feedback: ['review'],
+  create_pull_request: ['planning', 'coding', 'review'],
+  create_issues: ['planning'],
+};
+const ACTIONS = [...ALWAYS, 'squad_decision_record', ...WITH_SPAWN, ...Object.keys(BY_TYPE), ...NEVER];
 
 describe('what a run may do', () => {
   test('with nothing granted it is to see where it stands and what the team decided', () => {
@@ -62,19 +71,40 @@ describe('what a run may do', () => {
   });
 
   test('once it has ended it is squad_status, whatever its role granted', () => {
-    const ended = run({ spawn: true, records: true, isLive: false });
+    const ended = run({ spawn: true, records: true, type: 'coding', isLive: false });
     expect(ACTIONS.filter(action => allowed(ended, action))).toEqual(['squad_status']);
   });
 
-  test('the user may do all of it, to any run', () => {
+  test('with a type it is also what that type is for', () => {
+    for (const type of ['planning', 'coding', 'review'] as const)
+      expect(ACTIONS.filter(action => allowed(run({ type, reviewOf: id(5) }), action))).toEqual([
+        ...ALWAYS,
+        ...Object.keys(BY_TYPE).filter(action => BY_TYPE[action]?.includes(type)),
+      ]);
+  });
+
+  test('the user may do all of it, to any run, but what agents do about themselves', () => {
     const object = { line: [id(9)], squadId: squad(9) };
-    expect(ACTIONS.every(action => allowed(USER, action) && allowed(USER, action, object))).toBe(true);
+    const denied = ACTIONS.filter(action => !allowed(USER, action));
+    expect(denied).toEqual(Object.keys(BY_TYPE));
+    expect(ACTIONS.filter(action => !allowed(USER, action, object))).toEqual(denied);
   });
 });
 
 /** The same once more, as a table with one row for each way to be related. */
 function reference(subject: Subject, action: string, relation: Relation | null): boolean {
-  if (subject.kind === 'user') return true;
+  const types = Object.hasOwn(BY_TYPE, action) ? BY_TYPE[action] : undefined;
+  if (subject.kind === 'user') return types === undefined;
+  if (types)
+    return (
+      subject.isLive &&
+      subject.type !== null &&
+      types.includes(subject.type) &&
+      (relation === null ||
+        relation === 'itself' ||
+        (relation === 'parent' && subject.reviewOf === id(5)) ||
+        (relation === 'stranger' && subject.reviewOf === id(8)))
+    );
   const isOwn =
     relation === null || relation === 'itself' || relation === 'child' || relation === 'grandchild';
   if (action === 'squad_status') return isOwn || relation === 'sibling';
@@ -103,6 +133,13 @@ test('every subject, action and object is decided as the reference does', () => 
         [true, false].flatMap(records => [0, 1, 2].map(depth => run({ spawn, isLive, records, depth }))),
       ),
     ),
+    ...(['planning', 'coding', 'review'] as const).flatMap(type =>
+      [true, false].flatMap(isLive =>
+        [id(5), id(8), null].flatMap(reviewOf =>
+          [true, false].map(spawn => run({ type, isLive, reviewOf, spawn })),
+        ),
+      ),
+    ),
   ];
   let decided = 0;
   for (const subject of subjects)
@@ -113,7 +150,7 @@ test('every subject, action and object is decided as the reference does', () => 
         expect(said).toEqual({ ...said, allowed: reference(subject, action, relation) });
         decided++;
       }
-  expect(decided).toBe(25 * ACTIONS.length * 8);
+  expect(decided).toBe((25 + 36) * ACTIONS.length * 8);
 });
 
 test('nothing about an object allows what the action alone does not', () => {
@@ -172,6 +209,10 @@ test('a decision about an action says what stands against it', () => {
   expect(why(run(), 'stop_hub')).toBe('for_the_user');
   expect(why(run(), 'start_squad')).toBe('spawn');
   expect(why(run(), 'squad_decision_record')).toBe('record');
+  expect(why(run(), 'request_review')).toBe('type');
+  expect(why(run({ type: 'review' }), 'request_review')).toBe('type');
+  expect(why(run({ type: 'coding' }), 'request_review', 'child')).toBe('not_its_own');
+  expect(why(USER, 'send_feedback')).toBe('for_agents');
   expect(why(run({ spawn: true, isLive: false }), 'start_squad')).toBe('ended');
   expect(why(run({ spawn: true }), 'show_run', 'stranger')).toBe('not_its_own');
   expect(why(run({ spawn: true }), 'show_run', 'child')).toBe(true);
@@ -186,6 +227,10 @@ test('a refusal says in which run, and what would help', () => {
   expect(words(run(), 'start_squad')).toMatch(/^NOT_ALLOWED\n.*run_0000000001.*start_squad\n.*`spawn: true`/);
   expect(words(run({ spawn: true }), 'stop_hub')).toMatch(/stop_hub is for the user/);
   expect(words(run(), 'stop_hub')).not.toContain('spawn');
+  expect(words(run(), 'request_review')).toMatch(/role is of no type: request_review.*\n.*`type: coding` in/);
+  expect(words(run({ type: 'coding' }), 'send_feedback')).toMatch(/of type coding.*\n.*`type: review`/);
+  expect(words(run(), 'create_pull_request')).toMatch(/`type: planning` or `type: coding` or `type: review`/);
+  expect(notAllowed(USER, 'send_feedback').message).toMatch(/send_feedback is for agents at work/);
   expect(words(run(), 'squad_decision_record')).toMatch(/`squad\/squad_decision_record` among `mcp`/);
   expect(words(run(), 'squad_decision_record')).not.toContain('spawn');
   expect(words(run({ spawn: true, isLive: false }), 'start_squad')).toMatch(/which has ended/);

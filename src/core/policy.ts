@@ -1,5 +1,6 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import { AgentType } from '../schema/review.ts';
 import { Permission } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { decide, type Thing, type Decision as ThingDecision } from './gateway/decide.ts';
@@ -10,6 +11,10 @@ export interface RunIdentity {
   id: RunId;
   squadId: SquadId;
   depth: number;
+  /** What its role is for in a review loop; null: it takes no part in one. */
+  type: AgentType | null;
+  /** The run it reviews. */
+  reviewOf: RunId | null;
   /** Its role lets it start runs of its own. */
   spawn: boolean;
   /** Its role lets it write decisions of the team down. */
@@ -39,7 +44,12 @@ export interface Asked {
 }
 
 /** What a run may do at all: with nothing granted, or with that granted. Whatever is not here is the user's alone. */
-const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn' | 'record'>> = {
+const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn' | 'record' | AgentType | 'typed'>> = {
+  // What a role has by its type, about its own run or the one it reviews. The user has other ways to all of it.
+  request_review: 'coding',
+  send_feedback: 'review',
+  create_pull_request: 'typed',
+  create_issues: 'planning',
   squad_status: 'always',
   squad_decision_search: 'always',
   squad_decision_record: 'record',
@@ -81,7 +91,9 @@ export type UseDecision = ThingDecision | { allowed: false; reason: 'ended' };
 export type Decision =
   | UseDecision
   /** It is the user's alone; the role does not give it; it is about a run that is none of its business. */
-  | { allowed: false; reason: 'for_the_user' | 'spawn' | 'record' | 'not_its_own' };
+  | { allowed: false; reason: 'for_the_user' | 'spawn' | 'record' | 'not_its_own' }
+  /** It is for agents alone; for those whose role is of another type. */
+  | { allowed: false; reason: 'for_agents' | 'type' };
 
 const ALLOWED = { allowed: true } as const;
 
@@ -105,16 +117,29 @@ export function allowed(subject: Holder | Subject, action: string, object?: Aske
 }
 
 function mayAct(subject: Subject, action: string, object: Asked | undefined): Decision {
-  if (subject.kind === 'user') return ALLOWED;
   const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
+  const type = TYPES.find(each => each === needs);
+  if (subject.kind === 'user') return type ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
   if (needs === 'spawn' && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
+  if (type) return mayInReview(subject, type, object);
   if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
   // How those it was started with are doing, and no more than that.
   const isSibling = action === 'squad_status' && object.squadId === subject.squadId;
   return isSibling ? ALLOWED : { allowed: false, reason: 'not_its_own' };
+}
+
+const TYPES = ['typed', ...AgentType.options] as const;
+
+/** Nothing but itself and the run it reviews: what it started has tools of its own. */
+function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: Asked | undefined): Decision {
+  if (subject.type === null || (type !== 'typed' && type !== subject.type))
+    return { allowed: false, reason: 'type' };
+  const [about] = object?.line ?? [subject.id];
+  const isItsOwn = about === subject.id || (about !== undefined && about === subject.reviewOf);
+  return isItsOwn ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
 /** What nobody has approved is kept from the user's own programs too. */
@@ -126,11 +151,16 @@ function mayUse(subject: Holder, thing: Thing): UseDecision {
 }
 
 /** Why not, and what would have to be otherwise. */
-export function notAllowed(subject: RunSubject, action: string): SquadError {
-  const { id } = subject;
+export function notAllowed(subject: Subject, action: string): SquadError {
   const why = decision(subject, action);
   const refusal = (message: string, suggestion: string) =>
     new SquadError('NOT_ALLOWED', message, { suggestions: [suggestion] });
+  if (subject.kind === 'user')
+    return refusal(
+      `${action} is for agents at work, about their own run`,
+      '`squad review` shows and steers reviews; `squad help` has the rest.',
+    );
+  const { id, type } = subject;
   switch (why.allowed ? null : why.reason) {
     case 'ended':
       return refusal(
@@ -141,6 +171,11 @@ export function notAllowed(subject: RunSubject, action: string): SquadError {
       return refusal(
         `This runs inside run ${id}, whose role does not let it use ${action}`,
         'It needs `squad/squad_decision_record` among `mcp` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+      );
+    case 'type':
+      return refusal(
+        `This runs inside run ${id}, whose role is ${type === null ? 'of no type' : `of type ${type}`}: ${action} is not for it`,
+        `It needs ${typesFor(action)} in the frontmatter of its role, and a role that came with the repository needs \`squad trust\`.`,
       );
     case 'spawn':
       return refusal(
@@ -154,6 +189,12 @@ export function notAllowed(subject: RunSubject, action: string): SquadError {
       );
   }
 }
+
+const typesFor = (action: string): string =>
+  AgentType.options
+    .filter(type => FOR_RUNS[action] === 'typed' || FOR_RUNS[action] === type)
+    .map(type => `\`type: ${type}\``)
+    .join(' or ');
 
 /**
  * What a run gets that this run starts. By its own word an agent gives no more than it has; what a role says is the user's

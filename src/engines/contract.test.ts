@@ -126,6 +126,25 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
       await expect(build(engine, { chatId, continues: true })).rejects.toBeInstanceOf(SquadError);
   });
 
+  test('opens its interactive mode on a chat by its id, and on nothing that could be a flag', async () => {
+    const chatFolder = mkdtempSync(join(tmpdir(), 'squad-chat-'));
+    onTestFinished(() => rmSync(chatFolder, { recursive: true }));
+    mkdirSync(join(chatFolder, '.gemini'));
+    const { input } = rehearsal({ endpoint: ENDPOINT });
+    const files = { ...input.files, chatFolder };
+    const open = (chatId: string) => engine.interactive!({ chatId, env: input.env, files });
+    const { argv } = await open(knownChat(engine));
+    expect(argv[0]).toBe(`/opt/bin/${engine.id}`);
+    expect(argv.slice(1).join(' ')).toMatch(new RegExp(`(resume|--session)[ =]${knownChat(engine)}$`));
+    for (const chatId of ['--yolo', 'a\0b']) {
+      const refused = await open(chatId).then(
+        opened => opened.argv.every(word => word !== chatId && !word.includes('\0')),
+        thrown => thrown instanceof SquadError,
+      );
+      expect(refused).toBe(true);
+    }
+  });
+
   test('covers each limit that is asked for, and says why one is only advice', () => {
     for (const options of EVERY_OPTION) {
       const rules = engine.policy(options);

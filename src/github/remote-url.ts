@@ -20,46 +20,49 @@ export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
   // `ext::program` and its like would run something.
   if (written === '' || /^[\w+.-]+::/.test(written)) return null;
   if (/^[a-z][\w+.-]*:\/\//i.test(written)) return fromUrl(written);
-  return fromShortForm(written) ?? named({ protocol: 'file', host: null, url: resolve(root, written) });
+  const [, host, path] = SHORT_FORM.exec(written) ?? [];
+  return host && path ? overSsh(host, path, written) : inFolder(resolve(root, written));
 }
 
 /** An address that could not be read, as it may be shown: what may be a password is left out. */
 export const shownAddress = (text: string): string =>
   text.replace(/^([a-z][\w+.-]*:\/\/)[^/@]*@/i, '$1').slice(0, 200);
 
+/** `git@host:owner/name`: no slash before the first colon. */
+const SHORT_FORM = /^(?:[^@/:]+@)?(\[[^\]]+\]|[^/:@[]+):(.+)$/s;
+
 function fromUrl(written: string): RemoteUrl | null {
   const url = URL.parse(written);
   if (!url) return null;
-  const place = `${url.host}${url.pathname}`;
-  switch (url.protocol) {
+  const { protocol, host, hostname, pathname, username } = url;
+  switch (protocol) {
     case 'https:':
     case 'http:':
       // What git is to show is the token we have, never what somebody left in the address.
-      return named({ protocol: url.protocol === 'https:' ? 'https' : 'http', host: url.host, url: `${url.protocol}//${place}` });
+      return named(pathname, {
+        protocol: protocol === 'https:' ? 'https' : 'http',
+        host,
+        url: `${protocol}//${host}${pathname}`,
+      });
     case 'ssh:':
     case 'git+ssh:':
     case 'ssh+git:':
-      return ofSsh(url.hostname, `ssh://${url.username ? `${url.username}@` : ''}${place}`);
+      return overSsh(hostname, pathname, `ssh://${username ? `${username}@` : ''}${host}${pathname}`);
     case 'file:':
-      return url.host === '' ? named({ protocol: 'file', host: null, url: fileURLToPath(url) }) : null;
+      return host === '' ? inFolder(fileURLToPath(url)) : null;
     default:
       return null;
   }
 }
 
-/** `git@host:owner/name`: no slash before the first colon. */
-function fromShortForm(written: string): RemoteUrl | null {
-  const parts = /^(?:[^@/:]+@)?(\[[^\]]+\]|[^/:@[]+):(.+)$/s.exec(written);
-  return parts ? ofSsh(parts[1]!, written) : null;
-}
+/** What begins with a dash would be an option of ssh. */
+const overSsh = (host: string, path: string, url: string): RemoteUrl | null =>
+  host.startsWith('-') || url.startsWith('-') ? null : named(path, { protocol: 'ssh', host, url });
 
-/** A host that begins with a dash would be an option of ssh. */
-const ofSsh = (host: string, url: string): RemoteUrl | null =>
-  host.startsWith('-') || url.startsWith('-') ? null : named({ protocol: 'ssh', host, url });
+const inFolder = (folder: string): RemoteUrl | null => named(folder, { protocol: 'file', host: null, url: folder });
 
-function named(remote: Omit<RemoteUrl, 'owner' | 'name'>): RemoteUrl | null {
-  const path = remote.url.replace(/\/+$/, '').replace(/\.git$/, '');
-  const [, owner, name] = /(?:^|[/:])([^/:]+)\/+([^/:]+)$/.exec(path) ?? [];
+function named(path: string, remote: Omit<RemoteUrl, 'owner' | 'name'>): RemoteUrl | null {
+  const [owner, name] = path.replace(/\/+$/, '').replace(/\.git$/, '').split('/').filter(Boolean).slice(-2);
   return owner && name && [owner, name].every(isName) ? { ...remote, owner, name } : null;
 }
 

@@ -1,6 +1,7 @@
 import type { Hello } from '../link/hello.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, type SquadId } from '../schema/ids.ts';
+import type { AgentType } from '../schema/review.ts';
 import type { Permission, Run } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { bearerOf } from './run-tokens.ts';
@@ -15,6 +16,8 @@ export interface Caller {
     id: RunId;
     squadId: SquadId;
     depth: number;
+    type: AgentType | null;
+    reviewOf: RunId | null;
     spawn: boolean;
     records: boolean;
     permission: Permission;
@@ -55,14 +58,14 @@ export async function callerOfHello(hello: Hello, ports: CallerPorts): Promise<C
  * nor a changed one makes what it starts another thing than the user set up.
  */
 export async function callerOfRun(run: Run, { environment }: CallerPorts): Promise<Caller> {
-  const { id, squadId, depth, options } = run;
+  const { id, squadId, depth, type, reviewOf, options } = run;
   return {
     client: null,
     cwd: run.directory,
     workspace: run.workspace,
     env: await environment(id),
     parent: {
-      ...{ id, squadId, depth },
+      ...{ id, squadId, depth, type, reviewOf },
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
       worktree: run.worktree,
       records: options.mcp.includes('squad/squad_decision_record'),

@@ -9,6 +9,7 @@ import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/client-ceiling.ts';
 import type { Call, Face, ToolResult } from '../wire/face.ts';
 import type { EndNotices } from './end-notices.ts';
+import { flatError } from './flat-error.ts';
 import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
@@ -47,7 +48,7 @@ function ownFace(options: McpFaceOptions): Face {
       async call(name, args, call) {
         const operation = await tools.find(name);
         const from = { ...caller, client: clientName(call) };
-        if (operation) return answer(() => run(operation, args, call, from, options));
+        if (operation) return answer(() => run(operation, args, call, from, options), operation, from);
         // The caller cannot tell them apart; the user, who reads the events, can.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
@@ -97,11 +98,17 @@ async function run(
 }
 
 /** A refusal is a result the model can read and act on, not a broken call. */
-async function answer(work: () => Promise<ToolResult>): Promise<ToolResult> {
+async function answer(
+  work: () => Promise<ToolResult>,
+  operation: Operation,
+  { parent }: Caller,
+): Promise<ToolResult> {
   try {
     return await work();
   } catch (thrown) {
-    return { structured: { error: asSquadError(thrown).toShape() }, isError: true };
+    const error = asSquadError(thrown).toShape();
+    const structured = operation.tool?.forAgents ? flatError(error, operation.name, parent?.id) : { error };
+    return { structured, isError: true };
   }
 }
 

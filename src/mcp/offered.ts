@@ -9,5 +9,6 @@ export function isOffered(
   toolsets: readonly Toolset[] = DEFAULT_TOOLSETS,
 ): boolean {
   if (!tool) return false;
-  return subject.kind === 'run' ? allowed(subject, name) : toolsets.includes(tool.toolset ?? 'core');
+  if (subject.kind === 'run') return allowed(subject, name);
+  return tool.forAgents !== true && toolsets.includes(tool.toolset ?? 'core');
 }

@@ -24,8 +24,8 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
 /** The call as its caller may make it: an agent has only what is its own business. */
 async function permit(action: string, call: Call): Promise<Call> {
   const subject = subjectOf(call);
-  if (subject.kind === 'user') return call;
   if (!allowed(subject, action)) throw notAllowed(subject, action);
+  if (subject.kind === 'user') return call;
   return { ...call, services: await within(call.services, subject, action) };
 }
 
@@ -61,10 +61,11 @@ const MOST_PROBLEMS = 5;
 
 /** A message quotes what it was given, and that can be megabytes. */
 function shortened(error: SquadError): SquadError {
-  const { code, message, suggestions } = error;
+  const { code, message, suggestions, details } = error;
   if ([message, ...suggestions].every(text => text.length <= LONGEST_MESSAGE)) return error;
   return new SquadError(code, cut(message, LONGEST_MESSAGE), {
     suggestions: suggestions.map(text => cut(text, LONGEST_MESSAGE)),
+    details,
     cause: error,
   });
 }

@@ -11,6 +11,7 @@ import type { TextSearch } from '../core/ports/text-search.ts';
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
+import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
 import type { CliId } from '../schema/engine-spec.ts';
@@ -41,7 +42,20 @@ export interface Services {
     | 'untilEnded'
     | 'whileWaiting'
     | 'stop'
+    | 'note'
     | 'pump'
+  >;
+  reviews: Pick<
+    ReviewLoop,
+    | 'request'
+    | 'feedback'
+    | 'answer'
+    | 'cancel'
+    | 'allow'
+    | 'abandon'
+    | 'openedPullRequest'
+    | 'reviewBy'
+    | 'rounds'
   >;
   /** The other MCP servers of workspaces, as configured. */
   mcpConfigs: Pick<McpConfigs, 'of'>;
@@ -111,6 +125,8 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
+  /** Agents alone have it, by the type of their role; its errors are flat. */
+  forAgents?: true;
   /** `core` unless it says so. */
   toolset?: Toolset;
   /** Listed only where this agent CLI is. */

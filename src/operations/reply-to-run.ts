@@ -73,7 +73,7 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
   });
 }
 
-function noProgram({ id, engine }: Run, spec: EngineSpec): SquadError {
+export function noProgram({ id, engine }: Run, spec: EngineSpec): SquadError {
   const program = spec.kind === 'cli' ? spec.program : engine;
   return new SquadError(
     'ENGINE_NOT_FOUND',

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { allowed, type RunSubject } from '../core/policy.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
+import { AgentType } from '../schema/review.ts';
 import { OPERATIONS } from './table.ts';
 
 const agent: RunSubject = {
@@ -8,6 +9,8 @@ const agent: RunSubject = {
   id: newRunId(),
   squadId: newSquadId(),
   depth: 0,
+  type: 'coding',
+  reviewOf: null,
   spawn: true,
   worktree: null,
   records: true,
@@ -24,13 +27,27 @@ const FOR_THE_USER = [
   'hub_status',
   'inspect_gateway',
   'inspect_role_tools',
+  'list_reviews',
+  'open_session',
   'prune',
   'read_audit',
+  'show_review',
+  'steer_review',
   'stop_hub',
+  'take_over',
   'verify_audit',
 ];
 
-test('every operation is either for agents that may start runs or for the user alone', () => {
-  const denied = OPERATIONS.map(({ name }) => name).filter(name => !allowed(agent, name));
+test('every operation is either for agents of some type that may start runs or for the user alone', () => {
+  const agents = AgentType.options.map(type => ({ ...agent, type }));
+  const denied = OPERATIONS.map(({ name }) => name).filter(name => !agents.some(each => allowed(each, name)));
   expect(denied.sort()).toEqual(FOR_THE_USER);
+});
+
+test('a tool is for agents alone exactly where the user may not use it', () => {
+  const names = OPERATIONS.filter(({ tool }) => tool?.forAgents).map(({ name }) => name);
+  expect(OPERATIONS.filter(({ name }) => !allowed({ kind: 'user' }, name)).map(({ name }) => name)).toEqual(
+    names,
+  );
+  expect(names).toContain('request_review');
 });

@@ -32,6 +32,9 @@ export async function within(services: Services, subject: RunSubject, action: st
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
       stop: async (id, reason) => sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason),
+      note: (id, text) => {
+        if (sight.ifSeen(runner.current(id))) runner.note(id, text);
+      },
       pump: () => runner.pump(),
     },
   };

@@ -48,7 +48,19 @@ export async function startMembers(call: Starter, asked: SquadRequest): Promise<
 
 /** What was asked for is sound in itself; whether it can be done is found out here. */
 export async function startRuns(
-  { services, caller, onStarted }: Starter,
+  call: Starter,
+  asked: SquadRequest,
+  workspace: Workspace,
+): Promise<StartedSquad> {
+  const plan = await planRuns(call, asked, workspace);
+  await call.services.runner.submit(plan);
+  call.onStarted?.(plan.runs.map(({ run }) => run));
+  return plan;
+}
+
+/** The same, up to where something would be written. */
+export async function planRuns(
+  { services, caller }: Starter,
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
@@ -67,8 +79,6 @@ export async function startRuns(
     settings: services.settings.all(),
     moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
   });
-  await runner.submit(plan);
-  onStarted?.(plan.runs.map(({ run }) => run));
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return { ...plan, warnings: [...withoutTrust(workspace, plan), ...(await servers).warnings, ...notes] };
 }

@@ -12,6 +12,7 @@ import { storeWithin } from './store-within.ts';
 function asSeenBy(store: Store, run: Run): Store {
   const subject: RunSubject = {
     ...{ kind: 'run', id: run.id, squadId: run.squadId, depth: run.depth, isLive: true },
+    ...{ type: run.type, reviewOf: run.reviewOf },
     ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
   };
   const runner = { current: () => null } as unknown as ConstructorParameters<typeof Sight>[0]['runner'];
@@ -19,7 +20,7 @@ function asSeenBy(store: Store, run: Run): Store {
   return storeWithin(store, subject, sight);
 }
 
-/** Two tasks of one user: a planner that started a coder, which is reviewed; and a coder of somebody else. */
+/** Two tasks of one user: a planner that started a coder, which is reviewed, and started it again; and a coder of somebody else. */
 async function twoTasks() {
   const store = await openForTest(tempFile());
   const squad = aSquad();
@@ -27,13 +28,14 @@ async function twoTasks() {
   const coder = aRun(squad, { createdAt: 2, parentId: planner.id, worktree: aWorktree() });
   const { lineageId } = coder;
   const reviewer = aRun(squad, { createdAt: 3, parentId: coder.id, reviewOf: coder.id, lineageId });
+  const retry = aRun(squad, { createdAt: 6, parentId: planner.id, lineageId });
   const stranger = aRun(squad, { createdAt: 4, worktree: aWorktree() });
   const other = aRun(squad, { createdAt: 5, parentId: stranger.id, lineageId: stranger.lineageId });
   const review = aReview(coder, reviewer, { requestedAt: 20 });
   const foreign = aReview(stranger, other, { requestedAt: 10 });
   await store.commit({
     squads: [squad],
-    runs: [planner, coder, reviewer, stranger, other],
+    runs: [planner, coder, reviewer, retry, stranger, other],
     reviews: [review, foreign],
     intents: [anIntent('under way')],
     reviewLimits: [
@@ -42,7 +44,7 @@ async function twoTasks() {
     ],
     events: [],
   });
-  return { store, planner, coder, reviewer, stranger, review, foreign };
+  return { store, planner, coder, reviewer, retry, stranger, review, foreign };
 }
 
 test('an agent has the reviews of runs it may see, whichever side of them, and no others', async () => {
@@ -67,11 +69,11 @@ test('an agent has the limit of a task in which it may see a run, and nothing th
 });
 
 test('an agent finds its runs by task and by work tree, and nobody else’s', async () => {
-  const { store, planner, coder, reviewer, stranger } = await twoTasks();
+  const { store, planner, coder, reviewer, retry, stranger } = await twoTasks();
   const own = asSeenBy(store, planner);
   expect(await own.runs({ hasWorktree: true, limit: 9 })).toEqual([coder]);
-  expect(await own.runs({ lineageId: coder.lineageId, limit: 9 })).toEqual([reviewer, coder]);
-  expect(await own.runs({ lineageId: coder.lineageId, limit: 1 })).toEqual([reviewer]);
+  expect(await own.runs({ lineageId: coder.lineageId, limit: 9 })).toEqual([retry, reviewer, coder]);
+  expect(await own.runs({ lineageId: coder.lineageId, limit: 1 })).toEqual([retry]);
   expect(await own.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: 9 })).toEqual([coder]);
   expect(await own.runs({ lineageId: stranger.lineageId, limit: 9 })).toEqual([]);
   const below = asSeenBy(store, reviewer);

@@ -17,9 +17,11 @@ import { inspectRoleTools } from './inspect-role-tools.ts';
 import { inspectWorkspace } from './inspect-workspace.ts';
 import { listBacklog } from './list-backlog.ts';
 import { listDecisions } from './list-decisions.ts';
+import { listReviews } from './list-reviews.ts';
 import { listRoles } from './list-roles.ts';
 import { listRunning } from './list-running.ts';
 import { listRuns } from './list-runs.ts';
+import { openSession } from './open-session.ts';
 import type { Operation } from './operation.ts';
 import { previewContext } from './preview-context.ts';
 import { prune } from './prune.ts';
@@ -27,7 +29,10 @@ import { readAudit } from './read-audit.ts';
 import { readOutput } from './read-output.ts';
 import { readTeam } from './read-team.ts';
 import { replyToRun } from './reply-to-run.ts';
+import { requestReview } from './request-review.ts';
 import { retryRuns } from './retry-runs.ts';
+import { sendFeedback } from './send-feedback.ts';
+import { showReview } from './show-review.ts';
 import { showRun } from './show-run.ts';
 import { spawnAgent } from './spawn-agent.ts';
 import { spawnClaude } from './spawn-claude.ts';
@@ -36,6 +41,8 @@ import { spawnParallel } from './spawn-parallel.ts';
 import { squadStatus } from './squad-status.ts';
 import { startSquad } from './start-squad.ts';
 import { startSquadMembers } from './start-squad-members.ts';
+import { steerReview } from './steer-review.ts';
+import { takeOver } from './take-over.ts';
 import { verifyAudit } from './verify-audit.ts';
 import { waitForRuns } from './wait-for-runs.ts';
 
@@ -53,6 +60,8 @@ export const OPERATIONS: readonly Operation[] = [
   squadStatus,
   decisionSearch,
   decisionRecord,
+  requestReview,
+  sendFeedback,
   startSquad,
   replyToRun,
   retryRuns,
@@ -60,8 +69,13 @@ export const OPERATIONS: readonly Operation[] = [
   showRun,
   findRuns,
   waitForRuns,
+  listReviews,
+  showReview,
+  steerReview,
   diffRun,
   readOutput,
+  openSession,
+  takeOver,
   followEvents,
   inspectWorkspace,
   inspectEngines,

@@ -13,7 +13,8 @@ export function processesIn(folder: string, platform: string = process.platform)
   const found: ProcessIn[] = [];
   for (const entry of readdirSync('/proc')) {
     const cwd = /^\d+$/.test(entry) ? workingFolder(entry) : null;
-    if (cwd === folder || cwd?.startsWith(`${folder}/`)) found.push({ pid: Number(entry), command: commandOf(entry) });
+    if (cwd === folder || cwd?.startsWith(`${folder}/`))
+      found.push({ pid: Number(entry), command: commandOf(entry) });
   }
   return found;
 }
@@ -28,7 +29,10 @@ function workingFolder(pid: string): string | null {
 
 function commandOf(pid: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim().slice(0, COMMAND_LENGTH) || '?';
+    return (
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim().slice(0, COMMAND_LENGTH) ||
+      '?'
+    );
   } catch {
     return '?';
   }

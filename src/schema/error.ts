@@ -70,6 +70,8 @@ const ERRORS = {
   GITHUB_RATE_LIMITED: { kind: 'external', exit: 1 },
   GITHUB_UNREACHABLE: { kind: 'external', exit: 1 },
   MERGE_CONFLICT: { kind: 'state', exit: 1 },
+  TARGET_BLOCKED: { kind: 'state', exit: 1 },
+  PLAN_UNKNOWN: { kind: 'state', exit: 2 },
   CHECK_FAILED: { kind: 'external', exit: 1 },
   TMUX_MISSING: { kind: 'external', exit: 2 },
   AUDIT_UNAVAILABLE: { kind: 'external', exit: 1 },

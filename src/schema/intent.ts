@@ -46,5 +46,22 @@ export const Intent = z.discriminatedUnion('kind', [
     /** The feedback file goes first; null: there was none. */
     move: BranchMove.nullable(),
   }),
+  z.object({
+    ...base,
+    kind: z.literal('integrate'),
+    repository: z.string(),
+    target: z.string(),
+    from: z.string(),
+    to: z.string(),
+    /** The work tree that has the target checked out and follows it; null: none has. */
+    folder: z.string().nullable(),
+    merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
+  }),
+  z.object({
+    ...base,
+    kind: z.literal('check'),
+    /** Where a merged result is tried out: nobody's work is in it. */
+    tree: Worktree,
+  }),
 ]);
 export type Intent = z.infer<typeof Intent>;

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../core/ports/store.ts';
-import { newReviewId, newRunId, type ReviewId, type RunId } from '../schema/ids.ts';
+import { newReviewId, newRunId, type RunId } from '../schema/ids.ts';
 import type { Intent } from '../schema/intent.ts';
 import { openForTest, openWatched } from './fixtures/open-for-test.ts';
 import { activity, anIntent, aReview, aRun, aSquad, aWorktree, started } from './fixtures/sample-rows.ts';
@@ -192,10 +192,11 @@ describe('all of a change or none of it', () => {
 test('reviews come oldest first, by task, coder, reviewer, workspace, and only the open ones', async () => {
   const store = await openForTest(tempFile());
   const [here, there] = [pair('/here'), pair('/there')];
-  const ids = [newReviewId(), newReviewId()].sort() as [ReviewId, ReviewId];
+  const [low, high, ...ids] = Array.from({ length: 4 }, newReviewId).sort();
   const late = aReview(here.coder, here.reviewer, { requestedAt: 30, iteration: 3 });
-  const early = aReview(here.coder, here.reviewer, { requestedAt: 10, outcome: 'needs_work', closedAt: 20 });
-  const second = aReview(here.coder, here.coder, { requestedAt: 10, iteration: 2, outcome: 'error' });
+  const done = { requestedAt: 10, outcome: 'needs_work' as const, closedAt: 20 };
+  const early = aReview(here.coder, here.reviewer, { ...done, id: high, iteration: 1 });
+  const second = aReview(here.coder, here.coder, { ...done, id: low, iteration: 2 });
   const tied = ids.map(id => aReview(there.coder, there.reviewer, { id, requestedAt: 20 }));
   const reviews = [late, ...tied.toReversed(), second, early];
   const squads = [...here.squads, ...there.squads];

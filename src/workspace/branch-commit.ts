@@ -22,8 +22,18 @@ export interface Entry {
   oid: string;
 }
 
-export const sameEntry = (one: Entry | null, other: Entry | null): boolean =>
-  one?.oid === other?.oid && one?.mode === other?.mode;
+export interface Change {
+  /** Bytes, one character each. */
+  path: string;
+  was: Entry | null;
+  is: Entry | null;
+}
+
+/** Whether it may be run does not count: not every disk can tell. */
+export const sameContent = (one: Entry | null, other: Entry | null): boolean =>
+  one?.oid === other?.oid && (one?.mode === '120000') === (other?.mode === '120000');
+
+export const asBytes = (path: string): string => Buffer.from(path).toString('latin1');
 
 /** An index of our own, so that nobody else's is touched while commits are made. */
 export class ScratchIndex {
@@ -42,12 +52,23 @@ export class ScratchIndex {
 
   /** Null takes the path out. Conflicts at it are over with that. Paths are bytes, one character each. */
   async set(entries: readonly (readonly [path: string, entry: Entry | null])[]): Promise<void> {
-    const lines = entries.map(([path, entry]) =>
-      entry ? `${entry.mode} ${entry.oid}\t${path}\0` : `0 ${'0'.repeat(40)}\t${path}\0`,
+    const gone = entries.flatMap(([path, entry]) => (entry ? [] : [`${path}\0`]));
+    const there = entries.flatMap(([path, entry]) =>
+      entry ? [`${entry.mode} ${entry.oid}\t${path}\0`] : [],
     );
-    await this.run(
-      ['update-index', '--add', '--replace', '-z', '--index-info'],
-      Buffer.from(lines.join(''), 'latin1'),
+    const update = (args: string[], lines: string[]) =>
+      this.run(['update-index', ...args], Buffer.from(lines.join(''), 'latin1'));
+    if (gone.length > 0) await update(['--force-remove', '-z', '--stdin'], gone);
+    if (there.length > 0) await update(['--add', '--replace', '-z', '--index-info'], there);
+  }
+
+  /** What `diff` commands say with `--raw -z`. */
+  async changes(args: string[]): Promise<Change[]> {
+    const tokens = (await this.run([...args, '--raw', '-z', '--no-renames', '--no-abbrev']))
+      .toString('latin1')
+      .split('\0');
+    return tokens.flatMap((token, at) =>
+      token.startsWith(':') ? [parseChange(token, tokens[at + 1] ?? '')] : [],
     );
   }
 
@@ -62,8 +83,13 @@ export class ScratchIndex {
   }
 }
 
-export async function withScratchIndex<T>(git: Git, use: (index: ScratchIndex) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'squad-index-'));
+/** In git's own folder when it is to become the index later: only there a rename is enough. */
+export async function withScratchIndex<T>(
+  git: Git,
+  use: (index: ScratchIndex) => Promise<T>,
+  parent = tmpdir(),
+): Promise<T> {
+  const folder = await mkdtemp(join(parent, 'squad-index-'));
   try {
     return await use(new ScratchIndex(git, join(folder, 'index')));
   } finally {
@@ -83,4 +109,11 @@ export const line = (output: Buffer): string => String(output).trim();
 function parseEntry(output: string): Entry | null {
   const [, mode, oid] = /^(\d+) \w+ (\w+)\t/.exec(output) ?? [];
   return mode && oid ? { mode, oid } : null;
+}
+
+/** `:100644 100755 1234… 5678… M` */
+function parseChange(raw: string, path: string): Change {
+  const [wasMode = '', isMode = '', wasOid = '', isOid = ''] = raw.slice(1).split(' ');
+  const entry = (mode: string, oid: string) => (mode === '000000' ? null : { mode, oid });
+  return { path, was: entry(wasMode, wasOid), is: entry(isMode, isOid) };
 }

@@ -64,7 +64,7 @@ const UNDER_WAY: readonly [string, string][] = [
 ];
 
 /** What the agent's own git is in the middle of, or null. */
-export const underWay = ({ git }: BranchPlace): string | null =>
+export const underWay = ({ git }: Pick<BranchPlace, 'git'>): string | null =>
   UNDER_WAY.find(([name]) => existsSync(join(git.folder.gitDir, name)))?.[1] ?? null;
 
 async function opened(folder: string, env: Record<string, string | undefined>): Promise<Git | null> {

@@ -1,18 +1,18 @@
+import { COMMITTER } from './branch-commit.ts';
 import type { Git } from './git.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** For those who never told git who they are. */
-const NOBODY = { name: 'Squad', email: 'squad@localhost' };
-
-/** Who commits, as the user told git; nothing else of the user's configuration is taken. */
+/** The user, as they told git who they are, or Squad; nothing else of the user's configuration is taken. */
 export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {
   const ask = async (more: Record<string, string>) => {
     const args = ['config', '--includes', '-z', '--get-regexp', '^user\\.(name|email)$'];
     return parse(await git.run(args, { env: more, codes: [1] }));
   };
   const files = [
-    ...(env.XDG_CONFIG_HOME || env.HOME ? [`${env.XDG_CONFIG_HOME || `${env.HOME}/.config`}/git/config`] : []),
+    ...(env.XDG_CONFIG_HOME || env.HOME
+      ? [`${env.XDG_CONFIG_HOME || `${env.HOME}/.config`}/git/config`]
+      : []),
     ...(env.HOME ? [`${env.HOME}/.gitconfig`] : []),
   ];
   let { name, email } = await ask({});
@@ -22,10 +22,10 @@ export async function committer(git: Git, env: Environment): Promise<Record<stri
     name ??= found.name;
     email ??= found.email;
   }
-  const [who, where] = [name || NOBODY.name, email || NOBODY.email];
   return {
-    ...{ GIT_AUTHOR_NAME: who, GIT_AUTHOR_EMAIL: where },
-    ...{ GIT_COMMITTER_NAME: who, GIT_COMMITTER_EMAIL: where },
+    ...COMMITTER,
+    ...(name && { GIT_AUTHOR_NAME: name, GIT_COMMITTER_NAME: name }),
+    ...(email && { GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_EMAIL: email }),
   };
 }
 

@@ -21,7 +21,8 @@ export async function runPatiently(git: Git, args: string[], how: GitRun = {}): 
 }
 
 const isLocked = (trouble: unknown): boolean =>
-  trouble instanceof GitTrouble && /\.lock': File exists|could not lock|another git process/i.test(trouble.said);
+  trouble instanceof GitTrouble &&
+  /\.lock': File exists|could not lock|another git process/i.test(trouble.said);
 
 /** What went wrong with a repository, for whoever asked. */
 export function gitFailure(what: string, trouble: unknown): SquadError | unknown {
@@ -32,7 +33,9 @@ export function gitFailure(what: string, trouble: unknown): SquadError | unknown
   if (/no space left|disk quota exceeded/i.test(trouble.said))
     return new SquadError('DISK_FULL', `${what}: the disk is full.`, {
       ...options,
-      suggestions: ['Free some space (`squad worktrees prune` removes work trees nobody needs), then try again.'],
+      suggestions: [
+        'Free some space (`squad worktrees prune` removes work trees nobody needs), then try again.',
+      ],
     });
   return new SquadError('GIT_FAILED', `${what}: ${trouble.message}.`, {
     ...options,

@@ -133,7 +133,7 @@ describe('what a role grants from a folder that the user named', () => {
   const inside = (): Partial<Caller> => ({
     parent: {
       ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true, worktree: null, records: false },
-      ...{ permission: 'edit' as const, tools: null },
+      ...{ type: null, reviewOf: null, permission: 'edit' as const, tools: null },
     },
   });
   const spawns = async (folder: string, more: Partial<Caller> = {}) => {

@@ -1,5 +1,6 @@
 import type { Trial, TrialBranch, TrialOutcome } from '../core/ports/integration.ts';
 import { SquadError } from '../schema/error.ts';
+import { COMMITTER } from './branch-commit.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { withoutMergeDrivers } from './merge-drivers.ts';
 import { pathText } from './path-text.ts';
@@ -37,11 +38,12 @@ export async function trialMerge(
 
   async function mergeOne({ branch, tip, message }: TrialBranch): Promise<TrialOutcome> {
     if (await isIn(git, tip, result)) return { outcome: 'nothing' };
-    const theirs = await withoutFeedback(git, { onto: result, tip }, identity);
+    const theirs = await withoutFeedback(git, result, tip);
     const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
     const said = await git
-      .run([...drivers, ...merge], { codes: [1], limitMs: LIMIT_MS, signal })
-      .catch(explainOld);
+      .run([...drivers, ...merge], { codes: [1], limitMs: LIMIT_MS, signal, env: identity })
+      .catch(explained);
+    if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
     const { tree, files, messages } = parseMerge(said);
     if (files.length > 0 || messages.length > 0) {
       const names = [
@@ -57,9 +59,9 @@ export async function trialMerge(
   }
 }
 
-async function isIn(git: Git, commit: string, branch: string): Promise<boolean> {
+export async function isIn(git: Git, commit: string, other: string): Promise<boolean> {
   try {
-    await git.run(['merge-base', '--is-ancestor', commit, branch]);
+    await git.run(['merge-base', '--is-ancestor', commit, other], { env: COMMITTER });
     return true;
   } catch (trouble) {
     if (trouble instanceof GitTrouble && trouble.exitCode === 1) return false;
@@ -68,7 +70,7 @@ async function isIn(git: Git, commit: string, branch: string): Promise<boolean> 
 }
 
 async function changedFiles(git: Git, from: string, to: string): Promise<number> {
-  const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', from, to, '--']);
+  const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', from, to, '--'], { env: COMMITTER });
   return list.toString('latin1').split('\0').length - 1;
 }
 
@@ -97,11 +99,19 @@ function readable(messages: readonly string[], names: readonly (readonly [string
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
-function explainOld(trouble: unknown): never {
+const UNRELATED = 'it has no commit in common with the target';
+
+/** Null: the two cannot be merged at all. */
+function explained(trouble: unknown): null {
+  if (trouble instanceof GitTrouble && /unrelated histories/.test(trouble.said)) return null;
   if (trouble instanceof GitTrouble && /usage: git merge-tree|unknown option/i.test(trouble.said))
-    throw new SquadError('GIT_FAILED', 'This git cannot merge without a folder: version 2.38 or later is needed.', {
-      suggestions: ['Update git, then try again. Nothing was changed.'],
-      cause: trouble,
-    });
+    throw new SquadError(
+      'GIT_FAILED',
+      'This git cannot merge without a folder: version 2.38 or later is needed.',
+      {
+        suggestions: ['Update git, then try again. Nothing was changed.'],
+        cause: trouble,
+      },
+    );
   throw trouble;
 }

@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 /** What is where a work tree belongs. */
@@ -15,7 +15,8 @@ export const readyFile = (gitDir: string): string => join(gitDir, 'squad-ready')
 /** Paths from the root, NUL between them: what the set-up put there and git does not ignore. No work of the agent's. */
 export const copiedFile = (gitDir: string): string => join(gitDir, 'squad-copied');
 
-export async function lookAt(path: string): Promise<Place> {
+/** What its file `.git` says is the agent's to write: it counts only where it leads to the repository we know. */
+export async function lookAt(path: string, commonDir: string | null): Promise<Place> {
   const found = await lstat(path).catch(orNull);
   if (!found) return { kind: 'missing' };
   if (!found.isDirectory()) return foreign('something that is not a folder is there');
@@ -26,10 +27,14 @@ export async function lookAt(path: string): Promise<Place> {
   }
   if (!link.isFile()) return foreign('the folder there has a repository of its own');
   const gitDir = await pointedTo(join(path, '.git'), /^gitdir: (.+)$/m);
-  if (!gitDir || !(await lstat(gitDir).catch(orNull))) return foreign('git knows nothing of the folder there any more');
+  if (!gitDir || !(await lstat(gitDir).catch(orNull)))
+    return foreign('git knows nothing of the folder there any more');
+  if (commonDir !== null && dirname(await realpath(gitDir)) !== join(commonDir, 'worktrees'))
+    return foreign('the folder there belongs to another repository');
   const back = await pointedTo(join(gitDir, 'gitdir'));
   // Not there yet: git was cut off before it came to that.
-  if (back !== null && back !== join(path, '.git')) return foreign('the folder there belongs to another work tree');
+  if (back !== null && back !== join(path, '.git'))
+    return foreign('the folder there belongs to another work tree');
   return { kind: (await lstat(readyFile(gitDir)).catch(orNull)) ? 'whole' : 'half', gitDir };
 }
 
@@ -46,22 +51,6 @@ export async function lockOf(gitDir: string): Promise<string | null> {
   const reason = await readFile(join(gitDir, 'locked'), 'utf8').catch(() => null);
   if (reason === null || reason.trim() === 'initializing') return null;
   return reason.trim() ? `it is locked (${reason.trim().slice(0, 100)})` : 'it is locked';
-}
-
-const IN_PROGRESS: Record<string, string> = {
-  MERGE_HEAD: 'a merge',
-  'rebase-merge': 'a rebase',
-  'rebase-apply': 'a rebase',
-  CHERRY_PICK_HEAD: 'a cherry-pick',
-  REVERT_HEAD: 'a revert',
-  BISECT_LOG: 'a bisection',
-};
-
-/** What somebody began in it and has not ended. */
-export async function underWay(gitDir: string): Promise<string | null> {
-  for (const [name, what] of Object.entries(IN_PROGRESS))
-    if (await lstat(join(gitDir, name)).catch(orNull)) return what;
-  return null;
 }
 
 /** Paths of `squad-copied`, one character for each byte. */

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { PlannedWorktree, WorktreeAsk } from '../core/ports/worktrees.ts';
 import { SquadError } from '../schema/error.ts';
@@ -7,15 +7,19 @@ import { type Git, openGit } from './git.ts';
 import { findGitFolder } from './git-folder.ts';
 import { gitFailure } from './git-patience.ts';
 import { readStatus } from './git-status.ts';
-import { isInside } from './real-place.ts';
 import { nearestReal } from './nearest-real.ts';
+import { isInside } from './real-place.ts';
 import { branchOf, folderFor } from './worktree-name.ts';
 import { treeNotes, uncommittedNote } from './worktree-notes.ts';
 
 type Environment = Record<string, string | undefined>;
 
 /** What a work tree for this run would be. Changes nothing. */
-export async function planWorktree(folder: string, env: Environment, ask: WorktreeAsk): Promise<PlannedWorktree> {
+export async function planWorktree(
+  folder: string,
+  env: Environment,
+  ask: WorktreeAsk,
+): Promise<PlannedWorktree> {
   const directory = await nearestReal(ask.directory);
   const around = ask.from?.repository ?? directory;
   if (!(await findGitFolder(around))) throw await noRepository(around);
@@ -41,11 +45,13 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
   // Forked from one of ours, which may be gone tomorrow: the repository it came of is what stays.
   const repository = isInside(folder, root) ? mainRoot(git) : root;
   const worktree: Worktree = {
-    ...placed(git, folder, ask),
+    ...(await placed(git, folder, ask)),
     ...{ repository, base: status.head, baseBranch: status.branch },
     workspace: '',
   };
-  worktree.workspace = isInside(root, workspace) ? join(worktree.path, relative(root, workspace)) : worktree.path;
+  worktree.workspace = isInside(root, workspace)
+    ? join(worktree.path, relative(root, workspace))
+    : worktree.path;
   refuseTaken(worktree.branch, refs, commonDir);
   return {
     worktree,
@@ -67,8 +73,9 @@ async function planFork(git: Git, folder: string, ask: WorktreeAsk): Promise<Pla
     throw new SquadError('GIT_FAILED', `The branch ${from.branch} is gone, so there is nothing to fork.`, {
       suggestions: [`git branch -a in ${from.repository} shows the branches there are.`],
     });
-  const place = placed(git, folder, ask);
-  const workspace = inFork(from, place.path, ask.workspace) ?? join(place.path, relative(from.path, from.workspace));
+  const place = await placed(git, folder, ask);
+  const workspace =
+    inFork(from, place.path, ask.workspace) ?? join(place.path, relative(from.path, from.workspace));
   const directory = inFork(from, place.path, ask.directory) ?? workspace;
   const inside = relative(place.path, directory);
   refuseTaken(place.branch, refs, git.folder.commonDir);
@@ -83,8 +90,8 @@ async function planFork(git: Git, folder: string, ask: WorktreeAsk): Promise<Pla
   };
 }
 
-const placed = ({ folder: { commonDir } }: Git, folder: string, { name, runId }: WorktreeAsk) => ({
-  path: join(folderFor(folder, commonDir), runId),
+const placed = async ({ folder: { commonDir } }: Git, folder: string, { name, runId }: WorktreeAsk) => ({
+  path: join(folderFor(folder, await realpath(commonDir)), runId),
   branch: branchOf(name, runId),
 });
 
@@ -101,7 +108,9 @@ function mainRoot({ folder: { root, commonDir } }: Git): string {
 /** Tips of the branches of these names, and of those below them. */
 async function branchTips(git: Git, ...names: string[]): Promise<Map<string, string>> {
   const patterns = names.map(name => `refs/heads/${name}`);
-  const list = String(await git.run(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...patterns]));
+  const list = String(
+    await git.run(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...patterns]),
+  );
   return new Map(
     list.split('\n').flatMap(line => {
       const at = line.indexOf(' ');
@@ -115,9 +124,13 @@ function refuseTaken(branch: string, refs: Map<string, string>, commonDir: strin
   const parts = branch.split('/');
   const taken = parts.map((_, i) => parts.slice(0, i + 1).join('/')).find(name => refs.has(name));
   if (taken)
-    throw new SquadError('BRANCH_EXISTS', `The branch ${branch} cannot be made: there is a branch ${taken}.`, {
-      suggestions: [`Rename it: git --git-dir ${commonDir} branch -m ${taken} ANOTHER-NAME`],
-    });
+    throw new SquadError(
+      'BRANCH_EXISTS',
+      `The branch ${branch} cannot be made: there is a branch ${taken}.`,
+      {
+        suggestions: [`Rename it: git --git-dir ${commonDir} branch -m ${taken} ANOTHER-NAME`],
+      },
+    );
 }
 
 async function hasFolder(git: Git, commit: string, path: string): Promise<boolean> {
@@ -127,12 +140,22 @@ async function hasFolder(git: Git, commit: string, path: string): Promise<boolea
 async function noRepository(directory: string): Promise<SquadError> {
   const bare = await bareAround(directory);
   if (bare)
-    return new SquadError('REPOSITORY_UNSUITABLE', `${bare} is a bare repository: nothing is checked out in it.`, {
-      suggestions: [`Work in a checkout of it: git -C ${bare} worktree add ../work, then name that folder.`],
-    });
-  return new SquadError('NOT_A_REPOSITORY', `${directory} is not in a git repository, and only that can have work trees.`, {
-    suggestions: ['Make it one (git init, then a first commit), or leave isolation out.'],
-  });
+    return new SquadError(
+      'REPOSITORY_UNSUITABLE',
+      `${bare} is a bare repository: nothing is checked out in it.`,
+      {
+        suggestions: [
+          `Work in a checkout of it: git -C ${bare} worktree add ../work, then name that folder.`,
+        ],
+      },
+    );
+  return new SquadError(
+    'NOT_A_REPOSITORY',
+    `${directory} is not in a git repository, and only that can have work trees.`,
+    {
+      suggestions: ['Make it one (git init, then a first commit), or leave isolation out.'],
+    },
+  );
 }
 
 async function bareAround(directory: string): Promise<string | null> {
@@ -144,6 +167,10 @@ async function bareAround(directory: string): Promise<string | null> {
 }
 
 const noCommits = (root: string): SquadError =>
-  new SquadError('REPOSITORY_UNSUITABLE', `${root} has no commits yet, so there is nothing to make a work tree of.`, {
-    suggestions: ['Make a first commit: git commit --allow-empty -m "Begin"'],
-  });
+  new SquadError(
+    'REPOSITORY_UNSUITABLE',
+    `${root} has no commits yet, so there is nothing to make a work tree of.`,
+    {
+      suggestions: ['Make a first commit: git commit --allow-empty -m "Begin"'],
+    },
+  );

@@ -70,6 +70,8 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   GITHUB_RATE_LIMITED: ['external', 1],
   GITHUB_UNREACHABLE: ['external', 1],
   MERGE_CONFLICT: ['state', 1],
+  TARGET_BLOCKED: ['state', 1],
+  PLAN_UNKNOWN: ['state', 2],
   CHECK_FAILED: ['external', 1],
   TMUX_MISSING: ['external', 2],
   DIFF_UNAVAILABLE: ['external', 1],

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -38,6 +38,7 @@ export class TestSquad {
       LANG: 'C.UTF-8',
       SQUAD_HOME: this.home,
       SQUAD_HUB_LINGER_MS: '20000',
+      TMUX_TMPDIR: this.root,
       ...env,
     };
   }
@@ -124,6 +125,8 @@ export class TestSquad {
     for (const client of this.clients) await client.close();
     if (existsSync(join(this.home, 'runs'))) await this.run(['cancel', '--all']);
     await this.run(['hub', 'stop']);
+    if (existsSync(join(this.root, `tmux-${process.getuid?.()}`, 'default')))
+      spawnSync('tmux', ['kill-server'], { env: this.env });
     rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
   }
 }

@@ -11,6 +11,8 @@ export interface LogOptions {
   follow?: boolean;
   /** The bytes as the agent wrote them. */
   raw?: boolean;
+  /** In a window that nobody asked for: it must not start a hub, which would be one with the window's environment. */
+  window?: boolean;
 }
 
 interface Page {
@@ -23,20 +25,23 @@ interface Page {
 }
 
 const LOOK_EVERY_MS = 150;
+const HUB_EVERY_MS = 500;
 
 /** `squad log RUN`: what the agent wrote, to the matching streams; with -f until it ends. */
 export async function logCommand(
   id: string,
-  { follow, raw }: LogOptions,
+  { follow, raw, window }: LogOptions,
   context: CliContext,
 ): Promise<number> {
-  let client = await HubClient.start();
+  const reach = window ? nextHub : () => HubClient.start();
+  let client = await reach();
   const at = { turn: 1, stdout: 0, stderr: 0 };
+  let isWaiting = false;
   try {
     if (context.json) return await logJson(client, id, context);
     for (;;) {
       try {
-        const { over, hasNext } = await copyNew(client, id, at, raw === true, context);
+        const { status, over, hasNext } = await copyNew(client, id, at, raw === true, context);
         if (hasNext) {
           Object.assign(at, { turn: at.turn + 1, stdout: 0, stderr: 0 });
           context.err.write(`\n— turn ${at.turn} —\n`);
@@ -44,14 +49,25 @@ export async function logCommand(
         }
         if (!follow) return EXIT.done;
         if (over) return exitFor([over]);
+        if (status === 'waiting_review' && !isWaiting) context.err.write('\n— waits for its review —\n');
+        isWaiting = status === 'waiting_review';
       } catch (thrown) {
         if (!(thrown instanceof HubGone) || !follow) throw thrown;
-        client = await HubClient.start();
+        client = await reach();
       }
       await sleep(LOOK_EVERY_MS);
     }
   } finally {
     client.close();
+  }
+}
+
+/** The hub that is there, or the one that somebody starts. One that starts ends windows of runs that are over. */
+async function nextHub(): Promise<HubClient> {
+  for (;;) {
+    const client = await HubClient.find();
+    if (client) return client;
+    await sleep(HUB_EVERY_MS);
   }
 }
 
@@ -83,7 +99,11 @@ async function copyNew(client: HubClient, id: string, at: Place, raw: boolean, c
       if (!moved || page.nextOffset >= page.size) break;
     }
   }
-  return { over: first?.isOver ? first.status : null, hasNext: (first?.lastTurn ?? 1) > at.turn };
+  return {
+    status: first?.status,
+    over: first?.isOver ? first.status : null,
+    hasNext: (first?.lastTurn ?? 1) > at.turn,
+  };
 }
 
 /** A pipe gets the bytes; a screen gets nothing that could move its cursor or change its title. */

@@ -1,4 +1,3 @@
-import type { Leftover } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 
 /** What a work tree has changed since it left its base branch, committed or not; renamed files by both names. */
@@ -70,8 +69,8 @@ export interface Integration {
     signal?: AbortSignal,
   ): Promise<Trial>;
   fit(move: TargetMove): Promise<FolderFit>;
-  /** Throws BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED. Whatever it threw, `settle` says how far it went. */
-  move(move: TargetMove, checkpoint: Checkpoint): Promise<void>;
+  /** What is not as it should be afterwards. Throws BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED; then `settle` says how far it went. */
+  move(move: TargetMove, checkpoint: Checkpoint): Promise<string[]>;
   /** After a move that did not come to its end: finishes it if the branch had moved. Done twice it does nothing. */
   settle(move: TargetMove): Promise<{ moved: boolean; notes: string[] }>;
   /** Lets go of what was kept of a work tree that held nobody's work. */
@@ -83,7 +82,7 @@ export interface CheckAsk {
   cwd: string;
   env: Record<string, string>;
   limitMs: number;
-  signal: AbortSignal;
+  signal?: AbortSignal;
 }
 
 export interface CheckEnd {
@@ -92,9 +91,7 @@ export interface CheckEnd {
   /** The end of what it printed. */
   output: string;
   durationMs: number;
-  /** What it left behind, and is no more. */
-  leftovers: Leftover[];
 }
 
-/** Runs a command of the user's on what is about to be merged. Never rejects. */
+/** Runs a command of the user's on what is about to be merged; whatever it started ends with it. */
 export type RunCheck = (ask: CheckAsk) => Promise<CheckEnd>;

@@ -61,8 +61,16 @@ export type Removal =
 export interface Worktrees {
   /** Looks, and changes nothing. Throws NOT_A_REPOSITORY, REPOSITORY_UNSUITABLE, BRANCH_EXISTS, GIT_FAILED. */
   plan(ask: WorktreeAsk): Promise<PlannedWorktree>;
-  /** Makes it unless it is there whole. Throws BRANCH_EXISTS, SETUP_FAILED, GIT_FAILED, DISK_FULL. */
-  ensure(worktree: Worktree, setup: WorktreeSetup | null, signal?: AbortSignal): Promise<{ made: boolean }>;
+  /**
+   * Makes it unless it is there whole, and in it the folder the agent is to work in, should the commit not have it. Throws
+   * BRANCH_EXISTS, SETUP_FAILED, GIT_FAILED, DISK_FULL, NOT_A_REPOSITORY, REPOSITORY_UNSUITABLE.
+   */
+  ensure(
+    worktree: Worktree,
+    setup: WorktreeSetup | null,
+    signal?: AbortSignal,
+    directory?: string,
+  ): Promise<{ made: boolean }>;
   state(worktree: Worktree): Promise<WorktreeState>;
   /**
    * Never loses work: what is not committed is kept under a ref first, and in doubt the work tree stays. The branch goes only

@@ -120,9 +120,12 @@ export async function takeBackRequest(
   // Its rows came with the end of the intent: there is nothing to take back.
   if (runner.current(reviewerId) ?? (await store.run(reviewerId))) return;
   // What cannot be undone stays as a commit or a folder too many. Both are harmless, an intent that comes back later is not.
-  const left = (what: string) => (thrown: unknown) => warn(`${what} is left of a review that was not begun`, thrown);
+  const left = (what: string) => (thrown: unknown) =>
+    warn(`${what} is left of a review that was not begun`, thrown);
   if (move) await branches.undo(coderTree, move).catch(left(`A commit on ${coderTree.branch}`));
-  const removal = await worktrees.remove(reviewerTree, { dropEmptyBranch: true }).catch(left(reviewerTree.path));
+  const removal = await worktrees
+    .remove(reviewerTree, { dropEmptyBranch: true })
+    .catch(left(reviewerTree.path));
   if (removal?.outcome === 'kept') left(reviewerTree.path)(new Error(removal.why));
   await store.commit({ intentsDone: [id], events: [] });
 }

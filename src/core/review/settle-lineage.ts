@@ -31,7 +31,10 @@ export async function settleLineage(lineageId: RunId, ports: ReviewPorts): Promi
 async function closeIfOver(review: Review, ports: ReviewPorts): Promise<Review> {
   const { store, clock, checkpoint } = ports;
   if (review.outcome !== null) return review;
-  const [coder, reviewer] = await Promise.all([runNow(ports, review.coderId), runNow(ports, review.reviewerId)]);
+  const [coder, reviewer] = await Promise.all([
+    runNow(ports, review.coderId),
+    runNow(ports, review.reviewerId),
+  ]);
   const how = howItIsOver(review, coder, reviewer, clock.now());
   if (how === null || !coder) return review;
   const change = closing(review, how, coder, clock);
@@ -42,14 +45,20 @@ async function closeIfOver(review: Review, ports: ReviewPorts): Promise<Review> 
 
 function howItIsOver(review: Review, coder: Run | null, reviewer: Run | null, now: number): Closing | null {
   if (coder && isEnd(coder.status))
-    return { outcome: 'cancelled', reason: `Run ${coder.id} was ${coder.status} before the review was over.` };
+    return {
+      outcome: 'cancelled',
+      reason: `Run ${coder.id} was ${coder.status} before the review was over.`,
+    };
   if (!reviewer || isEnd(reviewer.status)) return closingOfEnded(reviewer);
   if (now < review.deadlineAt) return null;
   return { outcome: 'timeout', reason: 'It was not over in the time a review has (review.timeout_hours).' };
 }
 
 /** A reviewer has nothing left to do when its review is closed. Returns when it is to be stopped, if that is not now. */
-async function letGo({ reviewerId, outcome, closedAt }: Review, { runner, clock }: ReviewPorts): Promise<number[]> {
+async function letGo(
+  { reviewerId, outcome, closedAt }: Review,
+  { runner, clock }: ReviewPorts,
+): Promise<number[]> {
   const reviewer = runner.current(reviewerId);
   if (!reviewer || isEnd(reviewer.status)) return [];
   const isDelivered = outcome === 'pull_request' || FeedbackType.safeParse(outcome).success;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
-import { geminiCommand } from './gemini-command.ts';
+import { geminiCommand, geminiHome } from './gemini-command.ts';
 import { geminiPolicy } from './gemini-policy.ts';
 
 const CLI = { program: '/bin/gemini' };
@@ -48,6 +48,16 @@ describe('the command of Gemini CLI', () => {
     await expect(geminiCommand({ ...first, chatId: 'latest' }, CLI)).rejects.toMatchObject({
       code: 'CHAT_UNKNOWN',
     });
+  });
+
+  it("gives a person the chat's home without Squad's server, and trusts no folder for them", async () => {
+    using place = new TurnPlace();
+    const { files, env } = place.input({ endpoint: ENDPOINT });
+    await expect(geminiHome({ chatId: CHAT, env, files })).rejects.toMatchObject({ code: 'CHAT_UNKNOWN' });
+    await geminiCommand(place.input({ chatId: CHAT, endpoint: ENDPOINT }), CLI);
+    expect(settings(place).mcpServers).not.toEqual({});
+    expect(await geminiHome({ chatId: CHAT, env, files })).toEqual({ GEMINI_CLI_HOME: place.chatFolder });
+    expect(settings(place).mcpServers).toEqual({});
   });
 
   it("links the user's login into the chat's home, as it is", async () => {

@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process';
+
+export interface TerminalProgram {
+  argv: readonly [string, ...string[]];
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  /** It neither reads nor shows anything: only how it ends counts. */
+  silent?: boolean;
+}
+
+/** Gives the terminal to a program until it ends; its exit code, or null when it could not be started or was killed. */
+export function atTerminal({ argv, cwd, env, silent = false }: TerminalProgram): Promise<number | null> {
+  const [program, ...args] = argv;
+  // Ctrl-C is the program's to hear, and reaches both.
+  const onInterrupt = () => {};
+  process.on('SIGINT', onInterrupt);
+  return new Promise<number | null>(resolve => {
+    const child = spawn(program, args, { cwd, env, stdio: silent ? 'ignore' : 'inherit' });
+    child.on('error', () => resolve(null));
+    child.on('close', resolve);
+  }).finally(() => process.off('SIGINT', onInterrupt));
+}

@@ -1,0 +1,70 @@
+import type { z } from 'zod';
+import type { openSession } from '../../operations/open-session.ts';
+import { isEnd, type ShownRun } from '../../schema/run.ts';
+import { atTerminal } from '../at-terminal.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT, exitFor } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { statusWord } from '../output/status-word.ts';
+import { untilAnswered } from '../until-answered.ts';
+import { logCommand } from './log.ts';
+
+type Opened = z.output<typeof openSession.output>;
+
+/** `squad attach RUN`: the window of a run at work, in tmux; where that cannot be, its log, and why. */
+export async function attachCommand(given: string, context: CliContext): Promise<number> {
+  const opened = await untilAnswered(client => client.call<Opened>('open_session', { run: given }));
+  const { run_id, session_name, is_over } = opened;
+  if (context.json) {
+    printJson(context.out, opened);
+    return EXIT.done;
+  }
+  if (is_over) return showOver(opened, context);
+  const why = await notInTmux(session_name, context);
+  if (why !== null) {
+    context.err.write(
+      `${context.style.dim(`${run_id}: its log, because ${why}. Ctrl-C leaves; it goes on.`)}\n`,
+    );
+    return logCommand(run_id, { follow: true }, context);
+  }
+  const isInside = Boolean(process.env.TMUX);
+  const code = await atTerminal({
+    argv: ['tmux', isInside ? 'switch-client' : 'attach-session', '-t', `=${session_name}`],
+  });
+  if (isInside && code === 0) return EXIT.done;
+  return showHowItIs(run_id, context);
+}
+
+/** Null: the session can be shown on this terminal. */
+async function notInTmux(name: string | null, { out }: CliContext): Promise<string | null> {
+  if (!out.isTTY || !process.stdin.isTTY) return 'this is not a terminal';
+  if (name === null) return 'there is no tmux, or tmux.sessions is off';
+  // The hub's environment may mean another server than this terminal's.
+  const code = await atTerminal({ argv: ['tmux', 'has-session', '-t', `=${name}`], silent: true });
+  return code === 0 ? null : `its tmux session ${name} is not on the server of this terminal`;
+}
+
+function showOver({ run_id, status }: Opened, context: CliContext): number {
+  print(context, [
+    `${run_id} has ended: ${statusWord(status)}`,
+    `  squad log ${run_id}   what it wrote`,
+    `  squad reply ${run_id} "…"   goes on with its chat`,
+    `  squad attach ${run_id} --take-over   you go on with it yourself`,
+  ]);
+  return EXIT.done;
+}
+
+async function showHowItIs(id: string, context: CliContext): Promise<number> {
+  const client = await HubClient.start();
+  const { runs } = await client
+    .call<{ runs: ShownRun[] }>('find_runs', { ids: [id] })
+    .finally(() => client.close());
+  const status = runs[0]!.status;
+  const isOver = isEnd(status);
+  print(context, [
+    isOver ? `${id} has ended: ${statusWord(status)}` : `${id} goes on: ${statusWord(status)}`,
+    isOver ? `  squad show ${id}   what came of it` : `  squad attach ${id}   looks again`,
+  ]);
+  return isOver ? exitFor([status]) : EXIT.done;
+}

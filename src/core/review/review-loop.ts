@@ -1,0 +1,225 @@
+import { SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Review } from '../../schema/review.ts';
+import type { Run } from '../../schema/run.ts';
+import type { PullRequest } from '../ports/forge.ts';
+import { abandonLineage } from './abandon-lineage.ts';
+import { Alarms } from './alarms.ts';
+import { clearWorktree } from './clear-worktree.ts';
+import { closing } from './close-review.ts';
+import { finishIntents, worktreesLeft } from './found-at-start.ts';
+import { giveFeedback } from './give-feedback.ts';
+import { type Rounds, roundsOf } from './lineage-rounds.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { EVERY_REVIEW, eventOf, type ReviewPorts, runNow } from './ports.ts';
+import { type RequestedReview, requestReview } from './request-review.ts';
+import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
+import { settleLineage } from './settle-lineage.ts';
+
+/** How soon what went wrong is tried again; longer each time, up to the second. */
+const RETRY_MS = { first: 5_000, most: 600_000 };
+
+/** From "review this" to the coder's next turn. One thing at a time is done for a task, and what is done is on disk. */
+export class ReviewLoop {
+  private readonly ports: ReviewPorts;
+  private readonly queue = new OneAtATime<RunId>();
+  private readonly alarms: Alarms<RunId>;
+  private readonly failures = new Map<RunId, number>();
+  /** Runs whose work tree goes as soon as nobody else is at work in it. */
+  private readonly uncleared = new Map<string, Run>();
+  private isClosed = false;
+
+  constructor(ports: ReviewPorts) {
+    this.ports = ports;
+    this.alarms = new Alarms(ports.clock, lineageId => this.settle(lineageId));
+  }
+
+  /** Throws REVIEW_OPEN, REVIEW_LIMIT_EXCEEDED, WORKTREE_NEEDED, WORKTREE_MISSING, NOTHING_TO_PROPOSE, and what planning a run can. */
+  async request(coder: Run, ask: ReviewAsk): Promise<RequestedReview> {
+    checkReviewAsk(ask);
+    return this.change(coder.lineageId, () =>
+      requestReview(this.ports.runner.current(coder.id) ?? coder, ask, this.ports),
+    );
+  }
+
+  /** Throws REVIEW_OVER, FEEDBACK_FAILED. The reviewer is stopped a moment later, when it has heard that it arrived. */
+  async feedback(reviewer: Run, feedback: Feedback): Promise<Review> {
+    checkFeedback(feedback);
+    return this.change(reviewer.lineageId, async () =>
+      giveFeedback(await this.reviewBy(reviewer), feedback, `run ${reviewer.id}`, this.ports),
+    );
+  }
+
+  /** A person's words instead of the reviewer's, who is stopped. */
+  async answer(coder: Run, feedback: Feedback): Promise<Review> {
+    checkFeedback(feedback);
+    return this.change(coder.lineageId, async () =>
+      giveFeedback(await this.openReviewOf(coder), feedback, 'the user', this.ports),
+    );
+  }
+
+  /** Ends the review that is under way. The coder is told, and goes on. */
+  cancel(coder: Run, reason: string): Promise<Review> {
+    const { store, clock } = this.ports;
+    return this.change(coder.lineageId, async () => {
+      const change = closing(await this.openReviewOf(coder), { outcome: 'cancelled', reason }, coder, clock);
+      await store.commit(change);
+      return change.reviews![0]!;
+    });
+  }
+
+  /** So many more rounds than it has had, or than it may have, whichever is more. */
+  allow({ id, squadId, lineageId }: Run, more: number): Promise<Rounds> {
+    const { store, clock } = this.ports;
+    return this.change(lineageId, async () => {
+      const rounds = await this.rounds(lineageId);
+      const limit = Math.max(rounds.current, rounds.max) + more;
+      const told = eventOf(clock, { id, squadId }, { type: 'review.limit_changed', lineageId, limit });
+      await store.commit({ reviewLimits: [{ lineageId, limit }], events: [told] });
+      return this.rounds(lineageId);
+    });
+  }
+
+  /** Gives the task up. Settles when everybody at work on it was told to stop. */
+  abandon({ lineageId }: Run, why: string): Promise<void> {
+    return this.change(lineageId, () => abandonLineage(lineageId, why, this.ports));
+  }
+
+  /** A pull request is there. A reviewer's ends the loop, a coder's is only written down. */
+  openedPullRequest(
+    run: Run,
+    pr: PullRequest & { branch: string },
+    intentsDone: string[] = [],
+  ): Promise<void> {
+    const { store, clock } = this.ports;
+    return this.change(run.lineageId, async () => {
+      const coder = (run.reviewOf && (await runNow(this.ports, run.reviewOf))) ?? run;
+      const [review] = await store.reviews({ reviewerId: run.id, isOpen: true, limit: 1 });
+      const how = { outcome: 'pull_request', reason: pr.url } as const;
+      const over = review ? closing(review, how, coder, clock) : { events: [] };
+      const told = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
+      await store.commit({ ...over, intentsDone, events: [told, ...over.events] });
+      this.ports.checkpoint('create_pull_request:3');
+    });
+  }
+
+  /** The review this run is the reviewer of, while it is open. Throws REVIEW_OVER and NOT_ALLOWED. */
+  async reviewBy({ id, reviewOf }: Run): Promise<Review> {
+    const [review] = await this.ports.store.reviews({ reviewerId: id, limit: 1 });
+    if (!review || reviewOf === null)
+      throw new SquadError(
+        'NOT_ALLOWED',
+        `Run ${id} reviews no other run: there is nobody to send feedback to`,
+        {
+          suggestions: [
+            'Only a reviewer that a `request_review` started has. Put what you found into your answer.',
+          ],
+        },
+      );
+    if (review.outcome === null) return review;
+    throw new SquadError(
+      'REVIEW_OVER',
+      `Review ${review.iteration} of run ${reviewOf} is over: ${review.outcome}`,
+      {
+        suggestions: ['There is nothing left for you to do: end your turn.'],
+      },
+    );
+  }
+
+  async rounds(lineageId: RunId): Promise<Rounds> {
+    const { store, settings } = this.ports;
+    const reviews = await store.reviews({ lineageId, limit: EVERY_REVIEW });
+    return roundsOf(reviews, await store.reviewLimit(lineageId), settings());
+  }
+
+  /** A turn of a run that waits has ended. */
+  onTurnOver(run: Run): void {
+    this.settle(run.lineageId);
+  }
+
+  onEnd(run: Run): void {
+    if (run.reviewOf !== null || run.type !== null) this.settle(run.lineageId);
+    if (run.reviewOf !== null) this.clear([run]);
+    else if (run.status === 'abandoned') this.clear(null, run.lineageId);
+    const left = run.worktree && this.uncleared.get(run.worktree.path);
+    if (left) this.clear([left]);
+  }
+
+  /** Brings everything an earlier hub left behind to its end. The runner has taken in all runs by now. */
+  async recover(): Promise<void> {
+    const { store, runner } = this.ports;
+    await finishIntents(this.ports);
+    const open = await store.reviews({ isOpen: true, limit: EVERY_REVIEW });
+    const live = runner.liveRuns().filter(run => run.reviewOf !== null || run.status === 'waiting_review');
+    const lineages = new Set([...open, ...live].map(({ lineageId }) => lineageId));
+    await Promise.all([...lineages].map(lineageId => this.settled(lineageId)));
+    this.clear(await worktreesLeft(this.ports));
+  }
+
+  /** Settles when nothing of it is under way any more. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.alarms.close();
+    await this.queue.idle();
+  }
+
+  /** What changes a task, then whatever follows from it. The caller does not wait for that. */
+  private async change<T>(lineageId: RunId, act: () => Promise<T>): Promise<T> {
+    try {
+      return await this.queue.run(lineageId, act);
+    } finally {
+      this.settle(lineageId);
+    }
+  }
+
+  private settle(lineageId: RunId): void {
+    void this.settled(lineageId);
+  }
+
+  private async settled(lineageId: RunId): Promise<void> {
+    const { clock, warn } = this.ports;
+    await this.queue.run(lineageId, async () => {
+      if (this.isClosed) return;
+      try {
+        this.lookAgain(lineageId, await settleLineage(lineageId, this.ports));
+        this.failures.delete(lineageId);
+      } catch (thrown) {
+        const failures = this.failures.get(lineageId) ?? 0;
+        this.failures.set(lineageId, failures + 1);
+        warn(`The reviews of ${lineageId} could not be seen to; trying again`, thrown);
+        this.lookAgain(lineageId, clock.now() + Math.min(RETRY_MS.first * 2 ** failures, RETRY_MS.most));
+      }
+    });
+  }
+
+  private lookAgain(lineageId: RunId, at: number | null): void {
+    if (!this.isClosed) this.alarms.set(lineageId, at);
+  }
+
+  /** Null: of everybody who was at work on the task and has ended. */
+  private clear(runs: Run[] | null, lineageId = runs?.[0]?.lineageId): void {
+    if (!lineageId) return;
+    const { store, warn } = this.ports;
+    void this.queue.run(lineageId, async () => {
+      const chosen = runs ?? (await store.runs({ lineageId, hasWorktree: true, limit: EVERY_REVIEW }));
+      for (const run of chosen) {
+        if (this.isClosed || !run.worktree) return;
+        const { path } = run.worktree;
+        const isDone = await clearWorktree(run, this.ports).catch(thrown => {
+          warn(`The work tree of ${run.id} is still there`, thrown);
+          return true;
+        });
+        if (isDone) this.uncleared.delete(path);
+        else this.uncleared.set(path, run);
+      }
+    });
+  }
+
+  private async openReviewOf({ id, status }: Run): Promise<Review> {
+    const review = (await this.ports.store.reviews({ coderId: id, isOpen: true, limit: 1 }))[0];
+    if (review) return review;
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}, and no review of it is under way`, {
+      suggestions: [`\`squad review ${id}\` shows the reviews it had.`],
+    });
+  }
+}

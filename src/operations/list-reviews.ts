@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+import { ShownReview, shownReview } from './shown-review.ts';
+
+const MOST = 10_000;
+
+/** Reviews of a workspace, or of every one: those that are under way, or all. Oldest first. */
+export const listReviews = operation({
+  name: 'list_reviews',
+  tool: null,
+  input: z.strictObject({
+    workspace: z.string().optional(),
+    isOpen: z.literal(true).optional(),
+    limit: z.number().int().min(1).max(1000).default(100),
+  }),
+  output: z.object({ reviews: z.array(ShownReview) }),
+  async run({ services }, { limit, ...filter }) {
+    const reviews = await services.store.reviews({ ...filter, limit: MOST });
+    return { reviews: await Promise.all(reviews.slice(-limit).map(review => shownReview(services, review))) };
+  },
+});

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { SquadError } from '../schema/error.ts';
+import { FeedbackType } from '../schema/review.ts';
+import { isEnd, type Run } from '../schema/run.ts';
+import { findRun } from './find.ts';
+import { type Call, operation, type Services } from './operation.ts';
+import { ShownRounds } from './shown-review.ts';
+import { waitForEnds } from './wait.ts';
+
+/** A stopped agent has its grace to end in, and its work tree is looked after then. */
+const SETTLE_MS = 15_000;
+
+/** What a person decides about the reviews of a run, which may be named by its reviewer too. */
+export const steerReview = operation({
+  name: 'steer_review',
+  tool: null,
+  input: z.discriminatedUnion('action', [
+    z.strictObject({
+      run: z.string(),
+      action: z.literal('allow'),
+      rounds: z.number().int().min(1).max(1000),
+    }),
+    z.strictObject({ run: z.string(), action: z.literal('abandon') }),
+    z.strictObject({ run: z.string(), action: z.literal('cancel') }),
+    z.strictObject({
+      ...{ run: z.string(), action: z.literal('feedback'), feedback: z.string() },
+      feedback_type: FeedbackType,
+      priority: z.string().optional(),
+      actionable_items: z.array(z.string()).optional(),
+    }),
+  ]),
+  output: z.object({
+    run: z.string(),
+    status: z.string(),
+    rounds: ShownRounds,
+    /** The commit that feedback became. */
+    commit: z.string().optional(),
+  }),
+  async run(call, input) {
+    const { services } = call;
+    const { reviews } = services;
+    const coder = await coderOf(services, input.run);
+    let commit: string | null = null;
+    if (input.action === 'allow') await reviews.allow(coder, input.rounds);
+    else if (input.action === 'cancel') await reviews.cancel(coder, 'The user ended it.');
+    else if (input.action === 'abandon') await abandon(call, coder);
+    else
+      ({ feedbackCommit: commit } = await reviews.answer(coder, {
+        feedback: input.feedback,
+        type: input.feedback_type,
+        priority: input.priority ?? null,
+        actionableItems: input.actionable_items ?? [],
+      }));
+    const { lineageId } = coder;
+    return {
+      run: coder.id,
+      status: (await findRun(services, coder.id)).status,
+      rounds: { lineageId, ...(await reviews.rounds(lineageId)) },
+      ...(commit !== null && { commit }),
+    };
+  },
+});
+
+async function coderOf(services: Services, given: string): Promise<Run> {
+  const run = await findRun(services, given);
+  return run.reviewOf === null ? run : findRun(services, run.reviewOf);
+}
+
+async function abandon(call: Call, coder: Run): Promise<void> {
+  const { runner, reviews } = call.services;
+  const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
+  if (atWork.length === 0)
+    throw new SquadError(
+      'REVIEW_OVER',
+      `Run ${coder.id} is ${coder.status}: nobody is at work on its task any more`,
+      {
+        suggestions: ['`squad worktrees` shows what is left of it.'],
+      },
+    );
+  await reviews.abandon(coder, 'The user gave the task up.');
+  await waitForEnds(call, atWork, SETTLE_MS);
+}

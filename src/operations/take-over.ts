@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { keptPlan } from '../core/kept-plan.ts';
+import type { Engine } from '../core/ports/engine.ts';
+import { turnFiles } from '../core/turn-input.ts';
+import type { EngineSpec } from '../schema/engine-spec.ts';
+import { SquadError } from '../schema/error.ts';
+import { isEnd, type Run, RunStatus } from '../schema/run.ts';
+import { findRun } from './find.ts';
+import { type Call, operation, type Services } from './operation.ts';
+import { gone, noProgram } from './reply-to-run.ts';
+import { stopBelow, stopRuns } from './stop-runs.ts';
+import { waitForEnds } from './wait.ts';
+
+/** An agent has its grace to end in, and is killed after it. */
+const END_MS = 30_000;
+const NOTE = 'taken over at a terminal';
+
+/**
+ * Hands a run's chat to a person: ends the run if it is at work, and says how its engine is opened on the chat. Whatever
+ * can be refused is refused while the run goes on.
+ */
+export const takeOver = operation({
+  name: 'take_over',
+  tool: null,
+  input: z.strictObject({
+    run: z.string(),
+    /** Says what would be, and ends nothing. */
+    only_look: z.boolean().default(false),
+  }),
+  output: z.object({
+    run_id: z.string(),
+    /** As it was before. */
+    status: RunStatus,
+    is_over: z.boolean(),
+    engine: z.string(),
+    chat_id: z.string(),
+    cwd: z.string(),
+    /** Null when it was only looked. */
+    command: z.object({ argv: z.array(z.string()), env: z.record(z.string(), z.string()) }).nullable(),
+  }),
+  async run(call, { run: given, only_look }) {
+    const { services, caller } = call;
+    const run = await findRun(services, given);
+    const { status } = run;
+    const { interactive, chatId } = await wayIn(services, run);
+    const told = { run_id: run.id, status, is_over: isEnd(status), engine: run.engine, chat_id: chatId };
+    if (only_look) return { ...told, cwd: run.directory, command: null };
+    // It goes with the run's end.
+    const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
+    await end(call, run);
+    const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);
+    const command = await interactive({ chatId, env, files });
+    return { ...told, cwd: run.directory, command: { argv: command.argv, env: { ...env, ...command.env } } };
+  },
+});
+
+async function wayIn(
+  services: Services,
+  run: Run,
+): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
+  const kept = await keptPlan(services.files, run);
+  if (kept === null) throw gone(run);
+  const { interactive } = services.engines.create(kept.spec);
+  if (interactive === null) throw notInteractive(run, kept.spec);
+  const { id, chatId } = run;
+  if (chatId === null || run.startedAt === null) throw noChatYet(run);
+  if (!services.engines.canStart(kept.spec)) throw noProgram(run, kept.spec);
+  const other = services.runner.liveRuns().find(live => live.id !== id && live.chatId === chatId);
+  if (other)
+    throw busy(
+      run,
+      `${other.id} works on its chat`,
+      `Take that one over: \`squad attach ${other.id} --take-over\`.`,
+    );
+  return { interactive, chatId };
+}
+
+/** With all it started: work that was handed out has no meaning without who handed it out. */
+async function end(call: Call, run: Run): Promise<void> {
+  const { services } = call;
+  if (!services.runner.current(run.id)) return;
+  services.runner.note(run.id, NOTE);
+  const { asked, below } = await stopRuns(services, [run]);
+  const stopping = [...asked, ...below].map(stopped => stopped.run);
+  await waitForEnds(call, stopping, END_MS);
+  // What they started while they were being stopped.
+  const late = await stopBelow(services, [run]);
+  await waitForEnds(
+    call,
+    late.map(stopped => stopped.run),
+    END_MS,
+  );
+  if (services.runner.current(run.id))
+    throw busy(
+      run,
+      'it has been told to end and has not',
+      `Try again in a moment; \`squad show ${run.id}\` says how it is.`,
+    );
+}
+
+const busy = ({ id }: Run, why: string, next: string): SquadError =>
+  new SquadError('CHAT_BUSY', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
+
+function notInteractive({ id, engine }: Run, { kind }: EngineSpec): SquadError {
+  const why =
+    kind === 'scripted' ? 'follows a script and has' : 'is a command of your own, of which Squad knows';
+  return new SquadError(
+    'CHAT_UNKNOWN',
+    `Run ${id} cannot be taken over: the ${engine} engine ${why} no interactive mode`,
+    { suggestions: [`Watch it with \`squad attach ${id}\`, or end it with \`squad cancel ${id}\`.`] },
+  );
+}
+
+function noChatYet({ id, engine, status }: Run): SquadError {
+  const [why, next] = isEnd(status)
+    ? ['it ended before there was a chat', `\`squad retry ${id}\` begins again.`]
+    : [`${engine} has not begun a chat yet`, 'Try again in a moment.'];
+  return new SquadError('CHAT_UNKNOWN', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
+}

@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { SquadError } from '../schema/error.ts';
+import type { BranchMove } from '../schema/intent.ts';
+import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
+import { ignoreDirty } from './branch-move.ts';
+import { type BranchPlace, headOf, tipOf, underWay } from './branch-place.ts';
+import { checkLinks, checkUnstaged, uncommittable } from './committable.ts';
+import { GitTrouble } from './git.ts';
+import { copyIndex } from './index-copy.ts';
+import { ignoredByUser } from './user-excludes.ts';
+import { copiedPaths } from './worktree-place.ts';
+
+/** An agent that writes while its files are read makes git give up on one. */
+const TRIES = 4;
+/** Many files, or large ones. */
+const STAGE_MS = 180_000;
+
+/** Everything that is not committed, as a commit on the tip that nothing points to yet. */
+export async function prepareAll(
+  place: BranchPlace,
+  message: string,
+  env: Record<string, string | undefined>,
+): Promise<BranchMove | null> {
+  if (!place.hasFolder) throw missing(place);
+  for (let tried = 1; ; tried++) {
+    try {
+      return await withScratchIndex(place.git, index => commitAll(place, index, message, env));
+    } catch (thrown) {
+      if (!(thrown instanceof GitTrouble) || thrown.exitCode === null) throw thrown;
+      if (tried === TRIES)
+        throw uncommittable(place, thrown.said.split('\n')[0]?.slice(0, 300) || thrown.message);
+    }
+  }
+}
+
+async function commitAll(
+  place: BranchPlace,
+  index: ScratchIndex,
+  message: string,
+  env: Record<string, string | undefined>,
+): Promise<BranchMove | null> {
+  const { git } = place;
+  await checkState(place);
+  const tip = await tipOf(place);
+  await copyIndex(join(git.folder.gitDir, 'index'), index, tip);
+  const unmerged = split(await index.run(['diff', '--name-only', '--diff-filter=U', '-z', '--no-ext-diff']));
+  if (unmerged.length > 0) throw uncommittable(place, 'there are conflicts in it', unmerged);
+
+  const copies = await copiedPaths(git.folder.gitDir);
+  const isWork = (path: string) => !copies.has(path);
+  const unstaged = await unstagedPaths(index, await ignoredByUser(git, env));
+  const paths = {
+    changed: unstaged.changed.filter(isWork),
+    isNew: unstaged.isNew.filter(isWork),
+  };
+  await checkUnstaged(place, index, paths);
+  // Not `git add`, which starts a git in submodules, with a configuration that is theirs.
+  const list = [...paths.changed, ...paths.isNew].map(path => `${path}\0`).join('');
+  if (list)
+    await index.run(
+      ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'],
+      Buffer.from(list, 'latin1'),
+      STAGE_MS,
+    );
+
+  const changes = await index.changes(['diff-index', '--cached', tip]);
+  const copied = changes.filter(({ path }) => copies.has(path));
+  await index.set(copied.map(({ path, was }): [string, Change['was']] => [path, was]));
+  if (changes.length === copied.length) return null;
+  await checkLinks(place, index, changes);
+  return { from: tip, to: await index.commit(tip, message) };
+}
+
+/** Where the folder is not as the index has it. Submodules count when they are at another commit. */
+async function unstagedPaths(
+  index: ScratchIndex,
+  ignored: string[],
+): Promise<{ changed: string[]; isNew: string[] }> {
+  await index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(ignoreDirty);
+  const changes = await index.changes(['diff-files', '--ignore-submodules=dirty']);
+  const isNew = split(
+    await index.run([...ignored, 'ls-files', '--others', '--exclude-standard', '-z'], undefined, STAGE_MS),
+  );
+  return { changed: changes.map(({ path }) => path), isNew };
+}
+
+async function checkState(place: BranchPlace): Promise<void> {
+  const { ref, worktree } = place;
+  const doing = underWay(place);
+  if (doing)
+    throw uncommittable(place, `${doing} is under way`, [], 'Finish it or give it up, then try again.');
+  const head = await headOf(place);
+  if (head === ref) return;
+  const where = head ? `the branch ${head.replace('refs/heads/', '')}` : 'no branch';
+  throw uncommittable(
+    place,
+    `it is on ${where}, not on ${worktree.branch}`,
+    [],
+    `Go back with \`git switch ${worktree.branch}\` (commits made elsewhere come along with \`git merge\`), then try again.`,
+  );
+}
+
+const split = (output: Buffer): string[] =>
+  output
+    .toString('latin1')
+    .split('\0')
+    .filter(path => path !== '');
+
+const missing = ({ worktree }: BranchPlace): SquadError =>
+  new SquadError(
+    'WORKTREE_MISSING',
+    `The work tree ${worktree.path} is not there any more, or is another one.`,
+    {
+      suggestions: [`What was committed is on the branch ${worktree.branch}.`],
+    },
+  );

@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { type ScratchIndex, withScratchIndex } from './branch-commit.ts';
+import { type Git, GitTrouble } from './git.ts';
+import { copyIndex } from './index-copy.ts';
+
+/** For work with a copy of a work tree's index, beside it: so the real one is as it was or as it is to be, and nothing between. */
+export const withIndexCopy = <T>(
+  git: Git,
+  tip: string,
+  use: (index: ScratchIndex) => Promise<T>,
+): Promise<T> =>
+  withScratchIndex(
+    git,
+    async index => {
+      await copyIndex(join(git.folder.gitDir, 'index'), index, tip);
+      return use(index);
+    },
+    git.folder.gitDir,
+  );
+
+/** Paths, one character for each byte, whose file is not as the index has it; with `commit`, whose file or entry is not as there. */
+export async function unlike(index: ScratchIndex, commit?: string): Promise<Set<string>> {
+  await index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(unlessSaid);
+  const list = commit === undefined ? ['diff-files'] : ['diff-index', commit];
+  return listed(await index.run([...list, '--name-only', '-z', '--no-renames', '--ignore-submodules=all']));
+}
+
+export const listed = (output: Buffer): Set<string> =>
+  new Set(output.toString('latin1').split('\0').slice(0, -1));
+
+/** By 1 git only says that not all is as the index has it. */
+export function unlessSaid(trouble: unknown): void {
+  if (!(trouble instanceof GitTrouble) || trouble.exitCode !== 1) throw trouble;
+}

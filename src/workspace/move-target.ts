@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Checkpoint, TargetMove } from '../core/ports/integration.ts';
+import { SquadError } from '../schema/error.ts';
+import { folderFit } from './folder-fit.ts';
+import { followBranch } from './follow-branch.ts';
+import { type Git, GitTrouble, openGit } from './git.ts';
+import { committer } from './git-identity.ts';
+import { runPatiently } from './git-patience.ts';
+import { withIndexLock } from './index-lock.ts';
+import { isIn } from './trial-merge.ts';
+
+type Environment = Record<string, string | undefined>;
+
+/** The branch goes first: from then on whoever finds the work half done can only go on with it. */
+export async function moveTarget(
+  move: TargetMove,
+  env: Environment,
+  checkpoint: Checkpoint,
+): Promise<string[]> {
+  const git = await openGit(move.folder ?? move.repository, env);
+  const identity = await committer(git, env);
+  if (move.folder === null) {
+    await moveRef(git, move, identity);
+    checkpoint('branch moved');
+    return [];
+  }
+  return withIndexLock(git.folder.gitDir, async () => {
+    checkpoint('index locked');
+    const { obstacles } = await folderFit(git, move);
+    if (obstacles.length > 0) throw blocked(move, obstacles);
+    await moveRef(git, move, identity);
+    checkpoint('branch moved');
+    return followBranch(git, move, checkpoint);
+  });
+}
+
+/** After a move that did not come to its end. */
+export async function settleMove(
+  move: TargetMove,
+  env: Environment,
+): Promise<{ moved: boolean; notes: string[] }> {
+  const git = await openGit(move.repository, env);
+  const tip = await tipOf(git, move.target);
+  const moved = tip !== null && (tip === move.to || (await isIn(git, move.to, tip)));
+  if (move.folder === null || !existsSync(move.folder)) return { moved, notes: [] };
+  const folder = await openGit(move.folder, env);
+  return withIndexLock(folder.folder.gitDir, async () => {
+    await removeScratch(folder.folder.gitDir);
+    const isThere = (await checkedOut(folder)) === `refs/heads/${move.target}`;
+    if (!moved || !isThere || tip !== move.to) return { moved, notes: [] };
+    return { moved, notes: await followBranch(folder, move, () => {}) };
+  });
+}
+
+export const blocked = ({ target, folder }: TargetMove, obstacles: readonly string[]): SquadError =>
+  new SquadError('TARGET_BLOCKED', `${target} is checked out at ${folder}: ${obstacles.join('; ')}`, {
+    suggestions: ['Commit, stash or move that away, then try again. Nothing was merged.'],
+  });
+
+/** Exactly this branch, not what git makes of a name: null where there is none. */
+export async function tipOf(git: Git, branch: string): Promise<string | null> {
+  try {
+    const args = ['show-ref', '--verify', '--hash', `refs/heads/${branch}`];
+    return String(await git.run(args)).trim();
+  } catch (trouble) {
+    if (trouble instanceof GitTrouble && /not a valid ref/.test(trouble.said)) return null;
+    throw trouble;
+  }
+}
+
+async function checkedOut(git: Git): Promise<string> {
+  return String(await git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })).trim();
+}
+
+/** What a process that was killed had of the index: only those who hold the lock make any there. */
+async function removeScratch(gitDir: string): Promise<void> {
+  for (const name of await readdir(gitDir))
+    if (name.startsWith('squad-index-')) await rm(join(gitDir, name), { recursive: true, force: true });
+}
+
+async function moveRef(
+  git: Git,
+  { target, from, to }: TargetMove,
+  env: Record<string, string>,
+): Promise<void> {
+  const args = ['update-ref', '--create-reflog', '-m', 'squad integrate', `refs/heads/${target}`, to, from];
+  try {
+    await runPatiently(git, args, { env });
+  } catch (trouble) {
+    const tip = await tipOf(git, target);
+    if (tip !== from) throw branchMoved(target, trouble);
+    throw trouble;
+  }
+}
+
+export const branchMoved = (target: string, cause?: unknown): SquadError =>
+  new SquadError('BRANCH_MOVED', `${target} has moved since the plan was made`, {
+    suggestions: ['Plan again: squad integrate. Nothing was merged.'],
+    cause,
+  });

@@ -1,0 +1,112 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorktreeSetup } from '../core/ports/worktrees.ts';
+import type { ProcessTable } from '../process/process-table.ts';
+import { processesIn } from '../process/processes-in.ts';
+import { SquadError } from '../schema/error.ts';
+import type { Worktree } from '../schema/worktree.ts';
+import { deleteAside } from './discard-folder.ts';
+import { openGit } from './git.ts';
+import { gitFailure } from './git-patience.ts';
+import type { KeyedQueue } from './keyed-queue.ts';
+import { nearestReal } from './nearest-real.ts';
+import { isInside } from './real-place.ts';
+import { addWorktree, undoWorktree } from './worktree-make.ts';
+import { lookAt, readyFile } from './worktree-place.ts';
+import { type Repository, repositoryOf } from './worktree-repository.ts';
+import { endSetUp, setUp } from './worktree-setup.ts';
+
+const GIT_DONE_MS = 60_000;
+
+export interface WorktreeTools {
+  env: Record<string, string | undefined>;
+  table: ProcessTable;
+  /** By what all work trees of a repository share, and by the path of each. */
+  queue: KeyedQueue;
+}
+
+export interface Wanted {
+  worktree: Worktree;
+  setup: WorktreeSetup | null;
+  directory: string;
+  signal?: AbortSignal;
+}
+
+/** There whole afterwards, and the agent's folder in it. */
+export async function ensureWorktree(wanted: Wanted, tools: WorktreeTools): Promise<{ made: boolean }> {
+  const { worktree } = wanted;
+  const repository = await repositoryOf({ ...worktree, path: worktree.repository }, tools.env);
+  if (!repository) throw noRepository(worktree);
+  const place = await lookAt(worktree.path, repository.commonDir);
+  if (place.kind === 'foreign') throw inTheWay(worktree.path, place.why);
+  if (place.kind !== 'whole') await make(wanted, repository, tools, place.kind === 'half');
+  await makeDirectory(wanted);
+  return { made: place.kind !== 'whole' };
+}
+
+async function make(
+  { worktree, setup, signal }: Wanted,
+  repository: Repository,
+  tools: WorktreeTools,
+  isHalf: boolean,
+): Promise<void> {
+  const { table, queue, env } = tools;
+  const { commonDir } = repository;
+  if (isHalf) {
+    await endSetUp(table, worktree);
+    await untilGitIsDone(worktree.path);
+    await queue(commonDir, () => undoWorktree(repository, worktree));
+    await deleteAside(dirname(worktree.path));
+  }
+  try {
+    const gitDir = await queue(commonDir, () => addWorktree(repository, worktree, signal));
+    if (setup)
+      await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
+    signal?.throwIfAborted();
+    await writeFile(readyFile(gitDir), '');
+  } catch (error) {
+    await takeBack(repository, worktree, tools);
+    throw gitFailure(`The work tree ${worktree.path} could not be made`, error);
+  }
+}
+
+/** A git of an earlier hub outlives it, and may be checking files out right now. */
+async function untilGitIsDone(path: string): Promise<void> {
+  const until = Date.now() + GIT_DONE_MS;
+  while (Date.now() < until && processesIn(path)?.some(({ command }) => /^(\S*\/)?git /.test(command)))
+    await delay(50);
+}
+
+/** Nothing of value is in it; but whoever sits in it, or what cannot be taken away, is left to the next try. */
+async function takeBack(repository: Repository, worktree: Worktree, { queue }: WorktreeTools): Promise<void> {
+  if (processesIn(worktree.path)?.length) return;
+  await queue(repository.commonDir, () => undoWorktree(repository, worktree)).catch(() => {});
+  await deleteAside(dirname(worktree.path));
+}
+
+async function makeDirectory({ worktree: { path, workspace }, directory }: Wanted): Promise<void> {
+  for (const folder of [workspace, directory]) {
+    if (!isInside(path, await nearestReal(folder)))
+      throw new SquadError('REPOSITORY_UNSUITABLE', `${folder} leads out of the work tree ${path}.`, {
+        suggestions: ['A symbolic link on the way is committed: name a folder that is not behind it.'],
+      });
+    await mkdir(folder, { recursive: true });
+  }
+}
+
+const inTheWay = (path: string, why: string): SquadError =>
+  new SquadError('GIT_FAILED', `The work tree ${path} cannot be used: ${why}.`, {
+    suggestions: [
+      'Look at what is there and move it away; then the work tree is made again from its branch.',
+    ],
+  });
+
+const noRepository = ({ repository, path }: Worktree): SquadError =>
+  new SquadError(
+    'NOT_A_REPOSITORY',
+    `The work tree ${path} cannot be made: ${repository} is no repository any more.`,
+    {
+      suggestions: ['Put the repository back where it was, or start a new run where it is now.'],
+    },
+  );

@@ -1,0 +1,60 @@
+import type { WorktreeState } from '../core/ports/worktrees.ts';
+import { processesIn } from '../process/processes-in.ts';
+import type { Worktree } from '../schema/worktree.ts';
+import { type Git, GitTrouble, openGit } from './git.ts';
+import { lookAt, type Place } from './worktree-place.ts';
+import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
+import { readUnsaved } from './worktree-save.ts';
+
+type Environment = Record<string, string | undefined>;
+type BranchState = Pick<WorktreeState, 'tip' | 'ahead' | 'isMerged'>;
+
+/** Each part by itself: what one cannot tell does not hide the others. */
+export async function worktreeState(worktree: Worktree, env: Environment): Promise<WorktreeState> {
+  const troubles: string[] = [];
+  const told = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
+    work.catch(error => {
+      troubles.push(error instanceof GitTrouble ? error.message : (error.code ?? error.message));
+      return otherwise;
+    });
+  const unreadable: Place = { kind: 'foreign', why: 'it cannot be looked at' };
+  const repository = await told(repositoryOf(worktree, env), null);
+  const place = await told(lookAt(worktree.path, repository?.commonDir ?? null), unreadable);
+  if (place.kind === 'foreign') troubles.push(place.why);
+  const [branch, uncommitted] = await Promise.all([
+    told(branchState(worktree, repository), { tip: null, ahead: null, isMerged: null }),
+    place.kind === 'whole' ? told(countUncommitted(worktree, env), null) : null,
+  ]);
+  const processes = processesIn(worktree.path);
+  if (processes === null && place.kind !== 'missing')
+    troubles.push('this system does not tell which processes are at work in it');
+  return {
+    folder: folderState(place),
+    ...branch,
+    uncommitted,
+    processes: processes ?? [],
+    trouble: troubles.length > 0 ? troubles.join('; ') : null,
+  };
+}
+
+/** One that is half-made is as good as not there: it is made anew when it is wanted. */
+function folderState({ kind }: Place): WorktreeState['folder'] {
+  if (kind === 'foreign') return 'foreign';
+  return kind === 'whole' ? 'there' : 'missing';
+}
+
+async function branchState(worktree: Worktree, repository: Repository | null): Promise<BranchState> {
+  const { branch, base, baseBranch } = worktree;
+  if (!repository) throw new GitTrouble(`its repository ${worktree.repository} is gone`);
+  const { git } = repository;
+  const [tip = null, target = null] = await tipsOf(git, branch, baseBranch);
+  if (tip === null) return { tip, ahead: null, isMerged: null };
+  const ahead = await commitsBetween(git, base, tip);
+  return { tip, ahead, isMerged: target === null ? null : await isIn(git, tip, target) };
+}
+
+const isIn = async (git: Git, tip: string, target: string): Promise<boolean> =>
+  (await commitsBetween(git, target, tip)) === 0;
+
+const countUncommitted = async ({ path }: Worktree, env: Environment): Promise<number> =>
+  (await readUnsaved(await openGit(path, env))).entries.length;

@@ -1,0 +1,39 @@
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openGit } from './git.ts';
+import { readStatus } from './git-status.ts';
+
+/**
+ * A submodule that was checked out in a work tree has its repository in the work tree's own git folder, and goes with it.
+ * Why that would lose something; null: all of it is on the submodule's remotes, or there is none.
+ */
+export async function submoduleWork(
+  { path, gitDir }: { path: string; gitDir: string },
+  env: Record<string, string | undefined>,
+): Promise<string | null> {
+  const kept = await readdir(join(gitDir, 'modules')).catch(() => []);
+  if (kept.length === 0) return null;
+  const roots = await checkedOut(path);
+  if (roots.length !== kept.length) return 'it has submodules of its own that cannot be looked at';
+  for (const root of roots) {
+    const git = await openGit(join(path, root), env);
+    const isElsewhere = git.folder.root !== join(path, root);
+    if (isElsewhere || (await hasModules(git.folder.gitDir)))
+      return `its submodule ${root} has submodules of its own`;
+    const { entries } = await readStatus(git);
+    if (entries.length > 0) return `its submodule ${root} has changes that are not committed`;
+    const own = await git.run(['rev-list', '-n', '1', '--all', 'HEAD', '--not', '--remotes']);
+    if (own.length > 0) return `its submodule ${root} has commits that are on none of its remotes`;
+  }
+  return null;
+}
+
+async function checkedOut(path: string): Promise<string[]> {
+  const text = await readFile(join(path, '.gitmodules'), 'utf8').catch(() => '');
+  const roots = [...text.matchAll(/^\s*path\s*=\s*(.+?)\s*$/gm)].map(match => match[1]!);
+  const found = await Promise.all(roots.map(root => lstat(join(path, root, '.git')).catch(() => null)));
+  return roots.filter((_, i) => found[i]);
+}
+
+const hasModules = async (gitDir: string): Promise<boolean> =>
+  (await readdir(join(gitDir, 'modules')).catch(() => [])).length > 0;

@@ -1,0 +1,47 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Worktrees } from '../core/ports/worktrees.ts';
+import { createProcessTable, type ProcessTable } from '../process/process-table.ts';
+import { isAside } from './discard-folder.ts';
+import { createKeyedQueue } from './keyed-queue.ts';
+import { nearestReal } from './nearest-real.ts';
+import { ensureWorktree, type WorktreeTools } from './worktree-ensure.ts';
+import { planWorktree } from './worktree-plan.ts';
+import { removeWorktree } from './worktree-remove.ts';
+import { worktreeState } from './worktree-state.ts';
+
+export interface WorktreesOptions {
+  /** Where they are kept, for all repositories. */
+  folder: string;
+  env?: Record<string, string | undefined>;
+  processes?: ProcessTable;
+}
+
+export function createWorktrees(options: WorktreesOptions): Worktrees {
+  const { folder, env = process.env, processes: table = createProcessTable() } = options;
+  const tools: WorktreeTools = { env, table, queue: createKeyedQueue() };
+
+  return {
+    plan: ask => planWorktree(folder, env, ask),
+    ensure: (worktree, setup, signal, directory = worktree.workspace) =>
+      tools.queue(worktree.path, () => ensureWorktree({ worktree, setup, directory, signal }, tools)),
+    state: worktree => worktreeState(worktree, env),
+    remove: (worktree, how) => tools.queue(worktree.path, () => removeWorktree(worktree, tools, how)),
+
+    async strays(known) {
+      const ours = new Set(known.map(({ path }) => path));
+      const real = await nearestReal(folder);
+      const found: string[] = [];
+      for (const repository of await namesIn(real))
+        for (const name of await namesIn(join(real, repository)))
+          if (!isAside(name) && !ours.has(join(real, repository, name)))
+            found.push(join(real, repository, name));
+      return found;
+    },
+  };
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
+}

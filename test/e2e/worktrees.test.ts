@@ -1,0 +1,182 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Worktree } from '../../src/schema/worktree.ts';
+import { GitSquad, script } from '../support/git-squad.ts';
+import { until } from '../support/squad.ts';
+
+const squad = new GitSquad({
+  coder: '---\nisolation: worktree\n---\nYou code.',
+  helper: 'You help.',
+  lead: '---\nisolation: worktree\nspawn: true\n---\nYou lead.',
+});
+
+beforeAll(async () => {
+  await squad.unlimited();
+  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+interface Shown {
+  run: {
+    status: string;
+    directory: string;
+    worktree: Worktree | null;
+    error: { code: string; message: string } | null;
+    evidence: { filesChanged: { count: number } | null } | null;
+  };
+  result: { result: string };
+}
+const shown = (id: string) => squad.json<Shown>(['show', id]);
+const start = async (...args: string[]) =>
+  (await squad.json<{ runIds: string[]; warnings?: string[] }>(['run', '-d', ...args])).runIds;
+const done = async (id: string) => {
+  await squad.run(['wait', id]);
+  return shown(id);
+};
+
+describe('a run with a work tree of its own', () => {
+  test('works on a branch of its own, and the checkout of the user stays as it is', async () => {
+    const [id] = await start(
+      'coder',
+      `Do it.${script('write feature.txt', '| mine', 'run git branch --show-current')}`,
+    );
+    const { run, result } = await done(id!);
+    expect(run).toMatchObject({
+      status: 'completed',
+      worktree: { branch: `squad/coder/${id}`, baseBranch: 'main' },
+    });
+    expect(result.result).toContain(`squad/coder/${id}`);
+    expect(readFileSync(join(run.worktree!.path, 'feature.txt'), 'utf8')).toBe('mine\n');
+    expect(run.evidence?.filesChanged?.count).toBe(1);
+    expect(existsSync(join(squad.workspace, 'feature.txt'))).toBe(false);
+    expect(squad.git('status', '--porcelain')).toBe('');
+  });
+
+  test('may be asked for at the call, whatever the role says', async () => {
+    const [id] = await start('--worktree', 'helper', `Help.${script('say hello')}`);
+    expect((await done(id!)).run.worktree?.branch).toBe(`squad/helper/${id}`);
+  });
+
+  test('starts where HEAD was, not where it has moved since', async () => {
+    const base = squad.git('rev-parse', 'HEAD');
+    const [id] = await start('coder', `Look.${script('run git rev-parse HEAD')}`);
+    const { run, result } = await done(id!);
+    expect(run.worktree?.base).toBe(base);
+    expect(result.result).toContain(base);
+  });
+
+  test('what it starts works in there too, or in a fork of it', async () => {
+    const call = (more: Record<string, unknown>) =>
+      `call spawn_agent ${JSON.stringify({ include_context: false, roleId: 'helper', ...more })}`;
+    const [id] = await start(
+      'lead',
+      `Lead.${script(
+        'write plan.txt',
+        '| the plan',
+        'run git add -A && git -c user.name=L -c user.email=l@example.com commit -qm plan',
+        call({ prompt: script('run cat plan.txt', 'run pwd').replaceAll('\n', '\n') }),
+        call({ isolation: 'worktree', prompt: script('run cat plan.txt', 'write own.txt', '| own') }),
+      )}`,
+    );
+    const lead = await done(id!);
+    const tree = lead.run.worktree!;
+    const [shared, forked] = [...lead.result.result.matchAll(/"spawn_id":"(run_\w+)"/g)].map(
+      ([, run]) => run!,
+    );
+    expect((await shown(shared!)).run).toMatchObject({ status: 'completed', directory: tree.path });
+    const fork = (await shown(forked!)).run.worktree!;
+    expect(fork).toMatchObject({ baseBranch: tree.branch, repository: tree.repository });
+    expect(existsSync(join(fork.path, 'own.txt'))).toBe(true);
+    expect(existsSync(join(tree.path, 'own.txt'))).toBe(false);
+  });
+
+  test('a reply goes on in the same one', async () => {
+    const [id] = await start('coder', `Do it.${script('write first.txt', '| 1')}`);
+    const before = (await done(id!)).run;
+    const { runIds } = await squad.json<{ runIds: string[] }>([
+      'reply',
+      id!,
+      `And this.${script('run cat first.txt', 'write second.txt', '| 2')}`,
+    ]);
+    const after = (await done(runIds[0]!)).run;
+    expect(after).toMatchObject({
+      status: 'completed',
+      directory: before.directory,
+      worktree: before.worktree,
+    });
+  });
+
+  test('is told that what is not committed is not in it', async () => {
+    squad.write('README.md', '# Changed\n');
+    const { runIds, warnings } = await squad.json<{ runIds: string[]; warnings: string[] }>([
+      'run',
+      '-d',
+      'coder',
+      `Look.${script('run cat README.md')}`,
+    ]);
+    expect(warnings.join('\n')).toMatch(/1 .*not.*(work tree|worktree)/i);
+    expect((await done(runIds[0]!)).result.result).toContain('# Project');
+    squad.git('checkout', '-q', '--', 'README.md');
+  });
+
+  test('a folder that is no repository is refused before anything starts', async () => {
+    const bare = join(squad.root, 'plain');
+    squad.write('../plain/file', '');
+    const ran = await squad.run(['run', '-d', 'coder', 'x'], { cwd: bare });
+    expect(ran).toMatchObject({ code: 2 });
+    expect(ran.stderr).toMatch(/git repository/);
+  });
+
+  test('one whose folder was removed by hand is made again from its branch', async () => {
+    const [id] = await start(
+      'coder',
+      `Do it.${script('write kept.txt', '| kept', 'run git add -A && git -c user.name=C -c user.email=c@example.com commit -qm kept')}`,
+    );
+    const { worktree } = (await done(id!)).run;
+    rmSync(worktree!.path, { recursive: true });
+    const { runIds } = await squad.json<{ runIds: string[] }>([
+      'reply',
+      id!,
+      `Look.${script('run cat kept.txt')}`,
+    ]);
+    expect((await done(runIds[0]!)).run.status).toBe('completed');
+  });
+});
+
+describe('several at once', () => {
+  test('each has its own, none fails', async () => {
+    const pairs = Array.from({ length: 12 }, (_, i) => [
+      'coder',
+      `Go.${script('write who.txt', `| ${i}`)}`,
+    ]).flat();
+    const ids = await start(...pairs);
+    const runs = await Promise.all(ids.map(done));
+    expect(runs.map(({ run }) => run.status)).toEqual(ids.map(() => 'completed'));
+    expect(new Set(runs.map(({ run }) => run.worktree!.path)).size).toBe(12);
+  });
+});
+
+describe('the hub dies', () => {
+  test('while a work tree is asked for: the next one makes it, and the run ends as if nothing had been', async () => {
+    const pid = await squad.hubPid();
+    const ids = await start(
+      ...Array.from({ length: 6 }, () => ['coder', `Go.${script('write a.txt', '| a')}`]).flat(),
+    );
+    process.kill(pid, 'SIGKILL');
+    const runs = await Promise.all(ids.map(done));
+    expect(runs.map(({ run }) => [run.status, run.error])).toEqual(ids.map(() => ['completed', null]));
+  });
+});
+
+describe('squad worktrees', () => {
+  test('lists them with why they are there, and prunes what has nothing of its own', async () => {
+    const [empty] = await start('coder', `Look.${script('say nothing to do')}`);
+    const { worktree } = (await done(empty!)).run;
+    const listed = await squad.run(['worktrees']);
+    expect(listed.stdout).toContain(worktree!.branch);
+    await squad.json(['worktrees', 'prune', empty!]);
+    await until('it is gone', () => !existsSync(worktree!.path));
+    expect(squad.git('status', '--porcelain')).toBe('');
+  });
+});
