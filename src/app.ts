@@ -9,12 +9,15 @@ import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
 import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
+import { createPrepareFolder } from './app/run-folders.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { serveControl } from './control/serve-control.ts';
 import type { Caller } from './core/ports/workspace.ts';
 import { recover } from './core/recovery.ts';
+import { ReviewLoop } from './core/review/review-loop.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';
+import { createForge } from './github/forge.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
@@ -26,12 +29,14 @@ import { wishedPort } from './hub/wished-port.ts';
 import { environmentFilePath, parseEnvironmentFile } from './link/environment-file.ts';
 import type { Hello } from './link/hello.ts';
 import { ownFolder, socketPath } from './link/home.ts';
+import { ownEnvironment } from './link/program.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { mcpFace } from './mcp/face.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
 import type { HubStatus, Services } from './operations/operation.ts';
+import { planReviewer } from './operations/plan-reviewer.ts';
 import { OPERATIONS } from './operations/table.ts';
 import { childEnvironment } from './process/environment.ts';
 import { createRunFiles } from './process/run-files.ts';
@@ -44,10 +49,14 @@ import { openStore } from './store/open.ts';
 import { takeLock } from './store/sqlite/lock.ts';
 import { createTextSearch } from './store/sqlite/text-search.ts';
 import { serveStream } from './wire/serve-stream.ts';
+import { createBranches } from './workspace/branches.ts';
+import { openGit } from './workspace/git.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
 import { createPrices } from './workspace/price-file.ts';
+import { createSessions } from './workspace/tmux-sessions.ts';
 import { watchFolder } from './workspace/watch-folder.ts';
 import { createWorkTree } from './workspace/work-tree.ts';
+import { createWorktrees } from './workspace/worktrees.ts';
 
 export interface HubOptions {
   home: string;
@@ -69,7 +78,8 @@ export interface RunningHub {
 }
 
 /** Null when another hub already has this home. */
-export async function startHub({ home, env, version, programs }: HubOptions): Promise<RunningHub | null> {
+export async function startHub(options: HubOptions): Promise<RunningHub | null> {
+  const { home, env, version, programs, checkpoint = () => {} } = options;
   ownFolder(home);
   const socket = socketPath(home);
   const lock = await lockUnlessServed(() => takeLock(join(home, 'hub.lock')), socket);
@@ -89,6 +99,13 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   const executor = createSupervisor({ runsDir, onTrouble: message => log.write('warning', message) });
   const engines = createEngines({ node: process.execPath, programs, home });
   const workTree = createWorkTree();
+  const worktrees = createWorktrees({ folder: join(home, 'worktrees') });
+  const branches = createBranches();
+  const sessions = createSessions({
+    ...{ home, env, warn },
+    settings: () => settings.all(),
+    command: id => [process.execPath, join(programs, '..', 'bin', 'squad.cjs'), 'log', '-f', id],
+  });
   const endpoints = {
     ...{ home, programs, files, store },
     url: async () => {
@@ -115,8 +132,19 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     },
     prices: createPrices(join(home, 'prices.json'), warn),
     workTree,
-    onEnd: run => endHooks.tell(run),
+    prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
+    onTurnOver: run => reviews.onTurnOver(run),
+    onEnd: run => {
+      endHooks.tell(run);
+      reviews.onEnd(run);
+    },
     warn,
+  });
+  const reviews = new ReviewLoop({
+    ...{ clock, store, worktrees, branches, sessions, runner, warn, checkpoint },
+    settings: () => settings.all(),
+    plan: async (coder, task) =>
+      planReviewer({ services, caller: await callerOfRun(coder, identities) }, coder, task),
   });
   const servers = openGateway({
     ...{ home, version, clock, files },
@@ -166,6 +194,11 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     engines,
     workspaces,
     workTree,
+    worktrees,
+    branches,
+    sessions,
+    forge: createForge({ openGit, env: ownEnvironment() }),
+    reviews,
     search: createTextSearch(),
     mcpConfigs: servers.configs,
     gateway: servers.gateway,
@@ -264,13 +297,17 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     teamUpdates.take(events);
     team.take(events);
     // The runner lets go of a run only after its end was written down.
-    for (const { body, runId } of events)
+    for (const { body, runId } of events) {
+      const run = body.type === 'run.started' && runId !== null ? runner.current(runId) : null;
+      if (run) void sessions.open(run);
       if (body.type === 'run.ended' && runId !== null)
         void runner.untilEnded(runId, stopped.signal).then(() => {
           lifetime.review();
           servers.gateway.release(runId);
+          void sessions.close(runId);
           void http.endSessions(runId);
         });
+    }
   });
 
   const stop = once(async (reason: string) => {
@@ -279,6 +316,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
     setTimeout(() => process.exit(1), STOP_MS).unref();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
+    await reviews.close();
     stopped.abort();
     teamUpdates.close();
     await Promise.all([team.flush(), endHooks.close(), servers.close()]);
@@ -301,6 +339,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   }).then(async found => {
     await restoreTokens(runner.liveRuns(), endpoints);
     await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
+    await reviews.recover();
     return found;
   });
   recovered.catch(() => {}); // told below, once the door is open
@@ -321,6 +360,7 @@ export async function startHub({ home, env, version, programs }: HubOptions): Pr
   setTimeout(() => {
     void http.open();
     void servers.sweep();
+    void sessions.sweep(id => runner.current(id) !== null);
   }, PORT_AFTER_MS);
   return { stop };
 

@@ -39,11 +39,12 @@ export type ChecklistItem = z.infer<typeof ChecklistItem>;
 export const IntegrationPlan = z.object({
   /** What to approve; null: there is nothing to, for the reason `blocked` gives or because nothing is left to merge. */
   planId: z.string().nullable(),
-  repository: z.string(),
-  target: z.string(),
+  /** Null, with all that follows from it, where no run is ready. */
+  repository: z.string().nullable(),
+  target: z.string().nullable(),
   /** The target's commit, and the one it goes to. */
-  from: z.string(),
-  to: z.string(),
+  from: z.string().nullable(),
+  to: z.string().nullable(),
   /** The work tree that has the target checked out, whose files follow. */
   folder: z.string().nullable(),
   branches: z.array(PlannedBranch),

@@ -109,14 +109,14 @@ describe('everything that is not committed', () => {
 });
 
 describe('what cannot be committed is named, and nothing is changed', () => {
-  const refused = async (...parts: (string | RegExp)[]) => {
+  const refused = async (...parts: string[]) => {
     const tip = at.tip();
     const thrown = await prepare().then(
       () => null,
       error => error,
     );
     expect(thrown).toMatchObject({ code: 'UNCOMMITTABLE' });
-    for (const part of parts) expect(`${thrown.message} ${thrown.suggestions}`).toMatch(part);
+    for (const part of parts) expect(`${thrown.message} ${thrown.suggestions}`).toContain(part);
     expect(at.tip()).toBe(tip);
   };
 
@@ -178,7 +178,7 @@ describe('what cannot be committed is named, and nothing is changed', () => {
   test('many are cut, and none can forge a line', async () => {
     at.write('.gitattributes', '*.psd filter=lfs\n');
     for (let n = 0; n < 9; n++) at.write(`${n}\n.psd`, 'x');
-    await refused('"0\\\\n.psd"', 'and 4 more');
+    await refused('"0\\n.psd"', 'and 4 more');
   });
 
   test('a folder that is gone, or is another repository by now', async () => {

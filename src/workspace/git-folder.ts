@@ -45,7 +45,8 @@ async function gitDirAt(root: string): Promise<string | null> {
   const kind = kindOf(path);
   // An empty folder of that name is none to git either: it goes on looking above.
   if (kind === 'folder') return existsSync(join(path, 'HEAD')) ? path : null;
-  const target = kind === 'file' ? /^gitdir: (.+)$/m.exec((await readText(path)) ?? '')?.[1] : undefined;
+  const target =
+    kind === 'file' ? /^gitdir: (.+?)[\r\n]*$/s.exec((await readText(path)) ?? '')?.[1] : undefined;
   return target ? resolve(root, target) : null;
 }
 

@@ -1,11 +1,11 @@
-import { mkdir, readFile, rmdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, rmdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { moveAside } from './discard-folder.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
-import { lockOf, lookAt, registered } from './worktree-place.ts';
+import { gitDirAt, lockOf, lookAt, registered } from './worktree-place.ts';
 import { commitsBetween, type Repository, tipsOf } from './worktree-repository.ts';
 import { saveLooseHead } from './worktree-save.ts';
 
@@ -30,7 +30,9 @@ export async function addWorktree(
     const isThere = await branchIsThere(git, worktree, wasOurs);
     await runPatiently(git, isThere ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
   }
-  return gitDirOf(path);
+  const gitDir = await gitDirAt(path);
+  if (!gitDir) throw new GitTrouble('git made a work tree that cannot be read');
+  return gitDir;
 }
 
 /** Takes away all that its making may have left, but no commit. */
@@ -53,6 +55,7 @@ export async function dropRecord(git: Git, commonDir: string, path: string): Pro
   const lock = await lockOf(gitDir);
   if (lock) throw new GitTrouble(`the work tree ${path} is gone, and ${lock}`);
   await saveLooseHead(git, path, gitDir);
+  await rmdir(path).catch(() => {}); // an empty folder would make git refuse
   // Twice, because git may have locked it itself while it was at it.
   await runPatiently(git, ['worktree', 'remove', '-f', '-f', path]);
   return true;
@@ -70,10 +73,4 @@ async function branchIsThere(git: Git, { branch, base }: Worktree, wasOurs: bool
   throw new SquadError('BRANCH_EXISTS', `There is a branch ${branch} already, and it is not this run's.`, {
     suggestions: [`Rename or delete it in ${git.folder.root}, then try again.`],
   });
-}
-
-async function gitDirOf(path: string): Promise<string> {
-  const [, gitDir] = /^gitdir: (.+)$/m.exec(await readFile(join(path, '.git'), 'utf8')) ?? [];
-  if (!gitDir) throw new GitTrouble('git made a work tree that cannot be read');
-  return gitDir;
 }

@@ -26,7 +26,7 @@ export async function lookAt(path: string, commonDir: string | null): Promise<Pl
     return isEmpty ? { kind: 'empty' } : foreign('the folder there is not a work tree of git');
   }
   if (!link.isFile()) return foreign('the folder there has a repository of its own');
-  const gitDir = await pointedTo(join(path, '.git'), /^gitdir: (.+)$/m);
+  const gitDir = await gitDirAt(path);
   if (!gitDir || !(await lstat(gitDir).catch(orNull)))
     return foreign('git knows nothing of the folder there any more');
   if (commonDir !== null && dirname(await realpath(gitDir)) !== join(commonDir, 'worktrees'))
@@ -59,8 +59,13 @@ export async function copiedPaths(gitDir: string): Promise<Set<string>> {
   return new Set(text.split('\0').filter(path => path !== ''));
 }
 
-async function pointedTo(file: string, pattern = /^(.+)$/m): Promise<string | null> {
-  const target = pattern.exec(await readFile(file, 'utf8').catch(() => ''))?.[1];
+/** What the file `.git` of a work tree leads to. */
+export const gitDirAt = (path: string): Promise<string | null> => pointedTo(join(path, '.git'), 'gitdir: ');
+
+/** A path may have line ends in it; the last one is not part of it. */
+async function pointedTo(file: string, before = ''): Promise<string | null> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const target = text.startsWith(before) ? text.slice(before.length).replace(/[\r\n]+$/, '') : '';
   return target ? resolve(dirname(file), target) : null;
 }
 

@@ -95,7 +95,7 @@ async function takeBackFeedback(intent: FeedbackIntent, { branches, store }: Rev
   // Without a move nothing was written down either.
   if (intent.move.to === '') return;
   if ((await store.review(intent.reviewId))?.outcome == null)
-    await branches.undo(intent.coderTree, intent.move);
+    await branches.undo(intent.coderTree, intent.move, FEEDBACK_FILE);
   await store.commit({ intentsDone: [intent.id], events: [] });
 }
 

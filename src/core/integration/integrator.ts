@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { SquadError } from '../../schema/error.ts';
+import type { NewEvent } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { IntegrationPlan } from '../../schema/integration.ts';
+import type { Intent } from '../../schema/intent.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Checkpoint } from '../ports/integration.ts';
+import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
+import { cleared } from './try-out.ts';
+
+export interface IntegratorPorts extends PlanPorts {
+  /** Runs that have not ended: a work tree in which one works stays. */
+  liveRuns(): readonly Run[];
+  /** Called between any two steps that change something. */
+  checkpoint: Checkpoint;
+}
+
+export interface Integrated {
+  target: string;
+  from: string;
+  to: string;
+  merged: { runId: RunId; branch: string; commit: string }[];
+  /** Of the work trees that were to be removed. */
+  removed: { runId: RunId; path: string; kept: string | null }[];
+  /** What is not as it should be afterwards. */
+  notes: string[];
+}
+
+type IntegrateIntent = Extract<Intent, { kind: 'integrate' }>;
+
+/** A plan is for one sitting: what it was made on moves on. */
+const MOST_PLANS = 20;
+
+/** Brings branches of runs together: a plan that changes nothing, then exactly that plan carried out. One thing at a time. */
+export class Integrator {
+  readonly #ports: IntegratorPorts;
+  readonly #plans = new Map<string, MadePlan>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(ports: IntegratorPorts) {
+    this.#ports = ports;
+  }
+
+  plan(request: PlanRequest): Promise<IntegrationPlan> {
+    return this.#alone(async () => {
+      await this.#recover();
+      const made = await planIntegration(this.#ports, request);
+      const { blocked, check, branches } = made.plan;
+      const canMerge = blocked === null && check?.outcome !== 'not_run';
+      if (!canMerge || !branches.some(({ outcome }) => outcome === 'merges'))
+        return { ...made.plan, planId: null };
+      const planId = randomUUID();
+      this.#plans.set(planId, made);
+      for (const id of [...this.#plans.keys()].slice(0, -MOST_PLANS)) this.#plans.delete(id);
+      return { ...made.plan, planId };
+    });
+  }
+
+  /** Throws PLAN_UNKNOWN, BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED; then the target is where it was. */
+  carryOut(planId: string, { remove }: { remove: boolean }): Promise<Integrated> {
+    return this.#alone(async () => {
+      await this.#recover();
+      const made = this.#plans.get(planId);
+      if (!made) throw unknownPlan(planId);
+      this.#plans.delete(planId);
+      const intent = await this.#intentFor(made);
+      const { merged, target, from, to } = intent;
+      const notes = await this.#merge(intent, made);
+      const removed = remove ? await this.#remove(merged.map(({ runId }) => runId)) : [];
+      return { target, from, to, merged, removed, notes };
+    });
+  }
+
+  /** Finishes or takes back what a hub that is no more had begun. Returns what is worth a line in the log. */
+  recover(): Promise<string[]> {
+    return this.#alone(() => this.#recover());
+  }
+
+  async #recover(): Promise<string[]> {
+    const { store } = this.#ports;
+    const said: string[] = [];
+    for (const intent of await store.intents()) {
+      if (intent.kind === 'check' && (await cleared(this.#ports, intent.tree)))
+        await store.commit({ intentsDone: [intent.id], events: [] });
+      if (intent.kind !== 'integrate') continue;
+      const { moved, notes } = await this.#ports.integration.settle(intent);
+      await store.commit({ intentsDone: [intent.id], events: moved ? await this.#events(intent) : [] });
+      said.push(
+        `Merging into ${intent.target} of ${intent.repository} was ${moved ? 'finished' : 'taken back'}`,
+        ...notes,
+      );
+    }
+    return said;
+  }
+
+  async #intentFor({ plan }: MadePlan): Promise<IntegrateIntent> {
+    const { clock, integration } = this.#ports;
+    const [repository, target, from, to] = [plan.repository!, plan.target!, plan.from!, plan.to!];
+    const { commit, checkedOutAt } = await integration.target(repository, target);
+    if (commit !== from) throw moved(target);
+    // Switched to it, or away from it, meanwhile.
+    if (
+      checkedOutAt.some(folder => folder !== repository) ||
+      checkedOutAt.includes(repository) !== (plan.folder !== null)
+    )
+      throw new SquadError(
+        'TARGET_BLOCKED',
+        `${target} is checked out otherwise than when the plan was made`,
+        {
+          suggestions: ['Plan again: squad integrate. Nothing was merged.'],
+        },
+      );
+    return {
+      ...{ id: `integrate:${randomUUID()}`, at: clock.now(), kind: 'integrate' },
+      ...{ repository, target, from, to, folder: plan.folder },
+      merged: plan.branches.flatMap(({ runId, branch, commit }) => (commit ? { runId, branch, commit } : [])),
+    };
+  }
+
+  /** On disk before git is touched, and done with the change of the database. */
+  async #merge(intent: IntegrateIntent, { moves }: MadePlan): Promise<string[]> {
+    const { store, branches, integration, checkpoint } = this.#ports;
+    await store.commit({ intents: [intent], events: [] });
+    checkpoint('intent written');
+    let notes: string[];
+    try {
+      for (const { worktree, move } of moves) {
+        await branches.apply(worktree, move);
+        checkpoint('work committed');
+      }
+      notes = await integration.move(intent, checkpoint);
+    } catch (thrown) {
+      const settled = await integration.settle(intent);
+      if (!settled.moved) await store.commit({ intentsDone: [intent.id], events: [] });
+      if (!settled.moved) throw thrown;
+      notes = settled.notes;
+    }
+    checkpoint('moved');
+    await store.commit({ intentsDone: [intent.id], events: await this.#events(intent) });
+    return notes;
+  }
+
+  async #events({ merged, target }: IntegrateIntent): Promise<NewEvent[]> {
+    const { clock, store } = this.#ports;
+    const at = clock.now();
+    const runs = await Promise.all(merged.map(({ runId }) => store.run(runId)));
+    return merged.map(({ runId, branch, commit }, i) => ({
+      ...{ at, runId, squadId: runs[i]?.squadId ?? null },
+      body: { type: 'branch.integrated', branch, into: target, commit },
+    }));
+  }
+
+  async #remove(runIds: readonly RunId[]): Promise<Integrated['removed']> {
+    const { store, clock, worktrees, liveRuns } = this.#ports;
+    const results: Integrated['removed'] = [];
+    for (const runId of runIds) {
+      const run = await store.run(runId);
+      if (!run?.worktree) continue;
+      const { path, branch } = run.worktree;
+      const live = liveRuns().find(({ worktree }) => worktree?.path === path);
+      const removal = live
+        ? ({ outcome: 'kept', why: `${live.id} is at work in it` } as const)
+        : await worktrees.remove(run.worktree, { dropEmptyBranch: false });
+      const kept = removal.outcome === 'kept' ? removal.why : null;
+      results.push({ runId, path, kept });
+      if (removal.outcome === 'gone') continue;
+      const body =
+        removal.outcome === 'kept'
+          ? ({ type: 'worktree.kept', path, why: removal.why } as const)
+          : ({
+              type: 'worktree.removed',
+              path,
+              branch,
+              savedRef: removal.savedRef,
+              branchIsGone: removal.branchIsGone,
+            } as const);
+      await store.commit({ events: [{ at: clock.now(), runId, squadId: run.squadId, body }] });
+    }
+    return results;
+  }
+
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(work);
+    this.#last = mine.catch(() => {});
+    return mine;
+  }
+}
+
+const moved = (target: string): SquadError =>
+  new SquadError('BRANCH_MOVED', `${target} has moved since the plan was made`, {
+    suggestions: ['Plan again: squad integrate. Nothing was merged.'],
+  });
+
+const unknownPlan = (planId: string): SquadError =>
+  new SquadError(
+    'PLAN_UNKNOWN',
+    `There is no plan ${planId}: it was carried out, or the hub has started anew since`,
+    {
+      suggestions: ['Plan again: squad integrate. Nothing was merged.'],
+    },
+  );
