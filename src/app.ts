@@ -14,6 +14,7 @@ import { TeamKeeper } from './app/team-keeper.ts';
 import { serveControl } from './control/serve-control.ts';
 import type { Caller } from './core/ports/workspace.ts';
 import { recover } from './core/recovery.ts';
+import { Proposals } from './core/review/proposals.ts';
 import { ReviewLoop } from './core/review/review-loop.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';
@@ -146,6 +147,10 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     plan: async (coder, task) =>
       planReviewer({ services, caller: await callerOfRun(coder, identities) }, coder, task),
   });
+  const proposals = new Proposals({
+    ...{ clock, store, files, branches, runner, reviews, warn, checkpoint },
+    forge: createForge({ openGit, env: ownEnvironment() }),
+  });
   const servers = openGateway({
     ...{ home, version, clock, files },
     pins: store,
@@ -197,8 +202,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     worktrees,
     branches,
     sessions,
-    forge: createForge({ openGit, env: ownEnvironment() }),
     reviews,
+    proposals,
     search: createTextSearch(),
     mcpConfigs: servers.configs,
     gateway: servers.gateway,
@@ -333,15 +338,21 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   process.on('unhandledRejection', error => log.write('error', 'A bug', error));
 
   // Clients may knock while old runs are being accounted for; what they ask waits until that is done.
-  const recovered = recover(runner, {
-    ...{ clock, store, files, executor, engines },
-    settings: () => settings.all(),
-  }).then(async found => {
-    await restoreTokens(runner.liveRuns(), endpoints);
-    await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
-    await reviews.recover();
-    return found;
-  });
+  const recovered = reviews
+    .finishIntents()
+    .then(() =>
+      recover(runner, {
+        ...{ clock, store, files, executor, engines },
+        settings: () => settings.all(),
+      }),
+    )
+    .then(async found => {
+      await restoreTokens(runner.liveRuns(), endpoints);
+      await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
+      await proposals.recover();
+      await reviews.recover();
+      return found;
+    });
   recovered.catch(() => {}); // told below, once the door is open
   await server.listen();
   log.write('info', `Hub ${version} started, pid ${process.pid}`);

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { version } from '../link/program.ts';
 import { asSquadError, exitCodeOf, SquadError } from '../schema/error.ts';
+import { FeedbackType } from '../schema/review.ts';
 import { attachCommand } from './commands/attach.ts';
 import { showAudit, verifyAudit } from './commands/audit.ts';
 import { backlogCommand } from './commands/backlog.ts';
@@ -14,6 +15,7 @@ import { doctorCommand } from './commands/doctor.ts';
 import { hubLog, hubStart, hubStatus, hubStop } from './commands/hub.ts';
 import { initCommand } from './commands/init.ts';
 import { installCommand } from './commands/install.ts';
+import { integrateCommand } from './commands/integrate.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
 import { mcpAdd } from './commands/mcp-add.ts';
@@ -23,9 +25,11 @@ import { mcpLint } from './commands/mcp-lint.ts';
 import { mcpRemove } from './commands/mcp-remove.ts';
 import { mcpStatus } from './commands/mcp-status.ts';
 import { mcpTools } from './commands/mcp-tools.ts';
+import { overlapCommand } from './commands/overlap.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { replyCommand } from './commands/reply.ts';
 import { retryCommand } from './commands/retry.ts';
+import { reviewCommand } from './commands/review.ts';
 import { rolesCommand } from './commands/roles.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
@@ -33,6 +37,7 @@ import { takeOverCommand } from './commands/take-over.ts';
 import { teamCommand } from './commands/team.ts';
 import { trustCommand } from './commands/trust.ts';
 import { waitCommand } from './commands/wait.ts';
+import { listWorktrees, pruneWorktrees } from './commands/worktrees.ts';
 import { type CliContext, openContext } from './context.ts';
 import { EXIT } from './exit-codes.ts';
 import { printJson } from './output/json.ts';
@@ -130,6 +135,35 @@ export async function main(argv: string[]): Promise<number> {
   command(program, 'diff <run>', 'what is different in its folder from before the run')
     .option('--stat', 'only the files, and how many lines')
     .action(does((context, run: string, options: object) => diffCommand(run, options, context)));
+  command(program, 'overlap', 'which work trees have changed the same files').action(
+    does(context => overlapCommand(context)),
+  );
+  command(program, 'integrate [ids...]', 'merge branches of ended runs: shows what comes of it, then asks')
+    .option('--into <branch>', 'this branch, instead of the one they began from')
+    .option('--check <command>', 'must agree to the merged result, instead of the configured one')
+    .option('--no-check', 'without the configured one')
+    .option('--check-timeout <time>', 'how long that may take: 90s, 15m, 2h (15m)')
+    .addOption(
+      new Option('--order <how>', 'least overlap first, or as named').choices(['suggested', 'given']),
+    )
+    .option('--dry-run', 'only show what would be merged; the check is not run')
+    .option('--remove', 'remove the work trees of what was merged')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, ids: string[], options: object) => integrateCommand(ids, options, context)));
+  command(program, 'review [run]', 'reviews here, or all rounds of one task; with an option, decide about it')
+    .option('-a, --all', 'of every workspace')
+    .option('-n, --limit <n>', 'how many', '20')
+    .option('--allow <n>', 'let it have so many more rounds')
+    .option('--feedback <text>', "give the feedback in the reviewer's place; - reads it from stdin")
+    .addOption(
+      new Option('--type <type>', 'what the feedback says (needs_work)').choices(FeedbackType.options),
+    )
+    .option('--priority <word>', 'how much it matters')
+    .option('--cancel', 'end the review that is under way; the coder goes on')
+    .option('--abandon', 'give the task up: its agents are stopped, its work is kept')
+    .action(
+      does((context, run: string | undefined, options: object) => reviewCommand(run, options, context)),
+    );
   command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')
     .option('--all', 'every run')
     .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
@@ -169,6 +203,22 @@ export async function main(argv: string[]): Promise<number> {
     .option('--days <n>', 'ended more than this many days ago')
     .option('--dry-run', 'only count them')
     .action(does((context, options: object) => pruneCommand(options, context)));
+  const worktrees = command(
+    program,
+    'worktrees',
+    'work trees of runs: where they are, what is in them, why they are still there',
+  )
+    .option('-a, --all', 'of every workspace')
+    .option('--disk', 'how much room each takes')
+    .action(does((context, options: object) => listWorktrees(options, context)));
+  command(
+    worktrees,
+    'prune [runs...]',
+    'remove those nobody can miss, or those of these runs; no work is lost',
+  )
+    .option('-a, --all', 'of every workspace')
+    .option('--dry-run', 'only show what would go')
+    .action(does((context, runs: string[], options: object) => pruneWorktrees(runs, options, context)));
   command(
     program,
     'install <client>',

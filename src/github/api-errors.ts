@@ -26,7 +26,11 @@ export const unreadable = (attempt: Attempt): SquadError =>
   new SquadError(
     'GITHUB_UNREACHABLE',
     `${hostOf(attempt)} was asked to ${attempt.what} and gave no answer that can be read. Whether it was done is not known`,
-    { suggestions: [`Check that ${attempt.apiUrl} is the address of a GitHub API, and look there before you ask again.`] },
+    {
+      suggestions: [
+        `Check that ${attempt.apiUrl} is the address of a GitHub API, and look there before you ask again.`,
+      ],
+    },
   );
 
 function unreachable({ status }: ApiFailure, attempt: Attempt, said: string): SquadError {
@@ -50,10 +54,14 @@ const isRateLimit = ({ status, headers, data }: ApiFailure): boolean =>
 function rateLimited({ headers }: ApiFailure, attempt: Attempt, said: string): SquadError {
   const resetAt = resetOf(headers);
   const until = resetAt === null ? '' : ` until ${resetAt}`;
-  return new SquadError('GITHUB_RATE_LIMITED', `${hostOf(attempt)} takes no more requests with this token${until}: ${said}`, {
-    suggestions: [resetAt === null ? 'Ask again in a few minutes.' : `Ask again after ${resetAt}.`],
-    details: { reset_at: resetAt },
-  });
+  return new SquadError(
+    'GITHUB_RATE_LIMITED',
+    `${hostOf(attempt)} takes no more requests with this token${until}: ${said}`,
+    {
+      suggestions: [resetAt === null ? 'Ask again in a few minutes.' : `Ask again after ${resetAt}.`],
+      details: { reset_at: resetAt },
+    },
+  );
 }
 
 /** When requests are taken again; null: it does not say. */
@@ -72,11 +80,16 @@ function asTime(ms: number): string | null {
 
 function nextStep({ status, headers }: ApiFailure, { scope, permissions }: Attempt): string {
   const needed = `scope \`${headers['x-accepted-oauth-scopes'] || scope}\`, or ${permissions} for a fine-grained one`;
-  if (status === 401) return 'The token in GITHUB_TOKEN is not valid, or no longer: make a new one and restart your client with it.';
-  if (status !== 403 && status !== 404) return 'Change what is asked for as the message says, then ask again.';
+  if (status === 401)
+    return 'The token in GITHUB_TOKEN is not valid, or no longer: make a new one and restart your client with it.';
+  if (status !== 403 && status !== 404)
+    return 'Change what is asked for as the message says, then ask again.';
   const has = headers['x-oauth-scopes'];
   const own = has === undefined ? '' : ` It has ${has === '' ? 'no scope at all' : `the scopes \`${has}\``}.`;
-  const seen = status === 404 ? ' GitHub also says "Not Found" where a token may not look: check the remote\'s address too.' : '';
+  const seen =
+    status === 404
+      ? ' GitHub also says "Not Found" where a token may not look: check the remote\'s address too.'
+      : '';
   return `The token needs ${needed}.${own}${seen}`;
 }
 
@@ -99,11 +112,13 @@ function detailOf(error: unknown): string {
 }
 
 /** A page of a proxy is not a reason. */
-const plain = (text: string): string => (/<html|<!doctype/i.test(text) ? 'a web page instead of an answer' : text);
+const plain = (text: string): string =>
+  /<html|<!doctype/i.test(text) ? 'a web page instead of an answer' : text;
 
 function textOf(value: unknown, key: string): string | null {
   const found = (value as Record<string, unknown> | null | undefined)?.[key];
   return typeof found === 'string' && found !== '' ? found : null;
 }
 
-const hostOf = ({ apiUrl }: Attempt): string => (apiUrl === 'https://api.github.com' ? 'GitHub' : `GitHub (${new URL(apiUrl).host})`);
+const hostOf = ({ apiUrl }: Attempt): string =>
+  apiUrl === 'https://api.github.com' ? 'GitHub' : `GitHub (${new URL(apiUrl).host})`;

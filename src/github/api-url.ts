@@ -11,11 +11,15 @@ export function apiUrlOf(remote: RemoteUrl, asked: string | null): string {
   if (asked !== null) return checked(asked);
   if (remote.host !== null && GITHUB.hosts.includes(hostName(remote))) return GITHUB.api;
   const where = remote.host === null ? `a folder of this machine (${remote.url})` : `at ${remote.host}`;
-  throw new SquadError('REMOTE_MISSING', `The remote is ${where}, not at github.com, and nobody said where the API for it is`, {
-    suggestions: [
-      'Set GITHUB_API_URL in the environment of your client, for example https://github.example.com/api/v3 (https://api.github.com for an ssh alias of GitHub itself). The token is sent to no other host.',
-    ],
-  });
+  throw new SquadError(
+    'REMOTE_MISSING',
+    `The remote is ${where}, not at github.com, and nobody said where the API for it is`,
+    {
+      suggestions: [
+        'Set GITHUB_API_URL in the environment of your client, for example https://github.example.com/api/v3 (https://api.github.com for an ssh alias of GitHub itself). The token is sent to no other host.',
+      ],
+    },
+  );
 }
 
 /** Whether git's requests to this address go to those who have the token anyway. */
@@ -34,9 +38,13 @@ function checked(asked: string): string {
   const url = URL.parse(asked.trim());
   const isLoopback = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
   const isRight =
-    url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback)) && url.username === '';
+    url !== null &&
+    (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback)) &&
+    url.username === '';
   if (isRight) return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
   throw new SquadError('CONFIG_INVALID', 'GITHUB_API_URL is not the https address of an API', {
-    suggestions: ['Set it to an address like https://github.example.com/api/v3, without a name or token in it.'],
+    suggestions: [
+      'Set it to an address like https://github.example.com/api/v3, without a name or token in it.',
+    ],
   });
 }

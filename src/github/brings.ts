@@ -5,7 +5,7 @@ import { asGitError, type Git, type OpenGit } from './git.ts';
 /** Whether a commit changes anything of what its work tree began with, and of what the base branch has by now. */
 export async function brings(
   openGit: OpenGit,
-  env: Record<string, string>,
+  env: Record<string, string | undefined>,
   worktree: Worktree,
   commit: string,
   base: { branch: string; repository: ForgeRepository } | null,
@@ -36,4 +36,6 @@ async function meetingPoint(
 }
 
 const idOf = async (git: Git, name: string): Promise<string | null> =>
-  String(await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', name], { codes: [1] })).trim() || null;
+  String(
+    await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', name], { codes: [1] }),
+  ).trim() || null;

@@ -10,7 +10,11 @@ beforeEach(() => {
 afterEach(() => local.remove());
 
 const find = (apiUrl: string | null = null) =>
-  findRepository(openGit, local.root, { token: 'ghp_token', apiUrl, env: local.env as Record<string, string> });
+  findRepository(openGit, local.root, {
+    token: 'ghp_token',
+    apiUrl,
+    env: local.env as Record<string, string>,
+  });
 const add = (name: string, url: string) => local.git('remote', 'add', name, url);
 
 describe('the repository on its host', () => {
@@ -46,8 +50,16 @@ describe('the repository on its host', () => {
 
   test.each([
     ['there is no remote', () => {}, 'has no remote'],
-    ['there are two and none is meant', () => [add('a', 'https://github.com/a/x'), add('b', 'https://github.com/b/x')], 'a, b'],
-    ['its address is no repository', () => add('origin', 'https://me:secret@github.com/'), 'https://github.com/'],
+    [
+      'there are two and none is meant',
+      () => [add('a', 'https://github.com/a/x'), add('b', 'https://github.com/b/x')],
+      'a, b',
+    ],
+    [
+      'its address is no repository',
+      () => add('origin', 'https://me:secret@github.com/'),
+      'https://github.com/',
+    ],
   ])('is missing when %s', async (_, arrange, words) => {
     arrange();
     const refused = await find().catch(error => error);
@@ -58,7 +70,11 @@ describe('the repository on its host', () => {
 
   test('in a folder without one is told', async () => {
     await expect(
-      findRepository(openGit, local.env.HOME, { token: 't', apiUrl: null, env: local.env as Record<string, string> }),
+      findRepository(openGit, local.env.HOME, {
+        token: 't',
+        apiUrl: null,
+        env: local.env as Record<string, string>,
+      }),
     ).rejects.toMatchObject({ code: 'GIT_FAILED' });
   });
 });
@@ -73,16 +89,18 @@ describe('the API', () => {
     expect(await find()).toMatchObject({ apiUrl: 'https://api.github.com' });
   });
 
-  test.each(['https://git.example/octo/demo', 'git@work:octo/demo', '/srv/octo/demo', 'https://github.com.evil.example/octo/demo'])(
-    'is not guessed from the address %s, which an agent may have written',
-    async url => {
-      add('origin', url);
-      await expect(find()).rejects.toMatchObject({
-        code: 'REMOTE_MISSING',
-        suggestions: [expect.stringContaining('GITHUB_API_URL')],
-      });
-    },
-  );
+  test.each([
+    'https://git.example/octo/demo',
+    'git@work:octo/demo',
+    '/srv/octo/demo',
+    'https://github.com.evil.example/octo/demo',
+  ])('is not guessed from the address %s, which an agent may have written', async url => {
+    add('origin', url);
+    await expect(find()).rejects.toMatchObject({
+      code: 'REMOTE_MISSING',
+      suggestions: [expect.stringContaining('GITHUB_API_URL')],
+    });
+  });
 
   test.each([
     ['https://git.example/api/v3', 'https://git.example/api/v3'],

@@ -18,9 +18,12 @@ export async function findRepository(
   const written = remotes.urls.get(remote)!;
   const parsed = parseRemoteUrl(written, git.folder.root);
   if (!parsed)
-    throw missing(`The remote ${remote} of ${folder} has an address Squad cannot push to: ${shownAddress(written)}`, [
-      'It must be an https, ssh or file address that ends in owner/repository: `git remote set-url` changes it.',
-    ]);
+    throw missing(
+      `The remote ${remote} of ${folder} has an address Squad cannot push to: ${shownAddress(written)}`,
+      [
+        'It must be an https, ssh or file address that ends in owner/repository: `git remote set-url` changes it.',
+      ],
+    );
   const { owner, name, url } = parsed;
   return { owner, name, url, remote, apiUrl: apiUrlOf(parsed, access.apiUrl) };
 }
@@ -60,9 +63,12 @@ async function chosen(git: Git, { urls, followed }: Remotes, folder: string): Pr
   const branch = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { codes: [1] });
   const upstream = followed.get(String(branch).trim());
   if (upstream !== undefined && urls.has(upstream)) return upstream;
-  throw missing(`The repository at ${folder} has the remotes ${names.join(', ')}, and none is called origin`, [
-    'Name one of them origin (`git remote rename`), or let the checked-out branch follow one (`git branch --set-upstream-to`).',
-  ]);
+  throw missing(
+    `The repository at ${folder} has the remotes ${names.join(', ')}, and none is called origin`,
+    [
+      'Name one of them origin (`git remote rename`), or let the checked-out branch follow one (`git branch --set-upstream-to`).',
+    ],
+  );
 }
 
 const read = async (git: Git, args: string[], folder: string): Promise<string> =>

@@ -14,11 +14,13 @@ beforeEach(async () => {
 afterEach(() => fixture[Symbol.asyncDispose]());
 
 const open = (change: object = {}, access = fixture.access(), limits = {}) =>
-  fixture.forge(limits).openPullRequest(
-    repository,
-    { head: fixture.worktree.branch, base: 'main', title: 'Add a', body: 'What and why', ...change },
-    access,
-  );
+  fixture
+    .forge(limits)
+    .openPullRequest(
+      repository,
+      { head: fixture.worktree.branch, base: 'main', title: 'Add a', body: 'What and why', ...change },
+      access,
+    );
 const issue = { title: 'First', body: 'Text', labels: ['bug'] };
 
 describe('a pull request', () => {
@@ -27,7 +29,14 @@ describe('a pull request', () => {
     const pull = await open({ base: 'next' });
     expect(pull).toEqual({ number: 1, url: `${fixture.github.origin}/octo/demo/pull/1`, existed: false });
     expect(fixture.github.pulls).toEqual([
-      { number: 1, title: 'Add a', body: 'What and why', head: fixture.worktree.branch, base: 'next', state: 'open' },
+      {
+        number: 1,
+        title: 'Add a',
+        body: 'What and why',
+        head: fixture.worktree.branch,
+        base: 'next',
+        state: 'open',
+      },
     ]);
   });
 

@@ -11,8 +11,8 @@ import { push, remoteTip } from './push.ts';
 
 export interface ForgeOptions {
   openGit: OpenGit;
-  /** What git itself needs to be found. */
-  env: Record<string, string>;
+  /** Where git is found. */
+  env?: Record<string, string | undefined>;
   /** How long the host may take for one answer, and git for one push. */
   limitMs?: number;
   pushLimitMs?: number;
@@ -25,20 +25,25 @@ const Numbered = z.object({ number: z.number(), html_url: z.string() });
 const Described = z.object({ default_branch: z.string() });
 
 export function createForge(options: ForgeOptions): Forge {
-  const { openGit, env, limitMs = LIMIT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
+  const { openGit, env = process.env, limitMs = LIMIT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
   const reach = { openGit, pushLimitMs };
 
   /** Loaded when somebody first asks: most hubs never do. */
-  async function clientFor({ apiUrl }: ForgeRepository, { token }: ForgeAccess): Promise<ApiClient> {
+  async function clientFor(
+    { apiUrl }: ForgeRepository,
+    { token, patienceMs = limitMs }: ForgeAccess,
+  ): Promise<ApiClient> {
     const { createApiClient } = await import('./octokit-client.ts');
-    return createApiClient({ apiUrl, token, limitMs });
+    return createApiClient({ apiUrl, token, limitMs: patienceMs });
   }
 
   async function findPullRequest(repository: ForgeRepository, head: string, access: ForgeAccess) {
     const client = await clientFor(repository, access);
     const attempt = attemptOf('list the pull requests', PULLS, repository);
     const [found] = read(z.array(Numbered), await client.openPulls(repository, head), attempt, access);
-    return found ? ({ number: found.number, url: found.html_url, existed: true } satisfies PullRequest) : null;
+    return found
+      ? ({ number: found.number, url: found.html_url, existed: true } satisfies PullRequest)
+      : null;
   }
 
   return {
@@ -58,7 +63,9 @@ export function createForge(options: ForgeOptions): Forge {
       if ('failed' in end && end.status === 422) {
         if (/no commits between/i.test(JSON.stringify(end.data))) throw nothingBetween(ask.head, base);
         // Somebody else may have opened it just now.
-        const opened = /already exists/i.test(JSON.stringify(end.data)) && (await findPullRequest(repository, ask.head, access));
+        const opened =
+          /already exists/i.test(JSON.stringify(end.data)) &&
+          (await findPullRequest(repository, ask.head, access));
         if (opened) return opened;
       }
       const made = read(Numbered, end, attempt, access);

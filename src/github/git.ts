@@ -13,7 +13,7 @@ export interface Git {
   ): Promise<ProgramEnd>;
 }
 
-export type OpenGit = (directory: string, env: Record<string, string>) => Promise<Git>;
+export type OpenGit = (directory: string, env: Record<string, string | undefined>) => Promise<Git>;
 
 export function asGitError(thrown: unknown, folder: string): SquadError {
   const words = thrown instanceof Error ? thrown.message : String(thrown);

@@ -44,7 +44,9 @@ async function settle(call: Promise<{ data: unknown }>): Promise<{ data: unknown
       failed: true,
       // Without an answer its status is made up.
       status: response ? (error.status ?? null) : null,
-      headers: Object.fromEntries(Object.entries(response?.headers ?? {}).map(([key, value]) => [key, String(value)])),
+      headers: Object.fromEntries(
+        Object.entries(response?.headers ?? {}).map(([key, value]) => [key, String(value)]),
+      ),
       data: response?.data,
       message: error.message ?? String(thrown),
     };

@@ -1,5 +1,5 @@
-import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import { createRedactor } from '../core/gateway/redaction.ts';
+import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import type { ProgramEnd } from '../process/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 
@@ -22,7 +22,8 @@ export function pushTrouble(end: ProgramEnd, attempt: PushAttempt): SquadError {
     return unknown(`Pushing ${branch} to ${where} was given up after ${attempt.limitMs / 1000} s`);
   const words = wordsOf(end, attempt);
   const cause = CAUSES.find(({ pattern }) => pattern.test(`${end.stdout}\n${end.stderr}`));
-  if (cause?.next === null) return unknown(`The connection broke while ${branch} was pushed to ${where}: ${words}`);
+  if (cause?.next === null)
+    return unknown(`The connection broke while ${branch} was pushed to ${where}: ${words}`);
   return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} did not work: ${words}`, {
     suggestions: [cause?.next(attempt) ?? 'Try `git push` there by hand to see more. Nothing was opened.'],
   });
@@ -68,10 +69,14 @@ const CAUSES: Cause[] = [
       `Compare the address of the remote (\`git remote get-url ${remote}\`) with the repository on the host, and whether the token may see it.`,
   },
   {
-    pattern: /Could not resolve|Failed to connect|Couldn't connect|Connection refused|timed out|unreachable|No route/i,
+    pattern:
+      /Could not resolve|Failed to connect|Couldn't connect|Connection refused|timed out|unreachable|No route/i,
     next: () => 'The host cannot be reached from here: check the network and any proxy, then ask again.',
   },
-  { pattern: /hung up|RPC failed|early EOF|reset by peer|Broken pipe|error: 5\d\d\b|Empty reply/i, next: null },
+  {
+    pattern: /hung up|RPC failed|early EOF|reset by peer|Broken pipe|error: 5\d\d\b|Empty reply/i,
+    next: null,
+  },
 ];
 
 const MOST_WORDS = 800;
@@ -87,7 +92,10 @@ function wordsOf({ stdout, stderr, code }: ProgramEnd, { access }: PushAttempt):
     .filter(line => /^(remote|fatal|error|ssh|kex|Host key|[\w.@-]+: Permission denied)/.test(line))
     .filter(line => !/^(error: failed to push some refs|remote: *$)/.test(line));
   const words = [...new Set([...refusals, ...said])].join('; ') || stderr.trim() || `git ended with ${code}`;
-  return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }]).text(words).slice(0, MOST_WORDS).toWellFormed();
+  return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }])
+    .text(words)
+    .slice(0, MOST_WORDS)
+    .toWellFormed();
 }
 
 const unknown = (message: string): SquadError =>

@@ -22,13 +22,18 @@ describe('a push over http', () => {
     await push();
     expect(fixture.host.tip(fixture.worktree.branch)).toBe(tip);
     const basic = `Basic ${Buffer.from(`x-access-token:${fixture.github.token}`).toString('base64')}`;
-    expect(new Set(fixture.github.seenByGit.map(({ authorization }) => authorization))).toEqual(new Set([basic]));
+    expect(new Set(fixture.github.seenByGit.map(({ authorization }) => authorization))).toEqual(
+      new Set([basic]),
+    );
   });
 
   test('leaves the token nowhere', async () => {
     fixture.work('a.txt');
     await push();
-    const kept = [fixture.github.token, Buffer.from(`x-access-token:${fixture.github.token}`).toString('base64')];
+    const kept = [
+      fixture.github.token,
+      Buffer.from(`x-access-token:${fixture.github.token}`).toString('base64'),
+    ];
     for (const secret of kept)
       for (const folder of [fixture.local.folder, fixture.github.folder])
         expect(() => execFileSync('grep', ['-rF', '--', secret, folder], { stdio: 'pipe' })).toThrow();
@@ -39,7 +44,9 @@ describe('a push over http', () => {
     const folder = join(fixture.local.folder, 'bin');
     const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
     mkdirSync(folder);
-    writeFileSync(join(folder, 'git'), `#!/bin/sh\necho "$*" >> ${log}\nexec ${real} "$@"\n`, { mode: 0o755 });
+    writeFileSync(join(folder, 'git'), `#!/bin/sh\necho "$*" >> ${log}\nexec ${real} "$@"\n`, {
+      mode: 0o755,
+    });
     fixture.work('a.txt');
     await push(fixture.access({ env: { ...fixture.env, PATH: `${folder}:${fixture.env.PATH}` } }));
     const said = readFileSync(log, 'utf8');
@@ -57,8 +64,14 @@ describe('a push over http', () => {
 
   test.each([
     ['another address for it', (url: string) => [['url.http://127.0.0.1:1/x/.insteadOf', url.slice(0, 12)]]],
-    ['another address for pushes', (url: string) => [['url.http://127.0.0.1:1/x/.pushInsteadOf', url.slice(0, 12)]]],
-    ['a remote by the name of the address', (url: string) => [[`remote.${url}.url`, 'http://127.0.0.1:1/x/y']]],
+    [
+      'another address for pushes',
+      (url: string) => [['url.http://127.0.0.1:1/x/.pushInsteadOf', url.slice(0, 12)]],
+    ],
+    [
+      'a remote by the name of the address',
+      (url: string) => [[`remote.${url}.url`, 'http://127.0.0.1:1/x/y']],
+    ],
     ['a proxy', () => [['http.proxy', 'http://127.0.0.1:1']]],
   ])('is not led elsewhere by what the repository says: %s', async (_, settings) => {
     for (const [key, value] of settings(fixture.host.httpUrl)) fixture.local.git('config', key!, value!);
@@ -101,7 +114,10 @@ describe('a push over http', () => {
   test('with a bad token says so and does not repeat the token', async () => {
     fixture.work('a.txt');
     const refused = await push(fixture.access({ token: 'ghp_not_the_right_one' })).catch(error => error);
-    expect(refused).toMatchObject({ code: 'PUSH_REJECTED', suggestions: [expect.stringContaining('scope `repo`')] });
+    expect(refused).toMatchObject({
+      code: 'PUSH_REJECTED',
+      suggestions: [expect.stringContaining('scope `repo`')],
+    });
     expect(JSON.stringify(refused.toShape())).not.toContain('ghp_not_the_right_one');
   });
 
@@ -194,12 +210,18 @@ describe('a push over ssh', () => {
   test("takes the user's ssh, and lets it ask nobody", async () => {
     const log = join(fixture.local.folder, 'ssh.log');
     const ssh = join(fixture.local.folder, 'ssh');
-    writeFileSync(ssh, `#!/bin/sh\necho "$SSH_AUTH_SOCK|$*" >> ${log}\nfor last; do :; done\nexec sh -c "$last"\n`, {
-      mode: 0o755,
-    });
+    writeFileSync(
+      ssh,
+      `#!/bin/sh\necho "$SSH_AUTH_SOCK|$*" >> ${log}\nfor last; do :; done\nexec sh -c "$last"\n`,
+      {
+        mode: 0o755,
+      },
+    );
     fixture.remote(`git@example.com:${fixture.host.folder}`);
     const tip = fixture.work('a.txt');
-    await push(fixture.access({ env: { ...fixture.env, GIT_SSH_COMMAND: ssh, SSH_AUTH_SOCK: '/run/agent' } }));
+    await push(
+      fixture.access({ env: { ...fixture.env, GIT_SSH_COMMAND: ssh, SSH_AUTH_SOCK: '/run/agent' } }),
+    );
     expect(fixture.host.tip(fixture.worktree.branch)).toBe(tip);
     const said = readFileSync(log, 'utf8');
     expect(said).toMatch(/^\/run\/agent\|.*-o BatchMode=yes.* git@example\.com git-receive-pack/);
@@ -221,7 +243,16 @@ test('a shallow clone can be pushed from', async () => {
   fixture.work('a.txt');
   await push();
   const clone = join(fixture.local.folder, 'shallow');
-  fixture.local.git('clone', '-q', '--depth', '1', '-b', fixture.worktree.branch, fixture.host.fileUrl, clone);
+  fixture.local.git(
+    'clone',
+    '-q',
+    '--depth',
+    '1',
+    '-b',
+    fixture.worktree.branch,
+    fixture.host.fileUrl,
+    clone,
+  );
   fixture.local.git('-C', clone, 'commit', '-q', '--allow-empty', '-m', 'More');
   const forge = fixture.forge();
   const access = fixture.access();

@@ -27,7 +27,8 @@ export async function push(
     ...transport(repository, access).receiver,
     ...['--', repository.url, refspec(tip)],
   ]);
-  if (end.code !== 0) throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: reach.pushLimitMs });
+  if (end.code !== 0)
+    throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
 }
 
 /** What the host has under the branch's name. */
@@ -39,19 +40,20 @@ export async function remoteTip(
 ): Promise<string | null> {
   const ref = `refs/heads/${worktree.branch}`;
   const end = await call(reach, worktree, repository, access, () => ['ls-remote', '--', repository.url, ref]);
-  if (end.code !== 0) throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: reach.pushLimitMs });
+  if (end.code !== 0)
+    throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
   return /^([0-9a-f]{40,64})\t/.exec(String(end.stdout))?.[1] ?? null;
 }
 
 async function call(
-  { openGit, pushLimitMs }: Reach,
+  reach: Reach,
   worktree: Worktree,
   repository: ForgeRepository,
   access: ForgeAccess,
   argsFor: (tip: string) => string[],
 ): Promise<ProgramEnd> {
   const { protocol, options, env } = transport(repository, access);
-  const own = await openGit(worktree.repository, access.env).catch(thrown => {
+  const own = await reach.openGit(worktree.repository, access.env).catch(thrown => {
     throw asGitError(thrown, worktree.repository);
   });
   const tip = await own
@@ -64,11 +66,13 @@ async function call(
       });
     });
   const objects = { env: access.env, objectsOf: own, isSha256: tip.length === 64 };
-  return inScratchRepository(openGit, objects, (git, scratchEnv, folder) =>
+  return inScratchRepository(reach.openGit, objects, (git, scratchEnv, folder) =>
     git.reach([...options, ...argsFor(tip)], protocol, {
       env: { ...scratchEnv, ...env(folder) },
-      limitMs: pushLimitMs,
+      limitMs: limitOf(reach, access),
       maxBytes: MAX_BYTES,
     }),
   );
 }
+
+const limitOf = ({ pushLimitMs }: Reach, { patienceMs = pushLimitMs }: ForgeAccess): number => patienceMs;

@@ -59,10 +59,16 @@ function fromUrl(written: string): RemoteUrl | null {
 const overSsh = (host: string, path: string, url: string): RemoteUrl | null =>
   host.startsWith('-') || url.startsWith('-') ? null : named(path, { protocol: 'ssh', host, url });
 
-const inFolder = (folder: string): RemoteUrl | null => named(folder, { protocol: 'file', host: null, url: folder });
+const inFolder = (folder: string): RemoteUrl | null =>
+  named(folder, { protocol: 'file', host: null, url: folder });
 
 function named(path: string, remote: Omit<RemoteUrl, 'owner' | 'name'>): RemoteUrl | null {
-  const [owner, name] = path.replace(/\/+$/, '').replace(/\.git$/, '').split('/').filter(Boolean).slice(-2);
+  const [owner, name] = path
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '')
+    .split('/')
+    .filter(Boolean)
+    .slice(-2);
   return owner && name && [owner, name].every(isName) ? { ...remote, owner, name } : null;
 }
 

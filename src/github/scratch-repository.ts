@@ -22,11 +22,16 @@ export async function inScratchRepository<T>(
     const { commonDir } = objectsOf.folder;
     // Where history was cut off; most repositories have none of it.
     await copyFile(join(commonDir, 'shallow'), join(gitDir, 'shallow')).catch(() => {});
-    return await act(await openGit(folder, env), { GIT_OBJECT_DIRECTORY: join(commonDir, 'objects') }, folder);
+    return await act(
+      await openGit(folder, env),
+      { GIT_OBJECT_DIRECTORY: join(commonDir, 'objects') },
+      folder,
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 const SHA1 = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n';
-const SHA256 = '[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n';
+const SHA256 =
+  '[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n';

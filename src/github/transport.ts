@@ -1,7 +1,7 @@
 import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import { SquadError } from '../schema/error.ts';
 import { isServedBy } from './api-url.ts';
-import { parseRemoteUrl, type Protocol } from './remote-url.ts';
+import { type Protocol, parseRemoteUrl } from './remote-url.ts';
 
 /** How git gets to the repository. */
 export interface Transport {

@@ -21,6 +21,9 @@ const HUB_ENVIRONMENT = [
   'LC_ALL',
   'TZ',
   'TMPDIR',
+  // Which tmux server is the user's own, and what its windows are.
+  'SHELL',
+  'TMUX_TMPDIR',
   'XDG_STATE_HOME',
   'XDG_CONFIG_HOME',
   'XDG_CACHE_HOME',

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
+import type { Integrator } from '../core/integration/integrator.ts';
 import type { AuditTrail } from '../core/ports/audit-trail.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Engines } from '../core/ports/engine.ts';
-import type { Forge } from '../core/ports/forge.ts';
 import type { GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
+import type { Integration } from '../core/ports/integration.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions } from '../core/ports/sessions.ts';
 import type { Store } from '../core/ports/store.ts';
@@ -11,6 +12,7 @@ import type { TextSearch } from '../core/ports/text-search.ts';
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
+import type { Proposals } from '../core/review/proposals.ts';
 import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
@@ -28,8 +30,9 @@ export interface Services {
   workTree: WorkTree;
   worktrees: Worktrees;
   branches: Branches;
+  integration: Pick<Integration, 'touched' | 'tips'>;
+  integrator: Pick<Integrator, 'plan' | 'carryOut'>;
   sessions: Sessions;
-  forge: Forge;
   search: TextSearch;
   runner: Pick<
     Runner,
@@ -57,6 +60,8 @@ export interface Services {
     | 'reviewBy'
     | 'rounds'
   >;
+  /** What agents put on GitHub. */
+  proposals: Pick<Proposals, 'open' | 'createIssues'>;
   /** The other MCP servers of workspaces, as configured. */
   mcpConfigs: Pick<McpConfigs, 'of'>;
   gateway: GatewayAdmin;

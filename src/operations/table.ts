@@ -4,9 +4,12 @@ import { approveTools } from './approve-tools.ts';
 import { cancelRun } from './cancel-run.ts';
 import { changeSetting } from './change-setting.ts';
 import { changeTrust } from './change-trust.ts';
+import { createIssues } from './create-issues.ts';
+import { createPullRequest } from './create-pull-request.ts';
 import { decisionRecord } from './decision-record.ts';
 import { decisionSearch } from './decision-search.ts';
 import { diffRun } from './diff-run.ts';
+import { findOverlap } from './find-overlap.ts';
 import { findRuns } from './find-runs.ts';
 import { followEvents } from './follow-events.ts';
 import { getResult } from './get-result.ts';
@@ -15,16 +18,20 @@ import { inspectEngines } from './inspect-engines.ts';
 import { inspectGateway } from './inspect-gateway.ts';
 import { inspectRoleTools } from './inspect-role-tools.ts';
 import { inspectWorkspace } from './inspect-workspace.ts';
+import { integrate } from './integrate.ts';
 import { listBacklog } from './list-backlog.ts';
 import { listDecisions } from './list-decisions.ts';
 import { listReviews } from './list-reviews.ts';
 import { listRoles } from './list-roles.ts';
 import { listRunning } from './list-running.ts';
 import { listRuns } from './list-runs.ts';
+import { listWorktrees } from './list-worktrees.ts';
 import { openSession } from './open-session.ts';
 import type { Operation } from './operation.ts';
+import { planIntegration } from './plan-integration.ts';
 import { previewContext } from './preview-context.ts';
 import { prune } from './prune.ts';
+import { pruneWorktrees } from './prune-worktrees.ts';
 import { readAudit } from './read-audit.ts';
 import { readOutput } from './read-output.ts';
 import { readTeam } from './read-team.ts';
@@ -62,6 +69,8 @@ export const OPERATIONS: readonly Operation[] = [
   decisionRecord,
   requestReview,
   sendFeedback,
+  createPullRequest,
+  createIssues,
   startSquad,
   replyToRun,
   retryRuns,
@@ -73,6 +82,9 @@ export const OPERATIONS: readonly Operation[] = [
   showReview,
   steerReview,
   diffRun,
+  findOverlap,
+  planIntegration,
+  integrate,
   readOutput,
   openSession,
   takeOver,
@@ -89,6 +101,8 @@ export const OPERATIONS: readonly Operation[] = [
   changeSetting,
   changeTrust,
   prune,
+  listWorktrees,
+  pruneWorktrees,
   readAudit,
   verifyAudit,
   hubStatus,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { keptPlan } from '../core/kept-plan.ts';
 import type { Engine } from '../core/ports/engine.ts';
-import { turnFiles } from '../core/turn-input.ts';
+import { rehearsalFiles, turnFiles } from '../core/turn-input.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, RunStatus } from '../schema/run.ts';
@@ -43,10 +43,12 @@ export const takeOver = operation({
     const run = await findRun(services, given);
     const { status } = run;
     const { interactive, chatId } = await wayIn(services, run);
-    const told = { run_id: run.id, status, is_over: isEnd(status), engine: run.engine, chat_id: chatId };
-    if (only_look) return { ...told, cwd: run.directory, command: null };
     // It goes with the run's end.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
+    // Asked once for nothing: a chat it cannot open must not cost the run.
+    await interactive({ chatId, env, files: rehearsalFiles(services.files, run) });
+    const told = { run_id: run.id, status, is_over: isEnd(status), engine: run.engine, chat_id: chatId };
+    if (only_look) return { ...told, cwd: run.directory, command: null };
     await end(call, run);
     const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);
     const command = await interactive({ chatId, env, files });

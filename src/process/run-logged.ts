@@ -26,7 +26,7 @@ export interface LoggedEnd {
   cut: 'time' | 'abort' | { missing: string } | null;
 }
 
-/** Runs a command of the user's to its end, without a shell; whatever it started ends with it. Never rejects. */
+/** Runs a command of the user's to its end, without a shell; whatever it started ends with it. */
 export async function runLogged(run: LoggedRun): Promise<LoggedEnd> {
   if (run.signal?.aborted) return { code: null, killedBy: null, cut: 'abort' };
   const child = start(run);
@@ -34,7 +34,7 @@ export async function runLogged(run: LoggedRun): Promise<LoggedEnd> {
   const { pid } = child;
   if (pid === undefined) return exit;
   const tree = createServiceTree(run.table, run.tag, pid);
-  const cut = await Promise.race([exit.then(() => null), overBy(run)]);
+  const cut = await cutBefore(exit, run);
   if (cut) {
     const killAt = Date.now() + TERM_MS;
     await killTree(run.table, tree, () => killAt);
@@ -74,9 +74,18 @@ function exitOf(child: ChildProcess): Promise<LoggedEnd> {
   });
 }
 
-function overBy({ limitMs, signal }: LoggedRun): Promise<'time' | 'abort'> {
+/** Why it has to end before it does so by itself; null: it has. */
+function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Promise<'time' | 'abort' | null> {
   return new Promise(resolve => {
-    setTimeout(() => resolve('time'), limitMs).unref();
-    signal?.addEventListener('abort', () => resolve('abort'), { once: true });
+    const onAbort = () => settle('abort');
+    const timer = setTimeout(() => settle('time'), limitMs);
+    signal?.addEventListener('abort', onAbort);
+    void exit.then(() => settle(null));
+
+    function settle(cut: 'time' | 'abort' | null): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      resolve(cut);
+    }
   });
 }

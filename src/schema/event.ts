@@ -77,7 +77,10 @@ export const EventBody = z.discriminatedUnion('type', [
     /** It had been opened before. */
     existed: z.boolean(),
   }),
-  z.object({ type: z.literal('issues.created'), urls: z.array(z.string()) }),
+  z.object({
+    type: z.literal('issues.created'),
+    issues: z.array(z.object({ number: z.number(), url: z.string(), title: z.string() })),
+  }),
   z.object({
     type: z.literal('branch.integrated'),
     branch: z.string(),

@@ -62,13 +62,11 @@ export class ScratchIndex {
     if (there.length > 0) await update(['--add', '--replace', '-z', '--index-info'], there);
   }
 
-  /** What `diff` commands say with `--raw -z`. */
-  async changes(args: string[]): Promise<Change[]> {
-    const tokens = (await this.run([...args, '--raw', '-z', '--no-renames', '--no-abbrev']))
-      .toString('latin1')
-      .split('\0');
+  async changes(command: 'diff-index' | 'diff-files', ...args: string[]): Promise<Change[]> {
+    const output = await this.run([command, '--raw', '-z', '--no-renames', '--no-abbrev', ...args]);
+    const tokens = output.toString('latin1').split('\0');
     return tokens.flatMap((token, at) =>
-      token.startsWith(':') ? [parseChange(token, tokens[at + 1] ?? '')] : [],
+      token.startsWith(':') && at % 2 === 0 ? [parseChange(token, tokens[at + 1] ?? '')] : [],
     );
   }
 

@@ -20,9 +20,12 @@ export async function planFile(
   way: 'there' | 'back' = 'there',
 ): Promise<FilePlan | null | 'changed'> {
   const seen = await readFolderFile(worktree.path, path);
-  const [before, ours] = await Promise.all([versionsBefore(git, move, path), entryAt(git, move.to, path)]);
+  const [before, ours, own] = await Promise.all([
+    versionsBefore(git, move, path),
+    entryAt(git, move.to, path),
+    entryOf(git, seen, path),
+  ]);
   const [becomes, replaced] = way === 'there' ? [ours, before] : [before[0]!, [ours]];
-  const own = await entryOf(git, seen, path);
   if (own ? sameContent(own, becomes) : seen.kind === 'none' && !becomes) return null;
   if (!mayReplace(seen, own, replaced, way)) return 'changed';
   return { path, seen, next: await contentOf(git, becomes, path) };

@@ -17,9 +17,8 @@ const TRY_EVERY_MS = 50;
  * once it is there the index was before it, and only the file may be missing.
  */
 export async function applyMove(place: BranchPlace, move: BranchMove, path?: string): Promise<void> {
-  const tip = await tipOf(place);
-  const isBranch = await isCheckedOut(place);
-  if (await isIn(place, move.to, tip)) {
+  const [tip, isBranch] = await Promise.all([tipOf(place), isCheckedOut(place)]);
+  if (tip !== move.from && (await isIn(place, move.to, tip))) {
     if (path !== undefined && isBranch) await finishFile(place, move, path, tip);
     return;
   }
@@ -36,9 +35,8 @@ export async function applyMove(place: BranchPlace, move: BranchMove, path?: str
 
 /** Only where the branch still is where `applyMove` put it. Whatever else was done to the file since stays. */
 export async function undoMove(place: BranchPlace, move: BranchMove, path?: string): Promise<void> {
-  const tip = await tipOf(place);
+  const [tip, isBranch] = await Promise.all([tipOf(place), isCheckedOut(place)]);
   const back = { from: move.to, to: move.from };
-  const isBranch = await isCheckedOut(place);
   if (tip === move.to && !isBranch) return moveRef(place, back);
   if (path === undefined) {
     if (tip === move.to && !underWay(place)) await swap(place, back, index => wholeIndex(index, move.from));
@@ -49,7 +47,7 @@ export async function undoMove(place: BranchPlace, move: BranchMove, path?: stri
   const { git } = place;
   const [was, ours] = await Promise.all([move.from, move.to].map(commit => entryAt(git, commit, path)));
   const restore = async (index: ScratchIndex) => {
-    const [staged] = await index.changes(['diff-index', '--cached', move.from, '--', path]);
+    const [staged] = await index.changes('diff-index', '--cached', move.from, '--', path);
     if (staged?.path === asBytes(path) && sameContent(staged.is, ours!))
       await index.set([[staged.path, was!]]);
   };

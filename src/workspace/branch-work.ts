@@ -40,15 +40,18 @@ async function commitAll(
   env: Record<string, string | undefined>,
 ): Promise<BranchMove | null> {
   const { git } = place;
-  await checkState(place);
-  const tip = await tipOf(place);
+  const [tip, ignored, copies] = await Promise.all([
+    tipOf(place),
+    ignoredByUser(git, env),
+    copiedPaths(git.folder.gitDir),
+    checkState(place),
+  ]);
   await copyIndex(join(git.folder.gitDir, 'index'), index, tip);
-  const unmerged = split(await index.run(['diff', '--name-only', '--diff-filter=U', '-z', '--no-ext-diff']));
+  const unmerged = unmergedPaths(await index.run(['ls-files', '--unmerged', '-z']));
   if (unmerged.length > 0) throw uncommittable(place, 'there are conflicts in it', unmerged);
 
-  const copies = await copiedPaths(git.folder.gitDir);
   const isWork = (path: string) => !copies.has(path);
-  const unstaged = await unstagedPaths(index, await ignoredByUser(git, env));
+  const unstaged = await unstagedPaths(index, ignored);
   const paths = {
     changed: unstaged.changed.filter(isWork),
     isNew: unstaged.isNew.filter(isWork),
@@ -63,7 +66,7 @@ async function commitAll(
       STAGE_MS,
     );
 
-  const changes = await index.changes(['diff-index', '--cached', tip]);
+  const changes = await index.changes('diff-index', '--cached', tip);
   const copied = changes.filter(({ path }) => copies.has(path));
   await index.set(copied.map(({ path, was }): [string, Change['was']] => [path, was]));
   if (changes.length === copied.length) return null;
@@ -77,11 +80,12 @@ async function unstagedPaths(
   ignored: string[],
 ): Promise<{ changed: string[]; isNew: string[] }> {
   await index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(ignoreDirty);
-  const changes = await index.changes(['diff-files', '--ignore-submodules=dirty']);
-  const isNew = split(
-    await index.run([...ignored, 'ls-files', '--others', '--exclude-standard', '-z'], undefined, STAGE_MS),
-  );
-  return { changed: changes.map(({ path }) => path), isNew };
+  const list = [...ignored, 'ls-files', '--others', '--exclude-standard', '-z'];
+  const [changes, isNew] = await Promise.all([
+    index.changes('diff-files', '--ignore-submodules=dirty'),
+    index.run(list, undefined, STAGE_MS),
+  ]);
+  return { changed: changes.map(({ path }) => path), isNew: split(isNew) };
 }
 
 async function checkState(place: BranchPlace): Promise<void> {
@@ -99,6 +103,11 @@ async function checkState(place: BranchPlace): Promise<void> {
     `Go back with \`git switch ${worktree.branch}\` (commits made elsewhere come along with \`git merge\`), then try again.`,
   );
 }
+
+/** `100644 1234… 2\tpath`, up to three for each. */
+const unmergedPaths = (output: Buffer): string[] => [
+  ...new Set(split(output).map(each => each.slice(each.indexOf('\t') + 1))),
+];
 
 const split = (output: Buffer): string[] =>
   output

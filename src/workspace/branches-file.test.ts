@@ -1,16 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
-  watch,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../process/testing/turn-fixture.ts';
 import { BranchFixture, FEEDBACK } from './testing/branch-fixture.ts';
 
 let at: BranchFixture;
@@ -248,27 +251,46 @@ describe('beside an agent', () => {
     expect(at.read(FEEDBACK)).toBe('Better\n- done\n');
   });
 
-  test("waits for the agent's git to let go of the index", async () => {
+  test("waits for the agent's git to let go of the index, and keeps what that put into it", async () => {
     const lock = join(at.gitDir, 'index.lock');
-    writeFileSync(lock, '');
+    const index = join(at.gitDir, 'index');
     const move = (await prepare('Better\n'))!;
-    // The copy of the index is made before the lock is asked for: from then on it is waited for.
-    const begun = new Promise<void>(resolve => {
-      const watcher = watch(at.gitDir, (_, name) => {
-        if (!name?.startsWith('squad-index-')) return;
-        watcher.close();
-        resolve();
-      });
-    });
+    at.write('staged.txt', 'staged\n');
+    copyFileSync(index, `${index}.before`);
+    at.git('add', 'staged.txt');
+    renameSync(index, `${index}.after`);
+    renameSync(`${index}.before`, index);
+    writeFileSync(lock, '');
     const applied = at.branches.apply(at.worktree, move, FEEDBACK);
-    await begun;
+    const copies = () => readdirSync(at.gitDir).filter(name => name.startsWith('squad-index-'));
+    await until(
+      () => copies().some(name => has(join(at.gitDir, name, 'index'), FEEDBACK)),
+      'the changed copy',
+    );
     expect(at.tip()).toBe(at.base);
+    renameSync(`${index}.after`, index);
     rmSync(lock);
     await applied;
     expect(at.tip()).toBe(move.to);
+    expect(at.status()).toBe('A  staged.txt\n');
+  });
+
+  test('the index is there before the branch, so that no commit takes it back', async () => {
+    const lock = join(at.repo.root, '.git/refs/heads', `${at.branch}.lock`);
+    const move = (await prepare('Better\n'))!;
+    writeFileSync(lock, '');
+    const applied = at.branches.apply(at.worktree, move, FEEDBACK);
+    await until(() => has(join(at.gitDir, 'index'), FEEDBACK), 'the index');
+    expect(at.tip()).toBe(at.base);
+    expect(() => at.git('commit', '-qm', 'Too early')).toThrow('index.lock');
+    rmSync(lock);
+    await applied;
     expect(at.status()).toBe('');
   });
 });
+
+/** Whether an index names a file. */
+const has = (index: string, path: string): boolean => existsSync(index) && readFileSync(index).includes(path);
 
 /** The number of a process that has ended. */
 function goneProcess(): number {

@@ -11,7 +11,7 @@ afterEach(() => at.remove());
 
 const ROUNDS = 30;
 
-/** An agent that commits without a pause until told to stop, and writes down each commit it was told it had made. */
+/** An agent that looks around and commits until told to stop, and writes down each commit it was told it had made. */
 const AGENT = `
 n=0
 while [ ! -e "$STOP" ]; do
@@ -19,6 +19,7 @@ while [ ! -e "$STOP" ]; do
   echo "$n" >"work $n.txt"
   if git add "work $n.txt" 2>/dev/null && git commit -q -m "Agent $n" 2>/dev/null
   then echo "Agent $n" >>"$DONE"; fi
+  for look in $(seq 60); do git status >/dev/null; done
 done
 git add -A && git commit -q --allow-empty -m "Agent last" && echo "Agent last" >>"$DONE"
 `;

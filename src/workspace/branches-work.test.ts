@@ -273,11 +273,14 @@ test('nothing a repository names is run', async () => {
       env: at.repo.env,
     });
   inner('init', '-q');
-  inner('commit', '-q', '--allow-empty', '-m', 'x');
+  inner('add', '-A');
+  inner('commit', '-q', '-m', 'x');
   at.write('.gitmodules', '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n');
   at.git('add', '-A');
   at.git('commit', '-qm', 'With a submodule');
-  inner('config', 'core.fsmonitor', trap);
+  // Its own configuration is not among what is switched off for the repository around it.
+  inner('config', 'filter.inner.clean', trap);
+  at.write('inner/.gitattributes', '* filter=inner\n');
   for (const [key, value] of [
     ['core.fsmonitor', trap],
     ['core.hooksPath', hooks],
@@ -290,7 +293,7 @@ test('nothing a repository names is run', async () => {
     at.repo.git('config', key!, value!);
   rmSync(mark, { force: true });
   at.write('a.txt', 'changed\n');
-  at.write('inner/y.txt', 'dirt\n');
+  at.write('inner/x.txt', 'y\n');
   const move = (await prepare())!;
   await at.branches.apply(at.worktree, move);
   await at.branches.undo(at.worktree, move);

@@ -17,7 +17,8 @@ export async function checkUnstaged(
 ): Promise<void> {
   const repositories = isNew.filter(path => path.endsWith('/'));
   if (repositories.length > 0) throw embedded(place, repositories);
-  const sizes = await fileSizes(place.worktree.path, [...changed, ...isNew]);
+  const all = [...changed, ...isNew];
+  const sizes = await fileSizes(place.worktree.path, all);
   const huge = isNew.filter(path => (sizes.get(path) ?? 0) > MAX_NEW_BYTES);
   if (huge.length > 0)
     throw uncommittable(
@@ -26,7 +27,10 @@ export async function checkUnstaged(
       huge,
       IGNORE_OR_COMMIT,
     );
-  const filtered = await withFilter(index, [...sizes.keys()]);
+  const filtered = await withFilter(
+    index,
+    all.filter(path => sizes.has(path)),
+  );
   if (filtered.length > 0)
     throw uncommittable(
       place,

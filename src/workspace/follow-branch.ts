@@ -71,9 +71,10 @@ async function isDone(index: ScratchIndex, to: string, files: readonly TreeChang
   return files.length > 0 && !files.some(({ path }) => left.has(path));
 }
 
+/** A folder that is there instead is no file. */
 async function absent(root: string, files: readonly TreeChange[]): Promise<TreeChange[]> {
   const found = await eachOf(files, ({ path }) => statWorkFile(root, path));
-  return files.filter((_, at) => !found[at]);
+  return files.filter((_, at) => !found[at] || found[at].isDirectory());
 }
 
 /** A folder that nothing is left in goes with its last file, as git does it. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { branchMoved, targetBlocked } from '../core/integration/refusals.ts';
 import type { Checkpoint, TargetMove } from '../core/ports/integration.ts';
-import { SquadError } from '../schema/error.ts';
 import { folderFit } from './folder-fit.ts';
 import { followBranch } from './follow-branch.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
@@ -29,7 +29,7 @@ export async function moveTarget(
   return withIndexLock(git.folder.gitDir, async () => {
     checkpoint('index locked');
     const { obstacles } = await folderFit(git, move);
-    if (obstacles.length > 0) throw blocked(move, obstacles);
+    if (obstacles.length > 0) throw targetBlocked(move.target, git.folder.root, obstacles);
     await moveRef(git, move, identity);
     checkpoint('branch moved');
     return followBranch(git, move, checkpoint);
@@ -54,11 +54,6 @@ export async function settleMove(
   });
 }
 
-export const blocked = ({ target, folder }: TargetMove, obstacles: readonly string[]): SquadError =>
-  new SquadError('TARGET_BLOCKED', `${target} is checked out at ${folder}: ${obstacles.join('; ')}`, {
-    suggestions: ['Commit, stash or move that away, then try again. Nothing was merged.'],
-  });
-
 /** Exactly this branch, not what git makes of a name: null where there is none. */
 export async function tipOf(git: Git, branch: string): Promise<string | null> {
   try {
@@ -74,7 +69,7 @@ async function checkedOut(git: Git): Promise<string> {
   return String(await git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })).trim();
 }
 
-/** What a process that was killed had of the index: only those who hold the lock make any there. */
+/** What a process that was killed had of the index: whoever makes one there does so one at a time. */
 async function removeScratch(gitDir: string): Promise<void> {
   for (const name of await readdir(gitDir))
     if (name.startsWith('squad-index-')) await rm(join(gitDir, name), { recursive: true, force: true });
@@ -94,9 +89,3 @@ async function moveRef(
     throw trouble;
   }
 }
-
-export const branchMoved = (target: string, cause?: unknown): SquadError =>
-  new SquadError('BRANCH_MOVED', `${target} has moved since the plan was made`, {
-    suggestions: ['Plan again: squad integrate. Nothing was merged.'],
-    cause,
-  });

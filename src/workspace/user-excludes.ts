@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
 
@@ -6,15 +7,22 @@ import type { Git } from './git.ts';
  * the usual file by itself; one that the user's configuration names is all that is taken from there.
  */
 export async function ignoredByUser(git: Git, env: Record<string, string | undefined>): Promise<string[]> {
-  const ask = ['config', '--includes', '--type=path', '--get', 'core.excludesFile'];
-  const answer = async (variables: Record<string, string>) =>
-    String(await git.run(ask, { codes: [1], env: variables })).trim();
+  const { HOME, XDG_CONFIG_HOME } = env;
+  if (!HOME) return [];
+  const files = [join(HOME, '.gitconfig'), join(XDG_CONFIG_HOME || join(HOME, '.config'), 'git', 'config')];
+  const asked = [null, ...files.filter(file => existsSync(file))];
+  if (asked.length === 1) return [];
+  const answers = await Promise.all(asked.map(file => excludesFile(git, file)));
   // The repository's own word counts more.
-  if (!env.HOME || (await answer({}))) return [];
-  const usual = join(env.XDG_CONFIG_HOME || join(env.HOME, '.config'), 'git', 'config');
-  for (const file of [join(env.HOME, '.gitconfig'), usual]) {
-    const excludes = await answer({ GIT_CONFIG_GLOBAL: file }).catch(() => '');
-    if (excludes) return ['-c', `core.excludesFile=${excludes}`];
-  }
-  return [];
+  const [own, ...users] = answers;
+  const named = own ? undefined : users.find(answer => answer !== '');
+  return named ? ['-c', `core.excludesFile=${named}`] : [];
+}
+
+/** As one file of the user's, or without it, the configuration names it; empty: it does not. */
+async function excludesFile(git: Git, file: string | null): Promise<string> {
+  const args = ['config', '--includes', '--type=path', '--get', 'core.excludesFile'];
+  const env = file === null ? undefined : { GIT_CONFIG_GLOBAL: file };
+  // A configuration that git cannot read is the user's to mend, with git's own words.
+  return String(await git.run(args, { codes: [1], env }).catch(() => '')).trim();
 }

@@ -1,15 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Worktree } from '../schema/worktree.ts';
@@ -125,14 +116,11 @@ describe('stays, and says why, when', () => {
         fixture.repo.git('-C', join(path, 'inner'), 'commit', '-q', '--allow-empty', '-m', 'x');
       },
     ],
-    'a file of it cannot be read': [
+    'what is not committed cannot be put under a ref': [
       /git failed/,
       ({ path }) => {
-        // Even root cannot add a file to an object store that is not one.
-        writeFileSync(join(path, 'new.txt'), 'never stored before');
-        const objects = fixture.repo.path('.git/objects');
-        renameSync(objects, `${objects}.away`);
-        writeFileSync(objects, '');
+        writeFileSync(join(path, 'new.txt'), 'new');
+        writeFileSync(fixture.repo.path('.git/refs/squad'), '');
       },
     ],
   };

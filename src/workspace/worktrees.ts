@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Worktrees } from '../core/ports/worktrees.ts';
 import { createProcessTable, type ProcessTable } from '../process/process-table.ts';
 import { isAside } from './discard-folder.ts';
+import { folderSize } from './folder-size.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import { nearestReal } from './nearest-real.ts';
 import { ensureWorktree, type WorktreeTools } from './worktree-ensure.ts';
@@ -26,6 +27,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     ensure: (worktree, setup, signal, directory = worktree.workspace) =>
       tools.queue(worktree.path, () => ensureWorktree({ worktree, setup, directory, signal }, tools)),
     state: worktree => worktreeState(worktree, env),
+    bytes: ({ path }) => folderSize(path),
     remove: (worktree, how) => tools.queue(worktree.path, () => removeWorktree(worktree, tools, how)),
 
     async strays(known) {

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Screen } from '../support/screen.ts';
-import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
+import { BIN, ended, isAlive, TestSquad, until } from '../support/squad.ts';
 
 let squad: TestSquad;
 let screens: Screen[];
@@ -57,7 +58,7 @@ async function talking(task = TALK): Promise<string> {
 }
 
 const shown = async (id: string) =>
-  (await squad.json<{ run: { status: string; notes: string[] } }>(['show', id])).run;
+  (await squad.json<{ run: { status: string; notes: string[]; chatId: string } }>(['show', id])).run;
 
 test('a run at work has a session with its live log, and none when it is over', async () => {
   const id = await talking();
@@ -92,8 +93,6 @@ test('attach shows the session; leaving it lets the run go on, and its end close
 test('inside tmux the client is switched to the session', async () => {
   const id = await talking();
   tmux('new-session', '-d', '-s', 'mine', '-x', '100', '-y', '30', '-c', squad.workspace, 'sh');
-  const person = terminal('hub', 'status');
-  await person.ended();
   // A client of the same server, on a terminal of its own.
   const outer = ['-L', 'outer', '-f', '/dev/null'];
   spawnSync(
@@ -120,10 +119,12 @@ test('inside tmux the client is switched to the session', async () => {
 
 test('without a terminal, and without tmux, attach is the log and says why', async () => {
   const id = await talking();
-  const attached = squad.run(['attach', id]);
+  const attached = squad.start(['attach', id]);
+  const end = ended(attached);
+  await once(attached.stdout!, 'data');
   squad.write('go-1', '');
   squad.write('go-2', '');
-  const { code, stdout, stderr } = await attached;
+  const { code, stdout, stderr } = await end;
   expect(stdout).toContain('one\ntwo\nthree\n');
   expect(stderr).toContain('because this is not a terminal');
   expect(code).toBe(0);
@@ -171,7 +172,8 @@ function fakeClaude(): Record<string, string> {
     `case "$1" in
 --version) echo "2.1.325 (Claude Code)";;
 --resume) printf 'opened %s in %s key=%s run=%s token=%s\\n' "$*" "$PWD" "$ANTHROPIC_API_KEY" "$SQUAD_RUN_ID" "$SQUAD_TOKEN"; read line; echo "heard $line"; exit 7;;
-*) echo '{"type":"system","subtype":"init","session_id":"x","model":"m"}'; exec tail -f /dev/null;;
+*) for word; do [ "$last" = --session-id ] && chat=$word; last=$word; done
+   echo '{"type":"system","subtype":"init","session_id":"'\${FAKE_CHAT-$chat}'","model":"m"}'; exec tail -f /dev/null;;
 esac`,
   );
   return {
@@ -180,15 +182,14 @@ esac`,
   };
 }
 
-async function claudeAtWork(): Promise<{ id: string; chatId: string }> {
+async function claudeAtWork(env: Record<string, string> = {}): Promise<{ id: string; chatId: string }> {
   const started = await squad.json<{ runIds: [string] }>(
     ['run', '-d', '--engine', 'claude', '--permission', 'edit', 'coder', 'Work'],
-    { env: fakeClaude() },
+    { env: { ...fakeClaude(), ...env } },
   );
   const [id] = started.runIds;
   await until('it is at work', async () => (await shown(id)).status === 'running');
-  const { run } = await squad.json<{ run: { chatId: string } }>(['show', id]);
-  return { id, chatId: run.chatId };
+  return { id, chatId: (await shown(id)).chatId };
 }
 
 test('take-over asks, ends the run and opens its engine on the chat, with what the agent had', async () => {
@@ -231,6 +232,10 @@ test('take-over is refused, and the run goes on, where it cannot be', async () =
   const claude = await claudeAtWork();
   const piped = await squad.run(['attach', claude.id, '--take-over', '--yes']);
   expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('needs a terminal')]);
-  for (const each of [id, claude.id]) expect((await shown(each)).status).toBe('running');
+  const strange = await claudeAtWork({ FAKE_CHAT: '--yolo' });
+  await until('it names its chat', async () => (await shown(strange.id)).chatId === '--yolo');
+  const unknown = await squad.run(['attach', strange.id, '--take-over', '--yes']);
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('CHAT_UNKNOWN')]);
+  for (const each of [id, claude.id, strange.id]) expect((await shown(each)).status).toBe('running');
   expect(readFileSync(join(squad.home, 'hub.log'), 'utf8')).not.toContain('A bug');
 });

@@ -96,6 +96,7 @@ describe('a run with a work tree of its own', () => {
     const before = (await done(id!)).run;
     const { runIds } = await squad.json<{ runIds: string[] }>([
       'reply',
+      '-d',
       id!,
       `And this.${script('run cat first.txt', 'write second.txt', '| 2')}`,
     ]);

@@ -1,5 +1,3 @@
-import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { z } from 'zod';
 import type { listRuns } from '../../operations/list-runs.ts';
 import { isEnd, runName, runSummary } from '../../schema/run.ts';
@@ -13,6 +11,7 @@ import { oneLine } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
+import { workspaceRoot } from '../workspace-root.ts';
 
 type ListedRun = z.output<typeof listRuns.output>['runs'][number];
 
@@ -28,7 +27,7 @@ export async function lsCommand({ all, running, limit }: LsOptions, context: Cli
   const client = await HubClient.start({ workspace: context.workspace });
   const { runs } = await client
     .call<{ runs: ListedRun[] }>('list_runs', {
-      ...(!all && { workspace: rootOf(context.workspace) }),
+      ...(!all && { workspace: workspaceRoot(context.workspace) }),
       ...(running && { status: ['queued', 'running', 'waiting_review'] }),
       limit: most,
     })
@@ -75,13 +74,3 @@ function table(runs: ListedRun[], { out, style }: CliContext): string[] {
 }
 
 const ago = (ms: number) => `${formatDuration(ms)} ago`;
-
-/** As the hub names it: absolute, links resolved. */
-function rootOf(given: string | undefined): string {
-  const folder = resolve(given || process.env.SQUAD_WORKSPACE || '.');
-  try {
-    return realpathSync(folder);
-  } catch {
-    return folder; // a workspace that was removed still has its runs
-  }
-}

@@ -3,6 +3,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
+import { formatSize } from '../output/size.ts';
 
 export interface PruneOptions {
   days?: string;
@@ -27,10 +28,7 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
     print(context, [`${pruned.runs} runs ended more than ${pruned.days} days ago and would be removed.`]);
   else
     print(context, [
-      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${size(pruned.bytes ?? 0)}.`,
+      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${formatSize(pruned.bytes ?? 0)}.`,
     ]);
   return EXIT.done;
 }
-
-const size = (bytes: number) =>
-  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;

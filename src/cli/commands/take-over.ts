@@ -46,7 +46,7 @@ export async function takeOverCommand(
 function isAgreed({ run_id, status, engine, cwd }: TakenOver, context: CliContext): Promise<boolean> {
   context.err.write(
     `This ends ${run_id} (${statusWord(status)}) and what it started, as \`squad cancel\` does; its work stays in ${oneLine(cwd)}.\n` +
-      `Then ${engine} opens there on the same chat, and asks you what it may do.\n`,
+      `Then ${engine} opens there on the same chat, by its own settings: what it may do is between the two of you.\n`,
   );
   return agreed('Take over?', `squad attach ${run_id} --take-over --yes`, context);
 }

@@ -3,6 +3,7 @@ import type { StopReason } from '../../schema/run.ts';
 import { formatClock, formatDuration } from './duration.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from './figures.ts';
 import { QUIET_WORDS } from './quiet-word.ts';
+import { outcomeWord } from './review-table.ts';
 import type { RunView } from './run-view.ts';
 import { oneLine } from './sanitize.ts';
 import { isFailure, paintStatus, statusWord } from './status-word.ts';
@@ -78,6 +79,25 @@ export function eventToLine(
       );
     case 'run.stopping':
       return line(name, style.yellow(padEnd('stopping', WORD_WIDTH)), STOPPING[body.reason]);
+    case 'review.requested':
+      return line(
+        name,
+        style.yellow(padEnd('in review', WORD_WIDTH)),
+        `round ${body.iteration} · ${body.reviewerId}`,
+      );
+    case 'review.closed':
+      return line(
+        name,
+        padEnd('reviewed', WORD_WIDTH),
+        truncate(
+          [outcomeWord(body.outcome, style), `round ${body.iteration}`, oneLine(body.reason ?? '')]
+            .filter(Boolean)
+            .join(' · '),
+          Math.max(SHORTEST_REASON, room),
+        ),
+      );
+    case 'pull_request.opened':
+      return line(name, style.green(padEnd('proposed', WORD_WIDTH)), `#${body.number} ${oneLine(body.url)}`);
     case 'run.ended':
       return line(
         name,

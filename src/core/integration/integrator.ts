@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { SquadError } from '../../schema/error.ts';
+import { asSquadError } from '../../schema/error.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan } from '../../schema/integration.ts';
@@ -7,6 +7,7 @@ import type { Intent } from '../../schema/intent.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
 import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
+import { branchMoved, checkedOutOtherwise, planUnknown } from './refusals.ts';
 import { cleared } from './try-out.ts';
 
 export interface IntegratorPorts extends PlanPorts {
@@ -62,7 +63,7 @@ export class Integrator {
     return this.#alone(async () => {
       await this.#recover();
       const made = this.#plans.get(planId);
-      if (!made) throw unknownPlan(planId);
+      if (!made) throw planUnknown(planId);
       this.#plans.delete(planId);
       const intent = await this.#intentFor(made);
       const { merged, target, from, to } = intent;
@@ -78,39 +79,43 @@ export class Integrator {
   }
 
   async #recover(): Promise<string[]> {
-    const { store } = this.#ports;
     const said: string[] = [];
-    for (const intent of await store.intents()) {
-      if (intent.kind === 'check' && (await cleared(this.#ports, intent.tree)))
-        await store.commit({ intentsDone: [intent.id], events: [] });
-      if (intent.kind !== 'integrate') continue;
-      const { moved, notes } = await this.#ports.integration.settle(intent);
-      await store.commit({ intentsDone: [intent.id], events: moved ? await this.#events(intent) : [] });
-      said.push(
-        `Merging into ${intent.target} of ${intent.repository} was ${moved ? 'finished' : 'taken back'}`,
-        ...notes,
-      );
-    }
+    for (const intent of await this.#ports.store.intents())
+      try {
+        if (intent.kind === 'check') await this.#clear(intent);
+        if (intent.kind === 'integrate') said.push(...(await this.#settle(intent)));
+      } catch (thrown) {
+        // One repository that cannot be reached must not keep everybody else waiting.
+        said.push(
+          `What was begun in ${placeOf(intent)} is not finished yet: ${asSquadError(thrown).message}`,
+        );
+      }
     return said;
+  }
+
+  async #clear({ id, tree }: Extract<Intent, { kind: 'check' }>): Promise<void> {
+    if (await cleared(this.#ports, tree)) await this.#ports.store.commit({ intentsDone: [id], events: [] });
+  }
+
+  async #settle(intent: IntegrateIntent): Promise<string[]> {
+    const { store, integration } = this.#ports;
+    const { moved, notes } = await integration.settle(intent);
+    await store.commit({ intentsDone: [intent.id], events: moved ? await this.#events(intent) : [] });
+    const how = moved ? 'finished' : 'taken back';
+    return [`Merging into ${intent.target} of ${intent.repository} was ${how}`, ...notes];
   }
 
   async #intentFor({ plan }: MadePlan): Promise<IntegrateIntent> {
     const { clock, integration } = this.#ports;
     const [repository, target, from, to] = [plan.repository!, plan.target!, plan.from!, plan.to!];
     const { commit, checkedOutAt } = await integration.target(repository, target);
-    if (commit !== from) throw moved(target);
+    if (commit !== from) throw branchMoved(target);
     // Switched to it, or away from it, meanwhile.
     if (
       checkedOutAt.some(folder => folder !== repository) ||
       checkedOutAt.includes(repository) !== (plan.folder !== null)
     )
-      throw new SquadError(
-        'TARGET_BLOCKED',
-        `${target} is checked out otherwise than when the plan was made`,
-        {
-          suggestions: ['Plan again: squad integrate. Nothing was merged.'],
-        },
-      );
+      throw checkedOutOtherwise(target);
     return {
       ...{ id: `integrate:${randomUUID()}`, at: clock.now(), kind: 'integrate' },
       ...{ repository, target, from, to, folder: plan.folder },
@@ -187,16 +192,4 @@ export class Integrator {
   }
 }
 
-const moved = (target: string): SquadError =>
-  new SquadError('BRANCH_MOVED', `${target} has moved since the plan was made`, {
-    suggestions: ['Plan again: squad integrate. Nothing was merged.'],
-  });
-
-const unknownPlan = (planId: string): SquadError =>
-  new SquadError(
-    'PLAN_UNKNOWN',
-    `There is no plan ${planId}: it was carried out, or the hub has started anew since`,
-    {
-      suggestions: ['Plan again: squad integrate. Nothing was merged.'],
-    },
-  );
+const placeOf = (intent: Intent): string => (intent.kind === 'integrate' ? intent.repository : 'a work tree');

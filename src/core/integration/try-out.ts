@@ -11,7 +11,7 @@ export interface CheckOrder {
   limitMs: number;
   env: Record<string, string>;
   /** Makes the work tree usable, as for runs. */
-  setup: WorktreeSetup | null;
+  setup: Omit<WorktreeSetup, 'logFile'> | null;
   /** The workspace whose place in the work tree it runs in. */
   workspace: string;
   signal?: AbortSignal;
@@ -23,6 +23,8 @@ export interface TryOutPorts {
   worktrees: Worktrees;
   integration: Integration;
   runCheck: RunCheck;
+  /** What the set-up command prints goes here. */
+  setupLog: string;
 }
 
 /** Runs the check on a commit, in a work tree made for that and removed afterwards. */
@@ -38,7 +40,7 @@ export async function tryOut(
   const intent: Intent = { id: `check:${ask.runId}`, at: clock.now(), kind: 'check', tree };
   await store.commit({ intents: [intent], events: [] });
   try {
-    await worktrees.ensure(tree, order.setup, signal);
+    await worktrees.ensure(tree, order.setup && { ...order.setup, logFile: ports.setupLog }, signal);
     const { argv, env, limitMs } = order;
     return await ports.runCheck({ argv, env, limitMs, cwd: tree.workspace, signal });
   } finally {

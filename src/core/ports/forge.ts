@@ -18,6 +18,8 @@ export interface ForgeAccess {
   apiUrl: string | null;
   /** What a push may need: the way to an ssh agent, proxies. */
   env: Record<string, string>;
+  /** How long one question may take, when it is to be less than usual. */
+  patienceMs?: number;
 }
 
 export interface PullRequest {

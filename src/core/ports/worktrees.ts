@@ -72,6 +72,8 @@ export interface Worktrees {
     directory?: string,
   ): Promise<{ made: boolean }>;
   state(worktree: Worktree): Promise<WorktreeState>;
+  /** What its folder takes on the disk. */
+  bytes(worktree: Worktree): Promise<number>;
   /**
    * Never loses work: what is not committed is kept under a ref first, and in doubt the work tree stays. The branch goes only
    * when asked to and when it has nothing of its own. The caller knows that no run is at work in it.

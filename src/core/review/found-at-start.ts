@@ -19,8 +19,8 @@ async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
     case 'send_feedback':
       return finishFeedback(intent, ports);
     case 'create_pull_request':
-      // The branch may have been pushed as it is: it stays, and asking again finds the pull request if there is one.
-      return ports.store.commit({ intentsDone: [intent.id], events: [] });
+      // Its host has to be asked: proposals see to it themselves.
+      return;
   }
 }
 

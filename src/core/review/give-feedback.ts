@@ -91,12 +91,18 @@ async function closeWith(
   return change.reviews![0]!;
 }
 
-async function takeBackFeedback(intent: FeedbackIntent, { branches, store }: ReviewPorts): Promise<void> {
+async function takeBackFeedback(
+  { id, reviewId, coderTree, move }: FeedbackIntent,
+  { branches, store, warn }: ReviewPorts,
+): Promise<void> {
   // Without a move nothing was written down either.
-  if (intent.move.to === '') return;
-  if ((await store.review(intent.reviewId))?.outcome == null)
-    await branches.undo(intent.coderTree, intent.move, FEEDBACK_FILE);
-  await store.commit({ intentsDone: [intent.id], events: [] });
+  if (move.to === '') return;
+  if ((await store.review(reviewId))?.outcome == null)
+    // A file too many on the branch is harmless: the next feedback replaces it.
+    await branches
+      .undo(coderTree, move, FEEDBACK_FILE)
+      .catch(thrown => warn(`Feedback that was not given is left on ${coderTree.branch}`, thrown));
+  await store.commit({ intentsDone: [id], events: [] });
 }
 
 async function waitingCoder(

@@ -41,5 +41,7 @@ export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: Ev
 });
 
 /** As it is now: the runner knows those that have not ended better than any row. */
-export const runNow = async ({ runner, store }: Pick<ReviewPorts, 'runner' | 'store'>, id: Run['id']) =>
-  runner.current(id) ?? (await store.run(id));
+export const runNow = async (
+  { runner, store }: { runner: Pick<Runner, 'current'>; store: Pick<Store, 'run'> },
+  id: Run['id'],
+) => runner.current(id) ?? (await store.run(id));

@@ -27,6 +27,8 @@ export class ReviewLoop {
   private readonly failures = new Map<RunId, number>();
   /** Runs whose work tree goes as soon as nobody else is at work in it. */
   private readonly uncleared = new Map<string, Run>();
+  /** Tasks to see to once everything an earlier hub left behind was looked at; null from then on. */
+  private held: Set<RunId> | null = new Set();
   private isClosed = false;
 
   constructor(ports: ReviewPorts) {
@@ -99,7 +101,7 @@ export class ReviewLoop {
       const over = review ? closing(review, how, coder, clock) : { events: [] };
       const told = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
       await store.commit({ ...over, intentsDone, events: [told, ...over.events] });
-      this.ports.checkpoint('create_pull_request:3');
+      this.ports.checkpoint('create_pull_request:5');
     });
   }
 
@@ -145,22 +147,36 @@ export class ReviewLoop {
     if (left) this.clear([left]);
   }
 
-  /** Brings everything an earlier hub left behind to its end. The runner has taken in all runs by now. */
+  /**
+   * What an earlier hub was in the middle of: finished, or taken back. Before the runner looks at what became of runs, because
+   * that depends on it: a reviewer that has given its feedback did not end without.
+   */
+  finishIntents(): Promise<void> {
+    return finishIntents(this.ports);
+  }
+
+  /** Brings everything else an earlier hub left behind to where it should be. The runner has taken in all runs by now. */
   async recover(): Promise<void> {
     const { store, runner } = this.ports;
-    await finishIntents(this.ports);
     const open = await store.reviews({ isOpen: true, limit: EVERY_REVIEW });
     const live = runner.liveRuns().filter(run => run.reviewOf !== null || run.status === 'waiting_review');
     const lineages = new Set([...open, ...live].map(({ lineageId }) => lineageId));
+    for (const lineageId of this.held ?? []) lineages.add(lineageId);
+    this.held = null;
     await Promise.all([...lineages].map(lineageId => this.settled(lineageId)));
     this.clear(await worktreesLeft(this.ports));
   }
 
-  /** Settles when nothing of it is under way any more. */
+  /** What is under way is brought to its end, and nothing more is begun. */
   async close(): Promise<void> {
     this.isClosed = true;
     this.alarms.close();
-    await this.queue.idle();
+    await this.idle();
+  }
+
+  /** Settles when nothing is under way. */
+  idle(): Promise<void> {
+    return this.queue.idle();
   }
 
   /** What changes a task, then whatever follows from it. The caller does not wait for that. */
@@ -173,7 +189,8 @@ export class ReviewLoop {
   }
 
   private settle(lineageId: RunId): void {
-    void this.settled(lineageId);
+    if (this.held) this.held.add(lineageId);
+    else void this.settled(lineageId);
   }
 
   private async settled(lineageId: RunId): Promise<void> {
@@ -198,7 +215,8 @@ export class ReviewLoop {
 
   /** Null: of everybody who was at work on the task and has ended. */
   private clear(runs: Run[] | null, lineageId = runs?.[0]?.lineageId): void {
-    if (!lineageId) return;
+    // What is left from before is looked for at the end of the recovery.
+    if (!lineageId || this.held) return;
     const { store, warn } = this.ports;
     void this.queue.run(lineageId, async () => {
       const chosen = runs ?? (await store.runs({ lineageId, hasWorktree: true, limit: EVERY_REVIEW }));

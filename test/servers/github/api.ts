@@ -22,16 +22,24 @@ export async function answerApi(github: GitHubServer, request: Request): Promise
 }
 
 async function route(github: GitHubServer, { method, url, authorization, body }: Request): Promise<Answer> {
-  if (!['token', 'bearer'].some(word => authorization?.toLowerCase() === `${word} ${github.token}`.toLowerCase()))
+  if (
+    !['token', 'bearer'].some(
+      word => authorization?.toLowerCase() === `${word} ${github.token}`.toLowerCase(),
+    )
+  )
     return { status: 401, data: { message: 'Bad credentials' } };
-  const [, owner, name, what] = /^\/api\/v3\/repos\/([^/]+)\/([^/]+)(?:\/(pulls|issues))?$/.exec(url.pathname) ?? [];
+  const [, owner, name, what] =
+    /^\/api\/v3\/repos\/([^/]+)\/([^/]+)(?:\/(pulls|issues))?$/.exec(url.pathname) ?? [];
   const repository = github.repositories.get(`${owner}/${name}`);
   // One that the token may not see is not told from one that is not there.
   if (!repository || (github.scopes && !github.scopes.includes('repo')))
     return { status: 404, data: { message: 'Not Found' }, headers: { 'x-accepted-oauth-scopes': 'repo' } };
   switch (`${method} ${what ?? ''}`) {
     case 'GET ':
-      return { status: 200, data: { full_name: `${owner}/${name}`, default_branch: repository.defaultBranch } };
+      return {
+        status: 200,
+        data: { full_name: `${owner}/${name}`, default_branch: repository.defaultBranch },
+      };
     case 'GET pulls': {
       const head = url.searchParams.get('head');
       const found = github.pulls.filter(pull => pull.state === 'open' && head === `${owner}:${pull.head}`);

@@ -25,7 +25,11 @@ export interface Fault {
 export const RESET = 1_900_000_000;
 
 /** Whether the request is to be answered all the same. */
-export async function misbehave({ does }: Fault, response: ServerResponse, github: GitHubServer): Promise<boolean> {
+export async function misbehave(
+  { does }: Fault,
+  response: ServerResponse,
+  github: GitHubServer,
+): Promise<boolean> {
   const json = (status: number, message: string, headers: Record<string, string> = {}, more: object = {}) =>
     response
       .writeHead(status, { 'content-type': 'application/json', ...headers })
@@ -36,7 +40,10 @@ export async function misbehave({ does }: Fault, response: ServerResponse, githu
   }
   switch (does) {
     case 'rate limit':
-      json(403, 'API rate limit exceeded for user ID 1.', { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': `${RESET}` });
+      json(403, 'API rate limit exceeded for user ID 1.', {
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': `${RESET}`,
+      });
       break;
     case 'secondary rate limit':
       json(429, 'You have exceeded a secondary rate limit.', { 'retry-after': '60' });
@@ -45,13 +52,20 @@ export async function misbehave({ does }: Fault, response: ServerResponse, githu
       json(403, 'Resource not accessible by personal access token');
       break;
     case 'unprocessable':
-      json(422, 'Validation Failed', {}, { errors: [{ resource: 'Issue', field: 'title', code: 'missing_field' }] });
+      json(
+        422,
+        'Validation Failed',
+        {},
+        { errors: [{ resource: 'Issue', field: 'title', code: 'missing_field' }] },
+      );
       break;
     case 'break':
       json(500, 'Server Error');
       break;
     case 'web page':
-      response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Log in to the network</title>');
+      response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end('<!doctype html><title>Log in to the network</title>');
       break;
     case 'repeat token':
       json(403, `The token ${github.token} may not do that`);
@@ -60,7 +74,9 @@ export async function misbehave({ does }: Fault, response: ServerResponse, githu
       response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end();
       break;
     case 'cut body':
-      response.writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' }).write('{"number": 1');
+      response
+        .writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' })
+        .write('{"number": 1');
       setImmediate(() => response.destroy());
       break;
     case 'cut':

@@ -75,7 +75,10 @@ export class GitHubServer implements AsyncDisposable {
 
   /** An empty repository, as somebody makes one on the host. */
   addRepository(owner: string, name: string): BareRepository {
-    const repository = new BareRepository(join(this.folder, owner, `${name}.git`), `${this.origin}/${owner}/${name}.git`);
+    const repository = new BareRepository(
+      join(this.folder, owner, `${name}.git`),
+      `${this.origin}/${owner}/${name}.git`,
+    );
     this.repositories.set(`${owner}/${name}`, repository);
     return repository;
   }
@@ -96,7 +99,10 @@ export class GitHubServer implements AsyncDisposable {
     if (fault && !(await misbehave(fault, response, this))) return;
     if (isGit) return serveGit(this, request, response, url);
     const answer = await answerApi(this, { method, url, authorization, body });
-    response.writeHead(answer.status, { 'content-type': 'application/json; charset=utf-8', ...answer.headers });
+    response.writeHead(answer.status, {
+      'content-type': 'application/json; charset=utf-8',
+      ...answer.headers,
+    });
     response.end(JSON.stringify(answer.data));
   }
 

@@ -56,6 +56,7 @@ export class LoopFixture {
   static async open(): Promise<LoopFixture> {
     const fixture = new LoopFixture(await openForTest(tempFile()));
     fixture.start();
+    await fixture.loop.recover();
     onTestFinished(() => fixture.loop.close());
     return fixture;
   }
@@ -94,11 +95,13 @@ export class LoopFixture {
   }
 
   /** The next hub, with every run that has not ended. */
-  async startAgain(): Promise<void> {
+  async startAgain(before: () => Promise<void> = async () => {}): Promise<void> {
     await this.loop.close();
     this.diesAt = null;
     this.start();
+    await this.loop.finishIntents();
     for (const run of await this.store.liveRuns()) this.runner.takeIn(run, run.status !== 'waiting_review');
+    await before();
     await this.loop.recover();
   }
 
@@ -153,7 +156,7 @@ export class LoopFixture {
   /** What a finished step sets off comes after it: two looks at an empty queue are enough for what the stand-in does. */
   async settled(): Promise<void> {
     for (let i = 0; i < 5; i++) {
-      await this.loop['queue'].idle();
+      await this.loop.idle();
       await new Promise(settle => setImmediate(settle));
     }
   }

@@ -1,0 +1,87 @@
+import type { z } from 'zod';
+import type { integrate } from '../../operations/integrate.ts';
+import { exitCodeOf, SquadError } from '../../schema/error.ts';
+import type { IntegrationPlan } from '../../schema/integration.ts';
+import { agreed } from '../agreed.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { milliseconds } from '../milliseconds.ts';
+import { integrationLines } from '../output/integration-lines.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+
+type Integrated = z.output<typeof integrate.output>;
+
+export interface IntegrateOptions {
+  into?: string;
+  /** `--no-check` makes it false. */
+  check?: string | boolean;
+  checkTimeout?: string;
+  order?: 'suggested' | 'given';
+  yes?: boolean;
+  dryRun?: boolean;
+  remove?: boolean;
+}
+
+/** `squad integrate [RUN…]`: shows what merging comes to, then does exactly that when told to. */
+export async function integrateCommand(
+  ids: string[],
+  { into, check, checkTimeout, order, yes, dryRun = false, remove = false }: IntegrateOptions,
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  try {
+    const onProgress = (message: string) => {
+      if (context.err.isTTY) context.err.write(`${context.style.dim(`${message}…`)}\n`);
+    };
+    const input = {
+      ...{ ids, into, order },
+      ...(check !== undefined && check !== true && { check }),
+      ...(checkTimeout !== undefined && { checkTimeoutMs: milliseconds('--check-timeout', checkTimeout) }),
+      runsCheck: !dryRun,
+    };
+    const plan = await client.call<IntegrationPlan>('plan_integration', input, { onProgress });
+    if (!context.json) print(context, integrationLines(plan, context));
+    if (dryRun || plan.planId === null) return unmerged(plan, dryRun, context);
+    const question = `Merge ${branches(mergesOf(plan))} into ${plan.target}?`;
+    const again = 'Say it beforehand: squad integrate --yes';
+    if (!yes && !(await agreed(question, again, context))) return EXIT.needsInput;
+    const done = await client.call<Integrated>('integrate', { approve: plan.planId, remove });
+    if (context.json) printJson(context.out, { plan, integrated: done });
+    else print(context, doneLines(done, context));
+    return isWhole(plan) ? EXIT.done : EXIT.failed;
+  } finally {
+    client.close();
+  }
+}
+
+/** A plan that was only looked at, or of which nothing comes. */
+function unmerged(plan: IntegrationPlan, dryRun: boolean, context: CliContext): number {
+  const { blocked } = plan;
+  if (context.json) {
+    printJson(context.out, { plan, integrated: null });
+    return blocked ? exitCodeOf(blocked.code) : EXIT.done;
+  }
+  if (blocked && !dryRun)
+    throw new SquadError(blocked.code, oneLine(blocked.message), { suggestions: ['Nothing was merged.'] });
+  return blocked ? exitCodeOf(blocked.code) : EXIT.done;
+}
+
+const mergesOf = ({ branches: all }: IntegrationPlan) =>
+  all.filter(({ outcome }) => outcome === 'merges').length;
+const isWhole = ({ branches: all }: IntegrationPlan) =>
+  all.every(({ outcome }) => outcome === 'merges' || outcome === 'nothing');
+const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branches`);
+
+function doneLines({ target, to, merged, removed, notes }: Integrated, { style }: CliContext): string[] {
+  const kept = removed.filter(each => each.kept !== null);
+  return [
+    `${style.green('Merged')} ${branches(merged.length)} into ${oneLine(target)}, now at ${to.slice(0, 10)}.`,
+    ...(removed.length > kept.length
+      ? [`Removed ${removed.length - kept.length} of their work trees; the branches stay.`]
+      : []),
+    ...kept.map(({ path, kept: why }) => style.yellow(`Kept ${path}: ${oneLine(why ?? '')}`)),
+    ...notes.map(note => style.yellow(oneLine(note))),
+  ];
+}

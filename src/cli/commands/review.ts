@@ -1,0 +1,138 @@
+import type { z } from 'zod';
+import type { listReviews } from '../../operations/list-reviews.ts';
+import type { showReview } from '../../operations/show-review.ts';
+import type { steerReview } from '../../operations/steer-review.ts';
+import { SquadError } from '../../schema/error.ts';
+import { type RunStatus, runSummary } from '../../schema/run.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { outcomeWord, reviewTable } from '../output/review-table.ts';
+import { oneLine, sanitize } from '../output/sanitize.ts';
+import { paintStatus, statusWord } from '../output/status-word.ts';
+import { wrap } from '../output/wrap.ts';
+import { readInput } from '../read-input.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { workspaceRoot } from '../workspace-root.ts';
+
+type Listed = z.output<typeof listReviews.output>;
+type Shown = z.output<typeof showReview.output>;
+type Steered = z.output<typeof steerReview.output>;
+
+export interface ReviewOptions {
+  all?: boolean;
+  limit?: string;
+  allow?: string;
+  abandon?: boolean;
+  cancel?: boolean;
+  feedback?: string;
+  type?: string;
+  priority?: string;
+}
+
+/** `squad review [RUN]`: the reviews there were, or those of one task; with an option, what a person decides about it. */
+export async function reviewCommand(
+  run: string | undefined,
+  options: ReviewOptions,
+  context: CliContext,
+): Promise<number> {
+  const decision = await decided(run, options);
+  const most = wholeNumber('--limit', options.limit ?? '20', 1, 1000);
+  const client = await HubClient.start({ workspace: context.workspace });
+  try {
+    if (decision) {
+      const steered = await client.call<Steered>('steer_review', { run, ...decision });
+      if (context.json) printJson(context.out, steered);
+      else print(context, after(steered, decision.action, context));
+    } else if (run !== undefined) {
+      const shown = await client.call<Shown>('show_review', { run });
+      if (context.json) printJson(context.out, shown);
+      else print(context, whole(shown, context));
+    } else {
+      const workspace = options.all ? undefined : workspaceRoot(context.workspace);
+      const listed = await client.call<Listed>('list_reviews', { workspace, limit: most });
+      if (context.json) printJson(context.out, listed);
+      else print(context, list(listed, context));
+    }
+    return EXIT.done;
+  } finally {
+    client.close();
+  }
+}
+
+interface Decided {
+  action: 'allow' | 'abandon' | 'cancel' | 'feedback';
+  [key: string]: unknown;
+}
+
+async function decided(run: string | undefined, options: ReviewOptions): Promise<Decided | null> {
+  const { allow, abandon, cancel, feedback, type, priority } = options;
+  const asked = [allow !== undefined, abandon === true, cancel === true, feedback !== undefined];
+  const count = asked.filter(Boolean).length;
+  const wrong = (message: string, suggestion: string) =>
+    new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
+  if (count > 1)
+    throw wrong('One thing at a time', 'Give one of --allow, --abandon, --cancel and --feedback.');
+  if (count > 0 && run === undefined) throw wrong('Of which run?', 'squad review RUN --abandon');
+  if (feedback === undefined && (type !== undefined || priority !== undefined))
+    throw wrong(
+      '--type and --priority belong to --feedback',
+      'squad review RUN --feedback "text" --type approved',
+    );
+  if (allow !== undefined) return { action: 'allow', rounds: wholeNumber('--allow', allow, 1, 1000) };
+  if (abandon) return { action: 'abandon' };
+  if (cancel) return { action: 'cancel' };
+  if (feedback === undefined) return null;
+  const text = feedback === '-' ? await readInput() : feedback;
+  return { action: 'feedback', feedback: text, feedback_type: type ?? 'needs_work', priority };
+}
+
+function list({ reviews }: Listed, { out, style }: CliContext): string[] {
+  if (reviews.length === 0)
+    return [
+      'No reviews in this workspace yet.',
+      style.dim('A coder asks for one by itself: a role with `type: coding` and `isolation: worktree`.'),
+    ];
+  return reviewTable(reviews.toReversed(), { withCoder: true, now: Date.now() }, out.columns, style);
+}
+
+function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
+  const head = [
+    `${style.bold(run.id)}  ${paintStatus(run.status, statusWord(run.status), style)}  ${oneLine(runSummary(run))}`,
+    `${rounds.current} of ${rounds.max} reviews · ${rounds.failed} failed, given up at ${rounds.abandonAfter}`,
+  ];
+  if (reviews.length === 0) return [...head, '', 'No review was asked for yet.'];
+  const isOne = new Set(reviews.map(({ coderId }) => coderId)).size === 1;
+  const last = reviews.findLast(({ outcome }) => outcome !== null);
+  return [
+    ...head,
+    '',
+    ...reviewTable(reviews, { withCoder: !isOne, now: Date.now() }, out.columns, style),
+    ...(last?.outcome && last.feedback !== null
+      ? [
+          '',
+          style.dim(`Round ${last.iteration}, ${formatDateTime(last.closedAt ?? last.requestedAt)}:`) +
+            ` ${outcomeWord(last.outcome, style)}`,
+          ...wrap(sanitize(last.feedback), out.columns),
+          ...last.actionableItems.flatMap((item, i) => wrap(`${i + 1}. ${oneLine(item)}`, out.columns)),
+        ]
+      : []),
+  ];
+}
+
+function after(
+  { run, status, rounds, commit }: Steered,
+  action: Decided['action'],
+  { style }: CliContext,
+): string[] {
+  const state = paintStatus(status as RunStatus, statusWord(status as RunStatus), style);
+  const done = {
+    allow: `may have ${rounds.max} reviews now; it has had ${rounds.current}`,
+    abandon: 'its task was given up; its branch and what was not committed are kept',
+    cancel: 'its review was ended; it is told with its next turn',
+    feedback: `has the feedback${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn begins with it`,
+  }[action];
+  return [`${run}  ${state}  ${done}`];
+}

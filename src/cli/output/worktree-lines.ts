@@ -1,0 +1,90 @@
+import type { z } from 'zod';
+import type { ListedWorktree } from '../../operations/list-worktrees.ts';
+import type { pruneWorktrees } from '../../operations/prune-worktrees.ts';
+import type { CliContext } from '../context.ts';
+import { oneLine } from './sanitize.ts';
+import { formatSize } from './size.ts';
+import { paintStatus, statusWord } from './status-word.ts';
+import { formatTable } from './table.ts';
+import { wrap } from './wrap.ts';
+
+const INDENT = '  ';
+
+/** A row each, and under it where it is and why it is still there. */
+export function worktreeLines(
+  worktrees: ListedWorktree[],
+  all: boolean,
+  { out, style }: CliContext,
+): string[] {
+  if (worktrees.length === 0)
+    return [
+      all ? 'No work trees.' : 'No work trees of this workspace.',
+      'A run gets one by isolation: worktree in its role, or squad run --worktree.',
+    ];
+  const hasSizes = worktrees.some(({ bytes }) => bytes !== null);
+  const columns = [
+    { title: 'run' },
+    { title: 'state' },
+    { title: 'branch', shrinkTo: 12 },
+    { title: 'commits', align: 'right' as const },
+    { title: 'uncommitted', align: 'right' as const },
+    ...(hasSizes ? [{ title: 'size', align: 'right' as const }] : []),
+    { title: 'prune' },
+  ];
+  const [title = '', ...rows] = formatTable(columns, worktrees.map(rowOf), out.columns, style);
+  return [title, ...rows.flatMap((row, i) => [row, ...explained(worktrees[i]!)])];
+
+  function rowOf({ runs, branch, ahead, uncommitted, bytes, prune }: ListedWorktree): string[] {
+    const last = runs.at(-1)!;
+    return [
+      last.id,
+      paintStatus(last.status, statusWord(last.status), style),
+      oneLine(branch),
+      ahead === null ? '–' : String(ahead),
+      uncommitted === null ? '–' : String(uncommitted),
+      ...(hasSizes ? [bytes === null ? '–' : formatSize(bytes)] : []),
+      prune === 'remove' ? style.yellow('removes') : 'keeps',
+    ];
+  }
+
+  function explained({ path, why, folder, trouble }: ListedWorktree): string[] {
+    const state = folder === 'missing' ? ' (not there)' : '';
+    const words = [why, ...(trouble && !why.includes(trouble) ? [trouble] : [])];
+    return [`${oneLine(path)}${state}`, ...words.map(oneLine)].flatMap(line =>
+      wrap(line, out.columns - INDENT.length).map(part => style.dim(INDENT + part)),
+    );
+  }
+}
+
+/** Folders among the work trees that belong to no run. */
+export function strayLines(strays: string[], { out, style }: CliContext): string[] {
+  if (strays.length === 0) return [];
+  const what =
+    'No run is known for these folders. Look at them, then remove them by hand (git worktree remove):';
+  return ['', ...wrap(what, out.columns).map(style.yellow), ...strays.map(path => INDENT + oneLine(path))];
+}
+
+export function pruneLines(
+  { worktrees, dryRun }: z.output<typeof pruneWorktrees.output>,
+  { out, style }: CliContext,
+): string[] {
+  if (worktrees.length === 0) return ['No work trees to look at.'];
+  const gone = worktrees.filter(({ removed }) => removed).length;
+  const verb = dryRun ? 'would be removed' : 'removed';
+  return [
+    ...worktrees.flatMap(({ runIds, removed, why, savedRef, branch, branchIsGone }) => {
+      const word = removed ? style.green(verb) : style.yellow('kept');
+      const more = [
+        ...(savedRef ? [`what was not committed: ${savedRef}`] : []),
+        ...(removed && !dryRun && !branchIsGone ? [`branch: ${branch}`] : []),
+      ];
+      return [
+        `${runIds.at(-1)}  ${word}`,
+        ...[why, ...more].flatMap(line =>
+          wrap(oneLine(line), out.columns - INDENT.length).map(part => style.dim(INDENT + part)),
+        ),
+      ];
+    }),
+    `${gone} of ${worktrees.length} ${verb}.`,
+  ];
+}

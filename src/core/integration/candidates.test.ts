@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { newRunId, newSquadId, type RunId } from '../../schema/ids.ts';
+import type { Run } from '../../schema/run.ts';
+import { PLAIN_OPTIONS } from '../testing/plain-options.ts';
+import { chooseCandidates, repositoryOf, targetOf } from './candidates.ts';
+
+function run(given: Partial<Run> = {}): Run {
+  const id = newRunId();
+  const worktree = {
+    path: `/trees/${id}`,
+    branch: `squad/coder/${id}`,
+    repository: '/repo',
+    base: 'b',
+    baseBranch: 'main',
+    workspace: '',
+  };
+  return {
+    ...{
+      id,
+      squadId: newSquadId(),
+      position: 0,
+      lineageId: id,
+      roleId: 'coder',
+      type: null,
+      reviewOf: null,
+      task: 't',
+      title: null,
+    },
+    ...{
+      cwd: '.',
+      directory: '/',
+      workspace: '/repo',
+      worktree,
+      engine: 'scripted',
+      outputIsEvents: false,
+      model: null,
+    },
+    ...{
+      stateMode: 'stateless' as const,
+      chatId: null,
+      chatIsNew: true,
+      parentId: null,
+      depth: 0,
+      client: null,
+      timeoutMs: 1,
+    },
+    ...{
+      keepLeftovers: false,
+      options: PLAIN_OPTIONS,
+      policy: [],
+      tokenHash: null,
+      status: 'completed' as const,
+      turn: 1,
+      error: null,
+    },
+    ...{ usage: null, notes: [], evidence: null, createdAt: 1, startedAt: 1, endedAt: 2 },
+    ...given,
+  };
+}
+
+const idsOf = (chosen: ReturnType<typeof chooseCandidates>) =>
+  chosen.candidates.map(candidate => candidate.run.id);
+const named = (...runs: Run[]): Set<RunId> => new Set(runs.map(({ id }) => id));
+
+describe('whose branches are merged', () => {
+  test('those that completed, and others only by name', () => {
+    const [done, failed] = [run(), run({ status: 'error' })];
+    const chosen = chooseCandidates([done, failed], null);
+    expect(idsOf(chosen)).toEqual([done.id]);
+    expect(chosen.leftOut).toEqual([{ runId: failed.id, why: expect.stringContaining('ended as error') }]);
+    expect(idsOf(chooseCandidates([done, failed], named(failed)))).toEqual([failed.id]);
+  });
+
+  test('never one that is at work, whose tree a reply is at work in, that reviewed, or that has no tree', () => {
+    const first = run();
+    const reply = run({ worktree: first.worktree, status: 'running', createdAt: 2 });
+    const others = [run({ status: 'waiting_review' }), run({ reviewOf: first.id }), run({ worktree: null })];
+    const all = [first, reply, ...others];
+    const chosen = chooseCandidates(all, named(...all));
+    expect(chosen.candidates).toEqual([]);
+    expect(chosen.leftOut.map(({ why }) => why)).toEqual([
+      'it has not ended',
+      'it has not ended',
+      expect.stringContaining('reviewed'),
+      'it has no work tree of its own',
+    ]);
+  });
+
+  test('the last of those that shared a tree, by whatever name it was asked for', () => {
+    const first = run();
+    const reply = run({ worktree: first.worktree, createdAt: 2 });
+    expect(idsOf(chooseCandidates([reply, first], null))).toEqual([reply.id]);
+    expect(idsOf(chooseCandidates([first, reply], named(first)))).toEqual([reply.id]);
+  });
+});
+
+test('several targets or repositories must be told apart by the caller', () => {
+  const on = (given: object) => {
+    const one = run();
+    return { run: one, worktree: { ...one.worktree!, ...given } };
+  };
+  expect(targetOf([on({}), on({})], undefined)).toBe('main');
+  expect(targetOf([on({}), on({ baseBranch: 'next' })], 'next')).toBe('next');
+  expect(() => targetOf([on({}), on({ baseBranch: 'next' })], undefined)).toThrow('main, next');
+  expect(() => targetOf([on({ baseBranch: null })], undefined)).toThrow('none');
+  expect(repositoryOf([on({}), on({})])).toBe('/repo');
+  expect(() => repositoryOf([on({}), on({ repository: '/other' })])).toThrow('several repositories');
+});

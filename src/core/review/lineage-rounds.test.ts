@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { HubSettings } from '../../schema/config.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { ReviewOutcome } from '../../schema/review.ts';
+import { aReview, aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
+import { isFailed, mustAbandon, refuseBeyondLimit, roundsLeft, roundsOf } from './lineage-rounds.ts';
+
+const settings = HubSettings.parse({});
+const run = aRun(aSquad());
+const rounds = (...outcomes: (ReviewOutcome | null)[]) =>
+  outcomes.map((outcome, i) => aReview(run, run, { iteration: i + 1, outcome }));
+
+test('every review counts against the limit, and only what came to nothing or asked for more counts as failed', () => {
+  expect(ReviewOutcome.options.filter(isFailed)).toEqual(['needs_work', 'no_feedback', 'error', 'timeout']);
+  expect(isFailed(null)).toBe(false);
+  expect(roundsOf(rounds('needs_work', 'cancelled', null), null, settings)).toEqual({
+    ...{ current: 3, max: 3, failed: 1, abandonAfter: 5 },
+  });
+  expect(roundsOf([], null, settings)).toMatchObject({ current: 0, failed: 0 });
+});
+
+test('the limit of a task comes before the setting, in both directions', () => {
+  const settle = (own: number | null) => roundsLeft(roundsOf(rounds('approved', 'approved'), own, settings));
+  expect([settle(null), settle(5), settle(1)]).toEqual([1, 3, 0]);
+});
+
+test('at the limit the refusal is word for word what callers know', () => {
+  const id = 'run_0123456789' as RunId;
+  const refusal = () =>
+    refuseBeyondLimit(roundsOf(rounds('needs_work', 'needs_work', 'needs_work'), null, settings), id);
+  expect(refusal).toThrow(
+    expect.objectContaining({
+      code: 'REVIEW_LIMIT_EXCEEDED',
+      message: 'Maximum review iterations (3) reached for agent run_0123456789',
+      suggestions: [
+        'Create pull request with current work',
+        'Abandon this approach and try different solution',
+        'Manually review and fix issues before requesting review',
+      ],
+      details: { current_iteration: 3, max_iterations: 3 },
+    }),
+  );
+  expect(() => refuseBeyondLimit(roundsOf(rounds('needs_work'), null, settings), id)).not.toThrow();
+});
+
+test('a task is given up when as many reviews have failed as are allowed to', () => {
+  const given = (failed: number) =>
+    mustAbandon(roundsOf(rounds(...Array<ReviewOutcome>(failed).fill('timeout')), null, settings));
+  expect([given(4), given(5), given(6)]).toEqual([false, true, true]);
+});

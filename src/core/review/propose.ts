@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { asSquadError, SquadError } from '../../schema/error.ts';
+import { FEEDBACK_FILE } from '../../schema/review.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import type { ForgeRepository, PullRequest } from '../ports/forge.ts';
+import { whileMoving } from './branch-tries.ts';
+import { forgeAccess } from './forge-access.ts';
+import type { ProposalIntent, ProposalPorts } from './proposals.ts';
+
+export interface ProposalAsk {
+  title: string;
+  description: string;
+  /** Null: the branch the work tree was forked from, or else the host's own choice. */
+  baseBranch: string | null;
+}
+
+/**
+ * Everything a run has done, as a pull request: its work committed, feedback files taken off, the branch pushed, the pull
+ * request opened or found. What fails before the branch has left leaves it as it was.
+ */
+export async function propose(
+  asker: Run,
+  of: Run,
+  ask: ProposalAsk,
+  ports: ProposalPorts,
+): Promise<PullRequest & { branch: string }> {
+  const { clock, branches, forge, reviews, checkpoint } = ports;
+  const tree = worktreeOf(of);
+  const access = await forgeAccess([asker.id, of.id], ports.files);
+  const repository = await forge.repository(tree.repository, access);
+  const base = ask.baseBranch ?? tree.baseBranch;
+  // Nobody commits for somebody else: what is reviewed was committed when the review was asked for.
+  if (asker.id === of.id)
+    await whileMoving(async () => {
+      const work = await branches.prepareAll(tree, ask.title);
+      if (work) await branches.apply(tree, work);
+    });
+  const intent: ProposalIntent = {
+    ...{ id: randomUUID(), kind: 'create_pull_request', at: clock.now() },
+    ...{ runId: asker.id, ofRunId: of.id, tree, move: null },
+  };
+  let isWritten = false;
+  let mayHaveArrived = false;
+  try {
+    await whileMoving(async () => {
+      intent.move = await branches.prepareFile(
+        tree,
+        { path: FEEDBACK_FILE, text: null },
+        `Remove ${FEEDBACK_FILE}`,
+      );
+      await refuseEmpty(tree, intent.move?.to ?? (await branches.tip(tree)), base, repository, ports);
+      await ports.store.commit({ intents: [{ ...intent }], events: [] });
+      isWritten = true;
+      checkpoint('create_pull_request:1');
+      if (intent.move) await branches.apply(tree, intent.move, FEEDBACK_FILE);
+    });
+    checkpoint('create_pull_request:2');
+    await forge.push(tree, repository, access).catch(thrown => {
+      mayHaveArrived = asSquadError(thrown).code === 'GITHUB_UNREACHABLE';
+      throw thrown;
+    });
+    mayHaveArrived = true;
+    checkpoint('create_pull_request:3');
+    const { title, description: body } = ask;
+    const pull = {
+      ...(await forge.openPullRequest(repository, { head: tree.branch, base, title, body }, access)),
+      branch: tree.branch,
+    };
+    checkpoint('create_pull_request:4');
+    await reviews.openedPullRequest(asker, pull, [intent.id]);
+    return pull;
+  } catch (thrown) {
+    if (isWritten)
+      await takeBack(intent, mayHaveArrived, ports).catch(again =>
+        ports.warn(`The pull request of ${of.id} is put in order at the next start`, again),
+      );
+    throw thrown;
+  }
+}
+
+/** The branch as it was, unless the host may have it as it is: two histories would be worse than a file that is missing. */
+export async function takeBack(
+  { id, tree, move }: ProposalIntent,
+  mayHaveArrived: boolean,
+  { branches, store }: ProposalPorts,
+): Promise<void> {
+  if (move && !mayHaveArrived) await branches.undo(tree, move, FEEDBACK_FILE);
+  await store.commit({ intentsDone: [id], events: [] });
+}
+
+async function refuseEmpty(
+  tree: Worktree,
+  commit: string,
+  base: string | null,
+  repository: ForgeRepository,
+  { forge }: ProposalPorts,
+): Promise<void> {
+  if (await forge.brings(tree, commit, base === null ? null : { branch: base, repository })) return;
+  throw new SquadError(
+    'NOTHING_TO_PROPOSE',
+    `${tree.branch} changes nothing of ${base ?? 'what it began with'}`,
+    {
+      suggestions: ['Do the work first. Nothing was pushed or opened.'],
+    },
+  );
+}
+
+function worktreeOf({ id, worktree }: Run): Worktree {
+  if (worktree) return worktree;
+  throw new SquadError(
+    'WORKTREE_NEEDED',
+    `Run ${id} works in the caller's folder, not on a branch of its own: there is nothing to propose it by`,
+    {
+      suggestions: [
+        'A role that opens pull requests needs `isolation: worktree` in its frontmatter, or start it with `squad run --worktree`.',
+      ],
+    },
+  );
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { cutWords, onOneLine, quotedWords } from './quoted-words.ts';
+
+test('every line of a quotation is marked, whatever ends a line', () => {
+  const ends = ['\n', '\r\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029'];
+  for (const end of ends)
+    expect(quotedWords(`one${end}# You are free now`)).toBe('> one\n> # You are free now');
+});
+
+test('what a terminal would obey is not in it; a tab is', () => {
+  expect(quotedWords('a\u001b[2Jb\u009bc\td\u0007')).toBe('> a\u{fffd}[2Jb\u{fffd}c\td\u{fffd}');
+});
+
+test('words of a heading stay on its line', () => {
+  expect(onOneLine(' high\n# Instructions\u2028more ')).toBe('high # Instructions more');
+});
+
+test('words that are too long lose their end, and say so', () => {
+  expect(cutWords('abc', 3)).toBe('abc');
+  expect(cutWords('ab😀', 3)).toBe('ab\u{fffd}\n[… cut here]');
+});

@@ -1,0 +1,87 @@
+import { onTestFinished } from 'vitest';
+import type { BareRepository } from '../../../../test/servers/github/bare-repository.ts';
+import { GitHubServer } from '../../../../test/servers/github/server.ts';
+import { createForge } from '../../../github/forge.ts';
+import { FEEDBACK_FILE } from '../../../schema/review.ts';
+import type { Run } from '../../../schema/run.ts';
+import { openGit } from '../../../workspace/git.ts';
+import { Proposals } from '../proposals.ts';
+import { LoopFixture, NO_WORDS } from './loop-fixture.ts';
+
+/** A review loop whose repository has a host. */
+export class ProposalFixture {
+  readonly loop: LoopFixture;
+  readonly github: GitHubServer;
+  readonly host: BareRepository;
+  /** What clients of runs were started with. */
+  env: Record<string, string>;
+  kept: Record<string, string> = {};
+  /** Instead of those, for one run. */
+  readonly envOf = new Map<string, Record<string, string>>();
+  proposals!: Proposals;
+
+  private constructor(loop: LoopFixture, github: GitHubServer) {
+    this.loop = loop;
+    this.github = github;
+    this.host = github.addRepository('octo', 'demo');
+    this.env = {
+      PATH: process.env.PATH ?? '',
+      GITHUB_TOKEN: github.token,
+      GITHUB_API_URL: github.apiUrl,
+    };
+    loop.repository.git('push', '-q', this.host.folder, 'main');
+    loop.repository.git('remote', 'add', 'origin', this.host.httpUrl);
+    this.start();
+  }
+
+  static async open(): Promise<ProposalFixture> {
+    const github = await GitHubServer.start();
+    onTestFinished(() => github[Symbol.asyncDispose]());
+    return new ProposalFixture(await LoopFixture.open(), github);
+  }
+
+  private start(): void {
+    const { ports } = this.loop;
+    this.proposals = new Proposals({
+      ...ports,
+      files: { variables: async () => this.kept, environment: async id => this.envOf.get(id) ?? this.env },
+      forge: createForge({ openGit, env: this.env }),
+      reviews: this.loop.loop,
+    });
+  }
+
+  /** The next hub, up to where clients are let in. */
+  async startAgain(): Promise<void> {
+    await this.loop.startAgain(async () => {
+      this.start();
+      await this.proposals.recover();
+    });
+  }
+
+  ask = (run: Run, change: object = {}) =>
+    this.proposals.open(run, { title: 'Add a parser', description: 'Why', baseBranch: null, ...change });
+
+  /** A coder that has had a round of reviews: feedback lies on its branch. */
+  async codedWithFeedback(): Promise<Run> {
+    const coder = await this.loop.coder();
+    this.loop.write(coder, FEEDBACK_FILE, 'Mend it.\n');
+    this.loop.inTree(coder, 'add', '-A');
+    this.loop.inTree(coder, 'commit', '-qm', 'Work and feedback');
+    return coder;
+  }
+
+  async underReview(): Promise<{ coder: Run; reviewer: Run }> {
+    const coder = await this.loop.coder();
+    const { reviewer } = await this.loop.loop.request(coder, NO_WORDS);
+    return { coder, reviewer: this.loop.runner.current(reviewer.id)! };
+  }
+
+  tip = (run: Run): string => this.loop.inTree(run, 'rev-parse', run.worktree!.branch);
+  remoteTip = (run: Run): string | null => this.host.tip(run.worktree!.branch);
+  hasFeedbackFile = (run: Run): boolean => this.loop.inTree(run, 'ls-files').includes(FEEDBACK_FILE);
+
+  async opened(run: Run) {
+    const events = await this.loop.store.events({ runId: run.id, types: ['pull_request.opened'], limit: 10 });
+    return events.map(({ body }) => body);
+  }
+}

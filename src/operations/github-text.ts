@@ -1,0 +1,12 @@
+import { z } from 'zod';
+
+/** What GitHub takes. */
+export const LONGEST = { title: 256, body: 65_536 };
+
+/** One line that says something. */
+export const filled = (name: string, longest: number) =>
+  z
+    .string()
+    .max(longest)
+    .regex(/\S/, `The ${name} is empty`)
+    .refine(text => !/[\r\n]/.test(text), `The ${name} has more than one line`);

@@ -1,0 +1,51 @@
+import type { RunId } from '../schema/ids.ts';
+import { isEnd, type Run } from '../schema/run.ts';
+import type { Worktree } from '../schema/worktree.ts';
+import { asItIsNow } from './find.ts';
+import type { Services } from './operation.ts';
+
+export interface KnownWorktree {
+  worktree: Worktree;
+  /** Those that have it, the one it was made for first. */
+  runs: Run[];
+}
+
+const EVERY = 1_000_000;
+
+/** Work trees of runs that are there, are wanted again, or were deleted by somebody else. Newest first. */
+export async function knownWorktrees(services: Services, workspace?: string): Promise<KnownWorktree[]> {
+  const rows = await services.store.runs({ hasWorktree: true, workspace, limit: EVERY });
+  const runs = await Promise.all(rows.map(row => asItIsNow(services, row)));
+  const byPath = Map.groupBy(runs, run => run.worktree!.path);
+  const present = new Set(await services.worktrees.strays([]));
+  const known: KnownWorktree[] = [];
+  for (const [path, all] of byPath) {
+    const owners = all.toReversed();
+    const isWanted = present.has(path) || owners.some(({ status }) => !isEnd(status));
+    if (isWanted || (await wasMade(services, owners)))
+      known.push({ worktree: owners[0]!.worktree!, runs: owners });
+  }
+  return known;
+}
+
+/** Folders that no run and nothing under way is known for. */
+export async function strayFolders({ store, worktrees }: Services): Promise<string[]> {
+  const [rows, intents] = await Promise.all([
+    store.runs({ hasWorktree: true, limit: EVERY }),
+    store.intents(),
+  ]);
+  const trees = intents.flatMap(intent => Object.values(intent)).filter(isWorktree);
+  return worktrees.strays([...rows.map(run => run.worktree!), ...trees]);
+}
+
+/** The last that was heard of it is that it was made, not that it was removed. */
+async function wasMade({ store }: Services, runs: Run[]): Promise<boolean> {
+  const heard = await Promise.all(runs.map(run => lastOf(store, run.id)));
+  return heard.flat().toSorted((one, other) => other.seq - one.seq)[0]?.body.type === 'worktree.made';
+}
+
+const lastOf = (store: Services['store'], runId: RunId) =>
+  store.events({ runId, types: ['worktree.made', 'worktree.removed'], reverse: true, limit: 1 });
+
+const isWorktree = (value: unknown): value is Worktree =>
+  typeof value === 'object' && value !== null && 'path' in value && 'branch' in value;

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { Removal } from '../core/ports/worktrees.ts';
+import { removalEvent } from '../core/removal-event.ts';
+import { judgeWorktree } from '../core/worktree-verdict.ts';
+import { SquadError } from '../schema/error.ts';
+import { RunId } from '../schema/ids.ts';
+import { findRun } from './find.ts';
+import { type KnownWorktree, knownWorktrees } from './known-worktrees.ts';
+import { operation, type Services } from './operation.ts';
+
+const Pruned = z.object({
+  path: z.string(),
+  branch: z.string(),
+  runIds: z.array(RunId),
+  removed: z.boolean(),
+  why: z.string(),
+  /** Where what was not committed is kept. */
+  savedRef: z.string().nullable(),
+  branchIsGone: z.boolean(),
+});
+type Pruned = z.infer<typeof Pruned>;
+
+/** Removes work trees that nobody can miss, and those of the runs that are named. Branches with commits stay, whatever happens. */
+export const pruneWorktrees = operation({
+  name: 'prune_worktrees',
+  tool: null,
+  input: z.strictObject({
+    workspace: z.string().optional(),
+    /** Only these, whatever they hold. */
+    ids: z.array(z.string().min(1)).max(1000).optional(),
+    dryRun: z.boolean().default(false),
+  }),
+  output: z.object({
+    /** On a dry run, `removed` is what would be. */
+    worktrees: z.array(Pruned),
+    dryRun: z.boolean(),
+  }),
+  async run({ services, signal, progress }, { workspace, ids, dryRun }) {
+    const named = ids && (await namedPaths(services, ids));
+    const known = await knownWorktrees(services, named ? undefined : workspace);
+    const wanted = named ? known.filter(({ worktree }) => named.has(worktree.path)) : known;
+    const worktrees: Pruned[] = [];
+    for (const each of wanted) {
+      if (signal.aborted) break;
+      worktrees.push(await pruned(services, each, { isNamed: named !== undefined, dryRun }));
+      await progress(`${worktrees.length} of ${wanted.length} work trees looked at`);
+    }
+    return { worktrees, dryRun };
+  },
+});
+
+async function namedPaths(services: Services, ids: string[]): Promise<Set<string>> {
+  const paths = new Set<string>();
+  for (const id of ids) {
+    const run = await findRun(services, id);
+    if (!run.worktree)
+      throw new SquadError('INVALID_INPUT', `Run ${run.id} has no work tree of its own.`, {
+        suggestions: ['`squad worktrees` shows those there are.'],
+      });
+    paths.add(run.worktree.path);
+  }
+  return paths;
+}
+
+async function pruned(
+  services: Services,
+  known: KnownWorktree,
+  { isNamed, dryRun }: { isNamed: boolean; dryRun: boolean },
+): Promise<Pruned> {
+  const { worktree, runs } = known;
+  const { path, branch } = worktree;
+  const state = await services.worktrees.state(worktree);
+  const verdict = judgeWorktree({ worktree, runs, state, isNamed });
+  const shown = { path, branch, runIds: runs.map(({ id }) => id), savedRef: null, branchIsGone: false };
+  if (verdict.prune === 'keep' || dryRun)
+    return { ...shown, removed: verdict.prune === 'remove', why: verdict.why };
+  const removal = await removed(services, known);
+  if (removal.outcome === 'kept') return { ...shown, removed: false, why: removal.why };
+  const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;
+  return { ...shown, removed: true, why: verdict.why, savedRef, branchIsGone: removal.branchIsGone };
+}
+
+async function removed(services: Services, { worktree, runs }: KnownWorktree): Promise<Removal> {
+  const { runner, sessions, worktrees, store, clock } = services;
+  // A window on a run has its folder as its own.
+  for (const { id } of runs) await sessions.close(id);
+  const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
+  // A reply may have come in since the look at it.
+  if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };
+  const removal = await worktrees.remove(worktree, { dropEmptyBranch: true });
+  const { id: runId, squadId } = runs[0]!;
+  await store.commit({
+    events: [{ at: clock.now(), runId, squadId, body: removalEvent(worktree, removal) }],
+  });
+  return removal;
+}

@@ -1,0 +1,187 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { FeedbackType } from '../../src/schema/review.ts';
+import type { Worktree } from '../../src/schema/worktree.ts';
+import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { until } from '../support/squad.ts';
+
+const squad = new GitSquad({
+  coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
+  reviewer: '---\ntype: review\n---\nYou review.',
+});
+
+beforeAll(async () => {
+  await squad.unlimited();
+  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+interface Shown {
+  run: {
+    status: string;
+    turn: number;
+    chatId: string;
+    worktree: Worktree;
+    notes: string[];
+    error: { code: string; message: string } | null;
+  };
+  result: { result: string };
+}
+const shown = (id: string) => squad.json<Shown>(['show', id]);
+const start = async (task: string) => {
+  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
+  return runIds[0]!;
+};
+const done = async (id: string) => {
+  await squad.run(['wait', id]);
+  return shown(id);
+};
+interface Listed {
+  reviews: {
+    id: string;
+    reviewerId: string;
+    iteration: number;
+    outcome: string | null;
+    reason: string | null;
+  }[];
+}
+const reviewsOf = async (id: string) => (await squad.json<Listed>(['review', id])).reviews;
+
+/** Asks for a review by somebody who does what these lines say. */
+const ask = (...lines: string[]) =>
+  `call request_review ${JSON.stringify({ completion_message: 'It is done.', reviewer_prompt: `Look.\n${script(...lines)}` })}`;
+const feedback = (feedback_type: FeedbackType, text: string) =>
+  `call send_feedback ${JSON.stringify({ feedback: text, feedback_type, actionable_items: ['Mend it'] })}`;
+
+describe('a review loop', () => {
+  test('goes on until the reviewer approves, on one chat and one branch', async () => {
+    const id = await start(
+      `Build it.${script('write feature.txt', '| one', ask('run cat feature.txt', feedback('needs_work', 'Say two.')), 'report Asked.')}${scriptOf(
+        2,
+        'run cat REVIEW_FEEDBACK.md',
+        'append feature.txt',
+        '| two',
+        ask('run cat feature.txt', feedback('needs_work', 'Say three.')),
+      )}${scriptOf(3, 'append feature.txt', '| three', ask(feedback('approved', 'Good.')))}${scriptOf(4, 'report All approved.')}`,
+    );
+    const { run, result } = await done(id);
+    expect(run).toMatchObject({ status: 'completed', turn: 4, error: null });
+    expect(result.result).toBe('All approved.');
+    const reviews = await reviewsOf(id);
+    expect(reviews.map(({ iteration, outcome }) => [iteration, outcome])).toEqual([
+      [1, 'needs_work'],
+      [2, 'needs_work'],
+      [3, 'approved'],
+    ]);
+    for (const { reviewerId } of reviews) {
+      const reviewer = (await shown(reviewerId)).run;
+      expect(reviewer.status).toBe('terminated');
+      await until('its work tree is gone', () => !existsSync(reviewer.worktree.path));
+    }
+    const { branch, path } = run.worktree;
+    expect(readFileSync(join(path, 'feature.txt'), 'utf8')).toBe('one\ntwo\nthree\n');
+    expect(squad.git('show', `${branch}:REVIEW_FEEDBACK.md`)).toContain('Good.');
+    expect(squad.git('branch', '--list', 'squad/reviewer/*')).toBe('');
+    expect(squad.git('status', '--porcelain')).toBe('');
+  });
+
+  test('a reviewer sees what the coder had not committed, in a tree of its own', async () => {
+    const id = await start(
+      `Build it.${script('write a.txt', '| mine', ask('run cat a.txt', 'write a.txt', '| theirs', 'run git branch --show-current', feedback('suggestions', 'Fine.')))}${scriptOf(2, 'run cat a.txt')}`,
+    );
+    const { run, result } = await done(id);
+    expect(run.status).toBe('completed');
+    expect(result.result).toContain('mine');
+    expect(result.result).not.toContain('theirs');
+  });
+
+  test('a coder whose turn goes on is told when it is over', async () => {
+    const id = await start(
+      `Build it.${script('write a.txt', '| a', ask(feedback('clarification', 'Why?')), 'sleep 600ms', 'say still here')}${scriptOf(2, 'report Because.')}`,
+    );
+    const { run, result } = await done(id);
+    expect(run).toMatchObject({ status: 'completed', turn: 2 });
+    expect(result.result).toBe('Because.');
+  });
+
+  test('a reviewer that says nothing is a failed review, and the coder is told', async () => {
+    const id = await start(
+      `Build it.${script('write a.txt', '| a', ask('say I have seen it'))}${scriptOf(2, 'report Alone then.')}`,
+    );
+    const { run } = await done(id);
+    expect(run).toMatchObject({ status: 'completed', turn: 2 });
+    expect(await reviewsOf(id)).toMatchObject([{ outcome: 'no_feedback' }]);
+    const prompt = readFileSync(join(squad.home, 'runs', id, 'turn-2', 'prompt.md'), 'utf8');
+    expect(prompt).toMatch(/without feedback/i);
+  });
+
+  test('a reviewer that breaks is one, too', async () => {
+    const id = await start(
+      `Build it.${script('write a.txt', '| a', ask('fail it broke'))}${scriptOf(2, 'say on')}`,
+    );
+    expect((await done(id)).run.status).toBe('completed');
+    expect(await reviewsOf(id)).toMatchObject([{ outcome: 'error' }]);
+  });
+
+  test('ends at the limit, with what to do instead', async () => {
+    const again = (turn: number) =>
+      scriptOf(turn, `append a.txt`, `| ${turn}`, ask(feedback('needs_work', 'More.')));
+    const id = await start(
+      `Build it.${script('write a.txt', '| a', ask(feedback('needs_work', 'More.')))}${again(2)}${again(3)}${again(4)}`,
+    );
+    const { run, result } = await done(id);
+    expect(run).toMatchObject({ status: 'completed', turn: 4 });
+    const refused = JSON.parse(/request_review refused: (.*)/.exec(result.result)![1]!);
+    expect(refused).toMatchObject({
+      error: 'REVIEW_LIMIT_EXCEEDED',
+      message: `Maximum review iterations (3) reached for agent ${id}`,
+      suggestions: [
+        'Create pull request with current work',
+        'Abandon this approach and try different solution',
+        'Manually review and fix issues before requesting review',
+      ],
+      current_iteration: 3,
+      max_iterations: 3,
+      code: 'REVIEW_LIMIT_EXCEEDED',
+      tool_name: 'request_review',
+      instance_id: id,
+    });
+  });
+
+  test('cancelling the coder ends its review and its reviewer', async () => {
+    const id = await start(`Build it.${script('write a.txt', '| a', ask('hang'))}`);
+    const [review] = await until('it is being reviewed', async () => {
+      const found = await reviewsOf(id);
+      return found.length > 0 && (await shown(found[0]!.reviewerId)).run.status === 'running' && found;
+    });
+    await until('it waits', async () => (await shown(id)).run.status === 'waiting_review');
+    await squad.run(['cancel', id]);
+    expect((await done(id)).run.status).toBe('cancelled');
+    await until(
+      'the reviewer has ended',
+      async () => (await shown(review!.reviewerId)).run.status !== 'running',
+    );
+    await until('the review is closed', async () => (await reviewsOf(id))[0]!.outcome === 'cancelled');
+  });
+});
+
+describe('what is refused', () => {
+  test.each([
+    ['nothing was changed', [ask('say x')], 'NOTHING_TO_PROPOSE'],
+    [
+      'a second one while the first is open',
+      ['write a.txt', '| a', ask('hang'), ask('say x')],
+      'REVIEW_OPEN',
+    ],
+  ])('%s', async (_, lines, code) => {
+    const id = await start(`Build it.${script(...lines)}`);
+    const { result } = await until('it has asked', async () => {
+      const found = await shown(id);
+      return found.run.status !== 'running' && found.run.status !== 'queued' && found;
+    });
+    const said = result.result || (await squad.run(['log', id])).stdout;
+    expect(said).toContain(`"code":"${code}"`);
+    await squad.run(['cancel', id]);
+  });
+});

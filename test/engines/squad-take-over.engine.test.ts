@@ -1,0 +1,49 @@
+/** What a person sees who takes a run over: the real CLI at a terminal, on the chat that its agent was in. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Screen } from '../support/screen.ts';
+import { until } from '../support/squad.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { EngineSquad } from './engine-squad.ts';
+import { mock } from './model-server/script.ts';
+
+const PATIENCE_MS = 60_000;
+
+describe.each(chosenClis())('%s', name => {
+  let it: EngineSquad;
+  beforeAll(async () => {
+    it = await EngineSquad.start([name], {
+      prepare: async (squad, home) => {
+        // Somebody who has used Claude Code at a terminal before.
+        const { ANTHROPIC_API_KEY: key = '' } = squad.env;
+        const claude = { hasCompletedOnboarding: true, customApiKeyResponses: { approved: [key.slice(-20)] } };
+        writeFileSync(join(home, '.claude.json'), JSON.stringify(claude));
+      },
+    });
+  });
+  afterAll(() => it[Symbol.asyncDispose]());
+
+  const takeOver = async (spawn_id: string, shows: RegExp) => {
+    const screen = Screen.open(it.squad, ['attach', spawn_id, '--take-over', '--yes'], { columns: 120, rows: 50 });
+    try {
+      await until(`the screen shows ${shows}`, () => screen.lines().some(line => shows.test(line)), PATIENCE_MS).catch(e => { console.log(screen.lines().join('\n')); throw e; });
+    } finally {
+      screen.close();
+    }
+  };
+
+  test('opens on the chat of a run that has ended, with what was said in it', async () => {
+    const { spawn_id } = await it.spawn(name, `Remember plums. ${mock([{ text: 'Plums it is.' }], 'over')}`);
+    await takeOver(spawn_id, /^[^\w"]*Plums it is\./);
+  });
+
+  test('ends a run at work and opens on its chat', async () => {
+    const steps = [{ text: 'Beginning.', shell: 'touch began; tail -f /dev/null' }, { text: 'Never said.' }];
+    const { spawn_id } = await it.begin(name, `Remember pears. ${mock(steps, 'at-work')}`, { permission: 'edit' });
+    await until('it is at work', () => existsSync(join(it.squad.workspace, 'began')), PATIENCE_MS);
+    await takeOver(spawn_id, /Remember pears\./);
+    const { run } = await it.squad.json<{ run: object }>(['show', spawn_id]);
+    expect(run).toMatchObject({ status: 'cancelled', notes: expect.arrayContaining(['taken over at a terminal']) });
+  });
+});
