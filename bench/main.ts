@@ -10,6 +10,7 @@ import { gatewayFanIn } from './figures/gateway-fan-in.ts';
 import { gatewayList } from './figures/gateway-list.ts';
 import { gatewayMemory } from './figures/gateway-memory.ts';
 import { manyAgents } from './figures/many-agents.ts';
+import { overlap } from './figures/overlap.ts';
 import { recovery } from './figures/recovery.ts';
 import { toolList } from './figures/tool-list.ts';
 import { interruption, listenForInterruption } from './interruption.ts';
@@ -29,6 +30,7 @@ const FIGURES = [
   gatewayList,
   gatewayMemory,
   gatewayFanIn,
+  overlap,
 ];
 
 const wanted = process.argv.slice(2);

@@ -12,6 +12,8 @@ export interface ApiClientOptions {
   apiUrl: string;
   token: string;
   limitMs: number;
+  /** Proxies and certificates. */
+  env: Record<string, string>;
 }
 
 type Named = Pick<ForgeRepository, 'owner' | 'name'>;

@@ -80,6 +80,8 @@ function asTime(ms: number): string | null {
 
 function nextStep({ status, headers }: ApiFailure, { scope, permissions }: Attempt): string {
   const needed = `scope \`${headers['x-accepted-oauth-scopes'] || scope}\`, or ${permissions} for a fine-grained one`;
+  if (status !== null && status < 400)
+    return 'It has moved. Put its new address in with `git remote set-url`; a token is not sent along to another place.';
   if (status === 401)
     return 'The token in GITHUB_TOKEN is not valid, or no longer: make a new one and restart your client with it.';
   if (status !== 403 && status !== 404)

@@ -110,6 +110,14 @@ describe('what GitHub refuses is told as it is', () => {
     });
   });
 
+  test('a repository that has moved is not followed', async () => {
+    fixture.github.faults.push({ on: /pulls/, does: 'redirect' });
+    await expect(open()).rejects.toMatchObject({
+      code: 'GITHUB_REFUSED',
+      suggestions: [expect.stringContaining('has moved')],
+    });
+  });
+
   test('too many requests, and until when', async () => {
     fixture.github.faults.push({ on: /pulls/, does: 'rate limit' });
     const until = new Date(RESET * 1000).toISOString().replace('.000Z', 'Z');

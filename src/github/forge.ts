@@ -29,12 +29,9 @@ export function createForge(options: ForgeOptions): Forge {
   const reach = { openGit, pushLimitMs };
 
   /** Loaded when somebody first asks: most hubs never do. */
-  async function clientFor(
-    { apiUrl }: ForgeRepository,
-    { token, patienceMs = limitMs }: ForgeAccess,
-  ): Promise<ApiClient> {
+  async function clientFor({ apiUrl }: ForgeRepository, access: ForgeAccess): Promise<ApiClient> {
     const { createApiClient } = await import('./octokit-client.ts');
-    return createApiClient({ apiUrl, token, limitMs: patienceMs });
+    return createApiClient({ ...access, apiUrl, limitMs: access.patienceMs ?? limitMs });
   }
 
   async function findPullRequest(repository: ForgeRepository, head: string, access: ForgeAccess) {

@@ -1,13 +1,15 @@
 /** The only file that knows Octokit; bundled by itself and loaded when something is first asked of GitHub. */
 import { Octokit } from '@octokit/rest';
 import type { ApiClient, ApiClientOptions, ApiFailure } from './api-client.ts';
+import { apiFetch } from './api-fetch.ts';
 
-export function createApiClient({ apiUrl, token, limitMs }: ApiClientOptions): ApiClient {
+export function createApiClient({ apiUrl, token, limitMs, env }: ApiClientOptions): ApiClient {
   const quiet = () => {};
   const octokit = new Octokit({
     auth: token,
     baseUrl: apiUrl,
     userAgent: 'squad-mcp',
+    request: { fetch: apiFetch(env) },
     // Its own log goes to the console; failures are told once, by us.
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
   });
@@ -30,25 +32,30 @@ export function createApiClient({ apiUrl, token, limitMs }: ApiClientOptions): A
   };
 }
 
-async function settle(call: Promise<{ data: unknown }>): Promise<{ data: unknown } | ApiFailure> {
+interface Answer {
+  status: number;
+  headers: Record<string, unknown>;
+  data: unknown;
+}
+
+async function settle(call: Promise<Answer>): Promise<{ data: unknown } | ApiFailure> {
   try {
-    return { data: (await call).data };
+    const answer = await call;
+    if (answer.status < 300) return { data: answer.data };
+    return failure(answer, 'it has moved');
   } catch (thrown) {
-    const error = thrown as {
-      message?: string;
-      status?: number;
-      response?: { headers: Record<string, unknown>; data: unknown };
-    };
-    const { response } = error;
-    return {
-      failed: true,
-      // Without an answer its status is made up.
-      status: response ? (error.status ?? null) : null,
-      headers: Object.fromEntries(
-        Object.entries(response?.headers ?? {}).map(([key, value]) => [key, String(value)]),
-      ),
-      data: response?.data,
-      message: error.message ?? String(thrown),
-    };
+    const { response, message } = thrown as { message?: string; response?: Answer };
+    return failure(response, message ?? String(thrown));
   }
 }
+
+/** Without an answer the library makes a status up. */
+const failure = (answer: Answer | undefined, message: string): ApiFailure => ({
+  failed: true,
+  status: answer?.status ?? null,
+  headers: Object.fromEntries(
+    Object.entries(answer?.headers ?? {}).map(([key, value]) => [key, String(value)]),
+  ),
+  data: answer?.data,
+  message,
+});

@@ -4,6 +4,7 @@ import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
 import { isEnd, type Run, runName } from '../schema/run.ts';
 import type { Services } from './operation.ts';
+import { waitingFor } from './waiting-for.ts';
 
 /** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
 export const RESULT_LIMIT = 12_000;
@@ -44,11 +45,12 @@ export interface SquadResult {
 
 /** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
 export async function squadResult(
-  { files }: Pick<Services, 'files'>,
+  services: Pick<Services, 'files' | 'store' | 'reviews'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
   runs: Run[],
   { offset = 0, warnings = [] }: { offset?: number; warnings?: string[] } = {},
 ): Promise<SquadResult> {
+  const { files } = services;
   const result: SquadResult = {
     squadId: id,
     status: squadStatus(runs.map(run => run.status)),
@@ -56,7 +58,7 @@ export async function squadResult(
     members: [],
   };
   const waiting = runs.filter(run => !isEnd(run.status)).length;
-  const notes = [...warnings];
+  const notes = [...warnings, ...(await waitingFor(services, runs))];
   if (waiting > 0)
     notes.push(
       `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${id}","wait_seconds":40} to go on waiting.`,

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import type { Removal } from '../core/ports/worktrees.ts';
-import { removalEvent } from '../core/removal-event.ts';
 import { judgeWorktree } from '../core/worktree-verdict.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
 import { findRun } from './find.ts';
 import { type KnownWorktree, knownWorktrees } from './known-worktrees.ts';
 import { operation, type Services } from './operation.ts';
+import { removeWorktree } from './remove-worktree.ts';
 
 const Pruned = z.object({
   path: z.string(),
@@ -74,23 +73,8 @@ async function pruned(
   const shown = { path, branch, runIds: runs.map(({ id }) => id), savedRef: null, branchIsGone: false };
   if (verdict.prune === 'keep' || dryRun)
     return { ...shown, removed: verdict.prune === 'remove', why: verdict.why };
-  const removal = await removed(services, known);
+  const removal = await removeWorktree(services, known);
   if (removal.outcome === 'kept') return { ...shown, removed: false, why: removal.why };
   const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;
   return { ...shown, removed: true, why: verdict.why, savedRef, branchIsGone: removal.branchIsGone };
-}
-
-async function removed(services: Services, { worktree, runs }: KnownWorktree): Promise<Removal> {
-  const { runner, sessions, worktrees, store, clock } = services;
-  // A window on a run has its folder as its own.
-  for (const { id } of runs) await sessions.close(id);
-  const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
-  // A reply may have come in since the look at it.
-  if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };
-  const removal = await worktrees.remove(worktree, { dropEmptyBranch: true });
-  const { id: runId, squadId } = runs[0]!;
-  await store.commit({
-    events: [{ at: clock.now(), runId, squadId, body: removalEvent(worktree, removal) }],
-  });
-  return removal;
 }

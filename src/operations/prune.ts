@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { operation, type Services } from './operation.ts';
+import { removeWorktree } from './remove-worktree.ts';
 
 const DAY_MS = 86_400_000;
 const BATCH = 200;
+const EVERY = 1_000_000;
 
 /** Removes runs that ended long ago, with all they wrote. Never a run that lives. */
 export const prune = operation({
@@ -14,6 +16,8 @@ export const prune = operation({
   output: z.object({
     runs: z.number() /** Null on a dry run: nobody measured. */,
     bytes: z.number().nullable(),
+    /** Those whose work tree could not be removed. */
+    kept: z.number(),
     days: z.number(),
     dryRun: z.boolean(),
   }),
@@ -23,12 +27,15 @@ export const prune = operation({
     const before = clock.now() - days * DAY_MS;
     if (dryRun) {
       const runs = await store.endedBefore(before, 1_000_000);
-      return { runs: runs.length, bytes: null, days, dryRun };
+      return { runs: runs.length, bytes: null, kept: 0, days, dryRun };
     }
     let [runs, bytes] = [0, 0];
+    const kept = new Set<RunId>();
     while (!signal.aborted) {
-      const old = await store.endedBefore(before, BATCH);
-      if (old.length === 0) break;
+      const found = (await store.endedBefore(before, BATCH + kept.size)).filter(run => !kept.has(run.id));
+      if (found.length === 0) break;
+      for (const run of await withWorktree(services, found)) kept.add(run.id);
+      const old = found.filter(run => !kept.has(run.id));
       // Files first: a row without files says so when asked; files without a row would never be found again.
       for (const run of old) bytes += await files.remove(run.id);
       await store.forget(old.map(run => run.id));
@@ -42,9 +49,25 @@ export const prune = operation({
       await store.commit({
         events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],
       });
-    return { runs, bytes, days, dryRun };
+    return { runs, bytes, kept: kept.size, days, dryRun };
   },
 });
+
+/** Takes away the work trees that only these runs have. Returns the runs whose work tree had to stay: they say where it is. */
+async function withWorktree(services: Services, old: Run[]): Promise<Run[]> {
+  const present = new Set(await services.worktrees.strays([]));
+  const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
+  if (going.size === 0) return [];
+  // Replies go on in the same one, and so do runs that an agent in it started.
+  const rows = await services.store.runs({ hasWorktree: true, limit: EVERY });
+  const stayed: Run[] = [];
+  for (const all of Map.groupBy(rows, run => run.worktree!.path).values()) {
+    if (!all.every(run => going.has(run.id))) continue;
+    const known = { worktree: all[0]!.worktree!, runs: all.toReversed() };
+    if ((await removeWorktree(services, known)).outcome === 'kept') stayed.push(...all);
+  }
+  return stayed;
+}
 
 /** Folders without a row: a hub died between writing a run's files and its record. A day old, nobody is about to write it. */
 async function removeStrays({ files, store }: Services, before: number): Promise<number> {

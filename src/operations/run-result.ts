@@ -5,6 +5,7 @@ import { answerSample, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
 import { RunEvidence, runEvidence } from './run-evidence.ts';
+import { waitingFor } from './waiting-for.ts';
 
 /** In characters of JSON. */
 const ROOM = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
@@ -46,7 +47,12 @@ export async function runResult(services: Services, live: Run, warnings: string[
   const run = { ...live };
   const { files } = services;
   const result = await withoutText(services, run);
-  const notes = [...warnings, ...run.notes, ...loginHint(services, run)];
+  const notes = [
+    ...warnings,
+    ...(await waitingFor(services, [run])),
+    ...run.notes,
+    ...loginHint(services, run),
+  ];
   if (!isEnd(run.status))
     notes.push(
       `Not finished yet. Call get_result {"spawn_id":"${run.id}","wait_seconds":40} to go on waiting.`,

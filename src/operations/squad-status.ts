@@ -6,6 +6,7 @@ import { isEnd, type Run, runSummary } from '../schema/run.ts';
 import { asItIsNow, findRun } from './find.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { type Call, operation, type Services } from './operation.ts';
+import { waitingFor } from './waiting-for.ts';
 
 const MOST_RELATIVES = 1000;
 
@@ -73,6 +74,7 @@ async function ofRun(services: Services, id: RunId) {
   const shownChildren = firstThatFit(children, RESULT_LIMIT / 2);
   const shownSiblings = firstThatFit(siblings, RESULT_LIMIT / 4);
   const left = children.length + siblings.length - shownChildren.length - shownSiblings.length;
+  const notes = [...(await waitingFor(services, [run])), ...(left > 0 ? [`${left} more are not shown`] : [])];
   return {
     run: {
       spawn_id: run.id,
@@ -87,7 +89,7 @@ async function ofRun(services: Services, id: RunId) {
     },
     children: shownChildren,
     siblings: shownSiblings,
-    ...(left > 0 && { note: `${left} more are not shown` }),
+    ...(notes.length > 0 && { note: notes.join(' ') }),
   };
 }
 

@@ -222,7 +222,7 @@ test('a branch that is checked out elsewhere is told, with where', async () => {
     code: 'GIT_FAILED',
     suggestions: [expect.stringContaining(repo.root)],
   });
-  expect(repo.git('symbolic-ref', '--short', 'HEAD').trim()).toBe(worktree.branch);
+  expect(repo.git('rev-parse', worktree.branch).trim()).toBe(worktree.base);
 });
 
 test('waits for a lock that somebody else lets go', async () => {

@@ -44,8 +44,9 @@ export async function undoWorktree(
   if (place.kind === 'empty') await rmdir(path);
   if (place.kind === 'half') await moveAside(path);
   await dropRecord(git, commonDir, path);
-  // Only as long as it has nothing of its own: git compares.
-  await git.run(['update-ref', '-d', `refs/heads/${branch}`, base]).catch(() => {});
+  const [tip = null] = await tipsOf(git, branch);
+  // Git refuses where somebody has it checked out.
+  if (tip === base) await git.run(['branch', '-D', '--quiet', branch]).catch(() => {});
 }
 
 /** Lets git forget a work tree whose folder is gone. False: it knew of none. */

@@ -12,6 +12,9 @@ import { isInside } from './real-place.ts';
 import { branchOf, folderFor } from './worktree-name.ts';
 import { treeNotes, uncommittedNote } from './worktree-notes.ts';
 
+/** A big repository that nobody has looked at for a while. */
+const STATUS_MS = 60_000;
+
 type Environment = Record<string, string | undefined>;
 
 /** What a work tree for this run would be. Changes nothing. */
@@ -36,7 +39,7 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
   const { root, commonDir } = git.folder;
   const inside = relative(root, ask.directory);
   const [status, refs, isKnown] = await Promise.all([
-    readStatus(git),
+    readStatus(git, { limitMs: STATUS_MS }),
     branchTips(git, 'squad'),
     inside === '' ? true : hasFolder(git, 'HEAD', inside).catch(() => true),
   ]);

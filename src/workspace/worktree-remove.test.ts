@@ -164,6 +164,8 @@ describe('submodules that were checked out in it', () => {
     repo.git('init', '-q', '-b', 'main', other);
     repo.git('-C', other, 'commit', '-q', '--allow-empty', '-m', 'Other');
     repo.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', other, 'lib');
+    repo.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', other, 'deep/a');
+    repo.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', other, 'deep/b');
     repo.commit('Submodule');
     const worktree = await fixture.made();
     repo.git(

@@ -1,4 +1,4 @@
-import { copyFile, readFile, stat } from 'node:fs/promises';
+import { copyFile, lstat, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Worktree } from '../schema/worktree.ts';
 import { COMMITTER, line, withScratchIndex } from './branch-commit.ts';
@@ -23,7 +23,7 @@ export async function readUnsaved(git: Git): Promise<Unsaved> {
   const untouched = new Set<StatusEntry>();
   for (const entry of status.entries)
     if (entry.isUntracked && copied.has(entry.path)) {
-      const found = await stat(pathBytes(root, entry.path)).catch(() => null);
+      const found = await lstat(pathBytes(root, entry.path)).catch(() => null);
       if (found && found.ctimeMs <= readyAt) untouched.add(entry);
     }
   const entries = status.entries.filter(entry => !untouched.has(entry));

@@ -11,14 +11,14 @@ export async function submoduleWork(
   { path, gitDir }: { path: string; gitDir: string },
   env: Record<string, string | undefined>,
 ): Promise<string | null> {
-  const kept = await readdir(join(gitDir, 'modules')).catch(() => []);
-  if (kept.length === 0) return null;
+  const kept = await repositoriesIn(join(gitDir, 'modules'));
+  if (kept === 0) return null;
   const roots = await checkedOut(path);
-  if (roots.length !== kept.length) return 'it has submodules of its own that cannot be looked at';
+  if (roots.length !== kept) return 'it has submodules of its own that cannot be looked at';
   for (const root of roots) {
     const git = await openGit(join(path, root), env);
     const isElsewhere = git.folder.root !== join(path, root);
-    if (isElsewhere || (await hasModules(git.folder.gitDir)))
+    if (isElsewhere || (await repositoriesIn(join(git.folder.gitDir, 'modules'))) > 0)
       return `its submodule ${root} has submodules of its own`;
     const { entries } = await readStatus(git);
     if (entries.length > 0) return `its submodule ${root} has changes that are not committed`;
@@ -35,5 +35,11 @@ async function checkedOut(path: string): Promise<string[]> {
   return roots.filter((_, i) => found[i]);
 }
 
-const hasModules = async (gitDir: string): Promise<boolean> =>
-  (await readdir(join(gitDir, 'modules')).catch(() => [])).length > 0;
+/** How many there are: a submodule's name may have slashes in it. */
+async function repositoriesIn(folder: string): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  if (entries.some(({ name }) => name === 'HEAD')) return 1;
+  const folders = entries.filter(entry => entry.isDirectory());
+  const counts = await Promise.all(folders.map(({ name }) => repositoriesIn(join(folder, name))));
+  return counts.reduce((sum, count) => sum + count, 0);
+}

@@ -8,7 +8,8 @@ import { until } from '../support/squad.ts';
 
 const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
-  reviewer: '---\ntype: review\n---\nYou review.',
+  // What it does stands on the branch it reviews.
+  reviewer: `---\ntype: review\n---\nYou review.${script('follow review.script')}`,
 });
 
 beforeAll(async () => {
@@ -50,7 +51,11 @@ const reviewsOf = async (id: string) => (await squad.json<Listed>(['review', id]
 
 /** Asks for a review by somebody who does what these lines say. */
 const ask = (...lines: string[]) =>
-  `call request_review ${JSON.stringify({ completion_message: 'It is done.', reviewer_prompt: `Look.\n${script(...lines)}` })}`;
+  [
+    'write review.script',
+    ...lines.map(line => `| ${line}`),
+    `call request_review ${JSON.stringify({ completion_message: 'It is done.' })}`,
+  ].join('\n');
 const feedback = (feedback_type: FeedbackType, text: string) =>
   `call send_feedback ${JSON.stringify({ feedback: text, feedback_type, actionable_items: ['Mend it'] })}`;
 
@@ -168,7 +173,7 @@ describe('a review loop', () => {
 
 describe('what is refused', () => {
   test.each([
-    ['nothing was changed', [ask('say x')], 'NOTHING_TO_PROPOSE'],
+    ['nothing was changed', ['call request_review'], 'NOTHING_TO_PROPOSE'],
     [
       'a second one while the first is open',
       ['write a.txt', '| a', ask('hang'), ask('say x')],

@@ -114,6 +114,16 @@ test('folders that belong to nobody are named', async () => {
   expect(existsSync(stray)).toBe(true);
 });
 
+test('a run that is forgotten takes its work tree along, unless that has to stay', async () => {
+  const [gone, kept] = [await done('write one.txt', '| 1', ...commit), await done('say hello')];
+  const [{ path }, other] = [(await listed(gone))!, (await listed(kept))!];
+  squad.git('worktree', 'lock', other.path);
+  expect(await squad.json(['prune', '--days', '0'])).toMatchObject({ kept: 1 });
+  expect(existsSync(path)).toBe(false);
+  expect(squad.git('branch', '--list', `squad/coder/${gone}`)).toContain(gone);
+  expect(await listed(kept)).toMatchObject({ path: other.path, folder: 'there' });
+});
+
 test('a run without one cannot be named', async () => {
   squad.role('plain', 'You help.');
   const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'plain', 'Say hello.']);

@@ -110,14 +110,9 @@ describe('a run with a work tree of its own', () => {
 
   test('is told that what is not committed is not in it', async () => {
     squad.write('README.md', '# Changed\n');
-    const { runIds, warnings } = await squad.json<{ runIds: string[]; warnings: string[] }>([
-      'run',
-      '-d',
-      'coder',
-      `Look.${script('run cat README.md')}`,
-    ]);
-    expect(warnings.join('\n')).toMatch(/1 .*not.*(work tree|worktree)/i);
-    expect((await done(runIds[0]!)).result.result).toContain('# Project');
+    const ran = await squad.run(['run', '-d', 'coder', `Look.${script('run cat README.md')}`]);
+    expect(ran.stderr.replaceAll(/\s+/g, ' ')).toMatch(/1 .*not.*(work tree|worktree)/i);
+    expect((await done(ran.stdout.trim())).result.result).toContain('# Project');
     squad.git('checkout', '-q', '--', 'README.md');
   });
 
@@ -138,6 +133,7 @@ describe('a run with a work tree of its own', () => {
     rmSync(worktree!.path, { recursive: true });
     const { runIds } = await squad.json<{ runIds: string[] }>([
       'reply',
+      '-d',
       id!,
       `Look.${script('run cat kept.txt')}`,
     ]);

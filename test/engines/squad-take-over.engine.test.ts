@@ -15,19 +15,30 @@ describe.each(chosenClis())('%s', name => {
   beforeAll(async () => {
     it = await EngineSquad.start([name], {
       prepare: async (squad, home) => {
-        // Somebody who has used Claude Code at a terminal before.
+        // Somebody who has used Claude Code here before.
         const { ANTHROPIC_API_KEY: key = '' } = squad.env;
-        const claude = { hasCompletedOnboarding: true, customApiKeyResponses: { approved: [key.slice(-20)] } };
-        writeFileSync(join(home, '.claude.json'), JSON.stringify(claude));
+        const settings = {
+          hasCompletedOnboarding: true,
+          customApiKeyResponses: { approved: [key.slice(-20)] },
+          projects: { [squad.workspace]: { hasTrustDialogAccepted: true } },
+        };
+        writeFileSync(join(home, '.claude.json'), JSON.stringify(settings));
       },
     });
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
   const takeOver = async (spawn_id: string, shows: RegExp) => {
-    const screen = Screen.open(it.squad, ['attach', spawn_id, '--take-over', '--yes'], { columns: 120, rows: 50 });
+    const screen = Screen.open(it.squad, ['attach', spawn_id, '--take-over', '--yes'], {
+      columns: 120,
+      rows: 50,
+    });
     try {
-      await until(`the screen shows ${shows}`, () => screen.lines().some(line => shows.test(line)), PATIENCE_MS).catch(e => { console.log(screen.lines().join('\n')); throw e; });
+      await until(
+        `the screen shows ${shows}`,
+        () => screen.lines().some(line => shows.test(line)),
+        PATIENCE_MS,
+      );
     } finally {
       screen.close();
     }
@@ -40,10 +51,15 @@ describe.each(chosenClis())('%s', name => {
 
   test('ends a run at work and opens on its chat', async () => {
     const steps = [{ text: 'Beginning.', shell: 'touch began; tail -f /dev/null' }, { text: 'Never said.' }];
-    const { spawn_id } = await it.begin(name, `Remember pears. ${mock(steps, 'at-work')}`, { permission: 'edit' });
+    const { spawn_id } = await it.begin(name, `Remember pears. ${mock(steps, 'at-work')}`, {
+      permission: 'edit',
+    });
     await until('it is at work', () => existsSync(join(it.squad.workspace, 'began')), PATIENCE_MS);
     await takeOver(spawn_id, /Remember pears\./);
     const { run } = await it.squad.json<{ run: object }>(['show', spawn_id]);
-    expect(run).toMatchObject({ status: 'cancelled', notes: expect.arrayContaining(['taken over at a terminal']) });
+    expect(run).toMatchObject({
+      status: 'cancelled',
+      notes: expect.arrayContaining(['taken over at a terminal']),
+    });
   });
 });

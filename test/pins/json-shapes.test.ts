@@ -363,9 +363,14 @@ describe('--json of', () => {
   });
 
   test('prune', async () => {
-    const counts = { runs: 'number', bytes: 'number', days: 'number', dryRun: 'boolean' };
+    const counts = { runs: 'number', bytes: 'number', kept: 'number', days: 'number', dryRun: 'boolean' };
     expect(await shape(['prune', '--dry-run'])).toEqual({ ...counts, bytes: 'null' });
     expect(await shape(['prune'])).toEqual(counts);
+  });
+
+  test('worktrees', async () => {
+    expect(await shape(['worktrees'])).toEqual({ worktrees: [], strays: [] });
+    expect(await shape(['worktrees', 'prune', '--dry-run'])).toEqual({ worktrees: [], dryRun: 'boolean' });
   });
 
   test('any refusal', async () => {

@@ -18,7 +18,7 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
     });
   const client = await HubClient.start();
   const pruned = await client
-    .call<{ runs: number; bytes: number | null; days: number }>('prune', {
+    .call<{ runs: number; bytes: number | null; kept: number; days: number }>('prune', {
       ...(days !== undefined && { days: Number(days) }),
       dryRun: dryRun === true,
     })
@@ -29,6 +29,9 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
   else
     print(context, [
       `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${formatSize(pruned.bytes ?? 0)}.`,
+      ...(pruned.kept > 0
+        ? [`${pruned.kept} stay because of their work tree, which had to stay: squad worktrees --all`]
+        : []),
     ]);
   return EXIT.done;
 }

@@ -127,9 +127,9 @@ export class Integrator {
   async #merge(intent: IntegrateIntent, { moves }: MadePlan): Promise<string[]> {
     const { store, branches, integration, checkpoint } = this.#ports;
     await store.commit({ intents: [intent], events: [] });
-    checkpoint('intent written');
     let notes: string[];
     try {
+      checkpoint('intent written');
       for (const { worktree, move } of moves) {
         await branches.apply(worktree, move);
         checkpoint('work committed');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutWords, onOneLine, quotedWords } from './quoted-words.ts';
+import { betweenLines, cutWords, onOneLine, quotedWords } from './quoted-words.ts';
 
 test('every line of a quotation is marked, whatever ends a line', () => {
   const ends = ['\n', '\r\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029'];
@@ -18,4 +18,13 @@ test('words of a heading stay on its line', () => {
 test('words that are too long lose their end, and say so', () => {
   expect(cutWords('abc', 3)).toBe('abc');
   expect(cutWords('ab😀', 3)).toBe('ab\u{fffd}\n[… cut here]');
+});
+
+test('words between lines cannot hold the line that ends them', () => {
+  for (const words of ['plain', `a\n${'='.repeat(12)}\nb`, '='.repeat(40)]) {
+    const [first = '', ...rest] = betweenLines(words).split('\n');
+    expect(rest.at(-1)).toBe(first);
+    expect(rest.slice(0, -1).join('\n')).toBe(words);
+    expect(words).not.toContain(first);
+  }
 });

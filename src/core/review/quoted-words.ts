@@ -10,6 +10,15 @@ export function quotedWords(text: string): string {
     .join('\n');
 }
 
+/** Somebody's words as they are, between two lines that none of them is. For words that something is to be done with. */
+export function betweenLines(text: string): string {
+  const longest = Math.max(0, ...(text.match(/=+/g) ?? []).map(({ length }) => length));
+  const line = '='.repeat(Math.max(SHORTEST_LINE, longest + 1));
+  return `${line}\n${text.trim()}\n${line}`;
+}
+
+const SHORTEST_LINE = 12;
+
 /** On one line, for a heading. */
 export const onOneLine = (text: string): string =>
   text.trim().split(LINE_END).join(' ').replaceAll(CONTROL, '\u{fffd}');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SquadError } from '../../schema/error.ts';
 import { newReviewId } from '../../schema/ids.ts';
-import type { Intent } from '../../schema/intent.ts';
+import type { BranchMove, Intent } from '../../schema/intent.ts';
 import type { Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
@@ -44,16 +44,18 @@ export async function requestReview(
   const rounds = roundsOf(before, ownLimit, settings());
   refuseBeyondLimit(rounds, coder.id);
 
-  const [planned] = await Promise.all([
+  const round = rounds.current + 1;
+  const prepare = () => preparedWork(coder, tree, round, branches);
+  // Both only look, and each takes its time.
+  const [planned, found] = await Promise.all([
     ports.plan(
       coder,
       reviewerPrompt({
         ...{ coderId: coder.id, task: coder.task, worktree: tree },
-        ...{ round: rounds.current + 1, rounds: rounds.max, ...ask },
+        ...{ round, rounds: rounds.max, ...ask },
       }),
     ),
-    // It may be gone: then there is no point in going on.
-    branches.tip(tree),
+    prepare(),
   ]);
   const fork = forkOf(planned);
   const intent: RequestIntent = {
@@ -61,18 +63,18 @@ export async function requestReview(
     ...{ coderId: coder.id, reviewerId: fork.run.id, coderTree: tree, reviewerTree: fork.worktree },
   };
   try {
+    let work: Work | null = found;
     const commit = await whileMoving(async () => {
-      const move = await branches.prepareAll(tree, `Work of ${coder.id} for review ${rounds.current + 1}`);
-      const base = move?.to ?? (await branches.tip(tree));
-      if (base === tree.base) throw nothingThere(coder, tree);
+      const { move, tip } = work ?? (await prepare());
+      work = null;
       Object.assign(intent, {
         move,
-        reviewerTree: { ...fork.worktree, base },
+        reviewerTree: { ...fork.worktree, base: tip },
       } satisfies Partial<RequestIntent>);
       await store.commit({ intents: [{ ...intent }], events: [] });
       checkpoint('request_review:1');
       if (move) await branches.apply(tree, move);
-      return base;
+      return tip;
     });
     checkpoint('request_review:2');
     fork.run.worktree = intent.reviewerTree;
@@ -87,7 +89,7 @@ export async function requestReview(
         commit,
       },
       ...{
-        iteration: rounds.current + 1,
+        iteration: round,
         completionMessage: ask.completionMessage,
         requestedAt: clock.now(),
       },
@@ -179,6 +181,25 @@ function refuseOpen({ id, status }: Run, reviews: Review[]): void {
       : `Review ${last.iteration} of run ${id} is over, and its next turn begins with what came of it`,
     { suggestions: ['End your turn: you are told what came of it.'] },
   );
+}
+
+interface Work {
+  move: BranchMove | null;
+  /** Where the branch is then. */
+  tip: string;
+}
+
+async function preparedWork(
+  coder: Run,
+  tree: Worktree,
+  round: number,
+  branches: ReviewPorts['branches'],
+): Promise<Work> {
+  const move = await branches.prepareAll(tree, `Work of ${coder.id} for review ${round}`);
+  const tip = move?.to ?? (await branches.tip(tree));
+  // Reviewing nothing costs as much as reviewing something.
+  if (tip === tree.base) throw nothingThere(coder, tree);
+  return { move, tip };
 }
 
 function nothingThere({ id }: Run, { branch }: Worktree): SquadError {

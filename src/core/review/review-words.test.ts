@@ -90,10 +90,11 @@ test('a reviewer is told the task, the branch, how to see the work and how to en
   const worktree = { branch: 'squad/coder/x', base: 'b'.repeat(40) };
   const text = reviewerPrompt({
     ...{ coderId: run.id, task: HOSTILE, worktree, round: 2, rounds: 3 },
-    ...{ completionMessage: HOSTILE, reviewerPrompt: HOSTILE },
+    ...{ completionMessage: HOSTILE, reviewerPrompt: 'Run the ====== tests' },
   });
   expect(text).toContain(`git diff ${worktree.base}...${worktree.branch}`);
   expect(text).toContain('review 2 of at most 3');
+  expect(text).toContain(`${'='.repeat(12)}\nRun the ====== tests\n${'='.repeat(12)}\n`);
   expect(text).toMatch(/`send_feedback`[\s\S]*`create_pull_request`/);
   expect(unmarked(text)).toEqual([]);
   const bare = reviewerPrompt({

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { callSquad } from './call-squad.ts';
 import type { EventLine } from './event-line.ts';
 import { flood, replay } from './output.ts';
-import { quantity, type Step, scriptForTurn, toolCall } from './script.ts';
+import { parseScript, quantity, type Step, scriptForTurn, toolCall } from './script.ts';
 
 type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
 
@@ -26,7 +26,7 @@ export async function scriptedAgent(
   try {
     const prompts = await rememberChat(env.SQUAD_SCRIPTED_CHAT, prompt, continues);
     const steps = scriptForTurn(prompts) ?? unscripted(prompt, env);
-    for (const step of steps) {
+    for await (const step of inOrder(steps)) {
       if (step.verb === 'report') report = text(step);
       else if (step.verb === 'exit') return Number(step.rest);
       else await perform(step, said, env);
@@ -46,6 +46,16 @@ function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
   const words = `Scripted agent, no model was called. ${role}, a prompt of ${Buffer.byteLength(prompt)} bytes, folder ${process.cwd()}.`;
   return [{ verb: 'say', rest: words, body: '' }];
 }
+
+/** With the steps of files where they are followed. Read when it is their turn: an earlier step may have written them. */
+async function* inOrder(steps: Step[], depth = 0): AsyncGenerator<Step> {
+  if (depth > DEEPEST) throw new Failed(`Scripts follow each other more than ${DEEPEST} deep`);
+  for (const step of steps)
+    if (step.verb === 'follow') yield* inOrder(parseScript(await readFile(step.rest, 'utf8')), depth + 1);
+    else yield step;
+}
+
+const DEEPEST = 10;
 
 async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   switch (step.verb) {

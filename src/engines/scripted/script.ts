@@ -9,6 +9,7 @@ const VERBS = {
   run: 'a shell command; the agent fails if it fails',
   try: 'a shell command; the agent goes on if it fails',
   call: "one of Squad's own tools, as TOOL or TOOL {json}",
+  follow: 'the steps in a file, as if they stood here',
   sleep: 'for a while: 200ms, 3s, 2m',
   await: 'a file to appear (up to a minute)',
   flood: 'this much output: 10MB, 1GB',
@@ -40,7 +41,7 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   exit: rest => (/^\d{1,3}$/.test(rest) && Number(rest) <= 255 ? null : 'needs an exit code from 0 to 255'),
   call: asCall,
   ...Object.fromEntries(
-    (['write', 'append', 'run', 'try', 'await', 'leave', 'replay'] as const).map(verb => [
+    (['write', 'append', 'run', 'try', 'follow', 'await', 'leave', 'replay'] as const).map(verb => [
       verb,
       (rest: string) => (rest === '' ? 'needs something after it' : null),
     ]),
@@ -73,7 +74,7 @@ function lastBlock(prompt: string, turn: string | undefined): Step[] | null {
   return block === undefined ? null : parseScript(block);
 }
 
-function parseScript(text: string): Step[] {
+export function parseScript(text: string): Step[] {
   const steps: Step[] = [];
   text.split(/\r?\n/).forEach((line, index) => {
     if (line.trim() === '' || line.startsWith('#')) return;

@@ -1,0 +1,91 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { overlapOf } from '../../src/core/integration/overlap.ts';
+import type { RunId } from '../../src/schema/ids.ts';
+import type { Worktree } from '../../src/schema/worktree.ts';
+import { createIntegration } from '../../src/workspace/integration.ts';
+import { type Figure, paired } from '../figure.ts';
+import { interleave, timed } from '../measure.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const WORKTREES = 20;
+const FILES = 10_000;
+const MOST_MS = 1_000;
+
+/** Which of many work trees touch the same files, and the git commands that needs when started by hand. */
+export const overlap: Figure = {
+  name: 'overlap',
+  title: `Overlap of ${WORKTREES} work trees of a repository with ${FILES.toLocaleString('en')} files`,
+  async measure() {
+    const folder = temporaryFolder();
+    try {
+      const worktrees = makeWorktrees(folder);
+      const integration = createIntegration();
+      const ours = () =>
+        timed(async () => {
+          const touched = await integration.touched(worktrees);
+          const { files } = overlapOf(
+            touched.map((each, at) => ({ runId: `run_${at}` as RunId, files: each.files ?? [] })),
+          );
+          if (files.length !== 2) throw new Error(`${files.length} files instead of 2`);
+        });
+      const pair = await interleave(ours, () => timed(() => byHand(worktrees)));
+      return [
+        paired('all of them, against the same git commands by xargs', 'ms', pair, {
+          target: `≤ ${MOST_MS} ms`,
+          isMet: ({ value }) => value <= MOST_MS,
+          note: 'a status with every untracked file and a diff against the base branch for each, as many at once as there are cores',
+        }),
+      ];
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+/** Each has a commit, a change that is not committed and a new file of its own, and shares two files with the others. */
+function makeWorktrees(folder: string): Worktree[] {
+  const repository = join(folder, 'repository');
+  mkdirSync(repository);
+  const git = (cwd: string, ...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Bench', '-c', 'user.email=b@b', ...args], {
+      cwd,
+      encoding: 'utf8',
+    });
+  git(repository, 'init', '-q', '-b', 'main');
+  for (let at = 0; at < FILES; at++) {
+    const place = join(repository, `folder-${at % 100}`);
+    if (at < 100) mkdirSync(place);
+    writeFileSync(join(place, `file-${at}.txt`), `${at}\n`);
+  }
+  git(repository, 'add', '-A');
+  git(repository, 'commit', '-q', '-m', 'First');
+  const base = git(repository, 'rev-parse', 'HEAD').trim();
+  return Array.from({ length: WORKTREES }, (_, at) => {
+    const [path, branch] = [join(folder, `tree-${at}`), `squad/coder/run_${at}`];
+    git(repository, 'worktree', 'add', '-q', '-b', branch, path);
+    writeFileSync(join(path, 'folder-0', 'file-0.txt'), `of ${at}\n`);
+    writeFileSync(join(path, `own-${at}.txt`), 'own\n');
+    git(path, 'add', '-A');
+    git(path, 'commit', '-q', '-m', 'Work');
+    writeFileSync(join(path, 'folder-1', 'file-1.txt'), `of ${at}\n`);
+    writeFileSync(join(path, `new-${at}.txt`), 'new\n');
+    return { path, branch, repository, base, baseBranch: 'main', workspace: path };
+  });
+}
+
+const COMMANDS =
+  'git -C "$1" --no-optional-locks status --porcelain=v2 -z --untracked-files=all --no-renames >/dev/null & ' +
+  'git -C "$1" diff --no-renames --name-only -z main...HEAD >/dev/null; wait';
+
+function byHand(worktrees: readonly Worktree[]): Promise<void> {
+  const args = ['-0', '-n1', `-P${availableParallelism()}`, '/bin/sh', '-c', COMMANDS, 'sh'];
+  const child = spawn('xargs', args, { stdio: ['pipe', 'ignore', 'inherit'] });
+  child.stdin.end(worktrees.map(({ path }) => `${path}\0`).join(''));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', code => (code === 0 ? resolve() : reject(new Error(`xargs ended with ${code}`))));
+  });
+}

@@ -1,0 +1,23 @@
+import type { Removal } from '../core/ports/worktrees.ts';
+import { removalEvent } from '../core/removal-event.ts';
+import type { KnownWorktree } from './known-worktrees.ts';
+import type { Services } from './operation.ts';
+
+/** Removes a work tree unless a run is at work in it, and tells what became of it. */
+export async function removeWorktree(
+  services: Services,
+  { worktree, runs }: KnownWorktree,
+): Promise<Removal> {
+  const { runner, sessions, worktrees, store, clock } = services;
+  // A window on a run has its folder as its own.
+  for (const { id } of runs) await sessions.close(id);
+  const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
+  // A reply may have come in since the look at it.
+  if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };
+  const removal = await worktrees.remove(worktree, { dropEmptyBranch: true });
+  const { id: runId, squadId } = runs[0]!;
+  await store.commit({
+    events: [{ at: clock.now(), runId, squadId, body: removalEvent(worktree, removal) }],
+  });
+  return removal;
+}

@@ -1,0 +1,20 @@
+/** `node carry-out-and-die.ts PLACE STEP`: plans, carries out, and is killed at that step as a hub would be. */
+import { openStore } from '../../src/store/open.ts';
+import { databaseOf, integratorOn } from './integrate-fixture.ts';
+
+const [place = '', step] = process.argv.slice(2);
+const repo = JSON.parse(place);
+const store = await openStore({ file: databaseOf(repo), version: '0.0.0' });
+const integrator = integratorOn(
+  { store, repo },
+  {
+    live: () => [],
+    checkpoint: name => {
+      if (name === step) process.kill(process.pid, 'SIGKILL');
+    },
+  },
+);
+const runs = await store.runs({ limit: 100 });
+const request = { runs, named: null, order: 'suggested', check: null, runsCheck: true } as const;
+const { planId } = await integrator.plan(request);
+await integrator.carryOut(planId ?? '', { remove: false });
