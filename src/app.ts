@@ -30,7 +30,6 @@ import { wishedPort } from './hub/wished-port.ts';
 import { environmentFilePath, parseEnvironmentFile } from './link/environment-file.ts';
 import type { Hello } from './link/hello.ts';
 import { ownFolder, socketPath } from './link/home.ts';
-import { ownEnvironment } from './link/program.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { mcpFace } from './mcp/face.ts';
@@ -105,7 +104,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const sessions = createSessions({
     ...{ home, env, warn },
     settings: () => settings.all(),
-    command: id => [process.execPath, join(programs, '..', 'bin', 'squad.cjs'), 'log', '-f', id],
+    command: id => [process.execPath, join(programs, '..', 'bin', 'squad.cjs'), 'log', '-f', '--window', id],
   });
   const endpoints = {
     ...{ home, programs, files, store },
@@ -149,7 +148,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   });
   const proposals = new Proposals({
     ...{ clock, store, files, branches, runner, reviews, warn, checkpoint },
-    forge: createForge({ openGit, env: ownEnvironment() }),
+    forge: createForge({ openGit, env: { PATH: env.PATH ?? '' } }),
   });
   const servers = openGateway({
     ...{ home, version, clock, files },

@@ -73,7 +73,6 @@ const ERRORS = {
   TARGET_BLOCKED: { kind: 'state', exit: 1 },
   PLAN_UNKNOWN: { kind: 'state', exit: 2 },
   CHECK_FAILED: { kind: 'external', exit: 1 },
-  TMUX_MISSING: { kind: 'external', exit: 2 },
   AUDIT_UNAVAILABLE: { kind: 'external', exit: 1 },
   OUTPUT_LIMIT: { kind: 'external', exit: 1 },
   DIFF_UNAVAILABLE: { kind: 'external', exit: 1 },

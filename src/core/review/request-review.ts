@@ -33,7 +33,7 @@ export async function requestReview(
   ask: ReviewAsk,
   ports: ReviewPorts,
 ): Promise<RequestedReview> {
-  const { store, clock, settings, branches, worktrees, runner, sessions, checkpoint } = ports;
+  const { store, clock, branches, worktrees, runner, sessions, checkpoint } = ports;
   const [before, ownLimit] = await Promise.all([
     store.reviews({ lineageId: coder.lineageId, limit: EVERY_REVIEW }),
     store.reviewLimit(coder.lineageId),
@@ -41,7 +41,7 @@ export async function requestReview(
   ]);
   refuseOpen(coder, before);
   const tree = worktreeOf(coder);
-  const rounds = roundsOf(before, ownLimit, settings());
+  const rounds = roundsOf(before, ownLimit, ports.settings());
   refuseBeyondLimit(rounds, coder.id);
 
   const round = rounds.current + 1;
@@ -80,23 +80,7 @@ export async function requestReview(
     fork.run.worktree = intent.reviewerTree;
     const isMade = await makeFork(fork.run, intent.reviewerTree, worktrees);
     checkpoint('request_review:3');
-    const review: Review = {
-      ...{
-        id: newReviewId(),
-        lineageId: coder.lineageId,
-        coderId: coder.id,
-        reviewerId: fork.run.id,
-        commit,
-      },
-      ...{
-        iteration: round,
-        completionMessage: ask.completionMessage,
-        requestedAt: clock.now(),
-      },
-      ...{ outcome: null, reason: null, feedback: null, priority: null, actionableItems: [] },
-      ...{ feedbackCommit: null, closedAt: null, toldInTurn: null },
-      deadlineAt: clock.now() + Math.round(settings()['review.timeout_hours'] * HOUR_MS),
-    };
+    const review = openReview(coder, { reviewerId: fork.run.id, round, commit, ask }, ports);
     const { id: reviewId, reviewerId, iteration } = review;
     const { path, branch } = intent.reviewerTree;
     const events = [
@@ -116,6 +100,28 @@ export async function requestReview(
     );
     throw thrown;
   }
+}
+
+interface Opening {
+  reviewerId: Run['id'];
+  round: number;
+  commit: string;
+  ask: ReviewAsk;
+}
+
+function openReview(
+  { id: coderId, lineageId }: Run,
+  { reviewerId, round, commit, ask }: Opening,
+  { clock, settings }: ReviewPorts,
+): Review {
+  const now = clock.now();
+  return {
+    ...{ id: newReviewId(), lineageId, coderId, reviewerId, iteration: round, commit },
+    ...{ completionMessage: ask.completionMessage, requestedAt: now },
+    deadlineAt: now + Math.round(settings()['review.timeout_hours'] * HOUR_MS),
+    ...{ outcome: null, reason: null, feedback: null, priority: null, actionableItems: [] },
+    ...{ feedbackCommit: null, closedAt: null, toldInTurn: null },
+  };
 }
 
 /** As it was before somebody asked. Also for one that was only begun; done twice it does nothing. */

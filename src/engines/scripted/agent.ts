@@ -74,6 +74,8 @@ async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Prom
       return shell(step.rest, step.verb === 'run', said);
     case 'call':
       return call(step.rest, said, env);
+    case 'insist':
+      return insist(step.rest, said, env);
     case 'leave':
       return void spawn('/bin/sh', ['-c', step.rest], { detached: true, stdio: 'ignore' }).unref();
     case 'sleep':
@@ -124,6 +126,15 @@ async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Prom
   const answer = `${tool}${ok ? '' : ' refused'}: ${text}`;
   said.push(answer);
   emit({ type: 'text', text: answer });
+}
+
+async function insist(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  for (const until = Date.now() + 60_000; ; await sleep(100))
+    try {
+      return await call(words, said, env);
+    } catch (thrown) {
+      if (Date.now() > until) throw thrown;
+    }
 }
 
 async function awaitFile(path: string): Promise<void> {

@@ -9,6 +9,7 @@ const VERBS = {
   run: 'a shell command; the agent fails if it fails',
   try: 'a shell command; the agent goes on if it fails',
   call: "one of Squad's own tools, as TOOL or TOOL {json}",
+  insist: 'like call, asked again while Squad is not there (up to a minute)',
   follow: 'the steps in a file, as if they stood here',
   sleep: 'for a while: 200ms, 3s, 2m',
   await: 'a file to appear (up to a minute)',
@@ -40,6 +41,7 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   usage: rest => (/^\d+ \d+( \d+( \d+(\.\d+)?)?)?$/.test(rest) ? null : 'needs INPUT OUTPUT [CACHED [COST]]'),
   exit: rest => (/^\d{1,3}$/.test(rest) && Number(rest) <= 255 ? null : 'needs an exit code from 0 to 255'),
   call: asCall,
+  insist: asCall,
   ...Object.fromEntries(
     (['write', 'append', 'run', 'try', 'follow', 'await', 'leave', 'replay'] as const).map(verb => [
       verb,
