@@ -79,9 +79,13 @@ interface Schema {
 
 function toolsReference(): string {
   const sections = TOOLSETS.flatMap(toolset => {
-    const inSet = OPERATIONS.filter(({ tool }) => tool && (tool.toolset ?? 'core') === toolset);
+    const inSet = OPERATIONS.filter(
+      ({ tool }) => tool && !tool.forAgents && (tool.toolset ?? 'core') === toolset,
+    );
     return [`## Toolset ${toolset}`, ABOUT[toolset], ...inSet.map(toolSection)];
   });
+  const forAgents = OPERATIONS.filter(({ tool }) => tool?.forAgents);
+  sections.push('## For agents alone', FOR_AGENTS, ...forAgents.map(toolSection));
   return `${NOTE}\n\n# MCP tools\n\n${INTRODUCTION}\n\n${sections.join('\n\n')}\n`;
 }
 
@@ -105,6 +109,10 @@ const ABOUT: Record<Toolset, string> = {
     'Agent templates as tools: `run_tests`, `review_code` and `analyze_deps`, those in `.squad/templates/` of the workspace, once trusted, and your own. ' +
     'Each takes the arguments its file names, and `async`; the result is that of `spawn_agent`.',
 };
+
+const FOR_AGENTS =
+  'What an agent has by the `type` of its role, about its own run or the one it reviews: see the guides to review loops and pull requests. ' +
+  'A refusal is one level: `{ error, code, message, instance_id, tool_name, suggestions? }`, with whatever else belongs to it.';
 
 const INTRODUCTION =
   'What tools take and return, as tables; `tools/list` says less of some results, because every client pays for it. ' +

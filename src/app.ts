@@ -7,6 +7,7 @@ import { EndHooks } from './app/end-hook.ts';
 import { followTeam } from './app/follow-team.ts';
 import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
+import { openIntegration } from './app/integration-parts.ts';
 import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
@@ -165,6 +166,11 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       ),
     log: (level, message) => log.write(level, message),
   });
+  const { integration, integrator } = openIntegration({
+    ...{ home, clock, store, worktrees, branches, checkpoint },
+    liveRuns: () => runner.liveRuns(),
+    nextTag: () => servers.nextTag(),
+  });
   const workspaces = createWorkspaces({
     home,
     shippedRoles: join(programs, '..', 'roles'),
@@ -200,6 +206,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     workTree,
     worktrees,
     branches,
+    integration,
+    integrator,
     sessions,
     reviews,
     proposals,

@@ -81,6 +81,13 @@ describe('the import directions hold', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('what few hubs need is not loaded with the hub', () => {
+    const atOnce = files.filter(file =>
+      /from '[^']*octokit-client\.ts'/.test(readFileSync(join(src, file), 'utf8')),
+    );
+    expect(atOnce).toEqual([]);
+  });
+
   test('only the one spawner, the hub and the command line start processes', () => {
     const mayStart =
       /^(process\/|link\/start-hub|app\.ts|cli\/(at-terminal|commands\/(doctor|demo))|engines\/scripted\/agent)/;

@@ -32,6 +32,8 @@ export interface GatewayParts {
   configs: McpConfigs;
   audit: AuditLog;
   viewOf(id: RunId): GatewayView | null;
+  /** Marks what is started and is no agent, so that a later hub of this home ends what this one leaves. */
+  nextTag(): string;
   /** Settles when the servers of these runs are known, so that the first question of an agent finds them. */
   prepare(runs: Run[]): Promise<void>;
   /** Ends the servers of a hub of this home that was killed. Never rejects. */
@@ -74,6 +76,7 @@ export function openGateway({
     gateway,
     configs,
     audit,
+    nextTag: () => tags.next(),
     viewOf(id) {
       const run = ports.current(id);
       return run && gateway.viewOf(run);

@@ -54,6 +54,8 @@ export class HubClient {
   /** What the last hub said at the end, if anything. */
   private bye: Bye | null = null;
   private isClosed = false;
+  /** False: when its hub goes, that is told, and no other is looked for or started. */
+  private staysConnected = true;
   /** The hub that was started for this client, until it has answered something. */
   private launched: LaunchedHub | null = null;
 
@@ -69,11 +71,21 @@ export class HubClient {
   }
 
   /** Connects to a hub that is there, or null. */
-  static async find(hello: Partial<Hello> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
-    const client = new HubClient(hello);
+  static find(hello: Partial<Hello> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
+    return new HubClient(hello).join(helloMs);
+  }
+
+  /** The same for as long as that hub is there: this program must not be what starts the next one. */
+  static findOnly(): Promise<HubClient | null> {
+    const client = new HubClient({});
+    client.staysConnected = false;
+    return client.join(HELLO_MS);
+  }
+
+  private async join(helloMs: number): Promise<HubClient | null> {
     const home = homeFolder(process.env);
     const socket = await connect(socketPath(home));
-    if (socket) return (await client.greet(socket, helloMs)) ? client : null;
+    if (socket) return (await this.greet(socket, helloMs)) ? this : null;
     const fault = homeFault(home);
     if (fault) throw unusable(fault);
     return null;
@@ -156,7 +168,8 @@ export class HubClient {
    */
   private async parted(): Promise<void> {
     const isUntaken = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
-    if (!isUntaken || this.isClosed) return this.drop((await this.lastWords()) ?? new HubGone());
+    if (!isUntaken || this.isClosed || !this.staysConnected)
+      return this.drop((await this.lastWords()) ?? new HubGone());
     if (this.open.size === 0) return;
     this.socket = null;
     try {

@@ -30,7 +30,8 @@ const hello = (more: Partial<Hello> = {}): Hello => ({
 });
 
 const [one, other] = [mintToken(), mintToken()];
-const live = [run('one', { tokenHash: one.hash }), run('other', { tokenHash: other.hash })];
+const reviewed = run('other', { tokenHash: other.hash });
+const live = [run('one', { tokenHash: one.hash, type: 'review', reviewOf: reviewed.id }), reviewed];
 const ended = run('ended');
 
 /** A hub with two runs at work; `around` is the run of the asking process. */
@@ -73,7 +74,7 @@ describe('who says hello', () => {
       workspace: '/project',
       env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
       parent: {
-        ...{ id: live[0]!.id, squadId: live[0]!.squadId, depth: 1 },
+        ...{ id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, type: 'review', reviewOf: live[1]!.id },
         ...{ spawn: false, records: true, permission: 'edit' },
       },
     });

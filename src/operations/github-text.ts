@@ -9,4 +9,7 @@ export const filled = (name: string, longest: number) =>
     .string()
     .max(longest)
     .regex(/\S/, `The ${name} is empty`)
-    .refine(text => !/[\r\n]/.test(text), `The ${name} has more than one line`);
+    .refine(
+      text => !/\p{Cc}/u.test(text) && text.isWellFormed(),
+      `The ${name} must be one line of plain text`,
+    );

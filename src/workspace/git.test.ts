@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { openGit } from './git.ts';
 import { Repository } from './testing/repository.ts';
 import { createWorkTree } from './work-tree.ts';
 
@@ -144,4 +145,16 @@ test('a repository of another user is not looked at, unless the user told git to
   expect(await tree.snapshot(repo.root)).toEqual({ snapshot: null, why });
   execFileSync('git', ['config', '--global', 'safe.directory', repo.root], { env: repo.env });
   expect((await tree.snapshot(repo.root)).snapshot).toMatchObject({ branch: 'main' });
+});
+
+test('another repository is reached by the one protocol that is named, and by none without', async () => {
+  trapped();
+  const git = await openGit(repo.root, repo.env);
+  const args = ['ls-remote', `file://${repo.root}`];
+  await expect(git.run(args)).rejects.toThrow(/not allowed/);
+  expect(await git.reach(args, 'ssh')).toMatchObject({
+    code: 128,
+    stderr: expect.stringMatching(/not allowed/),
+  });
+  expect(await git.reach(args, 'file')).toMatchObject({ code: 0 });
 });

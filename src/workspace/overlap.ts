@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Touched } from '../core/ports/integration.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
-import { readStatus } from './git-status.ts';
+import { readStatusAmongMany } from './git-status.ts';
 import { pathText } from './path-text.ts';
 import { PLAIN_DIFF } from './tracked-changes.ts';
 
@@ -43,4 +43,4 @@ async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: str
 }
 
 const uncommittedFiles = async (git: Git): Promise<string[]> =>
-  (await readStatus(git)).entries.map(({ path }) => pathText(path));
+  (await readStatusAmongMany(git)).entries.map(({ path }) => pathText(path));

@@ -155,6 +155,7 @@ test('a window starts no hub; the next hub ends those whose run is over and keep
   const pid = await squad.hubPid();
   process.kill(pid, 'SIGKILL');
   await until('the hub is gone', () => !isAlive(pid));
+  await until('the windows know', () => [over, live].every(id => window(id).includes('waits for the hub')));
   squad.write('go-1', '');
   squad.write('go-2', '');
   await until('the agent has ended', () => existsSync(join(squad.home, 'runs', over, 'turn-1', 'exit')));

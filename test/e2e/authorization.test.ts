@@ -92,7 +92,7 @@ describe.each(TABLE)('an agent with the role %s', (role, has) => {
   });
 });
 
-test('the user has none of them, by MCP or in a terminal', async () => {
+test('the user has none of them, whatever toolsets they ask for', async () => {
   const client = await squad.client({ args: ['--toolsets', 'core,team,templates'] });
   const { tools } = await client.listTools();
   expect(tools.filter(({ name }) => AGENT_TOOLS.includes(name))).toEqual([]);

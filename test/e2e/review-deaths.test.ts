@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
+import { dyingHub, intentsOf } from '../support/die-at.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
 import { until } from '../support/squad.ts';
 
@@ -19,19 +18,6 @@ const TASK = `Build it.${script(
   `| ${FEEDBACK}`,
   'insist request_review {}',
 )}${scriptOf(2, 'run cat REVIEW_FEEDBACK.md', 'report Told.')}`;
-
-/** A hub that dies at this point, on the home of this squad. */
-async function dyingHub(squad: GitSquad, point: string): Promise<{ died: Promise<string | null> }> {
-  const program = join(import.meta.dirname, '..', 'support', 'dying-hub.ts');
-  const child: ChildProcess = spawn(process.execPath, [program, point], {
-    cwd: '/',
-    env: squad.env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const died = new Promise<string | null>(settle => child.once('exit', (_, signal) => settle(signal)));
-  await new Promise(ready => child.stdout!.once('data', ready));
-  return { died };
-}
 
 interface Shown {
   run: { status: string; turn: number; error: unknown; worktree: { path: string; branch: string } };
@@ -57,8 +43,8 @@ describe('the hub is killed', () => {
     await squad.run(['wait', id]);
 
     const { run, result } = await squad.json<Shown>(['show', id]);
-    expect(run).toMatchObject({ status: 'completed', turn: 2, error: null });
     expect(result.result).toBe('Told.');
+    expect(run).toMatchObject({ status: 'completed', turn: 2, error: null });
     const { reviews } = await squad.json<{ reviews: { reviewerId: string; outcome: string }[] }>([
       'review',
       id,
@@ -76,7 +62,7 @@ describe('the hub is killed', () => {
     await until('what the reviewer had is gone', () => trees(squad).length === 1);
     expect(squad.git('branch', '--list', 'squad/*').split('\n')).toHaveLength(1);
     expect(squad.git('worktree', 'list', '--porcelain').match(/^worktree /gm)).toHaveLength(2);
-    expect(intents(squad)).toEqual([]);
+    expect(intentsOf(squad)).toEqual([]);
   });
 });
 
@@ -84,13 +70,4 @@ describe('the hub is killed', () => {
 function trees(squad: GitSquad): string[] {
   const folder = join(squad.home, 'worktrees');
   return existsSync(folder) ? readdirSync(folder).flatMap(name => readdirSync(join(folder, name))) : [];
-}
-
-function intents(squad: GitSquad): unknown[] {
-  const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
-  try {
-    return database.prepare('select * from intents').all();
-  } finally {
-    database.close();
-  }
 }

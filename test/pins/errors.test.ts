@@ -73,7 +73,6 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   TARGET_BLOCKED: ['state', 1],
   PLAN_UNKNOWN: ['state', 2],
   CHECK_FAILED: ['external', 1],
-  TMUX_MISSING: ['external', 2],
   DIFF_UNAVAILABLE: ['external', 1],
   AUDIT_UNAVAILABLE: ['external', 1],
   OUTPUT_LIMIT: ['external', 1],

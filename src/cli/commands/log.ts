@@ -33,7 +33,7 @@ export async function logCommand(
   { follow, raw, window }: LogOptions,
   context: CliContext,
 ): Promise<number> {
-  const reach = window ? nextHub : () => HubClient.start();
+  const reach = () => (window ? nextHub(context.err) : HubClient.start());
   let client = await reach();
   const at = { turn: 1, stdout: 0, stderr: 0 };
   let isWaiting = false;
@@ -63,10 +63,11 @@ export async function logCommand(
 }
 
 /** The hub that is there, or the one that somebody starts. One that starts ends windows of runs that are over. */
-async function nextHub(): Promise<HubClient> {
-  for (;;) {
-    const client = await HubClient.find();
+async function nextHub(err: Terminal): Promise<HubClient> {
+  for (let isTold = false; ; isTold = true) {
+    const client = await HubClient.findOnly();
     if (client) return client;
+    if (!isTold) err.write('\n— waits for the hub —\n');
     await sleep(HUB_EVERY_MS);
   }
 }

@@ -14,6 +14,7 @@ export async function abandonLineage(lineageId: RunId, why: string, ports: Revie
   ports.checkpoint('abandon:1');
   const live = runner.liveRuns().filter(run => run.lineageId === lineageId && !isEnd(run.status));
   for (const { id, reviewOf } of live) {
+    if (reviewOf === null) runner.note(id, `Given up: ${why}`);
     await runner.stop(id, reviewOf === null ? 'abandon' : 'terminate');
     for (const child of await descendantsOf(store, id))
       if (child.lineageId !== lineageId) await runner.stop(child.id, 'cancel');

@@ -15,7 +15,7 @@ export interface ReviewPorts {
   worktrees: Pick<Worktrees, 'ensure' | 'remove'>;
   branches: Branches;
   sessions: Pick<Sessions, 'open' | 'close'>;
-  runner: Pick<Runner, 'submit' | 'resume' | 'endWaiting' | 'stop' | 'current' | 'liveRuns'>;
+  runner: Pick<Runner, 'submit' | 'resume' | 'endWaiting' | 'stop' | 'note' | 'current' | 'liveRuns'>;
   /** A reviewer for this run, in a fork of its work tree: planned as every run is, nothing written or started. */
   plan(coder: Run, task: string): Promise<PlannedReview>;
   /** Between any two steps. What is left undone here is for the next start. */

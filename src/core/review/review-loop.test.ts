@@ -74,6 +74,24 @@ describe('a coder that asks for a review', () => {
     expect(await squad.reviews(coder)).toHaveLength(1);
   });
 
+  test('is reviewed undisturbed by what could not be taken back before', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    squad.runner.refusal = new Error('too many starts');
+    const { commit } = squad.store;
+    squad.ports.store.commit = change =>
+      change.intentsDone ? Promise.reject(new Error('The disk is full')) : commit.call(squad.store, change);
+    await expect(squad.loop.request(coder, NO_WORDS)).rejects.toThrow('too many starts');
+    expect(await squad.store.intents()).toHaveLength(1);
+    squad.runner.refusal = null;
+    squad.ports.store.commit = change => commit.call(squad.store, change);
+    const { review } = await squad.loop.request(coder, NO_WORDS);
+    await squad.startAgain();
+    expect(squad.inTree(coder, 'rev-parse', 'HEAD')).toBe(review.commit);
+    expect(await squad.reviews(coder)).toEqual([review]);
+    expect(await squad.store.intents()).toEqual([]);
+  });
+
   test('may commit on the way: what it did then is reviewed too', async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
@@ -201,7 +219,6 @@ describe('feedback', () => {
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
     await squad.loop.answer(coder, { ...FEEDBACK, type: 'approved' });
     expect(squad.read(coder, FEEDBACK_FILE)).toContain('Reviewer: the user');
-    await squad.later(3_000, coder);
     expect(squad.runner.stopped).toEqual([[reviewer.id, 'terminate']]);
     await expect(squad.loop.answer(coder, FEEDBACK)).rejects.toThrow(code('REVIEW_OVER'));
   });
@@ -284,7 +301,10 @@ describe('the end of a loop', () => {
       await squad.runner.turnEnds(coder.id);
       await squad.later(3_000, coder);
     }
-    expect((await squad.store.run(coder.id))?.status).toBe('abandoned');
+    expect(await squad.store.run(coder.id)).toMatchObject({
+      status: 'abandoned',
+      notes: ['Given up: 2 reviews of this task have failed.'],
+    });
     expect(squad.hasTree(coder)).toBe(false);
     const { branch } = coder.worktree!;
     expect(squad.git(squad.repository.root, 'ls-tree', '--name-only', branch)).toContain('round-2.ts');
@@ -307,6 +327,18 @@ describe('the end of a loop', () => {
     expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'cancelled' });
     expect([squad.hasTree(coder), squad.hasTree(reviewer)]).toEqual([false, false]);
   });
+});
+
+test('a work tree of a task that was given up stays while somebody else is at work in it', async () => {
+  const squad = await LoopFixture.open();
+  const coder = await squad.coder();
+  const guest = await squad.coder({ worktree: coder.worktree });
+  await squad.loop.abandon(coder, 'The user gave the task up.');
+  await squad.settled();
+  expect(squad.hasTree(coder)).toBe(true);
+  await squad.runner.turnEnds(guest.id);
+  await squad.settled();
+  expect(squad.hasTree(coder)).toBe(false);
 });
 
 describe('a hub that dies', () => {
@@ -393,11 +425,12 @@ describe('a hub that dies', () => {
     await expect(squad.loop.feedback(reviewer, FEEDBACK)).rejects.toThrow('The hub is dead');
     await squad.loop.close();
     squad.start();
-    // As when the runner finds out before the loop has looked.
+    // As when somebody finds out before the loop has looked.
     const ended = { ...reviewer, status: 'completed' as const };
-    await squad.loop.finishIntents();
-    squad.loop.onEnd(ended);
     await squad.store.commit({ runs: [ended], events: [] });
+    squad.loop.onEnd(ended);
+    await squad.settled();
+    await squad.loop.finishIntents();
     await squad.loop.recover();
     expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'needs_work' });
   });

@@ -55,9 +55,11 @@ export class ReviewLoop {
   /** A person's words instead of the reviewer's, who is stopped. */
   async answer(coder: Run, feedback: Feedback): Promise<Review> {
     checkFeedback(feedback);
-    return this.change(coder.lineageId, async () =>
-      giveFeedback(await this.openReviewOf(coder), feedback, 'the user', this.ports),
-    );
+    return this.change(coder.lineageId, async () => {
+      const review = await giveFeedback(await this.openReviewOf(coder), feedback, 'the user', this.ports);
+      await this.ports.runner.stop(review.reviewerId, 'terminate');
+      return review;
+    });
   }
 
   /** Ends the review that is under way. The coder is told, and goes on. */

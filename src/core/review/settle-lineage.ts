@@ -11,6 +11,9 @@ import { EVERY_REVIEW, type ReviewPorts, runNow } from './ports.ts';
 /** How long a reviewer that has given its feedback is left to hear that it arrived. */
 const LEAVE_MS = 2_000;
 
+/** However late it is, never at once: what cannot be settled must not be tried without end. */
+const SOON_MS = 1_000;
+
 /**
  * Brings a task to where its rows say it should be: reviews that nobody can end any more are closed, reviewers that are done
  * are stopped, the coder goes on. Done twice it does nothing. Returns when to look again; null: when something happens.
@@ -20,7 +23,7 @@ export async function settleLineage(lineageId: RunId, ports: ReviewPorts): Promi
   const times: number[] = [];
   for (const [i, review] of reviews.entries()) {
     reviews[i] = await closeIfOver(review, ports);
-    if (reviews[i].outcome === null) times.push(review.deadlineAt);
+    if (reviews[i].outcome === null) times.push(Math.max(review.deadlineAt, ports.clock.now() + SOON_MS));
     else times.push(...(await letGo(reviews[i], ports)));
   }
   for (const coder of ports.runner.liveRuns())

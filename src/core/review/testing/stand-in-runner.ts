@@ -70,6 +70,10 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
     return true;
   }
 
+  note(id: RunId, text: string): void {
+    this.live.get(id)?.notes.push(text);
+  }
+
   current(id: RunId): Run | null {
     return this.live.get(id) ?? null;
   }

@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Worktree } from '../../src/schema/worktree.ts';
+import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { until } from '../support/squad.ts';
+
+const squad = new GitSquad({
+  coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
+  reviewer: '---\ntype: review\n---\nYou review.',
+});
+
+beforeAll(async () => {
+  await squad.unlimited();
+  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
+});
+afterAll(() => squad[Symbol.asyncDispose]());
+
+interface Shown {
+  run: { status: string; turn: number; worktree: Worktree };
+  result: { note?: string; result: string };
+}
+interface Rounds {
+  rounds: { current: number; max: number };
+  reviews: { reviewerId: string; outcome: string | null }[];
+}
+const shown = (id: string) => squad.json<Shown>(['show', id]);
+const rounds = (id: string) => squad.json<Rounds>(['review', id]);
+const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script('hang') })}`;
+
+/** A coder that waits for a reviewer who says nothing. Its second turn tells what it was told. */
+async function inReview(): Promise<{ id: string; reviewerId: string }> {
+  const task = `Build it.${script('write a.txt', '| a', ask)}${scriptOf(2, 'report Heard.')}`;
+  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
+  const id = runIds[0]!;
+  await until('it waits', async () => {
+    const { run } = await shown(id);
+    return run.status === 'waiting_review';
+  });
+  const { reviews } = await rounds(id);
+  const { reviewerId } = reviews[0]!;
+  await until('its reviewer is at work', async () => (await shown(reviewerId)).run.status === 'running');
+  return { id, reviewerId };
+}
+
+describe('squad review', () => {
+  test('shows what is under way, who waits for it and how many rounds there are', async () => {
+    const { id, reviewerId } = await inReview();
+    const list = (await squad.run(['review'])).stdout;
+    expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +under way`));
+    const one = (await squad.run(['review', reviewerId])).stdout;
+    expect(one).toContain('1 of 3 reviews · 0 failed, given up at 5');
+    expect(one).toContain('under way');
+    expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
+    await squad.run(['cancel', id]);
+  });
+
+  test('gives feedback in place of the reviewer, who is stopped', async () => {
+    const { id, reviewerId } = await inReview();
+    const said = await squad.run([
+      'review',
+      id,
+      '--feedback',
+      'Say why.\nIn the README.',
+      '--type',
+      'suggestions',
+    ]);
+    expect(said.stdout).toMatch(/has the feedback \(commit [0-9a-f]{12}\)/);
+    await squad.run(['wait', id]);
+    expect((await shown(id)).run).toMatchObject({ status: 'completed', turn: 2 });
+    await until('it has ended', async () => (await shown(reviewerId)).run.status === 'terminated');
+    const one = (await squad.run(['review', id])).stdout;
+    expect(one).toMatch(/suggestions .*Say why\./);
+    expect(one).toContain('Say why.\nIn the README.');
+    const { branch } = (await shown(id)).run.worktree;
+    expect(squad.git('show', `${branch}:REVIEW_FEEDBACK.md`)).toContain('- Reviewer: the user');
+  });
+
+  test('ends a review, after which the coder goes on', async () => {
+    const { id } = await inReview();
+    await squad.run(['review', id, '--cancel']);
+    await squad.run(['wait', id]);
+    expect((await shown(id)).result.result).toBe('Heard.');
+    expect(await rounds(id)).toMatchObject({ reviews: [{ outcome: 'cancelled' }] });
+    const again = await squad.run(['review', id, '--cancel']);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain('(REVIEW_OVER)');
+  });
+
+  test('allows more rounds than the setting', async () => {
+    const { id } = await inReview();
+    expect((await squad.run(['review', id, '--allow', '2'])).stdout).toContain(
+      'may have 5 reviews now; it has had 1',
+    );
+    expect(await rounds(id)).toMatchObject({ rounds: { current: 1, max: 5 } });
+    await squad.run(['cancel', id]);
+  });
+
+  test('gives a task up: agents stop, work trees go, work stays', async () => {
+    const { id, reviewerId } = await inReview();
+    const trees = await Promise.all([id, reviewerId].map(async each => (await shown(each)).run.worktree));
+    expect((await squad.run(['review', id, '--abandon'])).stdout).toMatch(
+      /abandoned .*its task was given up/,
+    );
+    expect((await shown(reviewerId)).run.status).toBe('terminated');
+    await until('the work trees are gone', () => trees.every(({ path }) => !existsSync(path)));
+    expect(squad.git('show', `${trees[0]!.branch}:a.txt`)).toBe('a');
+    const again = await squad.run(['review', id, '--abandon']);
+    expect(again.stderr).toContain('(REVIEW_OVER)');
+  });
+
+  test.each([
+    [['--abandon'], 'Of which run?'],
+    [['run_x', '--abandon', '--cancel'], 'One thing at a time'],
+    [['run_x', '--type', 'approved'], 'belong to --feedback'],
+    [['run_x', '--allow', 'many'], '--allow'],
+    [['run_x', '--feedback', 'x', '--type', 'bad'], 'bad'],
+    [['run_zzzzzzzzzz'], 'There is no run run_zzzzzzzzzz'],
+  ])('%j is refused: %s', async (args, words) => {
+    const { code, stderr } = await squad.run(['review', ...args]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(words);
+  });
+});
