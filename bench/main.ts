@@ -12,7 +12,9 @@ import { gatewayMemory } from './figures/gateway-memory.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
 import { recovery } from './figures/recovery.ts';
+import { requestReview } from './figures/request-review.ts';
 import { toolList } from './figures/tool-list.ts';
+import { worktree } from './figures/worktree.ts';
 import { interruption, listenForInterruption } from './interruption.ts';
 import { loadNow, printTable, type Report, writeJson } from './report.ts';
 
@@ -30,6 +32,8 @@ const FIGURES = [
   gatewayList,
   gatewayMemory,
   gatewayFanIn,
+  worktree,
+  requestReview,
   overlap,
 ];
 

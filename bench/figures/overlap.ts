@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { overlapOf } from '../../src/core/integration/overlap.ts';
@@ -8,6 +8,7 @@ import type { Worktree } from '../../src/schema/worktree.ts';
 import { createIntegration } from '../../src/workspace/integration.ts';
 import { type Figure, paired } from '../figure.ts';
 import { interleave, timed } from '../measure.ts';
+import { git, makeRepository } from '../sample-repository.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const WORKTREES = 20;
@@ -48,21 +49,8 @@ export const overlap: Figure = {
 /** Each has a commit, a change that is not committed and a new file of its own, and shares two files with the others. */
 function makeWorktrees(folder: string): Worktree[] {
   const repository = join(folder, 'repository');
-  mkdirSync(repository);
-  const git = (cwd: string, ...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=Bench', '-c', 'user.email=b@b', ...args], {
-      cwd,
-      encoding: 'utf8',
-    });
-  git(repository, 'init', '-q', '-b', 'main');
-  for (let at = 0; at < FILES; at++) {
-    const place = join(repository, `folder-${at % 100}`);
-    if (at < 100) mkdirSync(place);
-    writeFileSync(join(place, `file-${at}.txt`), `${at}\n`);
-  }
-  git(repository, 'add', '-A');
-  git(repository, 'commit', '-q', '-m', 'First');
-  const base = git(repository, 'rev-parse', 'HEAD').trim();
+  makeRepository(repository, FILES);
+  const base = git(repository, 'rev-parse', 'HEAD');
   return Array.from({ length: WORKTREES }, (_, at) => {
     const [path, branch] = [join(folder, `tree-${at}`), `squad/coder/run_${at}`];
     git(repository, 'worktree', 'add', '-q', '-b', branch, path);

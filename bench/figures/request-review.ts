@@ -1,0 +1,63 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { BenchSquad } from '../bench-squad.ts';
+import { type Figure, paired } from '../figure.ts';
+import { interleave, timed } from '../measure.ts';
+import { git, makeRepository } from '../sample-repository.ts';
+
+const FILES = 1_000;
+const MOST_OVER_WORKTREE_MS = 50;
+const TASK = ['Work.', '```script', 'write new.txt', '| new', 'call request_review', '```'].join('\n');
+
+/** What a coder waits for its review to be under way: its work committed, a work tree, a run; and the work tree alone by hand. */
+export const requestReview: Figure = {
+  name: 'request-review',
+  title: `request_review in a repository with ${FILES.toLocaleString('en')} files`,
+  async measure() {
+    await using squad = new BenchSquad();
+    makeRepository(squad.workspace, FILES);
+    const roles = join(squad.workspace, '.squad', 'agents');
+    mkdirSync(roles, { recursive: true });
+    writeFileSync(join(roles, 'coder.md'), '---\ntype: coding\nisolation: worktree\n---\nYou code.\n');
+    writeFileSync(join(roles, 'reviewer.md'), '---\ntype: review\n---\nYou review.\n');
+    await squad.squad('trust', '--yes');
+    await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
+    await squad.squad('config', 'set', 'tmux.sessions', 'off');
+    const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
+    const ours = async () => {
+      const { runIds } = await squad.squad<{ runIds: string[] }>(
+        'run',
+        '-d',
+        '--engine',
+        'scripted',
+        'coder',
+        TASK,
+      );
+      await squad.squad('wait', ...runIds);
+      const [row] = database
+        .prepare("select data from events where type = 'tool.called' and run_id = ?")
+        .all(runIds[0]!) as { data: string }[];
+      const { ok, durationMs } = JSON.parse(row!.data) as { ok: boolean; durationMs: number };
+      if (!ok) throw new Error(`request_review was refused: ${row!.data}`);
+      return durationMs;
+    };
+    let count = 0;
+    const byHand = async () => {
+      const name = `by-hand-${++count}`;
+      git(squad.workspace, 'worktree', 'add', '-q', '-b', name, join(squad.root, name));
+    };
+    try {
+      const pair = await interleave(ours, () => timed(byHand));
+      return [
+        paired('as the hub sees it, against git worktree add', 'ms', pair, {
+          target: `≤ floor + ${MOST_OVER_WORKTREE_MS} ms`,
+          isMet: ({ over }) => over! <= MOST_OVER_WORKTREE_MS,
+          note: 'uncommitted work committed, work tree made, reviewer written down',
+        }),
+      ];
+    } finally {
+      database.close();
+    }
+  },
+};
