@@ -51,7 +51,7 @@ test('a renamed file counts by both names, staged or committed', async () => {
   expect((await touchedFiles(tree, repo.env)).files).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt']);
 });
 
-test('what a branch took over from its base branch is not its own', async () => {
+test('what a branch took over from its base branch, or has not yet, is not its own', async () => {
   const { tree, inTree } = begin();
   repo.write('of-main.txt', 'new\n');
   repo.commit('Meanwhile');
@@ -59,6 +59,8 @@ test('what a branch took over from its base branch is not its own', async () => 
   inTree('add', '-A');
   inTree('commit', '-q', '-m', 'Own');
   inTree('merge', '-q', '-m', 'Up to date', 'main');
+  repo.write('later.txt', 'new\n');
+  repo.commit('Later');
   expect((await touchedFiles(tree, repo.env)).files).toEqual(['own.txt']);
 });
 

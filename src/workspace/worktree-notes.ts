@@ -24,7 +24,7 @@ export async function treeNotes(git: Git, commit: string): Promise<string[]> {
 
 export function uncommittedNote(count: number): string[] {
   if (count === 0) return [];
-  const what = count === 1 ? 'One file has changes that are' : `${count} files have changes that are`;
+  const what = count === 1 ? '1 file has changes that are' : `${count} files have changes that are`;
   return [`${what} not committed, and so not in the work tree.`];
 }
 

@@ -4,7 +4,6 @@ import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { echoBlock, hostileBlock, variable } from '../servers/start.ts';
 import { AgentAtWork, hubUrl } from '../support/agent-at-work.ts';
-import { freePort } from '../support/free-port.ts';
 import { RawMcp } from '../support/raw-mcp.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
 
@@ -27,8 +26,6 @@ const CODER = ['echo__about', 'echo__count', 'echo__echo', 'spare__echo'];
 const REVIEWER = ['echo__echo'];
 
 beforeAll(async () => {
-  // Nobody else is to take it while there is no hub.
-  squad.env.MCP_SERVER_PORT = String(await freePort());
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { freePort } from '../support/free-port.ts';
 import { type Build, newerBuild } from '../support/newer-build.ts';
 import { HANDSHAKE, RawMcp } from '../support/raw-mcp.ts';
 import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
@@ -41,7 +40,6 @@ test('a newer command is served at once, by a hub of its own version, and client
 });
 
 test('a newer client is served at once, and the hub it ends up with has kept the port', async () => {
-  squad.env.MCP_SERVER_PORT = String(await freePort());
   const url = await until('the port is bound', async () => (await squad.json<Status>(['hub', 'start'])).url);
   const client = await squad.client({ bin: newer.bin });
   expect(client.getServerVersion()?.version).toBe(newer.version);

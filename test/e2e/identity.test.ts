@@ -12,7 +12,6 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../support/free-port.ts';
 import { RawMcp } from '../support/raw-mcp.ts';
 import { BIN, callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 import { lastSeq, storedEvents, tokenHashOf } from '../support/stored.ts';
@@ -24,8 +23,6 @@ writeFileSync(join(squad.env.SQUAD_AGENTS_DIR, 'coder.md'), 'You code.\n');
 writeFileSync(join(squad.env.SQUAD_AGENTS_DIR, 'lead.md'), '---\nspawn: true\n---\nYou lead.\n');
 
 beforeAll(async () => {
-  // Nobody else is to take it while there is no hub.
-  squad.env.MCP_SERVER_PORT = String(await freePort());
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());

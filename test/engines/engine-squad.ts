@@ -16,6 +16,8 @@ const PATIENCE_MS = 60_000;
 interface Beginning {
   /** Role id → the text of its file. */
   roles?: Record<string, string>;
+  /** Everything below the user's home, as with real users, and not in the temp folder, where Codex lets its agents write. */
+  inHome?: boolean;
   /** What the user did before. */
   prepare?: (squad: TestSquad, home: string) => Promise<void>;
 }
@@ -36,13 +38,16 @@ export class EngineSquad implements AsyncDisposable {
     this.#ours = place.processes();
   }
 
-  static async start(names: CliName[], { roles = {}, prepare }: Beginning = {}): Promise<EngineSquad> {
+  static async start(
+    names: CliName[],
+    { roles = {}, inHome = false, prepare }: Beginning = {},
+  ): Promise<EngineSquad> {
     const server = await startModelServer();
     const place = agentHome();
-    const squad = new TestSquad({
-      ...setUpClis(names, place.home, server.url),
-      MCP_SERVER_PORT: String(await freePort()),
-    });
+    const squad = new TestSquad(
+      { ...setUpClis(names, place.home, server.url), MCP_SERVER_PORT: String(await freePort()) },
+      inHome ? place.home : undefined,
+    );
     squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
     mkdirSync(squad.env.SQUAD_AGENTS_DIR);
     for (const [id, text] of Object.entries(roles))

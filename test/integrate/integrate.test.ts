@@ -105,6 +105,7 @@ test('conflicting branches are named with their files; least overlap is merged f
   expect(plan.branches[2]).toMatchObject({
     overlaps: [one.id],
     messages: [expect.stringContaining('a.txt')],
+    commitsWork: false,
   });
   const given = await fixture.plan(integrator, { order: 'given', runs: [other, one, alone] });
   expect(given.branches.map(({ runId, outcome }) => [runId, outcome])).toEqual([

@@ -1,13 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { freePort } from './free-port.ts';
 import type { TestSquad } from './squad.ts';
 
 /** A hub that is killed at this checkpoint, on the home of this squad. */
 export async function dyingHub(squad: TestSquad, point: string): Promise<{ died: Promise<string | null> }> {
-  // The usual port may go to another test's hub meanwhile, and an agent at work knows no other address.
-  squad.env.MCP_SERVER_PORT = String(await freePort());
   const program = join(import.meta.dirname, 'dying-hub.ts');
   const child: ChildProcess = spawn(process.execPath, [program, point], {
     cwd: '/',

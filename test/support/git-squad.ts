@@ -10,10 +10,7 @@ export class GitSquad extends TestSquad {
     this.env.SQUAD_AGENTS_DIR = join(this.root, 'roles');
     mkdirSync(this.env.SQUAD_AGENTS_DIR);
     for (const [id, text] of Object.entries(roles)) this.role(id, text);
-    this.git('init', '-q', '-b', 'main');
-    this.write('README.md', '# Project\n');
-    this.git('add', '-A');
-    this.git('commit', '-qm', 'First');
+    makeRepository(this);
   }
 
   role(id: string, text: string): void {
@@ -26,14 +23,27 @@ export class GitSquad extends TestSquad {
   }
 
   gitIn(folder: string, ...args: string[]): string {
-    const identity = ['-c', 'user.name=User', '-c', 'user.email=user@example.com'];
-    return execFileSync('git', [...identity, ...args], {
-      cwd: folder,
-      encoding: 'utf8',
-      env: { ...this.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }).trim();
+    return userGit(folder, this.env, ...args);
   }
+}
+
+/** Makes a workspace a repository with one commit. */
+export function makeRepository(squad: TestSquad): void {
+  const git = (...args: string[]) => userGit(squad.workspace, squad.env, ...args);
+  git('init', '-q', '-b', 'main');
+  squad.write('README.md', '# Project\n');
+  git('add', '-A');
+  git('commit', '-qm', 'First');
+}
+
+export function userGit(folder: string, env: Record<string, string>, ...args: string[]): string {
+  const identity = ['-c', 'user.name=User', '-c', 'user.email=user@example.com'];
+  return execFileSync('git', [...identity, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim();
 }
 
 export const script = (...lines: string[]): string => `\n\`\`\`script\n${lines.join('\n')}\n\`\`\`\n`;

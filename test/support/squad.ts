@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -23,13 +24,16 @@ export interface StartOptions {
 
 /** A Squad of its own: home, user home and workspace in one temporary folder, nothing of this machine's environment. */
 export class TestSquad {
-  readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-test-')));
-  readonly home = join(this.root, 'state');
-  readonly workspace = join(this.root, 'work');
+  readonly root: string;
+  readonly home: string;
+  readonly workspace: string;
   readonly env: Record<string, string>;
   private readonly clients: Client[] = [];
 
-  constructor(env: Record<string, string> = {}) {
+  constructor(env: Record<string, string> = {}, place = tmpdir()) {
+    this.root = realpathSync(mkdtempSync(join(place, 'squad-test-')));
+    this.home = join(this.root, 'state');
+    this.workspace = join(this.root, 'work');
     mkdirSync(this.workspace);
     mkdirSync(join(this.root, 'user'));
     this.env = {
@@ -38,6 +42,8 @@ export class TestSquad {
       LANG: 'C.UTF-8',
       SQUAD_HOME: this.home,
       SQUAD_HUB_LINGER_MS: '20000',
+      // The usual port may go to another test's hub when this one is killed, and an agent at work knows no other address.
+      MCP_SERVER_PORT: String(randomInt(20_000, 32_000)),
       TMUX_TMPDIR: this.root,
       ...env,
     };

@@ -81,8 +81,12 @@ function checklistLine({ what, state, note }: ChecklistItem, { green, red, dim }
 function checkLines({ check }: IntegrationPlan, { dim }: Style): string[] {
   if (!check || check.outcome === 'not_run') return [];
   const took = check.durationMs === null ? '' : ` took ${formatDuration(check.durationMs)}`;
-  const head = dim(`  ${oneLine(check.command.join(' '))}${took}`);
+  const head = dim(`  ${oneLine(asTyped(check.command))}${took}`);
   if (check.outcome === 'passed') return [head];
   const output = sanitize(check.output).trimEnd().split('\n').slice(-CHECK_LINES);
   return [head, ...output.map(line => `  ${line}`)];
 }
+
+/** A command for a shell is what the user typed. */
+const asTyped = (command: readonly string[]): string =>
+  command[0] === '/bin/sh' && command[1] === '-c' ? (command[2] ?? '') : command.join(' ');

@@ -1,4 +1,4 @@
-import { type Run, runName } from '../../schema/run.ts';
+import { type Run, runName, runSummary } from '../../schema/run.ts';
 import { oneLine } from '../one-line.ts';
 
 const LONGEST_SUMMARY = 60;
@@ -13,4 +13,4 @@ export const mergeMessage = (run: Named): string =>
 export const leftWorkMessage = (run: Named): string =>
   `Work of ${run.id}: ${aboutOf(run)}\n\nIt had ended without committing this.\n`;
 
-const aboutOf = ({ title, task }: Named): string => oneLine(title ?? task, LONGEST_SUMMARY);
+const aboutOf = (run: Named): string => oneLine(runSummary(run), LONGEST_SUMMARY);

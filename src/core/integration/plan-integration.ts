@@ -151,7 +151,7 @@ function plannedBranches(
       files: trial?.outcome === 'merged' ? trial.files : null,
       conflicts: trial?.outcome === 'conflict' ? trial.files : [],
       messages: refusal !== null ? [refusal] : trial?.outcome === 'conflict' ? trial.messages : [],
-      commitsWork: move !== null,
+      commitsWork: move !== null && trial?.outcome === 'merged',
       overlaps: pairs.flatMap(({ runs }) => (runs.includes(runId) ? runs.filter(id => id !== runId) : [])),
       isBehind: worktree.base !== from,
     };
