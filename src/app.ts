@@ -356,8 +356,12 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     .then(async found => {
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
-      await proposals.recover();
-      await reviews.recover();
+      // What cannot be brought to its end now must not keep the hub, and with it every run, from starting.
+      const later = (what: string) => (thrown: unknown) => warn(`${what} could not be seen to`, thrown);
+      await proposals.recover().catch(later('Pull requests that were under way'));
+      await reviews.recover().catch(later('Reviews that were under way'));
+      const merges = await integrator.recover().catch(later('Merges that were under way'));
+      for (const line of merges ?? []) log.write('info', line);
       return found;
     });
   recovered.catch(() => {}); // told below, once the door is open

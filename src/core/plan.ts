@@ -141,7 +141,7 @@ async function planRun(
       tools: toolsFrom(caller.parent, request.tools, meta.tools),
     }),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
-    setup: worktree ? workspace.config.worktree.value : null,
+    setup: worktree && !place.isShared ? workspace.config.worktree.value : null,
     onEnd: workspace.config.onEnd.value,
   };
   const run: Run = {

@@ -9,6 +9,8 @@ import type { RunRequest } from './run-request.ts';
 export interface RunPlace {
   directory: string;
   worktree: Worktree | null;
+  /** Somebody is at work in it: nothing is to be set up there. */
+  isShared: boolean;
   /** What the caller should know about it. */
   notes: string[];
 }
@@ -30,14 +32,16 @@ export interface PlaceContext {
  */
 export async function placeOf(request: RunRequest, context: PlaceContext): Promise<RunPlace> {
   const { runId, name, role, workspace, worktrees, around } = context;
-  if (request.place) return { ...request.place, notes: [] };
+  if (request.place) return { ...request.place, isShared: false, notes: [] };
   const directory = await workspace.directory(request.cwd, around?.workspace);
   const isolation = request.isolation ?? role?.meta.isolation ?? 'none';
-  if (isolation === 'none' && !request.forkOf) return { directory, worktree: around, notes: [] };
+  if (isolation === 'none' && !request.forkOf)
+    return { directory, worktree: around, isShared: true, notes: [] };
   const from = request.forkOf ?? around ?? undefined;
-  return worktrees.plan({
+  const planned = await worktrees.plan({
     ...{ runId, name, directory },
     workspace: around?.workspace ?? workspace.root,
     ...(from && { from }),
   });
+  return { ...planned, isShared: false };
 }

@@ -127,7 +127,7 @@ export class Runner {
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
-    if (!entry || entry.run.status !== 'waiting_review')
+    if (entry?.run.status !== 'waiting_review')
       throw new SquadError(
         'REVIEW_OVER',
         `Run ${id} is ${entry?.run.status ?? 'over'} and waits for nothing`,

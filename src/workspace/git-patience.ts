@@ -21,8 +21,11 @@ export async function runPatiently(git: Git, args: string[], how: GitRun = {}): 
 }
 
 const isLocked = (trouble: unknown): boolean =>
-  trouble instanceof GitTrouble &&
-  /\.lock': File exists|could not lock|another git process/i.test(trouble.said);
+  trouble instanceof GitTrouble && (LOCKED.test(trouble.said) || HALF_MADE.test(trouble.said));
+
+const LOCKED = /\.lock': File exists|could not lock|another git process/i;
+/** Another git is just writing down a work tree of its own, and every git reads what is there of all of them. */
+const HALF_MADE = /failed to read \S*\/worktrees\/\S+\/(commondir|gitdir|HEAD)\b/;
 
 /** What went wrong with a repository, for whoever asked. */
 export function gitFailure(what: string, trouble: unknown): SquadError | unknown {

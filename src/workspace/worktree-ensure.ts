@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { access, mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorktreeSetup } from '../core/ports/worktrees.ts';
@@ -13,7 +13,7 @@ import type { KeyedQueue } from './keyed-queue.ts';
 import { nearestReal } from './nearest-real.ts';
 import { isInside } from './real-place.ts';
 import { addWorktree, undoWorktree } from './worktree-make.ts';
-import { lookAt, readyFile } from './worktree-place.ts';
+import { lookAt, readyFile, setUpFile } from './worktree-place.ts';
 import { type Repository, repositoryOf } from './worktree-repository.ts';
 import { endSetUp, setUp } from './worktree-setup.ts';
 
@@ -41,6 +41,8 @@ export async function ensureWorktree(wanted: Wanted, tools: WorktreeTools): Prom
   const place = await lookAt(worktree.path, repository.commonDir);
   if (place.kind === 'foreign') throw inTheWay(worktree.path, place.why);
   if (place.kind !== 'whole') await make(wanted, repository, tools, place.kind === 'half');
+  else if (needsSetUp(wanted.setup) && !(await isThere(setUpFile(place.gitDir))))
+    await setUpLate(wanted, wanted.setup, place.gitDir, tools);
   await makeDirectory(wanted);
   return { made: place.kind !== 'whole' };
 }
@@ -61,8 +63,10 @@ async function make(
   }
   try {
     const gitDir = await queue(commonDir, () => addWorktree(repository, worktree, signal));
-    if (setup)
+    if (needsSetUp(setup)) {
       await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
+      await writeFile(setUpFile(gitDir), '');
+    }
     signal?.throwIfAborted();
     await writeFile(readyFile(gitDir), '');
   } catch (error) {
@@ -70,6 +74,28 @@ async function make(
     throw gitFailure(`The work tree ${worktree.path} could not be made`, error);
   }
 }
+
+/** One that was made before its agent was to start. What a dead hub had begun is begun anew. */
+async function setUpLate(
+  { worktree, signal }: Wanted,
+  setup: WorktreeSetup,
+  gitDir: string,
+  { table, env }: WorktreeTools,
+): Promise<void> {
+  await endSetUp(table, worktree);
+  await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
+  signal?.throwIfAborted();
+  await writeFile(setUpFile(gitDir), '');
+}
+
+const needsSetUp = (setup: WorktreeSetup | null): setup is WorktreeSetup =>
+  setup !== null && ((setup.copy?.length ?? 0) > 0 || setup.setup !== undefined);
+
+const isThere = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
 
 /** A git of an earlier hub outlives it, and may be checking files out right now. */
 async function untilGitIsDone(path: string): Promise<void> {

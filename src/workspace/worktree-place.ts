@@ -12,6 +12,8 @@ export type Place =
 
 /** Written last, in the work tree's own git folder: from then on an agent may be at work in it. */
 export const readyFile = (gitDir: string): string => join(gitDir, 'squad-ready');
+/** Written when its set-up is done: a work tree may be made first, and set up when its agent is about to start. */
+export const setUpFile = (gitDir: string): string => join(gitDir, 'squad-set-up');
 /** Paths from the root, NUL between them: what the set-up put there and git does not ignore. No work of the agent's. */
 export const copiedFile = (gitDir: string): string => join(gitDir, 'squad-copied');
 

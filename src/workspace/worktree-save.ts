@@ -6,7 +6,7 @@ import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
 import { readStatus, type Status, type StatusEntry } from './git-status.ts';
 import { pathBytes } from './path-text.ts';
-import { copiedPaths, readyFile } from './worktree-place.ts';
+import { copiedPaths, readyFile, setUpFile } from './worktree-place.ts';
 
 const SAVE_MS = 300_000;
 const MOST_SAVED = 1000;
@@ -19,7 +19,11 @@ export interface Unsaved extends Status {
 export async function readUnsaved(git: Git): Promise<Unsaved> {
   const { gitDir, root } = git.folder;
   const [status, copied] = await Promise.all([readStatus(git, { limitMs: SAVE_MS }), copiedPaths(gitDir)]);
-  const readyAt = (await stat(readyFile(gitDir)).catch(() => null))?.ctimeMs ?? 0;
+  const marks = [readyFile(gitDir), setUpFile(gitDir)];
+  const times = await Promise.all(
+    marks.map(async file => (await stat(file).catch(() => null))?.ctimeMs ?? 0),
+  );
+  const readyAt = Math.max(...times);
   const untouched = new Set<StatusEntry>();
   for (const entry of status.entries)
     if (entry.isUntracked && copied.has(entry.path)) {
@@ -54,13 +58,14 @@ export async function saveLooseHead(git: Git, path: string, gitDir: string): Pro
 }
 
 /** Through an index of its own, begun from the real one so that only what changed is read. */
-function wholeTree(git: Git, { entries, untouched }: Unsaved): Promise<string> {
+function wholeTree(git: Git, { entries }: Unsaved): Promise<string> {
   const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
   if (nested) throw new GitTrouble(`it holds a repository of its own, ${nested.path}`);
   return withScratchIndex(git, async index => {
     await copyFile(join(git.folder.gitDir, 'index'), index.file).catch(() => {}); // without one git reads every file
-    await index.run(['add', '-A'], undefined, SAVE_MS);
-    await index.set(untouched.map(({ path }) => [path, null]));
+    // Not `git add`, which starts a git in submodules, with a configuration that is theirs.
+    const list = Buffer.from(entries.map(({ path }) => `${path}\0`).join(''), 'latin1');
+    await index.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], list, SAVE_MS);
     return index.writeTree();
   });
 }

@@ -177,3 +177,40 @@ describe('squad worktrees', () => {
     expect(squad.git('status', '--porcelain')).toBe('');
   });
 });
+
+describe('what makes a work tree usable', () => {
+  test('is copied and run before the agent starts, once it is trusted, for reviewers too', async () => {
+    await using other = new GitSquad({
+      coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
+      reviewer: `---\ntype: review\n---\nYou review.${script('run cat .env made-by-setup', `call send_feedback ${JSON.stringify({ feedback: 'Fine.', feedback_type: 'approved' })}`)}`,
+    });
+    other.write('.gitignore', '.env\n');
+    other.write(
+      '.squad/squad.json',
+      JSON.stringify({ worktree: { copy: ['.env'], setup: ['sh', '-c', 'echo set up > made-by-setup'] } }),
+    );
+    other.git('add', '-A');
+    other.git('commit', '-qm', 'Settings');
+    other.write('.env', 'SECRET=1\n');
+    const task = `Go.${script('try cat .env made-by-setup', 'write a.txt', '| a', 'call request_review')}`;
+    const run = async () => {
+      const { runIds } = await other.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
+      await other.run(['wait', runIds[0]!]);
+      return { id: runIds[0]!, log: (await other.run(['log', runIds[0]!])).stdout };
+    };
+    expect((await run()).log).toContain('No such file');
+    await other.run(['trust', '--yes']);
+    const { id, log } = await run();
+    expect(log).toContain('SECRET=1\nset up');
+    const { reviews } = await other.json<{ reviews: { reviewerId: string; outcome: string }[] }>([
+      'review',
+      id,
+    ]);
+    expect(reviews).toMatchObject([{ outcome: 'approved' }]);
+    expect((await other.run(['log', reviews[0]!.reviewerId])).stdout).toContain('SECRET=1\nset up');
+    const { run: coder } = await other.json<Shown>(['show', id]);
+    const files = other.git('ls-tree', '--name-only', coder.worktree!.branch).split('\n');
+    expect(files).toEqual(expect.arrayContaining(['a.txt', 'REVIEW_FEEDBACK.md']));
+    expect(files).not.toContain('made-by-setup');
+  });
+});

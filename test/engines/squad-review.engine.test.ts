@@ -9,6 +9,7 @@ import { makeRepository, userGit } from '../support/git-squad.ts';
 import { until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
+import type { Turn } from './model-server/conversation.ts';
 import { mock } from './model-server/script.ts';
 
 /** Whether it can commit where the repository itself is out of its folder. For the one that cannot, Squad does. */
@@ -59,13 +60,13 @@ describe.each(chosenClis())('%s', name => {
   const git = (...args: string[]) => userGit(it.squad.workspace, it.squad.env, ...args);
   const shown = async (id: string) => (await it.squad.json<Shown>(['show', id])).run;
   const reviewsOf = async (id: string) => (await it.squad.json<Reviews>(['review', id])).reviews;
-  /** What the model had before it when it began with this part. */
+  /** The first request of a part, with the whole conversation so far. */
   const asked = (tag: string) => it.server.first(tag)!;
-  const conversation = (tag: string) =>
+  const saidBy = (who: Turn['by'], tag: string) =>
     asked(tag)
-      .turns.map(({ text }) => text)
-      .join('\n');
-  const answers = (tag: string) =>
+      .turns.filter(({ by }) => by === who)
+      .map(({ text }) => text);
+  const seenBy = (tag: string) =>
     it.server.requests.findLast(call => call.tag === tag)!.toolResults.join('\n');
   const reviewToolsOf = (tag: string) =>
     REVIEW_TOOLS.filter(tool => asked(tag).tools.some(offered => offered.endsWith(tool)));
@@ -95,17 +96,17 @@ describe.each(chosenClis())('%s', name => {
     const reviews = await reviewsOf(spawn_id);
     expect(reviews.map(({ outcome }) => outcome)).toEqual(['needs_work', 'pull_request']);
 
-    // It knows in its second turn what it did in its first.
-    for (const said of ['Build it.', 'Asked for it.', 'Say two.'])
-      expect(conversation('code-2')).toContain(said);
-    expect(conversation('review-2')).not.toContain('Asked for it.');
+    // Its second turn has the first one before it, and then what the reviewer said.
+    expect(saidBy('model', 'code-2').join('\n')).toContain('Asked for it.');
+    expect(saidBy('user', 'code-2').join('\n')).toMatch(/^Build it\..*^> Say two\./ms);
+    expect(saidBy('model', 'review-2')).toEqual([]);
     // Each reviewer has read what was there when it was asked.
-    expect(answers('review-1')).toContain('one');
-    expect(answers('review-2')).toMatch(/one\s+two/);
+    expect(seenBy('review-1')).toMatch(/\bone\b/);
+    expect(seenBy('review-2')).toMatch(/\bone\b\W+n?two\b/);
 
     const { branch } = run.worktree;
     expect(git('log', '--format=%s', `main..${branch}`).split('\n').includes('Mine')).toBe(COMMITS[name]);
-    expect(github.pulls).toMatchObject([{ head: branch, base: 'main', ...{ title: 'Add a feature' } }]);
+    expect(github.pulls).toMatchObject([{ head: branch, base: 'main', title: 'Add a feature' }]);
     expect(host.git('show', `${branch}:feature.txt`)).toBe('one\ntwo\n');
     expect(host.files(branch)).toEqual(['README.md', 'feature.txt']);
 
