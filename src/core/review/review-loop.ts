@@ -113,7 +113,7 @@ export class ReviewLoop {
     if (!review || reviewOf === null)
       throw new SquadError(
         'NOT_ALLOWED',
-        `Run ${id} reviews no other run: there is nobody to send feedback to`,
+        `Run ${id} was not started to review another run: there is nobody it could speak to`,
         {
           suggestions: [
             'Only a reviewer that a `request_review` started has. Put what you found into your answer.',
