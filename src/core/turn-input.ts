@@ -17,6 +17,7 @@ export function turnInput(
     prompt,
     promptFile,
     cwd: run.directory,
+    worktree: run.worktree,
     model: run.model,
     chatId: run.chatId,
     continues: !run.chatIsNew || (run.turn > 1 && run.chatId !== null),

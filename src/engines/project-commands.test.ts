@@ -58,6 +58,44 @@ describe('Claude Code', () => {
     expect(start).not.toThrow();
   });
 
+  describe('in a work tree that was made for a run', () => {
+    const startFork = () =>
+      refuseProjectCommands(join(place, 'forks/one/part'), claudeProjectSettings(env), {
+        path: join(place, 'forks/one'),
+        repository: join(place, 'repo'),
+      });
+    const trust = () =>
+      put(
+        'home/.claude.json',
+        JSON.stringify({ projects: { [join(place, 'repo')]: { hasTrustDialogAccepted: true } } }),
+      );
+    beforeEach(() => {
+      put('repo/.claude/settings.json', HOOKS);
+      put('forks/one/.git', 'gitdir: elsewhere');
+      put('forks/one/.claude/settings.json', HOOKS);
+    });
+
+    test("is refused, and told of the user's own folder, until that is trusted", () => {
+      expect(startFork).toThrow(
+        expect.objectContaining({
+          code: 'NOT_ALLOWED',
+          suggestions: expect.arrayContaining([expect.stringContaining(`in ${cwd} once`)]),
+        }),
+      );
+      trust();
+      expect(startFork).not.toThrow();
+    });
+
+    test.each(['forks/one/.claude/settings.json', 'forks/one/part/.claude/settings.json'])(
+      'is refused where %s is not what was trusted',
+      file => {
+        trust();
+        put(file, JSON.stringify({ hooks: { Stop: [] } }));
+        expect(startFork).toThrow(/differs/);
+      },
+    );
+  });
+
   test("settings above the repository are not the repository's", () => {
     put('.claude/settings.json', HOOKS);
     expect(start).not.toThrow();

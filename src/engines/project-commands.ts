@@ -1,6 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
+import { readText } from './read-text.ts';
+import { type Fork, isAsTrusted, twinOf } from './worktree-twin.ts';
 
 export interface ProjectSettings {
   /** As its makers write it, and its program. */
@@ -15,13 +17,19 @@ export interface ProjectSettings {
 }
 
 /** Headless, these CLIs ask nobody whether a folder is trusted: they obey the settings that came with the repository. */
-export function refuseProjectCommands(cwd: string, settings: ProjectSettings): void {
+export function refuseProjectCommands(cwd: string, settings: ProjectSettings, fork: Fork = null): void {
   const folders = upwards(cwd);
   const root = folders.findIndex(folder => existsSync(join(folder, '.git')));
   const project = root === -1 ? [cwd] : folders.slice(0, root + 1);
+  const ownFolder = twinOf(cwd, fork) ?? cwd;
+  const isTrusted = folders.some(settings.isTrusted);
+  const twinIsTrusted = upwards(ownFolder).some(settings.isTrusted);
   for (const file of project.flatMap(folder => settings.files.map(name => join(folder, name)))) {
     const key = settings.runsCommands.exec(readText(file))?.[1];
-    if (key && !folders.some(settings.isTrusted)) throw refusal(file, key, cwd, settings);
+    if (!key || isTrusted) continue;
+    const twin = twinOf(file, fork);
+    if (!twinIsTrusted) throw refusal(file, key, ownFolder, settings);
+    if (!isAsTrusted(file, twin)) throw changed(file, key, twin ?? file, settings);
   }
 }
 
@@ -38,16 +46,20 @@ function refusal(file: string, key: string, cwd: string, { cli, program }: Proje
   );
 }
 
+/** In a work tree, where an agent may have changed what the user has trusted. */
+const changed = (file: string, key: string, twin: string, { cli }: ProjectSettings): SquadError =>
+  new SquadError(
+    'NOT_ALLOWED',
+    `${file} decides what ${cli} runs or reaches ("${key}"), and is not what you have trusted: ${twin} differs.`,
+    {
+      suggestions: [
+        'Compare the two. If you want the change, bring it into your own checkout and try again.',
+      ],
+    },
+  );
+
 /** The folder and all above it. */
 function upwards(folder: string): string[] {
   const above = dirname(folder);
   return above === folder ? [folder] : [folder, ...upwards(above)];
-}
-
-export function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return ''; // none, or not readable for the CLI either
-  }
 }

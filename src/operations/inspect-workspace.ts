@@ -99,6 +99,7 @@ function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env
     task: 'task',
     prompt: 'prompt',
     promptFile: '/prompt.md',
+    worktree: null,
     model: null,
     chatId: null,
     continues: false,

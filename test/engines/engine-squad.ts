@@ -69,8 +69,8 @@ export class EngineSquad implements AsyncDisposable {
   }
 
   /** One call waits only as long as every client does. */
-  async end(spawn_id: string): Promise<RunResult> {
-    const giveUp = Date.now() + PATIENCE_MS;
+  async end(spawn_id: string, patienceMs = PATIENCE_MS): Promise<RunResult> {
+    const giveUp = Date.now() + patienceMs;
     for (;;) {
       const result = await this.call('get_result', { spawn_id, wait_seconds: 30 });
       if (result.success !== null) return result;

@@ -1,6 +1,7 @@
 import type { CliFacts, CliId, EngineSpec, InstalledCli } from '../../schema/engine-spec.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { PolicyRule, RunOptions, Usage } from '../../schema/run.ts';
+import type { Worktree } from '../../schema/worktree.ts';
 import type { Command } from './turns.ts';
 
 /** What an engine's line says, in words every engine shares. */
@@ -79,6 +80,8 @@ export interface TurnInput {
   prompt: string;
   promptFile: string;
   cwd: string;
+  /** The work tree it is in, if it was made for the run, and the user's checkout it came from. */
+  worktree: Pick<Worktree, 'path' | 'repository'> | null;
   model: string | null;
   chatId: string | null;
   /** False on the first turn of a chat. */

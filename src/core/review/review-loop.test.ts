@@ -324,7 +324,10 @@ describe('the end of a loop', () => {
       [coder.id, 'abandon'],
       [reviewer.id, 'terminate'],
     ]);
-    expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'cancelled' });
+    expect(await squad.lastReview(coder)).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'The user gave the task up.',
+    });
     expect([squad.hasTree(coder), squad.hasTree(reviewer)]).toEqual([false, false]);
   });
 });
@@ -415,6 +418,19 @@ describe('a hub that dies', () => {
       'Late',
     ]);
     expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'needs_work' });
+  });
+
+  test('has no feedback given in a review that was ended otherwise since', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { review, reviewer } = await squad.loop.request(coder, NO_WORDS);
+    squad.diesAt = 'send_feedback:1';
+    await expect(squad.loop.feedback(reviewer, FEEDBACK)).rejects.toThrow('The hub is dead');
+    await squad.store.commit({ reviews: [{ ...review, outcome: 'cancelled' }], events: [] });
+    await squad.startAgain();
+    expect(squad.inTree(coder, 'rev-parse', 'HEAD')).toBe(review.commit);
+    expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'cancelled' });
+    expect(await squad.store.intents()).toEqual([]);
   });
 
   test('has the feedback given also when its reviewer has ended meanwhile', async () => {

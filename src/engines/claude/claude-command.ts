@@ -11,7 +11,7 @@ import { claudeProjectSettings } from './project-settings.ts';
 /** The prompt comes on standard input; Squad's own server from a file, because arguments are there for everyone to read. */
 export async function claudeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
-  refuseProjectCommands(input.cwd, claudeProjectSettings(input.env));
+  refuseProjectCommands(input.cwd, claudeProjectSettings(input.env), input.worktree);
   if (options.permission === 'full') refuseAsRoot(input.env);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
   argv.push(...claudePermissions(options, endpoint !== null));

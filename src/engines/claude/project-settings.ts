@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fields, fieldsOf } from '../json-line.ts';
-import { type ProjectSettings, readText } from '../project-commands.ts';
+import type { ProjectSettings } from '../project-commands.ts';
+import { readText } from '../read-text.ts';
 
 export function claudeProjectSettings(env: Record<string, string>): ProjectSettings {
   const decisions = fields(

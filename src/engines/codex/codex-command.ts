@@ -17,7 +17,7 @@ const TOKEN = 'SQUAD_TOKEN';
 export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   const config = userConfig(input.env);
-  refuseProjectCommands(input.cwd, codexProjectSettings(config));
+  refuseProjectCommands(input.cwd, codexProjectSettings(config), input.worktree);
   const argv: Command['argv'] = [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET];
   argv.push(...codexPermissions(options), `--cd=${input.cwd}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);

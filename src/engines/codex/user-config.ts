@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readText } from '../project-commands.ts';
+import { readText } from '../read-text.ts';
 
 /** The user's own `config.toml`; empty where there is none. */
 export function userConfig(env: Record<string, string>): string {

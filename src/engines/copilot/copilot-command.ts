@@ -33,9 +33,17 @@ export async function copilotCommand(input: TurnInput, { program }: { program: s
           : ['--session-id', chatUuid('Copilot CLI', chatId)]),
     ],
     stdin: input.promptFile,
-    env,
+    env: withoutClassicTokens(env),
   };
 }
+
+/** It ends at once where it sees one, whatever else it could log in with. It is then there for something else. */
+const withoutClassicTokens = (env: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(env).filter(
+      ([name, value]) => !(/^(GH|GITHUB)_TOKEN$/.test(name) && value.startsWith('ghp_')),
+    ),
+  );
 
 const serversFile = ({ url, token }: RunEndpoint): string =>
   JSON.stringify({

@@ -16,7 +16,7 @@ const DEFAULT_MODEL = 'pro';
 export async function geminiCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { files, options, env, chatId, continues } = input;
   const home = files.chatFolder;
-  refuseProjectCommands(input.cwd, env);
+  refuseProjectCommands(input.cwd, env, input.worktree);
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
   const settings = await files.writeInChat('.gemini/settings.json', geminiSettings(env, input.endpoint));

@@ -43,6 +43,24 @@ describe('a repository with settings for Gemini CLI', () => {
     expect(check).toThrow('hooks');
   });
 
+  it('in a work tree made for a run is taken as in the folder of the user, as long as it is the same', () => {
+    using place = new TurnPlace();
+    const fork = join(place.folder, 'fork');
+    const settings = join(fork, '.gemini/settings.json');
+    mkdirSync(join(fork, '.gemini'), { recursive: true });
+    writeFileSync(settings, '{"hooks":{}}');
+    const own = join(place.folder, 'own');
+    mkdirSync(join(own, '.gemini'), { recursive: true });
+    writeFileSync(join(own, '.gemini/settings.json'), '{"hooks":{}}');
+    const check = () =>
+      refuseProjectCommands(fork, { HOME: place.home }, { path: fork, repository: own });
+    expect(check).toThrow('hooks');
+    trust(place, own, 'TRUST_FOLDER');
+    expect(check).not.toThrow();
+    writeFileSync(settings, '{"hooks":{"SessionStart":[]}}');
+    expect(check).toThrow('hooks');
+  });
+
   it('is not there', () => {
     using place = new TurnPlace();
     expect(() => refuseProjectCommands(place.folder, {})).not.toThrow();

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import { type Fields, fieldsOf } from '../json-line.ts';
+import { readText } from '../read-text.ts';
+import { type Fork, isAsTrusted, twinOf } from '../worktree-twin.ts';
 import { usersFolder } from './gemini-settings.ts';
 
 /** Settings by which a folder makes Gemini CLI run commands as soon as it starts there. (Its MCP servers are off anyway.) */
@@ -11,16 +12,22 @@ const RUNS_COMMANDS = /"(?:discoveryCommand|callCommand|hooks)"\s*:/;
  * Headless, Gemini CLI has to be told to trust the folder, and then obeys what came with the repository. Whether it may is
  * for the user to say, and they say it to Gemini CLI itself.
  */
-export function refuseProjectCommands(cwd: string, env: Record<string, string>): void {
+export function refuseProjectCommands(cwd: string, env: Record<string, string>, fork: Fork = null): void {
   const file = join(cwd, '.gemini', 'settings.json');
-  const found = RUNS_COMMANDS.exec(read(file));
+  const found = RUNS_COMMANDS.exec(readText(file));
   if (!found || isTrusted(cwd, env)) return;
+  const twin = twinOf(file, fork);
+  const ownFolder = twinOf(cwd, fork) ?? cwd;
+  const twinIsTrusted = isTrusted(ownFolder, env);
+  if (twinIsTrusted && isAsTrusted(file, twin)) return;
   throw new SquadError(
     'NOT_ALLOWED',
     `${file} would make Gemini CLI run commands of the repository (${found[0].slice(1, -1).replace(/"\s*$/, '')})`,
     {
       suggestions: [
-        `Read that file. If you trust it, run \`gemini\` in ${cwd} once and choose to trust the folder.`,
+        twinIsTrusted
+          ? `It is not what you have trusted: compare it with ${twin}. If you want the change, bring it into your own checkout and try again.`
+          : `Read that file. If you trust it, run \`gemini\` in ${ownFolder} once and choose to trust the folder.`,
         'Or let another engine do this task.',
       ],
     },
@@ -29,20 +36,12 @@ export function refuseProjectCommands(cwd: string, env: Record<string, string>):
 
 /** The nearest folder the user decided about decides. */
 function isTrusted(cwd: string, env: Record<string, string>): boolean {
-  const levels: Fields = fieldsOf(read(join(usersFolder(env), 'trustedFolders.json'))) ?? {};
+  const levels: Fields = fieldsOf(readText(join(usersFolder(env), 'trustedFolders.json'))) ?? {};
   for (let folder = cwd; ; folder = dirname(folder)) {
     const level = levels[folder];
     if (level === 'TRUST_FOLDER' || level === 'DO_NOT_TRUST') return level === 'TRUST_FOLDER';
     if (Object.entries(levels).some(([path, said]) => said === 'TRUST_PARENT' && dirname(path) === folder))
       return true;
     if (folder === dirname(folder)) return false;
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return ''; // none, or not readable for Gemini CLI either
   }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fieldsOf } from '../json-line.ts';
-import { type ProjectSettings, readText } from '../project-commands.ts';
+import type { ProjectSettings } from '../project-commands.ts';
+import { readText } from '../read-text.ts';
 
 export function qwenProjectSettings(env: Record<string, string>): ProjectSettings {
   const home = env.QWEN_HOME || join(env.HOME || '/', '.qwen');

@@ -9,7 +9,7 @@ import { qwenPermissions } from './qwen-permissions.ts';
 /** The prompt comes on standard input. */
 export async function qwenCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
-  refuseProjectCommands(input.cwd, qwenProjectSettings(input.env));
+  refuseProjectCommands(input.cwd, qwenProjectSettings(input.env), input.worktree);
   const argv: Command['argv'] = [program, '--output-format=stream-json', ...qwenPermissions(options)];
   // Only this server, of all that are configured, is started: what an agent can reach is Squad's decision.
   argv.push(`--allowed-mcp-server-names=${SQUAD_SERVER}`);

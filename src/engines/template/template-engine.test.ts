@@ -36,6 +36,7 @@ const input = (more: Partial<TurnInput> = {}): TurnInput => ({
   prompt: 'the prompt',
   promptFile: join(folder, 'prompt.md'),
   cwd: folder,
+  worktree: null,
   model: null,
   chatId: null,
   continues: false,

@@ -59,6 +59,7 @@ export function rehearsal(changes: Partial<TurnInput> = {}): Rehearsal {
     prompt: 'the-prompt-itself',
     promptFile: '/squad/turn/prompt.md',
     cwd: '/work place/here',
+    worktree: null,
     model: null,
     chatId: null,
     continues: false,

@@ -28,6 +28,7 @@ export class TurnPlace implements Disposable {
       prompt: 'Say hello',
       promptFile: join(this.folder, 'prompt.md'),
       cwd: this.folder,
+      worktree: null,
       model: null,
       chatId: null,
       continues: false,

@@ -1,4 +1,5 @@
 /** Finds, among the tools a CLI offers, the one that does what a step asks for, and words the call as that tool wants it. */
+import { isAbsolute, join } from 'node:path';
 import type { Conversation, OfferedTool, ToolCall } from './conversation.ts';
 import { hiddenCall } from './hidden-tools.ts';
 import type { Step } from './script.ts';
@@ -31,7 +32,10 @@ function writeCall({ path, content }: NonNullable<Step['write']>, conversation: 
   // Some CLIs only write through their shell.
   if (!tool) return shellCall(`printf %s ${quoted(content)} > ${quoted(path)}`, conversation);
   const where = ['file_path', 'filePath', 'path'].find(name => has(tool, name)) ?? 'path';
-  return complete(tool, { [where]: path, [has(tool, 'file_text') ? 'file_text' : 'content']: content });
+  return complete(tool, {
+    [where]: isAbsolute(path) ? path : join(folderOf(conversation), path),
+    [has(tool, 'file_text') ? 'file_text' : 'content']: content,
+  });
 }
 
 function namedCall(name: string, args: Record<string, unknown>, conversation: Conversation): ToolCall {
@@ -56,6 +60,12 @@ const firstOf = (names: string[], { tools }: Conversation) =>
   names.map(name => tools.find(tool => tool.name === name && !tool.takesText)).find(Boolean);
 
 const has = (tool: OfferedTool, property: string) => property in (tool.parameters.properties ?? {});
+
+/** Where the CLI says it works: some file tools want whole paths, and only the agent knows the folder. */
+function folderOf({ system, turns }: Conversation): string {
+  const told = [system, ...turns.map(({ text }) => text)].join('\n');
+  return /\b(?:working|cwd)\b[^\n/]{0,40}(\/[^\s<>`"']+)/i.exec(told)?.[1] ?? '';
+}
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
