@@ -42,9 +42,14 @@ export function createSessions({ home, env, settings, command, warn }: SessionsO
     return null;
   }
 
+  const has = (run: WindowedRun, isAskedFor: boolean) =>
+    isWanted(run, settings()['tmux.sessions'], isAskedFor) && tmux.isThere();
+
   return {
+    nameOf: run => (has(run, false) ? sessionName(run.id) : null),
+
     async open(run, isAskedFor = false) {
-      if (!isWanted(run, settings()['tmux.sessions'], isAskedFor) || !tmux.isThere()) return null;
+      if (!has(run, isAskedFor)) return null;
       const making = make(run);
       opened.set(run.id, making);
       return making;

@@ -81,7 +81,7 @@ describe.each(chosenClis())('%s', name => {
     'codes, is reviewed, goes on in its chat and ends with a pull request by its reviewer',
     async () => {
       // Each one is told by the one before it what to do, so they are written from the last to the first.
-      const looks = 'git log main..HEAD && git diff main...HEAD && cat feature.txt';
+      const looks = 'git log main..HEAD && git diff --no-ext-diff main...HEAD && cat feature.txt';
       const pullRequest = { title: 'Add a feature', description: 'Because.' };
       const proposes = [{ shell: looks }, { call: 'create_pull_request', arguments: pullRequest }];
       const mends = [

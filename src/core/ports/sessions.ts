@@ -6,6 +6,8 @@ export type WindowedRun = Pick<Run, 'id' | 'roleId' | 'engine' | 'title' | 'task
 
 /** Windows on runs, in tmux. Never needed for a run, so nothing here rejects. */
 export interface Sessions {
+  /** The name of the session it has while it is at work; null: there is no tmux, or runs like this have none. */
+  nameOf(run: WindowedRun): string | null;
   /**
    * The name of its session, which is made if it is not there; null: there is no tmux, or runs like this have none.
    * `isAskedFor`: somebody wants this one, so that only `off` keeps it away.

@@ -8,10 +8,9 @@ import { eventOf, type ReviewPorts } from './ports.ts';
 export async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boolean> {
   const { worktree } = run;
   if (!worktree) return true;
-  const { clock, store, sessions, worktrees, runner } = ports;
+  const { clock, store, worktrees, runner } = ports;
   const { path, branch } = worktree;
   if (runner.liveRuns().some(other => other.worktree?.path === path && !isEnd(other.status))) return false;
-  await sessions.close(run.id);
   // Only a reviewer's branch is nobody's: what a coder has done is for people to decide on.
   const removal = await worktrees.remove(worktree, { dropEmptyBranch: run.reviewOf !== null });
   const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;

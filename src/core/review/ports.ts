@@ -14,7 +14,7 @@ export interface ReviewPorts {
   settings(): HubSettings;
   worktrees: Pick<Worktrees, 'ensure' | 'remove'>;
   branches: Branches;
-  sessions: Pick<Sessions, 'open' | 'close'>;
+  sessions: Pick<Sessions, 'nameOf'>;
   runner: Pick<Runner, 'submit' | 'resume' | 'endWaiting' | 'stop' | 'note' | 'current' | 'liveRuns'>;
   /** A reviewer for this run, in a fork of its work tree: planned as every run is, nothing written or started. */
   plan(coder: Run, task: string): Promise<PlannedReview>;

@@ -78,21 +78,22 @@ export async function requestReview(
     });
     checkpoint('request_review:2');
     fork.run.worktree = intent.reviewerTree;
-    const isMade = await makeFork(fork.run, intent.reviewerTree, worktrees);
+    // Now, so that what git refuses is refused here. Its set-up, which takes as long as it likes, is for its start.
+    const { made } = await worktrees.ensure(intent.reviewerTree, null, undefined, fork.run.directory);
     checkpoint('request_review:3');
     const review = openReview(coder, { reviewerId: fork.run.id, round, commit, ask }, ports);
     const { id: reviewId, reviewerId, iteration } = review;
     const { path, branch } = intent.reviewerTree;
     const events = [
       eventOf(clock, coder, { type: 'review.requested', reviewId, reviewerId, iteration, commit }),
-      ...(isMade ? [eventOf(clock, fork.run, { type: 'worktree.made', path, branch })] : []),
+      ...(made ? [eventOf(clock, fork.run, { type: 'worktree.made', path, branch })] : []),
     ];
     await runner.submit(planned.plan, {
       awaiting: coder.id,
       change: { reviews: [review], intentsDone: [intent.id], events },
     });
     checkpoint('request_review:4');
-    const sessionName = await sessions.open(runner.current(reviewerId) ?? fork.run);
+    const sessionName = sessions.nameOf(fork.run);
     return { review, reviewer: fork.run, worktree: intent.reviewerTree, sessionName, notes: planned.notes };
   } catch (thrown) {
     await takeBackRequest(intent, ports).catch(again =>
@@ -140,17 +141,6 @@ export async function takeBackRequest(
     .catch(left(reviewerTree.path));
   if (removal?.outcome === 'kept') left(reviewerTree.path)(new Error(removal.why));
   await store.commit({ intentsDone: [id], events: [] });
-}
-
-/** Now, so that what git refuses is refused here. What takes as long as it likes, copies and a command, is for its start. */
-async function makeFork(
-  { directory, options }: Run,
-  tree: Worktree,
-  worktrees: ReviewPorts['worktrees'],
-): Promise<boolean> {
-  const { copy = [], setup } = options.setup ?? {};
-  if (copy.length > 0 || setup) return false;
-  return (await worktrees.ensure(tree, null, undefined, directory)).made;
 }
 
 /** What is left of an earlier try must not be taken back later, from under a review that is under way. */

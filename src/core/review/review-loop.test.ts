@@ -27,7 +27,9 @@ describe('a coder that asks for a review', () => {
     expect(reviewer.worktree).toEqual(worktree);
     for (const words of ['Write the parser', 'The parser is there', 'Look at the last line'])
       expect(reviewer.task).toContain(words);
-    expect(reviewer.task).toContain(`git diff ${coder.worktree?.base}...${coder.worktree?.branch}`);
+    expect(reviewer.task).toContain(
+      `git diff --no-ext-diff ${coder.worktree?.base}...${coder.worktree?.branch}`,
+    );
   });
 
   test('is refused while one is under way, also when both come at once', async () => {

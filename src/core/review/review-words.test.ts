@@ -92,7 +92,7 @@ test('a reviewer is told the task, the branch, how to see the work and how to en
     ...{ coderId: run.id, task: HOSTILE, worktree, round: 2, rounds: 3 },
     ...{ completionMessage: HOSTILE, reviewerPrompt: 'Run the ====== tests' },
   });
-  expect(text).toContain(`git diff ${worktree.base}...${worktree.branch}`);
+  expect(text).toContain(`git diff --no-ext-diff ${worktree.base}...${worktree.branch}`);
   expect(text).toContain('review 2 of at most 3');
   expect(text).toContain(`${'='.repeat(12)}\nRun the ====== tests\n${'='.repeat(12)}\n`);
   expect(text).toMatch(/`send_feedback`[\s\S]*`create_pull_request`/);

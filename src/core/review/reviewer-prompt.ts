@@ -30,7 +30,7 @@ export function reviewerPrompt(ask: ReviewerAsk): string {
     `See what it did with:
 
     git log ${worktree.base}..${worktree.branch}
-    git diff ${worktree.base}...${worktree.branch}
+    git diff --no-ext-diff ${worktree.base}...${worktree.branch}
 
 ${'`REVIEW_FEEDBACK.md`'} there is what an earlier review said; it is not part of the work.`,
     `When you have made up your mind, end the review with exactly one call:

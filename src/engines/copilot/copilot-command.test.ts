@@ -46,6 +46,17 @@ describe('the command of Copilot CLI', () => {
     expect(await argvOf(place.input())).not.toContain('--disable-mcp-server');
   });
 
+  it('keeps classic tokens of GitHub from it, with which it would not start', async () => {
+    using place = new TurnPlace();
+    const envOf = async (env: Record<string, string>) =>
+      (await copilotCommand(place.input({ env }), { program: '/bin/copilot' })).env;
+    expect(await envOf({ HOME: '/h', GITHUB_TOKEN: 'ghp_classic', GH_TOKEN: 'ghp_classic' })).toEqual({
+      HOME: '/h',
+    });
+    const good = { GITHUB_TOKEN: 'github_pat_fine', GH_TOKEN: 'gho_login', OTHER: 'ghp_of_something_else' };
+    expect(await envOf(good)).toEqual(good);
+  });
+
   it('opens a chat under the id given and goes on with it', async () => {
     using place = new TurnPlace();
     expect(await argvOf(place.input({ chatId: CHAT }))).toContain(`--session-id ${CHAT}`);

@@ -52,8 +52,7 @@ describe('a repository with settings for Gemini CLI', () => {
     const own = join(place.folder, 'own');
     mkdirSync(join(own, '.gemini'), { recursive: true });
     writeFileSync(join(own, '.gemini/settings.json'), '{"hooks":{}}');
-    const check = () =>
-      refuseProjectCommands(fork, { HOME: place.home }, { path: fork, repository: own });
+    const check = () => refuseProjectCommands(fork, { HOME: place.home }, { path: fork, repository: own });
     expect(check).toThrow('hooks');
     trust(place, own, 'TRUST_FOLDER');
     expect(check).not.toThrow();

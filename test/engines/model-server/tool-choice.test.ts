@@ -45,6 +45,17 @@ test.each([
   expect(call({ write: { path: '/f', content: 'x' } }, [offer(name, properties)])).toEqual({ name, ...args });
 });
 
+test.each([
+  'My operating system is linux, working on /dev.\nI am working in the directory: /home/a/work\nHere',
+  '* Current working directory: `/home/a/work`',
+  'Working directory: /home/a/work\n',
+])('a path in its folder is made whole where the CLI names the folder: %j', said => {
+  const tool = offer('write_file', { file_path: string, content: string });
+  expect(call({ write: { path: 'f', content: 'x' } }, [tool], said)).toMatchObject({
+    file_path: '/home/a/work/f',
+  });
+});
+
 test('a CLI without a tool for files writes them with its shell', () => {
   const made = call({ write: { path: '/f', content: "it's" } }, [offer('exec_command', { cmd: string })]);
   expect(made).toEqual({ name: 'exec_command', cmd: `printf %s 'it'\\''s' > '/f'` });

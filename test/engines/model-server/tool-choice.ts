@@ -64,7 +64,7 @@ const has = (tool: OfferedTool, property: string) => property in (tool.parameter
 /** Where the CLI says it works: some file tools want whole paths, and only the agent knows the folder. */
 function folderOf({ system, turns }: Conversation): string {
   const told = [system, ...turns.map(({ text }) => text)].join('\n');
-  return /\b(?:working|cwd)\b[^\n/]{0,40}(\/[^\s<>`"']+)/i.exec(told)?.[1] ?? '';
+  return /\b(?:working|current) (?:in the )?directory[^\w\n/]{1,8}(\/[^\s<>`"']+)/i.exec(told)?.[1] ?? '';
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;

@@ -80,7 +80,7 @@ export class LoopFixture {
       settings: () => this.settings,
       worktrees: mortal(this.worktrees),
       branches: mortal(this.branches),
-      sessions: { open: async ({ id }) => `squad-${id}`, close: async () => {} },
+      sessions: { nameOf: ({ id }) => `squad-${id}` },
       runner: this.runner,
       plan: (coder, task) => this.plan(coder, task),
       checkpoint: name => {
