@@ -11,6 +11,7 @@ import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import type { Turn } from './model-server/conversation.ts';
 import { mock } from './model-server/script.ts';
+import { trustProject } from './trusted-project.ts';
 
 /** Whether it can commit where the repository itself is out of its folder. For the one that cannot, Squad does. */
 const COMMITS: Record<CliName, boolean> = {
@@ -38,6 +39,7 @@ describe.each(chosenClis())('%s', name => {
   let it: EngineSquad;
   let github: GitHubServer;
   let host: BareRepository;
+  let projectFiles: string[];
   beforeAll(async () => {
     github = await GitHubServer.start();
     host = github.addRepository('octo', 'demo');
@@ -47,8 +49,11 @@ describe.each(chosenClis())('%s', name => {
         coder: `---\ntype: coding\nisolation: worktree\nengine: ${name}\n---\nYou code.\n`,
         reviewer: `---\ntype: review\nengine: ${name}\n---\nYou review.\n`,
       },
-      prepare: async squad => {
+      prepare: async (squad, home) => {
         makeRepository(squad);
+        projectFiles = trustProject(name, home, squad.workspace);
+        userGit(squad.workspace, squad.env, 'add', '-A');
+        userGit(squad.workspace, squad.env, 'commit', '-qm', 'Settings', '--allow-empty');
         // Not for each command: Gemini CLI holds `git -c` to be dangerous and refuses it.
         userGit(squad.workspace, squad.env, 'config', 'user.name', 'User');
         userGit(squad.workspace, squad.env, 'config', 'user.email', 'user@example.com');
@@ -73,7 +78,11 @@ describe.each(chosenClis())('%s', name => {
       .turns.filter(({ by }) => by === who)
       .map(({ text }) => text);
   const seenBy = (tag: string) =>
-    it.server.requests.findLast(call => call.tag === tag)!.toolResults.join('\n');
+    it.server.requests
+      .findLast(call => call.tag === tag)!
+      .toolResults.join('\n')
+      // Some pass on the JSON of what they were told.
+      .replaceAll('\\n', '\n');
   const reviewToolsOf = (tag: string) =>
     REVIEW_TOOLS.filter(tool => asked(tag).tools.some(offered => offered.endsWith(tool)));
 
@@ -81,7 +90,7 @@ describe.each(chosenClis())('%s', name => {
     'codes, is reviewed, goes on in its chat and ends with a pull request by its reviewer',
     async () => {
       // Each one is told by the one before it what to do, so they are written from the last to the first.
-      const looks = 'git log main..HEAD && git diff --no-ext-diff main...HEAD && cat feature.txt';
+      const looks = 'git log main..HEAD && git diff --no-ext-diff main...HEAD';
       const pullRequest = { title: 'Add a feature', description: 'Because.' };
       const proposes = [{ shell: looks }, { call: 'create_pull_request', arguments: pullRequest }];
       const mends = [
@@ -110,14 +119,14 @@ describe.each(chosenClis())('%s', name => {
       expect(saidBy('user', 'code-2').join('\n')).toMatch(/^Build it\..*^> Say two\./ms);
       expect(saidBy('model', 'review-2')).toEqual([]);
       // Each reviewer has read what was there when it was asked.
-      expect(seenBy('review-1')).toMatch(/\bone\b/);
-      expect(seenBy('review-2')).toMatch(/\bone\b\W+n?two\b/);
+      expect(seenBy('review-1')).toMatch(/^\+one\s*$/m);
+      expect(seenBy('review-2')).toMatch(/^\+one\s+\+two\s*$/m);
 
       const { branch } = run.worktree;
       expect(git('log', '--format=%s', `main..${branch}`).split('\n').includes('Mine')).toBe(COMMITS[name]);
       expect(github.pulls).toMatchObject([{ head: branch, base: 'main', title: 'Add a feature' }]);
       expect(host.git('show', `${branch}:feature.txt`)).toBe('one\ntwo\n');
-      expect(host.files(branch)).toEqual(['README.md', 'feature.txt']);
+      expect(host.files(branch)).toEqual([...projectFiles, 'README.md', 'feature.txt']);
 
       for (const part of ['code-1', 'code-2'])
         expect(reviewToolsOf(part)).toEqual(['request_review', 'create_pull_request']);
