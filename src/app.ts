@@ -4,27 +4,23 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { EndHooks } from './app/end-hook.ts';
-import { followTeam } from './app/follow-team.ts';
 import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
-import { openIntegration } from './app/integration-parts.ts';
 import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
+import { serveMcp, serveTerminal } from './app/serve-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
-import { serveControl } from './control/serve-control.ts';
+import { openWork } from './app/work-parts.ts';
 import type { Caller } from './core/ports/workspace.ts';
 import { recover } from './core/recovery.ts';
-import { Proposals } from './core/review/proposals.ts';
-import { ReviewLoop } from './core/review/review-loop.ts';
 import { Runner } from './core/runner.ts';
 import { createEngines } from './engines/create-engines.ts';
-import { createForge } from './github/forge.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { forgetHub, recordHub } from './hub/record-hub.ts';
-import { type Connection, HubServer } from './hub/server.ts';
+import { HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
@@ -33,7 +29,6 @@ import type { Hello } from './link/hello.ts';
 import { ownFolder, socketPath } from './link/home.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
-import { mcpFace } from './mcp/face.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
 import type { HubStatus, Services } from './operations/operation.ts';
@@ -49,9 +44,7 @@ import { type Toolset, toolsetsIn } from './schema/toolset.ts';
 import { openStore } from './store/open.ts';
 import { takeLock } from './store/sqlite/lock.ts';
 import { createTextSearch } from './store/sqlite/text-search.ts';
-import { serveStream } from './wire/serve-stream.ts';
 import { createBranches } from './workspace/branches.ts';
-import { openGit } from './workspace/git.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
 import { createPrices } from './workspace/price-file.ts';
 import { createSessions } from './workspace/tmux-sessions.ts';
@@ -141,16 +134,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     },
     warn,
   });
-  const reviews = new ReviewLoop({
-    ...{ clock, store, worktrees, branches, sessions, runner, warn, checkpoint },
-    settings: () => settings.all(),
-    plan: async (coder, task) =>
-      planReviewer({ services, caller: await callerOfRun(coder, identities) }, coder, task),
-  });
-  const proposals = new Proposals({
-    ...{ clock, store, files, branches, runner, reviews, warn, checkpoint },
-    forge: createForge({ openGit, env: { PATH: env.PATH ?? '' } }),
-  });
   const servers = openGateway({
     ...{ home, version, clock, files },
     pins: store,
@@ -166,10 +149,14 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       ),
     log: (level, message) => log.write(level, message),
   });
-  const { integration, integrator } = openIntegration({
-    ...{ home, clock, store, worktrees, branches, checkpoint },
-    liveRuns: () => runner.liveRuns(),
+  const { reviews, proposals, ...work } = openWork({
+    ...{ home, clock, store, files, worktrees, branches, sessions, runner, checkpoint, warn },
+    path: env.PATH ?? '',
+    settings: () => settings.all(),
+    planReviewer: async (coder, task) =>
+      planReviewer({ services, caller: await callerOfRun(coder, identities) }, coder, task),
     nextTag: () => servers.nextTag(),
+    log: message => log.write('info', message),
   });
   const workspaces = createWorkspaces({
     home,
@@ -206,8 +193,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     workTree,
     worktrees,
     branches,
-    integration,
-    integrator,
+    integration: work.integration,
+    integrator: work.integrator,
     sessions,
     reviews,
     proposals,
@@ -240,7 +227,16 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const server = new HubServer({
     socketPath: socket,
     version,
-    views: { mcp: serveMcp, control: serveTerminal },
+    views: {
+      mcp: connection => {
+        const { hello } = connection;
+        return serveMcp(connection, callers.get(hello)!, toolsetsOf(hello), views);
+      },
+      control: async connection => {
+        await http.open(); // a terminal may ask for its address
+        await serveTerminal(connection, callers.get(connection.hello)!, views);
+      },
+    },
     ready: async hello => {
       toolsetsOf(hello);
       await recovered;
@@ -296,6 +292,12 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     },
     log: (level, message, cause) => log.write(level, message, cause),
   });
+  const views = {
+    ...{ services, version, workspaces, notices, teamUpdates, audiences },
+    serversOf: servers.viewOf,
+    onInFlight: countCalls,
+    debug: (error: unknown) => log.write('debug', 'MCP', error),
+  };
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
     isBusy: () => runner.busy || endHooks.isBusy,
@@ -356,12 +358,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     .then(async found => {
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
-      // What cannot be brought to its end now must not keep the hub, and with it every run, from starting.
-      const later = (what: string) => (thrown: unknown) => warn(`${what} could not be seen to`, thrown);
-      await proposals.recover().catch(later('Pull requests that were under way'));
-      await reviews.recover().catch(later('Reviews that were under way'));
-      const merges = await integrator.recover().catch(later('Merges that were under way'));
-      for (const line of merges ?? []) log.write('info', line);
+      await work.recover();
       return found;
     });
   recovered.catch(() => {}); // told below, once the door is open
@@ -398,57 +395,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   /** Who holds an HTTP answer open is there just as who holds the socket open. */
   function reviewClients(): void {
     lifetime.onClients(server.clients + httpOpen);
-  }
-
-  async function serveMcp(connection: Connection): Promise<void> {
-    const caller = callers.get(connection.hello)!;
-    const toolsets = toolsetsOf(connection.hello);
-    const { socket } = connection;
-    const onInFlight = (count: number) => {
-      const change = count - connection.calls;
-      connection.calls = count;
-      countCalls(change);
-    };
-    const stream = serveStream({
-      input: socket,
-      output: socket,
-      build: () =>
-        mcpFace({
-          services,
-          version,
-          transport: 'stream',
-          caller,
-          toolsets,
-          notices,
-          serversOf: servers.viewOf,
-        }),
-      onInFlight,
-      onError: error => log.write('debug', 'MCP', error),
-    });
-    // What ends and when is the user's business; what the team knows is everybody's.
-    const leave = caller.parent ? () => {} : notices.join(stream);
-    const leaveRun = caller.parent ? audiences.join(caller.parent.id, stream) : () => {};
-    const leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
-    socket.resume();
-    await stream.closed;
-    leave();
-    leaveTeam();
-    leaveRun();
-    onInFlight(0);
-  }
-
-  async function serveTerminal(connection: Connection): Promise<void> {
-    await http.open(); // a terminal may ask for its address
-    const caller = callers.get(connection.hello)!;
-    if (connection.isOver) return;
-    await serveControl(connection.socket, {
-      services,
-      caller,
-      onInFlight: change => {
-        connection.calls += change;
-        countCalls(change);
-      },
-    });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { HubSettings } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
-import { asSquadError, SquadError } from '../schema/error.ts';
+import { asSquadError } from '../schema/error.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import {
@@ -19,7 +19,6 @@ import { SpawnFuse } from './limits.ts';
 import { LiveRun, type RunMaterial } from './live-run.ts';
 import { moneyLeft } from './money-left.ts';
 import { MoneyWatch } from './money-watch.ts';
-import { prepareNextTurn } from './next-turn.ts';
 import type { Outcome } from './outcome.ts';
 import { outcomeInReview } from './outcome-in-review.ts';
 import { watchOutput } from './output-watch.ts';
@@ -35,6 +34,7 @@ import type { Silence } from './silence.ts';
 import { writeDown } from './submission.ts';
 import { closeTurn, evidenceOfTurn, hearOut, UNTOLD } from './turn-end.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
+import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
 
 export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;
@@ -97,7 +97,9 @@ export class Runner {
       const looks = this.lookAhead(runs);
       const write = (change?: Change) => writeDown(plan, this.ports, this.ledger, change);
       const entries = along
-        ? await this.waits(along.awaiting, row => write({ ...along.change, runs: [row] }))
+        ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
+            write({ ...along.change, runs: [row] }),
+          )
         : await write();
       for (const [i, look] of looks.entries()) entries[i]!.looking = look;
       for (const entry of entries) this.live.set(entry.run.id, entry);
@@ -108,47 +110,15 @@ export class Runner {
     }
   }
 
-  /** The run waits for a review from the moment that `write` is through. Throws REVIEW_OVER when it is too late for that. */
-  private async waits<T>(id: RunId, write: (row: Run) => Promise<T>): Promise<T> {
-    const entry = this.live.get(id);
-    if (!entry || entry.isEnding || entry.stop !== null || entry.changing || entry.run.status !== 'running')
-      throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and cannot wait`);
-    return this.change(entry, async () => {
-      const status = nextStatus(entry.run.status, 'await_review');
-      const written = await write({ ...entry.run, status });
-      entry.run.status = status;
-      return written;
-    });
-  }
-
   /**
    * Queues the next turn of a run that waits, on its chat, beginning with this text; `change` is true along with it. False
    * while its last turn is still at work: there is a word (`onTurnOver`) when it is not.
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
-    if (entry?.run.status !== 'waiting_review')
-      throw new SquadError(
-        'REVIEW_OVER',
-        `Run ${id} is ${entry?.run.status ?? 'over'} and waits for nothing`,
-      );
-    if (!entry.isPaused || entry.changing) return false;
-    await this.change(entry, async () => {
-      const { run } = entry;
-      const material = await prepareNextTurn(run, text, this.ports.files);
-      const next = { ...run, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };
-      const queued = this.ledger.event(run, {
-        type: 'run.queued',
-        roleId: run.roleId,
-        engine: run.engine,
-        turn: next.turn,
-      });
-      await this.ports.store.commit({ ...change, runs: [next], events: [...change.events, queued] });
-      Object.assign(run, next);
-      entry.material = material;
-    });
-    this.enqueue(entry);
-    return true;
+    const isQueued = await queueNextTurn(entry, id, { text, change }, this.ports, this.ledger);
+    if (isQueued) this.enqueue(entry!);
+    return isQueued;
   }
 
   /** Ends a run that waits and has no turn at work; one that has is left to it. */
@@ -158,20 +128,6 @@ export class Runner {
     if (!entry?.isPaused) return false;
     await this.finish(entry, step, null, null, change);
     return true;
-  }
-
-  /** One thing at a time is written about a run. */
-  private async change<T>(entry: LiveRun, write: () => Promise<T>): Promise<T> {
-    const writing = write();
-    entry.changing = writing.then(
-      () => {},
-      () => {},
-    );
-    try {
-      return await writing;
-    } finally {
-      entry.changing = null;
-    }
   }
 
   /** The run as it is now, if it has not ended; ended ones are in the store. */
@@ -418,14 +374,10 @@ export class Runner {
 
   /** The turn is over, the run is not: it waits for its review without a place. */
   private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
-    const { run, turn } = entry;
-    if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+    const { run } = entry;
     run.usage = this.money.usageOf(entry);
     run.evidence = await this.evidence(entry, 'completed', error, end);
-    if (error) run.notes.push(`Turn ${run.turn} ended while the run waited for its review: ${error.message}`);
-    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
-    await this.ledger.paused(entry, end, entry.report.totalsOfChat(entry.chatTotals));
-    entry.pause();
+    await writePause(entry, error, end, this.ledger);
     this.pump();
     this.ports.onTurnOver(run);
   }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { claudeProjectSettings } from './claude/project-settings.ts';
 import { codexProjectSettings } from './codex/project-settings.ts';
 import { refuseProjectCommands } from './project-commands.ts';
-import { qwenProjectSettings } from './qwen/project-settings.ts';
+import { qwenProjectSettings, trustWithFork } from './qwen/project-settings.ts';
 
 let place: string;
 let cwd: string;
@@ -130,10 +130,47 @@ describe('Codex', () => {
   });
 });
 
-test('Qwen Code does not start where settings have hooks, until the folder is trusted', () => {
+describe('Qwen Code', () => {
   const start = () => refuseProjectCommands(cwd, qwenProjectSettings(env));
-  put('repo/.qwen/settings.json', HOOKS);
-  expect(start).toThrow(refused);
-  put('home/.qwen/trustedFolders.json', JSON.stringify({ [cwd]: 'TRUST_FOLDER' }));
-  expect(start).not.toThrow();
+  const trust = (folder: string) =>
+    put(
+      'home/.qwen/trustedFolders.json',
+      JSON.stringify({ '/other': 'TRUST_FOLDER', [folder]: 'TRUST_FOLDER' }),
+    );
+
+  test('does not start where settings have hooks, until the folder is trusted', () => {
+    put('repo/.qwen/settings.json', HOOKS);
+    expect(start).toThrow(refused);
+    trust(cwd);
+    expect(start).not.toThrow();
+  });
+
+  describe('in a work tree that was made for a run', () => {
+    const folder = () => join(place, 'forks/one');
+    const fork = () => ({ path: folder(), repository: join(place, 'repo') });
+    const startFork = () => refuseProjectCommands(folder(), qwenProjectSettings(env), fork());
+    beforeEach(() => {
+      put('repo/.qwen/settings.json', HOOKS);
+      put('forks/one/.git', 'gitdir: elsewhere');
+      trust(join(place, 'repo'));
+    });
+
+    test('starts with settings it has written anew itself, and not with others', () => {
+      put('forks/one/.qwen/settings.json', '{\n  "hooks": { "SessionStart": [] },\n  "$version": 3\n}');
+      expect(startFork).not.toThrow();
+      put('forks/one/.qwen/settings.json', '{ "hooks": { "SessionStart": [1] }, "$version": 3 }');
+      expect(startFork).toThrow(refused);
+    });
+
+    test('is told that this folder is trusted, too, where the one of the user is', () => {
+      expect(JSON.parse(trustWithFork(folder(), env, fork())!)).toEqual({
+        '/other': 'TRUST_FOLDER',
+        [join(place, 'repo')]: 'TRUST_FOLDER',
+        [folder()]: 'TRUST_FOLDER',
+      });
+      expect(trustWithFork(cwd, env, null)).toBeNull();
+      trust('/elsewhere');
+      expect(trustWithFork(folder(), env, fork())).toBeNull();
+    });
+  });
 });

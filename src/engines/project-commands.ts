@@ -59,7 +59,7 @@ const changed = (file: string, key: string, twin: string, { cli }: ProjectSettin
   );
 
 /** The folder and all above it. */
-function upwards(folder: string): string[] {
+export function upwards(folder: string): string[] {
   const above = dirname(folder);
   return above === folder ? [folder] : [folder, ...upwards(above)];
 }

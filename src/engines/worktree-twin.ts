@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path';
 import type { TurnInput } from '../core/ports/engine.ts';
+import { fieldsOf } from './json-line.ts';
 import { readText } from './read-text.ts';
 
 export type Fork = TurnInput['worktree'];
@@ -13,5 +14,11 @@ export const twinOf = (path: string, fork: Fork): string | null =>
  * same there: an agent may have written this one.
  */
 export function isAsTrusted(file: string, twin: string | null): boolean {
-  return twin !== null && readText(file) === readText(twin);
+  return twin !== null && meaningOf(readText(file)) === meaningOf(readText(twin));
+}
+
+/** Qwen Code writes a settings file anew, with a version of its format, whenever it finds one without. */
+function meaningOf(text: string): string {
+  const { $version, ...settings } = fieldsOf(text) ?? {};
+  return Object.keys(settings).length > 0 ? JSON.stringify(settings) : text;
 }

@@ -107,7 +107,9 @@ describe.each(chosenClis())('%s', name => {
         { text: 'Asked for it.' },
       ];
       const { spawn_id } = await it.begin(name, `Build it. ${mock(builds, 'code-1')}`, { roleId: 'coder' });
-      expect(await it.end(spawn_id, LOOP_MS)).toMatchObject({ status: 'completed', success: true });
+      const { error, ...result } = await it.end(spawn_id, LOOP_MS);
+      expect(error).toBeUndefined();
+      expect(result).toMatchObject({ status: 'completed', success: true });
 
       const run = await shown(spawn_id);
       expect(run).toMatchObject({ status: 'completed', turn: 2 });
@@ -141,7 +143,10 @@ describe.each(chosenClis())('%s', name => {
         expect(reviewer.chatId).not.toBe(run.chatId);
         await until('its work tree is gone', () => !existsSync(reviewer.worktree.path));
       }
-      expect(git('branch', '--list', 'squad/*', '--format=%(refname:short)')).toBe(branch);
+      await until(
+        'their branches are gone',
+        () => git('branch', '--list', 'squad/*', '--format=%(refname:short)') === branch,
+      );
       expect(git('status', '--porcelain')).toBe('');
       await it.nothingLeft();
     },

@@ -40,7 +40,7 @@ const RUN = {
   position: 'number',
   lineageId: 'string',
   roleId: 'string',
-  type: 'null',
+  type: 'string',
   reviewOf: 'null',
   task: 'string',
   title: 'null',

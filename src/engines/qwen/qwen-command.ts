@@ -3,7 +3,7 @@ import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { refuseProjectCommands } from '../project-commands.ts';
-import { qwenProjectSettings } from './project-settings.ts';
+import { qwenProjectSettings, trustWithFork } from './project-settings.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
 
 /** The prompt comes on standard input. */
@@ -22,10 +22,16 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
   if (input.chatId !== null)
     argv.push(`--${input.continues ? 'resume' : 'session-id'}=${chatUuid('Qwen Code', input.chatId)}`);
   const defaults = await input.files.write('settings.json', JSON.stringify(DEFAULTS));
+  const trust = trustWithFork(input.cwd, input.env, input.worktree);
   return {
     argv,
     stdin: input.promptFile,
-    env: { QWEN_CODE_SYSTEM_DEFAULTS_PATH: defaults, ...input.env, ...QUIET },
+    env: {
+      ...{ QWEN_CODE_SYSTEM_DEFAULTS_PATH: defaults, ...input.env, ...QUIET },
+      ...(trust && {
+        QWEN_CODE_TRUSTED_FOLDERS_PATH: await input.files.write('trusted-folders.json', trust),
+      }),
+    },
   };
 }
 

@@ -1,0 +1,73 @@
+import { serveControl } from '../control/serve-control.ts';
+import type { Caller, Workspaces } from '../core/ports/workspace.ts';
+import type { Connection } from '../hub/server.ts';
+import type { EndNotices } from '../mcp/end-notices.ts';
+import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
+import type { TeamUpdates } from '../mcp/team-updates.ts';
+import type { Services } from '../operations/operation.ts';
+import type { Toolset } from '../schema/toolset.ts';
+import { serveStream } from '../wire/serve-stream.ts';
+import { followTeam } from './follow-team.ts';
+import type { RunAudiences } from './run-audiences.ts';
+
+export interface ViewPorts {
+  services: Services;
+  version: string;
+  workspaces: Workspaces;
+  notices: EndNotices;
+  teamUpdates: TeamUpdates;
+  audiences: RunAudiences;
+  serversOf: McpFaceOptions['serversOf'];
+  onInFlight(change: number): void;
+  debug(error: unknown): void;
+}
+
+/** An MCP client at the hub's socket, until it leaves. */
+export async function serveMcp(
+  connection: Connection,
+  caller: Caller,
+  toolsets: readonly Toolset[],
+  ports: ViewPorts,
+): Promise<void> {
+  const { services, version, notices, teamUpdates, workspaces, audiences, serversOf } = ports;
+  const { socket } = connection;
+  const onInFlight = (count: number) => {
+    const change = count - connection.calls;
+    connection.calls = count;
+    ports.onInFlight(change);
+  };
+  const stream = serveStream({
+    input: socket,
+    output: socket,
+    build: () => mcpFace({ services, version, transport: 'stream', caller, toolsets, notices, serversOf }),
+    onInFlight,
+    onError: ports.debug,
+  });
+  // What ends and when is the user's business; what the team knows is everybody's.
+  const leave = caller.parent ? () => {} : notices.join(stream);
+  const leaveRun = caller.parent ? audiences.join(caller.parent.id, stream) : () => {};
+  const leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
+  socket.resume();
+  await stream.closed;
+  leave();
+  leaveTeam();
+  leaveRun();
+  onInFlight(0);
+}
+
+/** A terminal at the hub's socket, until it leaves. */
+export async function serveTerminal(
+  connection: Connection,
+  caller: Caller,
+  { services, onInFlight }: Pick<ViewPorts, 'services' | 'onInFlight'>,
+): Promise<void> {
+  if (connection.isOver) return;
+  await serveControl(connection.socket, {
+    services,
+    caller,
+    onInFlight: change => {
+      connection.calls += change;
+      onInFlight(change);
+    },
+  });
+}

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { Integrator } from '../core/integration/integrator.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Integration } from '../core/ports/integration.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
+import type { Sessions } from '../core/ports/sessions.ts';
+import type { Store } from '../core/ports/store.ts';
+import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
+import type { ReviewPorts } from '../core/review/ports.ts';
+import { Proposals } from '../core/review/proposals.ts';
+import { ReviewLoop } from '../core/review/review-loop.ts';
+import type { Runner } from '../core/runner.ts';
+import { createForge } from '../github/forge.ts';
+import { createRunCheck } from '../process/run-check.ts';
+import type { HubSettings } from '../schema/config.ts';
+import { openGit } from '../workspace/git.ts';
+import { createIntegration } from '../workspace/integration.ts';
+
+export interface WorkPorts {
+  home: string;
+  path: string;
+  clock: Clock;
+  store: Store;
+  files: RunFiles;
+  settings(): HubSettings;
+  worktrees: Worktrees;
+  branches: Branches;
+  sessions: Sessions;
+  runner: Runner;
+  planReviewer: ReviewPorts['plan'];
+  /** Marks what a check starts, so that a later hub of this home ends what an earlier one left. */
+  nextTag(): string;
+  checkpoint(name: string): void;
+  log(message: string): void;
+  warn(message: string, cause: unknown): void;
+}
+
+/** What becomes of runs' work: reviews, pull requests, merges. */
+export interface WorkParts {
+  reviews: ReviewLoop;
+  proposals: Proposals;
+  integration: Integration;
+  integrator: Integrator;
+  /** Brings what an earlier hub had begun to its end. The runner has taken in all runs by now. Never rejects. */
+  recover(): Promise<void>;
+}
+
+export function openWork(ports: WorkPorts): WorkParts {
+  const { home, path, runner, planReviewer: plan, nextTag, log, warn, ...rest } = ports;
+  const reviews = new ReviewLoop({ ...rest, runner, plan, warn });
+  const forge = createForge({ openGit, env: { PATH: path } });
+  const proposals = new Proposals({ ...rest, runner, reviews, forge, warn });
+  const integration = createIntegration();
+  const integrator = new Integrator({
+    ...rest,
+    integration,
+    liveRuns: () => runner.liveRuns(),
+    runCheck: createRunCheck({ nextTag }),
+    setupLog: join(home, 'check-setup.log'),
+  });
+  return {
+    reviews,
+    proposals,
+    integration,
+    integrator,
+    async recover() {
+      // What cannot be brought to its end now must not keep the hub, and with it every run, from starting.
+      const later = (what: string) => (thrown: unknown) => warn(`${what} could not be seen to`, thrown);
+      await proposals.recover().catch(later('Pull requests that were under way'));
+      await reviews.recover().catch(later('Reviews that were under way'));
+      const merges = await integrator.recover().catch(later('Merges that were under way'));
+      for (const line of merges ?? []) log(line);
+    },
+  };
+}
