@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import type { CommandMaker } from '../command-maker.ts';
+import { mcpAdd } from '../commands/mcp-add.ts';
+import { mcpApprove } from '../commands/mcp-approve.ts';
+import { mcpImport } from '../commands/mcp-import.ts';
+import { mcpLint } from '../commands/mcp-lint.ts';
+import { mcpRemove } from '../commands/mcp-remove.ts';
+import { mcpStatus } from '../commands/mcp-status.ts';
+import { mcpTools } from '../commands/mcp-tools.ts';
+
+/** Other MCP servers for agents. */
+export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
+  // Alone it is the relay, which `bin/squad.cjs` starts without loading any of this.
+  const mcp = program
+    .command('mcp')
+    .description(
+      'the MCP server that clients start (see `squad install`); with a word: other servers for agents',
+    )
+    .exitOverride();
+  command(mcp, 'add <name> [command...]', 'give agents another MCP server: squad mcp add NAME -- COMMAND')
+    .usage('[options] NAME (--url URL | -- COMMAND [ARGUMENTS])')
+    .option('--role <id>', 'this role has it; more than once for more', collected)
+    .option('--shared', 'every run has it')
+    .option('--tools <list>', 'only these of its tools, by its own names, with commas between them')
+    .option('--env <pair>', `NAME=VALUE for the command; '\${NAME}' in a value is a variable`, collected)
+    .option('--url <url>', 'where the server is, instead of a command')
+    .option('--sse', 'the URL speaks the older SSE transport')
+    .option('--header <pair>', 'NAME=VALUE for the URL', collected)
+    .option('--force', 'replace a server of that name')
+    .action(
+      does((context, name: string, words: string[], options: object) =>
+        mcpAdd(name, words, options, context),
+      ),
+    );
+  command(
+    mcp,
+    'remove <name>',
+    'take a server out of .squad/mcp-config.json, with whatever refers to it',
+  ).action(does((context, name: string) => mcpRemove(name, context)));
+  command(mcp, 'import [file]', 'take over the servers of .mcp.json, .cursor/mcp.json, .vscode/mcp.json')
+    .option('--role <id>', 'this role has them; more than once for more', collected)
+    .option('--shared', 'every run has them')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, file: string | undefined, options: object) => mcpImport(file, options, context)));
+  command(mcp, 'lint [file]', 'what is wrong with .squad/mcp-config.json, and where').action(
+    does((context, file: string | undefined) => mcpLint(file, context)),
+  );
+  command(mcp, 'status', 'how the other servers are doing').action(does(context => mcpStatus(context)));
+  command(mcp, 'tools', 'what a role sees of other servers, and why not the rest')
+    .option('--role <id>', 'this role; otherwise a run without one')
+    .action(does((context, options: object) => mcpTools(options, context)));
+  command(mcp, 'approve [what]', 'let tools take effect that came or changed later: SERVER or SERVER/TOOL')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, what: string | undefined, options: object) => mcpApprove(what, options, context)));
+}
+
+const collected = (value: string, before: string[] = []): string[] => [...before, value];

@@ -1,0 +1,76 @@
+import type { Command } from 'commander';
+import type { CommandMaker } from '../command-maker.ts';
+import { backlogCommand } from '../commands/backlog.ts';
+import { setConfig, showConfig } from '../commands/config.ts';
+import { contextCommand } from '../commands/context.ts';
+import { decisionsCommand } from '../commands/decisions.ts';
+import { demoCommand } from '../commands/demo.ts';
+import { doctorCommand } from '../commands/doctor.ts';
+import { initCommand } from '../commands/init.ts';
+import { installCommand } from '../commands/install.ts';
+import { pruneCommand } from '../commands/prune.ts';
+import { rolesCommand } from '../commands/roles.ts';
+import { teamCommand } from '../commands/team.ts';
+import { trustCommand } from '../commands/trust.ts';
+
+/** What a project and a user set up, and what the team knows. */
+export function addProjectCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'roles', 'the roles here, and what is wrong with any of them').action(
+    does(context => rolesCommand(context)),
+  );
+  command(program, 'context [role]', 'what an agent would be told of this project, and its size')
+    .option('--engine <name>', 'for this engine: some read files by themselves')
+    .option('--files <list>', 'these files instead, separated by commas')
+    .option('--text', 'only the text, as it would be sent')
+    .action(
+      does((context, role: string | undefined, options: object) => contextCommand(role, options, context)),
+    );
+  command(program, 'team', 'who is on the team, and who is at work').action(
+    does(context => teamCommand(context)),
+  );
+  command(program, 'decisions [id]', 'what the team has decided, newest first; or one decision, whole')
+    .option('-s, --search <words>', 'those about these words, best first')
+    .option('-n, --limit <n>', 'how many', '20')
+    .action(
+      does((context, id: string | undefined, options: object) => decisionsCommand(id, options, context)),
+    );
+  command(program, 'backlog', 'what is to be done, by .squad/backlog.md').action(
+    does(context => backlogCommand(context)),
+  );
+  command(program, 'init', 'lay down the shipped roles, a config and team files to edit').action(
+    does(context => initCommand(context)),
+  );
+  command(program, 'trust [files...]', 'let config and templates that came with a repository take effect')
+    .option('-y, --yes', 'without asking')
+    .option('--remove', 'take trust back')
+    .action(does((context, files: string[], options: object) => trustCommand(files, options, context)));
+  command(program, 'doctor', 'check everything a run depends on').action(
+    does(context => doctorCommand(context)),
+  );
+  command(program, 'prune', 'remove runs that ended long ago, with their output')
+    .option('--days <n>', 'ended more than this many days ago')
+    .option('--dry-run', 'only count them')
+    .action(does((context, options: object) => pruneCommand(options, context)));
+  command(
+    program,
+    'install <client>',
+    'put Squad into an MCP client: claude-code, cursor, vscode, codex, gemini, copilot, opencode',
+  )
+    .option('--project', "write the workspace's file instead of the user's")
+    .option('--undo', 'take the last install back')
+    .option('--dry-run', 'only show the change')
+    .option('-y, --yes', 'without asking')
+    .action(does((context, client: string, options: object) => installCommand(client, options, context)));
+  command(program, 'demo', 'see a squad at work on a throw-away repository; scripted, no key needed').action(
+    does(context => demoCommand(context)),
+  );
+
+  const config = program.command('config').description('what is set, and where it came from').exitOverride();
+  command(config, 'show', 'every value in force and its origin').action(does(context => showConfig(context)));
+  command(config, 'set <key> <value>', 'change one of the limits').action(
+    does((context, key: string, value: string) => setConfig(key, value, context)),
+  );
+  command(config, 'unset <key>', 'back to the default').action(
+    does((context, key: string) => setConfig(key, null, context)),
+  );
+}

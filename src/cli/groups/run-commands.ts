@@ -1,0 +1,78 @@
+import { type Command, Option } from 'commander';
+import type { CommandMaker } from '../command-maker.ts';
+import { attachCommand } from '../commands/attach.ts';
+import { cancelCommand } from '../commands/cancel.ts';
+import { diffCommand } from '../commands/diff.ts';
+import { logCommand } from '../commands/log.ts';
+import { lsCommand } from '../commands/ls.ts';
+import { replyCommand } from '../commands/reply.ts';
+import { retryCommand } from '../commands/retry.ts';
+import { runCommand } from '../commands/run.ts';
+import { showCommand } from '../commands/show.ts';
+import { takeOverCommand } from '../commands/take-over.ts';
+import { waitCommand } from '../commands/wait.ts';
+
+/** Starting agents, watching them, and what can be done with a run. */
+export function addRunCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'run <words...>', 'start agents and watch them: squad run ROLE "task" [ROLE "task" …]')
+    .usage('[options] ROLE "task" [ROLE "task" …]')
+    .option('--cwd <dir>', 'folder to work in, relative to the workspace')
+    .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
+    .option('--model <name>', 'model to use, as the engine calls it')
+    .addOption(new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']))
+    .option('--worktree', 'give each agent a git work tree and a branch of its own')
+    .option('--budget <usd>', 'stop each agent that has cost this many US dollars')
+    .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h; a bare number is seconds')
+    .option('--chat <id>', 'go on with this chat (stateful)')
+    .option('-d, --detach', 'print the run ids and leave')
+    .action(does((context, words: string[], options: object) => runCommand(words, options, context)));
+  command(program, 'ls', 'runs of this workspace, newest first')
+    .option('-a, --all', 'of every workspace')
+    .option('-r, --running', 'only those that have not ended')
+    .option('-n, --limit <n>', 'how many', '20')
+    .action(does((context, options: object) => lsCommand(options, context)));
+  command(program, 'show <run>', 'all that is known of one run').action(
+    does((context, run: string) => showCommand(run, context)),
+  );
+  command(program, 'log <run>', 'what an agent wrote')
+    .option('-f, --follow', 'until it ends')
+    .option('--raw', 'the bytes as they were written')
+    .addOption(new Option('--window').hideHelp())
+    .action(does((context, run: string, options: object) => logCommand(run, options, context)));
+  command(program, 'attach <run>', 'look at a run at work, in its tmux session; without tmux, at its log')
+    .option('--take-over', "end the run and open its agent's own interactive mode on the chat")
+    .option('-y, --yes', 'without asking')
+    .action(
+      does((context, run: string, options: { takeOver?: boolean; yes?: boolean }) =>
+        options.takeOver ? takeOverCommand(run, options, context) : attachCommand(run, context),
+      ),
+    );
+  command(program, 'wait <ids...>', 'wait for runs or squads to end; the exit code says how they did')
+    .option('--any', 'until the first of them has ended')
+    .option('--timeout <time>', 'at most this long (90s, 15m, 2h), then exit code 124; they go on')
+    .action(does((context, ids: string[], options: object) => waitCommand(ids, options, context)));
+  command(
+    program,
+    'reply <run> <text>',
+    'go on with the chat of a run that has ended; - reads the text from stdin',
+  )
+    .usage('[options] RUN "text"')
+    .option('-d, --detach', 'print the run id and leave')
+    .action(
+      does((context, run: string, text: string, options: object) =>
+        replyCommand(run, text, options, context),
+      ),
+    );
+  command(program, 'retry <id>', 'the same request once more; of a squad, those that did not complete')
+    .option('--engine <name>', 'another engine')
+    .option('--model <name>', 'another model')
+    .option('--timeout <time>', 'another time limit: 90s, 15m, 2h')
+    .option('-d, --detach', 'print the run ids and leave')
+    .action(does((context, id: string, options: object) => retryCommand(id, options, context)));
+  command(program, 'diff <run>', 'what is different in its folder from before the run')
+    .option('--stat', 'only the files, and how many lines')
+    .action(does((context, run: string, options: object) => diffCommand(run, options, context)));
+  command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')
+    .option('--all', 'every run')
+    .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
+}
