@@ -54,7 +54,17 @@ function commandsFrom(words: string[]): string[][] {
 
 const helpOf = (words: string[]): string => helpFrom([...words, '--help']);
 
+/** Each is asked for twice, and a process is not free. */
+const asked = new Map<string, string>();
+
 function helpFrom(words: string[]): string {
+  const key = words.join(' ');
+  const help = asked.get(key) ?? printed(words);
+  asked.set(key, help);
+  return help;
+}
+
+function printed(words: string[]): string {
   const program = [join(root, 'bin', 'squad.cjs'), ...words];
   // The relay speaks to people on standard error, because its standard output belongs to the protocol.
   const run = execFileSync('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, ...program], {

@@ -27,7 +27,8 @@ const documents = [
 
 test('the reference is what the programs say now (npm run docs writes it)', () => {
   for (const [path, content] of Object.entries(referenceDocuments())) expect(read(path)).toBe(content);
-});
+  // A process for each command.
+}, 240_000);
 
 describe('the troubleshooting guide', () => {
   const rows = [...read('docs/guides/troubleshooting.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
