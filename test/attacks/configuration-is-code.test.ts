@@ -112,11 +112,17 @@ const COMMANDS: Record<string, string> = {
   ls: 'ls',
   show: 'show run_0000000000',
   log: 'log run_0000000000',
+  attach: 'attach run_0000000000 --take-over -y',
   wait: 'wait run_0000000000 --timeout 1s',
   reply: 'reply run_0000000000 x -d',
   retry: 'retry run_0000000000 --engine "touch pwned" -d',
   diff: 'diff run_0000000000',
   cancel: 'cancel run_0000000000',
+  worktrees: 'worktrees',
+  'worktrees prune': 'worktrees prune',
+  review: 'review run_0000000000 --allow 9',
+  overlap: 'overlap',
+  integrate: 'integrate --check "touch pwned" -y',
   roles: 'roles',
   context: 'context',
   team: 'team',
@@ -149,6 +155,7 @@ const COMMANDS: Record<string, string> = {
 /** Refused to every agent, whatever its role. */
 const FOR_THE_USER = [
   ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop'],
+  ...['attach', 'worktrees', 'worktrees prune', 'review', 'overlap', 'integrate'],
   ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve'],
 ];
 
