@@ -231,8 +231,8 @@ async function commandsOf(path: string[]): Promise<string[]> {
     .filter(name => name !== 'help');
   const found: string[] = [];
   for (const name of names) {
-    const isGroup = path.length === 0 && ['config', 'hub', 'mcp', 'audit'].includes(name);
-    if (!isGroup || name === 'audit') found.push([...path, name].join(' '));
+    const isGroup = path.length === 0 && ['config', 'hub', 'mcp', 'audit', 'worktrees'].includes(name);
+    if (!isGroup || ['audit', 'worktrees'].includes(name)) found.push([...path, name].join(' '));
     if (isGroup) found.push(...(await commandsOf([...path, name])));
   }
   return found;
