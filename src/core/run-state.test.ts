@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { RunStatus } from '../schema/run.ts';
 import { nextStatus, type RunStep, squadStatus } from './run-state.ts';
 
-const STEPS: RunStep[] = ['start', 'complete', 'fail', 'time_out', 'cancel', 'lose'];
+const STEPS: RunStep[] = [
+  ...(['start', 'complete', 'fail', 'time_out', 'cancel', 'lose'] as const),
+  ...(['await_review', 'resume', 'terminate', 'abandon'] as const),
+];
 
 describe('the state table', () => {
   test('is exactly this', () => {
@@ -20,11 +23,23 @@ describe('the state table', () => {
       'queued + fail = error',
       'queued + cancel = cancelled',
       'queued + lose = lost',
+      'queued + terminate = terminated',
+      'queued + abandon = abandoned',
       'running + complete = completed',
       'running + fail = error',
       'running + time_out = timeout',
       'running + cancel = cancelled',
       'running + lose = lost',
+      'running + await_review = waiting_review',
+      'running + terminate = terminated',
+      'running + abandon = abandoned',
+      'waiting_review + complete = completed',
+      'waiting_review + fail = error',
+      'waiting_review + cancel = cancelled',
+      'waiting_review + lose = lost',
+      'waiting_review + resume = queued',
+      'waiting_review + terminate = terminated',
+      'waiting_review + abandon = abandoned',
     ]);
   });
 

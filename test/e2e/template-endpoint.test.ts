@@ -14,7 +14,7 @@ interface McpConfig {
 test('a template that hands over mcpConfigFile lets its agent reach Squad as its run, until it has ended', async () => {
   squad.script('agent.sh', 'cat "$1" > config.json; while [ ! -e release ]; do sleep 0.02; done');
   const env = { RUN_TEMPLATE: './agent.sh <%= mcpConfigFile %>' };
-  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x'], { env });
+  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'architect', 'x'], { env });
   const config = await until('it has its configuration', async (): Promise<McpConfig | null> => {
     const file = join(squad.workspace, 'config.json');
     if (!existsSync(file)) return null;
