@@ -9,7 +9,8 @@ import { BranchFixture, FEEDBACK } from './testing/branch-fixture.ts';
 let at: BranchFixture;
 afterEach(() => at.remove());
 
-const ROUNDS = 30;
+/** SQUAD_RACE_ROUNDS for a longer look. */
+const ROUNDS = Number(process.env.SQUAD_RACE_ROUNDS ?? 10);
 
 /** An agent that looks around and commits until told to stop, and writes down each commit it was told it had made. */
 const AGENT = `
