@@ -32,6 +32,7 @@ const seen: Observed = {
   },
   startedAt: 100,
   otherRuns: 0,
+  earlier: null,
 };
 
 test('is everything that was seen, and fits its schema', () => {
@@ -42,6 +43,8 @@ test('is everything that was seen, and fits its schema', () => {
     durationMs: 1200,
     toolCalls: 4,
     toolFailures: 1,
+    toolDenials: 0,
+    toolEdits: 1,
     filesChanged: { count: 2, files: ['M app/a.ts', 'A b.ts (outside its folder)'] },
     commits: { count: 1, newest: [{ id: 'abc1234', subject: 'One' }] },
     diff: { insertions: 5, deletions: 2 },
@@ -49,6 +52,17 @@ test('is everything that was seen, and fits its schema', () => {
     note: null,
     verdict: 'verified',
   });
+});
+
+test('tool calls and processes left behind are those of all turns, what changed is not added up', () => {
+  const first = evidenceOf({ ...seen, tools: { calls: 3, failures: 2, denials: 1, edits: 1 } });
+  const whole = evidenceOf({ ...seen, earlier: first });
+  expect(whole).toMatchObject({
+    ...{ toolCalls: 7, toolFailures: 3, toolDenials: 1, toolEdits: 2, leftoversKilled: 2 },
+    filesChanged: { count: 2 },
+    commits: { count: 1 },
+  });
+  expect(evidenceOf({ ...seen, earlier: whole, tools: null }).toolCalls).toBe(7);
 });
 
 test('what could not be seen is null and says why', () => {

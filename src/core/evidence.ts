@@ -11,17 +11,20 @@ export interface Observed {
   leftoversKilled: number;
   hasWords: boolean;
   structured: 'valid' | 'invalid' | null;
-  /** Null when the engine reports none. */
+  /** Of this turn. Null when the engine reports none. */
   tools: { calls: number; failures: number; denials: number; edits: number } | null;
   /** Null when nobody looked at the folder in time. */
   baseline: Baseline | null;
   changes: WorkChanges | null;
   startedAt: number | null;
   otherRuns: number;
+  /** Of the turns before this one; null: there was none. */
+  earlier: Evidence | null;
 }
 
 export function evidenceOf(seen: Observed): Evidence {
-  const { tools, changes } = seen;
+  const { changes, earlier } = seen;
+  const tools = wholeTools(seen);
   const isLate = wasLate(seen);
   const files = changes?.files ?? null;
   const commits = changes?.commits ?? null;
@@ -30,11 +33,13 @@ export function evidenceOf(seen: Observed): Evidence {
     durationMs: seen.durationMs,
     toolCalls: tools?.calls ?? null,
     toolFailures: tools?.failures ?? null,
+    toolDenials: tools?.denials ?? null,
+    toolEdits: tools?.edits ?? null,
     filesChanged: files && { count: files.length, files: files.slice(0, MOST_FILES_NAMED).map(nameOf) },
     commits: commits && { count: commits.count, newest: commits.newest.slice(0, MOST_COMMITS_NAMED) },
     diff: changes?.lines ?? null,
-    leftoversKilled: seen.leftoversKilled,
-    note: noteOf(seen, isLate),
+    leftoversKilled: (earlier?.leftoversKilled ?? 0) + seen.leftoversKilled,
+    note: noteOf({ ...seen, tools }, isLate),
     verdict: verdict({
       status: seen.status,
       exitCode: seen.exitCode,
@@ -48,6 +53,17 @@ export function evidenceOf(seen: Observed): Evidence {
       reportedEdits: tools?.edits ?? null,
       isShared: seen.otherRuns > 0,
     }),
+  };
+}
+
+/** Over all turns: what was changed is compared with the folder before the first of them. */
+function wholeTools({ tools, earlier }: Observed): Observed['tools'] {
+  if (earlier?.toolCalls == null) return tools;
+  return {
+    calls: earlier.toolCalls + (tools?.calls ?? 0),
+    failures: (earlier.toolFailures ?? 0) + (tools?.failures ?? 0),
+    denials: (earlier.toolDenials ?? 0) + (tools?.denials ?? 0),
+    edits: (earlier.toolEdits ?? 0) + (tools?.edits ?? 0),
   };
 }
 

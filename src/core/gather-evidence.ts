@@ -50,6 +50,8 @@ export async function gatherEvidence(
     baseline,
     changes: baseline?.snapshot ? await workTree.changes(run.directory, baseline.snapshot) : null,
     startedAt: run.startedAt,
+    // Written down at the end of the turn before, and there again after a restart.
+    earlier: turnNumber > 1 ? run.evidence : null,
     otherRuns: await countOthers(entry, end, ports),
   });
 }

@@ -31,7 +31,7 @@ export class SpawnFuse {
     if (this.starts.length + count > rate)
       throw new SquadError(
         'SPAWN_RATE_LIMIT',
-        `${count} more runs would make ${this.starts.length + count} in a minute; limits.spawns_per_minute is ${rate}`,
+        `${count} more ${count === 1 ? 'run' : 'runs'} would make ${this.starts.length + count} in a minute; limits.spawns_per_minute is ${rate}`,
         {
           suggestions: [
             `Wait a minute, start fewer at once, or raise it with \`squad config set limits.spawns_per_minute ${this.starts.length + count}\`. Nothing was started.`,

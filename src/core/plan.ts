@@ -118,10 +118,14 @@ async function planRun(
   // A run that starts another has not seen them itself, but they were its user's.
   const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
   // Those with which Squad speaks to GitHub for it are none of its agent's business either.
-  const ofServers = [...(await gatewayVariables), ...(meta.type ? GITHUB_VARIABLES : [])];
-  const variables = onlyNamed(ofServers, { ...inherited, ...whole });
+  const kept = [
+    ...(await gatewayVariables),
+    ...(meta.type ? GITHUB_VARIABLES : []),
+    ...withheldFrom(caller, inherited),
+  ];
+  const variables = onlyNamed(kept, { ...inherited, ...whole });
   const env = without(
-    ofServers.filter(
+    kept.filter(
       name => !isOrdinaryVariable(name) && !meta.env?.includes(name) && !engine.needsVariable(name),
     ),
     whole,
@@ -148,7 +152,7 @@ async function planRun(
     id,
     squadId: squad.id,
     position,
-    lineageId: request.lineageId ?? id,
+    lineageId: request.lineageId ?? caller.parent?.lineageId ?? id,
     roleId: role?.id ?? null,
     type: meta.type ?? null,
     reviewOf: request.reviewOf ?? null,
@@ -222,6 +226,12 @@ async function rehearse(engine: Engine, run: Run, material: RunMaterial, files: 
   if (engine.newChat?.kind === 'command' && !input.continues && run.stateMode === 'stateful')
     await engine.newChat.command(input);
   await engine.command(input);
+}
+
+/** What a run is not shown it does not get by starting another either. */
+function withheldFrom({ parent, env }: Caller, inherited: Record<string, string>): string[] {
+  const names = [...Object.keys(inherited), ...(parent?.type ? GITHUB_VARIABLES : [])];
+  return names.filter(name => env[name] === undefined);
 }
 
 const onlyNamed = (names: readonly string[], env: Record<string, string>) =>

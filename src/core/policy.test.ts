@@ -20,6 +20,8 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   depth: 0,
   type: null,
   reviewOf: null,
+  lineageId: null,
+  isProven: true,
   spawn: false,
   records: false,
   worktree: null,
@@ -212,6 +214,8 @@ test('a decision about an action says what stands against it', () => {
   expect(why(run(), 'request_review')).toBe('type');
   expect(why(run({ type: 'review' }), 'request_review')).toBe('type');
   expect(why(run({ type: 'coding' }), 'request_review', 'child')).toBe('not_its_own');
+  expect(why(run({ type: 'coding', isProven: false }), 'request_review')).toBe('unproven');
+  expect(why(run({ isProven: false }), 'squad_status')).toBe(true);
   expect(why(USER, 'send_feedback')).toBe('for_agents');
   expect(why(run({ spawn: true, isLive: false }), 'start_squad')).toBe('ended');
   expect(why(run({ spawn: true }), 'show_run', 'stranger')).toBe('not_its_own');
@@ -229,6 +233,9 @@ test('a refusal says in which run, and what would help', () => {
   expect(words(run(), 'stop_hub')).not.toContain('spawn');
   expect(words(run(), 'request_review')).toMatch(/role is of no type: request_review.*\n.*`type: coding` in/);
   expect(words(run({ type: 'coding' }), 'send_feedback')).toMatch(/of type coding.*\n.*`type: review`/);
+  expect(words(run({ type: 'review', isProven: false }), 'send_feedback')).toMatch(
+    /has the mark of run run_0000000001 .*send_feedback.*\n.*`squad mcp --identity FILE`/,
+  );
   expect(words(run(), 'create_pull_request')).toMatch(/`type: planning` or `type: coding` or `type: review`/);
   expect(notAllowed(USER, 'send_feedback').message).toMatch(/send_feedback is for agents at work/);
   expect(words(run(), 'squad_decision_record')).toMatch(/`squad\/squad_decision_record` among `mcp`/);

@@ -15,6 +15,10 @@ export interface RunIdentity {
   type: AgentType | null;
   /** The run it reviews. */
   reviewOf: RunId | null;
+  /** The task that what it starts is a part of; null: each is one of its own. */
+  lineageId: RunId | null;
+  /** It showed its token, or is below its run's wrapper. A mark in an environment proves nothing: anybody can put it there. */
+  isProven: boolean;
   /** Its role lets it start runs of its own. */
   spawn: boolean;
   /** Its role lets it write decisions of the team down. */
@@ -92,8 +96,8 @@ export type Decision =
   | UseDecision
   /** It is the user's alone; the role does not give it; it is about a run that is none of its business. */
   | { allowed: false; reason: 'for_the_user' | 'spawn' | 'record' | 'not_its_own' }
-  /** It is for agents alone; for those whose role is of another type. */
-  | { allowed: false; reason: 'for_agents' | 'type' };
+  /** It is for agents alone; for those whose role is of another type; for those that have shown that they are the run. */
+  | { allowed: false; reason: 'for_agents' | 'type' | 'unproven' };
 
 const ALLOWED = { allowed: true } as const;
 
@@ -137,6 +141,8 @@ const TYPES = ['typed', ...AgentType.options] as const;
 function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: Asked | undefined): Decision {
   if (subject.type === null || (type !== 'typed' && type !== subject.type))
     return { allowed: false, reason: 'type' };
+  // Else whoever is reviewed could speak as its reviewer.
+  if (!subject.isProven) return { allowed: false, reason: 'unproven' };
   const [about] = object?.line ?? [subject.id];
   const isItsOwn = about === subject.id || (about !== undefined && about === subject.reviewOf);
   return isItsOwn ? ALLOWED : { allowed: false, reason: 'not_its_own' };
@@ -176,6 +182,11 @@ export function notAllowed(subject: Subject, action: string): SquadError {
       return refusal(
         `This runs inside run ${id}, whose role is ${type === null ? 'of no type' : `of type ${type}`}: ${action} is not for it`,
         `It needs ${typesFor(action)} in the frontmatter of its role, and a role that came with the repository needs \`squad trust\`.`,
+      );
+    case 'unproven':
+      return refusal(
+        `This has the mark of run ${id} in its environment and nothing to show for it: ${action} is only for that run itself`,
+        "Use Squad's tools as your own client has them, or `squad mcp --identity FILE` with the file Squad gave to this run.",
       );
     case 'spawn':
       return refusal(

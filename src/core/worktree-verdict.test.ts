@@ -14,7 +14,7 @@ const worktree = {
 };
 const clean: WorktreeState = {
   ...{ folder: 'there', tip: 'abc', ahead: 0, isMerged: true, uncommitted: 0 },
-  ...{ processes: [], trouble: null },
+  ...{ processes: [], held: null, trouble: null },
 };
 const judge = (
   state: Partial<WorktreeState>,
@@ -49,7 +49,9 @@ test('what somebody did stays until it is named', () => {
     expect(judge(state).prune).toBe('keep');
     expect(judge(state, { isNamed: true }).prune).toBe('remove');
   }
-  expect(judge({ ahead: 1, isMerged: false }).why).toMatch(/^1 commit that is not in main: .*prune run_1/);
+  expect(judge({ ahead: 1, isMerged: false }).why).toMatch(
+    /^1 commit that is not in main: squad integrate run_1 merges it, .*prune run_1/,
+  );
   expect(judge({ ahead: 2, isMerged: null }, { baseBranch: null }).why).toMatch(/^2 commits: /);
   expect(judge({ uncommitted: 2 }).why).toMatch(/^2 files not committed/);
 });
@@ -66,4 +68,10 @@ test('what is in use stays even when it is named', () => {
     'a process is at work in it: vim (7)',
   );
   expect(judge({ folder: 'foreign', trouble: 'a link is there' }, named).why).toBe('a link is there');
+});
+
+test('what cannot be removed as it is says so, not how to remove it', () => {
+  const held = 'it is locked: git worktree unlock /w/r/run_1, then try again';
+  for (const isNamed of [true, false])
+    expect(judge({ held, uncommitted: 2 }, { isNamed })).toEqual({ prune: 'keep', why: held });
 });

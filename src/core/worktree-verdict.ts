@@ -32,7 +32,7 @@ function inUse({ runs, state }: Judged): string | null {
   if (live) return `${live.id} ${AT_WORK[live.status] ?? 'is at work in it'}`;
   if (state.folder === 'foreign') return state.trouble ?? 'something else is there';
   const [first] = state.processes;
-  return first ? `a process is at work in it: ${first.command} (${first.pid})` : null;
+  return first ? `a process is at work in it: ${first.command} (${first.pid})` : state.held;
 }
 
 const AT_WORK: Partial<Record<Run['status'], string>> = {
@@ -48,13 +48,14 @@ function byItself({ worktree, state, runs }: Judged): WorktreeVerdict {
     return keep(`what it holds cannot be told (${trouble ?? 'its branch is gone'})`);
   if (uncommitted > 0)
     return keep(
-      `${counted(uncommitted, 'file')} not committed: look at it, or squad worktrees prune ${name}`,
+      `${counted(uncommitted, 'file')} not committed: squad diff ${name} shows ${uncommitted === 1 ? 'it' : 'them'}, squad worktrees prune ${name} saves ${uncommitted === 1 ? 'it' : 'them'} under a ref`,
     );
   if (ahead === 0) return remove('nothing was done in it');
   if (isMerged) return remove(`all of it is in ${baseBranch}`);
   const where = baseBranch === null ? '' : ` that ${ahead === 1 ? 'is' : 'are'} not in ${baseBranch}`;
+  const merge = `squad integrate ${name}`;
   return keep(
-    `${counted(ahead, 'commit')}${where}: merge them, or squad worktrees prune ${name} (the branch stays)`,
+    `${counted(ahead, 'commit')}${where}: ${merge} merges ${ahead === 1 ? 'it' : 'them'}, squad worktrees prune ${name} removes the folder (the branch stays)`,
   );
 }
 

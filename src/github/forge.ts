@@ -5,6 +5,7 @@ import { SquadError } from '../schema/error.ts';
 import type { ApiClient, ApiEnd, ApiFailure } from './api-client.ts';
 import { type Attempt, apiError, unreadable } from './api-errors.ts';
 import { brings } from './brings.ts';
+import { changesOnly } from './changes-only.ts';
 import { findRepository } from './find-repository.ts';
 import type { OpenGit } from './git.ts';
 import { push, remoteTip } from './push.ts';
@@ -46,7 +47,8 @@ export function createForge(options: ForgeOptions): Forge {
   return {
     repository: (folder, access) => findRepository(openGit, folder, access),
     brings: (worktree, commit, base) => brings(openGit, env, worktree, commit, base),
-    push: (worktree, repository, access) => push(reach, worktree, repository, access),
+    changesOnly: (worktree, way, path) => changesOnly(openGit, env, worktree, way, path),
+    push: (worktree, commit, repository, access) => push(reach, worktree, commit, repository, access),
     remoteTip: (worktree, repository, access) => remoteTip(reach, worktree, repository, access),
     findPullRequest,
 

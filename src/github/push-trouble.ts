@@ -2,6 +2,8 @@ import { createRedactor } from '../core/gateway/redaction.ts';
 import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import type { ProgramEnd } from '../process/run-program.ts';
 import { SquadError } from '../schema/error.ts';
+import { isServedBy } from './api-url.ts';
+import { parseRemoteUrl } from './remote-url.ts';
 
 export interface PushAttempt {
   repository: ForgeRepository;
@@ -24,13 +26,17 @@ export function pushTrouble(end: ProgramEnd, attempt: PushAttempt): SquadError {
   const cause = CAUSES.find(({ pattern }) => pattern.test(`${end.stdout}\n${end.stderr}`));
   if (cause?.next === null)
     return unknown(`The connection broke while ${branch} was pushed to ${where}: ${words}`);
-  return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} did not work: ${words}`, {
+  const why = cause?.why?.(attempt);
+  const told = [...(why ? [why] : []), ...(words === '' ? [] : [words])].join('; ');
+  return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} did not work: ${told}`, {
     suggestions: [cause?.next(attempt) ?? 'Try `git push` there by hand to see more. Nothing was opened.'],
   });
 }
 
 interface Cause {
   pattern: RegExp;
+  /** What git's own words do not say. */
+  why?: (attempt: PushAttempt) => string;
   /** Null: whether the branch arrived is not known. */
   next: ((attempt: PushAttempt) => string) | null;
 }
@@ -52,7 +58,17 @@ const CAUSES: Cause[] = [
     next: () => 'Connect once by hand with ssh to accept the key of the host, then ask again.',
   },
   {
-    pattern: /Permission denied|Authentication failed|could not read (Username|Password)|error: 40[13]\b/i,
+    // Over http: git has nobody to ask for another name and password.
+    pattern: /Authentication failed for 'https?:|could not read (Username|Password) for|error: 401\b/i,
+    why: attempt =>
+      getsToken(attempt) ? 'the host did not accept the token' : 'the host wants a token and was sent none',
+    next: attempt =>
+      getsToken(attempt)
+        ? 'The token in GITHUB_TOKEN is not valid, or no longer: make a new one (scope `repo`, or "Contents: read and write" for a fine-grained one) and restart your client with it.'
+        : `The token is for the host of ${attempt.repository.apiUrl} alone. If this is another one of yours, set GITHUB_API_URL to its API.`,
+  },
+  {
+    pattern: /Permission denied|Authentication failed|error: 403\b/i,
     next: ({ repository: { url } }) =>
       /^https?:/.test(url)
         ? 'The token must be allowed to write the contents of the repository: scope `repo`, or "Contents: read and write" for a fine-grained one.'
@@ -79,6 +95,11 @@ const CAUSES: Cause[] = [
   },
 ];
 
+function getsToken({ repository: { url, apiUrl } }: PushAttempt): boolean {
+  const remote = parseRemoteUrl(url, '/');
+  return remote !== null && isServedBy(remote, apiUrl);
+}
+
 const MOST_WORDS = 800;
 
 /** What a person would read of it: the host's lines, then why git gave up. */
@@ -91,7 +112,10 @@ function wordsOf({ stdout, stderr, code }: ProgramEnd, { access }: PushAttempt):
     .map(line => line.trim())
     .filter(line => /^(remote|fatal|error|ssh|kex|Host key|[\w.@-]+: Permission denied)/.test(line))
     .filter(line => !/^(error: failed to push some refs|remote: *$)/.test(line));
-  const words = [...new Set([...refusals, ...said])].join('; ') || stderr.trim() || `git ended with ${code}`;
+  const all = [...new Set([...refusals, ...said])];
+  // It would have asked a person for another token: what that is about is said in our words.
+  const known = all.filter(line => !/could not read (Username|Password)/.test(line));
+  const words = all.length > 0 ? known.join('; ') : stderr.trim() || `git ended with ${code}`;
   return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }])
     .text(words)
     .slice(0, MOST_WORDS)

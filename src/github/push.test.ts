@@ -11,9 +11,15 @@ beforeEach(async () => {
 });
 afterEach(() => fixture[Symbol.asyncDispose]());
 
+/** The last of the branch, while there is one. */
+const commit = () =>
+  fixture.local.git('for-each-ref', '--format=%(objectname)', `refs/heads/${fixture.worktree.branch}`).trim() ||
+  fixture.worktree.base;
+
 async function push(access = fixture.access(), limits = {}): Promise<void> {
   const forge = fixture.forge(limits);
-  await forge.push(fixture.worktree, await forge.repository(fixture.local.root, access), access);
+  const repository = await forge.repository(fixture.local.root, access);
+  await forge.push(fixture.worktree, commit(), repository, access);
 }
 
 describe('a push over http', () => {
@@ -98,7 +104,11 @@ describe('a push over http', () => {
     const other = await ForgeFixture.start();
     await using _ = other;
     fixture.remote(other.host.httpUrl);
-    await expect(push()).rejects.toMatchObject({ code: 'PUSH_REJECTED' });
+    await expect(push()).rejects.toMatchObject({
+      code: 'PUSH_REJECTED',
+      message: expect.stringContaining('wants a token and was sent none'),
+      suggestions: [expect.stringContaining(`the host of ${fixture.github.apiUrl} alone`)],
+    });
     expect(other.github.seenByGit.map(({ authorization }) => authorization)).toEqual([null]);
   });
 
@@ -116,7 +126,8 @@ describe('a push over http', () => {
     const refused = await push(fixture.access({ token: 'ghp_not_the_right_one' })).catch(error => error);
     expect(refused).toMatchObject({
       code: 'PUSH_REJECTED',
-      suggestions: [expect.stringContaining('scope `repo`')],
+      message: expect.stringMatching(/did not work: the host did not accept the token$/),
+      suggestions: [expect.stringMatching(/GITHUB_TOKEN is not valid.*scope `repo`/)],
     });
     expect(JSON.stringify(refused.toShape())).not.toContain('ghp_not_the_right_one');
   });

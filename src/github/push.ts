@@ -14,18 +14,18 @@ export interface Reach {
 
 const MAX_BYTES = 1024 * 1024;
 
-/** The branch, to the same name on the host. Never forced. */
+/** A commit of the branch, to the same name on the host. Never forced. */
 export async function push(
   reach: Reach,
   worktree: Worktree,
+  commit: string,
   repository: ForgeRepository,
   access: ForgeAccess,
 ): Promise<void> {
-  const refspec = (tip: string) => `${tip}:refs/heads/${worktree.branch}`;
-  const end = await call(reach, worktree, repository, access, tip => [
+  const end = await call(reach, worktree, repository, access, [
     ...['push', '--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--recurse-submodules=no'],
     ...transport(repository, access).receiver,
-    ...['--', repository.url, refspec(tip)],
+    ...['--', repository.url, `${commit}:refs/heads/${worktree.branch}`],
   ]);
   if (end.code !== 0)
     throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
@@ -39,7 +39,7 @@ export async function remoteTip(
   access: ForgeAccess,
 ): Promise<string | null> {
   const ref = `refs/heads/${worktree.branch}`;
-  const end = await call(reach, worktree, repository, access, () => ['ls-remote', '--', repository.url, ref]);
+  const end = await call(reach, worktree, repository, access, ['ls-remote', '--', repository.url, ref]);
   if (end.code !== 0)
     throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
   return /^([0-9a-f]{40,64})\t/.exec(String(end.stdout))?.[1] ?? null;
@@ -50,7 +50,7 @@ async function call(
   worktree: Worktree,
   repository: ForgeRepository,
   access: ForgeAccess,
-  argsFor: (tip: string) => string[],
+  args: string[],
 ): Promise<ProgramEnd> {
   const { protocol, options, env } = transport(repository, access);
   const own = await reach.openGit(worktree.repository, access.env).catch(thrown => {
@@ -67,7 +67,7 @@ async function call(
     });
   const objects = { env: access.env, objectsOf: own, isSha256: tip.length === 64 };
   return inScratchRepository(reach.openGit, objects, (git, scratchEnv, folder) =>
-    git.reach([...options, ...argsFor(tip)], protocol, {
+    git.reach([...options, ...args], protocol, {
       env: { ...scratchEnv, ...env(folder) },
       limitMs: limitOf(reach, access),
       maxBytes: MAX_BYTES,

@@ -10,6 +10,8 @@ const run = (name: string, more: Partial<Run> = {}) =>
     id: `run_${name.padEnd(10, '0')}` as RunId,
     squadId: 'squad_0000000000' as SquadId,
     depth: 1,
+    parentId: null,
+    reviewOf: null,
     directory: '/project/part',
     workspace: '/project',
     options: { spawn: false, permission: 'edit', mcp: ['squad/squad_decision_record'] },
@@ -31,11 +33,19 @@ const hello = (more: Partial<Hello> = {}): Hello => ({
 
 const [one, other] = [mintToken(), mintToken()];
 const reviewed = run('other', { tokenHash: other.hash });
-const live = [run('one', { tokenHash: one.hash, type: 'review', reviewOf: reviewed.id }), reviewed];
+const lineageId = 'run_task000000' as RunId;
+const live = [
+  run('one', { tokenHash: one.hash, type: 'review', reviewOf: reviewed.id, lineageId }),
+  reviewed,
+];
 const ended = run('ended');
 
 /** A hub with two runs at work; `around` is the run of the asking process. */
-function ports(around: string | null, runs: Run[] = live): CallerPorts & { looked: number[] } {
+function ports(
+  around: string | null,
+  runs: Run[] = live,
+  isProven = true,
+): CallerPorts & { looked: number[] } {
   const looked: number[] = [];
   return {
     looked,
@@ -44,7 +54,7 @@ function ports(around: string | null, runs: Run[] = live): CallerPorts & { looke
     environment: async () => ({ FROM: 'run' }),
     runOfProcess: async pid => {
       looked.push(pid);
-      return around;
+      return around === null ? null : { runId: around, isProven };
     },
   };
 }
@@ -75,9 +85,22 @@ describe('who says hello', () => {
       env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
       parent: {
         ...{ id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, type: 'review', reviewOf: live[1]!.id },
-        ...{ spawn: false, records: true, permission: 'edit' },
+        ...{ spawn: false, records: true, permission: 'edit', isProven: true, lineageId },
       },
     });
+  });
+
+  test('has proven who it is by its token or its processes, not by a mark', async () => {
+    const isProven = async (given: Hello, from: CallerPorts) =>
+      (await callerOfHello(given, from)).parent?.isProven;
+    const [{ id }] = live as [Run];
+    const marked = { env: { SQUAD_RUN_ID: id } };
+    expect(await isProven(hello(), ports(id))).toBe(true);
+    expect(await isProven(hello({ ...marked, token: one.token }), ports(null))).toBe(true);
+    expect(await isProven(hello({ token: one.token }), ports(id, live, false))).toBe(true);
+    expect(await isProven(hello(marked), ports(null))).toBe(false);
+    expect(await isProven(hello(marked), ports(id, live, false))).toBe(false);
+    expect((await callerOfRun(live[0]!, ports(null))).parent?.isProven).toBe(true);
   });
 
   test('may write decisions down only where its role has exactly that', async () => {
@@ -137,4 +160,17 @@ test('an agent over HTTP works where its run does', async () => {
     env: { FROM: 'run' },
     parent: { id: live[0]!.id },
   });
+});
+
+test('what a coder starts is a part of its task, and so is what came of that; what others start is not', async () => {
+  const task = async (run: Run, ...above: Run[]) =>
+    (await callerOfRun(run, ports(null, [run, ...above]))).parent?.lineageId;
+  const lead = run('lead', { lineageId: 'run_0lead00000' as RunId });
+  const coder = run('coder', { type: 'coding', parentId: lead.id, lineageId });
+  const helper = run('helper', { parentId: coder.id, lineageId });
+  expect(await task(coder, lead)).toBe(lineageId);
+  expect(await task(helper, coder, lead)).toBe(lineageId);
+  expect(await task(live[0]!)).toBe(lineageId);
+  expect(await task(lead)).toBeNull();
+  expect(await task(run('planner', { type: 'planning', parentId: lead.id }), lead)).toBeNull();
 });

@@ -18,6 +18,8 @@ export interface Caller {
     depth: number;
     type: AgentType | null;
     reviewOf: RunId | null;
+    lineageId: RunId | null;
+    isProven: boolean;
     spawn: boolean;
     records: boolean;
     permission: Permission;
@@ -32,17 +34,17 @@ export interface CallerPorts {
   run(id: RunId): Promise<Run | null>;
   /** What its agent was given. */
   environment(id: RunId): Promise<Record<string, string>>;
-  runOfProcess(pid: number): Promise<string | null>;
+  runOfProcess(pid: number): Promise<{ runId: string; isProven: boolean } | null>;
 }
 
 /** Who speaks on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. */
 export async function callerOfHello(hello: Hello, ports: CallerPorts): Promise<Caller> {
   const around = await runAround(hello, ports);
-  const run = hello.token === undefined ? around : bearer(hello.token, around, ports);
+  const run = hello.token === undefined ? around?.run : bearer(hello.token, around?.run ?? null, ports);
   const client = hello.view === 'control' ? 'terminal' : null;
   if (!run)
     return { client, cwd: hello.cwd, workspace: hello.workspace ?? null, env: hello.env, parent: null };
-  const caller = await callerOfRun(run, ports);
+  const caller = await callerOfRun(run, ports, hello.token !== undefined || around?.isProven === true);
   // How long a client waits is its own affair.
   const { MCP_TOOL_TIMEOUT } = hello.env;
   return {
@@ -55,17 +57,19 @@ export async function callerOfHello(hello: Hello, ports: CallerPorts): Promise<C
 
 /**
  * An agent, however it asks: in its run's workspace, with its run's environment, so that neither a stripped environment
- * nor a changed one makes what it starts another thing than the user set up.
+ * nor a changed one makes what it starts another thing than the user set up. Proven unless said otherwise: it showed its
+ * token, or the hub itself asks for it.
  */
-export async function callerOfRun(run: Run, { environment }: CallerPorts): Promise<Caller> {
+export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true): Promise<Caller> {
   const { id, squadId, depth, type, reviewOf, options } = run;
   return {
     client: null,
     cwd: run.directory,
     workspace: run.workspace,
-    env: await environment(id),
+    env: await ports.environment(id),
     parent: {
-      ...{ id, squadId, depth, type, reviewOf },
+      ...{ id, squadId, depth, type, reviewOf, isProven },
+      lineageId: await taskOf(run, ports),
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
       worktree: run.worktree,
       records: options.mcp.includes('squad/squad_decision_record'),
@@ -77,12 +81,30 @@ export async function callerOfRun(run: Run, { environment }: CallerPorts): Promi
  * The run this client was started in. The kernel does not tell Node who is at the other end, so the process is the one the
  * client names; where that one is in no run, the mark in the client's environment counts.
  */
-async function runAround({ pid, env }: Hello, ports: CallerPorts): Promise<Run | null> {
+async function runAround(
+  { pid, env }: Hello,
+  ports: CallerPorts,
+): Promise<{ run: Run; isProven: boolean } | null> {
   const found = ports.liveRuns().length > 0 ? await ports.runOfProcess(pid) : null;
-  for (const name of [found, env.SQUAD_RUN_ID]) {
-    const id = RunId.safeParse(name);
+  for (const { runId, isProven } of [found, { runId: env.SQUAD_RUN_ID, isProven: false }].filter(isThere)) {
+    const id = RunId.safeParse(runId);
     const run = id.success ? await ports.run(id.data) : null;
-    if (run) return run;
+    if (run) return { run, isProven };
+  }
+  return null;
+}
+
+const isThere = <T>(value: T | null): value is T => value !== null;
+
+/** No chain of parents is longer; a loop in a damaged database would be. */
+const LONGEST_LINE = 100;
+
+/** The task that what it starts is a part of: that of the coder or reviewer it is, or came of. */
+async function taskOf(run: Run, ports: CallerPorts): Promise<RunId | null> {
+  let above: Run | null = run;
+  for (let i = 0; above && i < LONGEST_LINE; i++) {
+    if (above.type === 'coding' || above.reviewOf !== null) return above.lineageId;
+    above = above.parentId === null ? null : await ports.run(above.parentId);
   }
   return null;
 }

@@ -80,7 +80,7 @@ function parse(schema: z.ZodType, input: unknown): unknown {
     .replaceAll('✖ ', '');
   const more = issues.length > MOST_PROBLEMS ? `\nand ${issues.length - MOST_PROBLEMS} more` : '';
   throw new SquadError('INVALID_INPUT', problems + more, {
-    suggestions: ['Compare with the input schema of the tool. Nothing was started.'],
+    suggestions: ['Compare with the input schema of the tool. Nothing was done.'],
   });
 }
 

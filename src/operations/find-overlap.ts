@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { overlapOf } from '../core/integration/overlap.ts';
 import { RunId } from '../schema/ids.ts';
-import { type Run, RunStatus, runName, runSummary } from '../schema/run.ts';
-import { asItIsNow } from './find.ts';
+import { RunStatus, runName, runSummary } from '../schema/run.ts';
 import { operation, type Services } from './operation.ts';
+import { runsOfRepository, type TreeRun } from './runs-of-repository.ts';
 
 const MOST_RUNS = 500;
 const MOST_FILES = 1_000;
 
-/** Which work trees of this workspace have changed the same files, before anybody merges them. */
+/** Which work trees of this repository have changed the same files, before anybody merges them. */
 export const findOverlap = operation({
   name: 'find_overlap',
   tool: null,
@@ -32,38 +32,38 @@ export const findOverlap = operation({
   }),
   async run({ services, caller }) {
     const { root } = await services.workspaces.open(caller);
-    const runs = await looked(services, root);
-    const touched = await services.integration.touched(runs.map(({ worktree }) => worktree!));
-    const shown = runs.map((run, at) => ({
+    const trees = await looked(services, root);
+    const touched = await services.integration.touched(trees.map(({ worktree }) => worktree));
+    const shown = trees.map(({ run }, at) => ({
       ...{ runId: run.id, name: runName(run), summary: runSummary(run), status: run.status },
       files: touched[at]?.files?.length ?? null,
       why: touched[at]?.why ?? null,
     }));
-    const { files, pairs } = overlapOf(
-      runs.map(({ id }, at) => ({ runId: id, files: touched[at]?.files ?? [] })),
-    );
+    const changes = trees.map(({ run, repository }, at) => ({
+      ...{ runId: run.id, repository },
+      files: touched[at]?.files ?? [],
+    }));
+    // The same path in two repositories is not the same file.
+    const overlaps = [...Map.groupBy(changes, ({ repository }) => repository).values()].map(overlapOf);
+    const files = overlaps.flatMap(overlap => overlap.files);
     return {
       runs: shown.filter(({ files: count }) => count !== 0),
       files: files.slice(0, MOST_FILES),
-      pairs,
+      pairs: overlaps.flatMap(overlap => overlap.pairs),
       moreFiles: Math.max(0, files.length - MOST_FILES),
     };
   },
 });
 
 /** The last run of each work tree whose branch is still there. A reviewer changes nothing that would be merged. */
-async function looked(services: Services, workspace: string): Promise<Run[]> {
-  const rows = await services.store.runs({ workspace, hasWorktree: true, limit: MOST_RUNS });
-  const runs = await Promise.all(rows.map(row => asItIsNow(services, row)));
-  const last = new Map<string, Run>();
-  for (const run of runs.toReversed())
-    if (run.worktree && run.reviewOf === null) last.set(run.worktree.path, run);
-  const repositories = [...new Set([...last.values()].map(({ worktree }) => worktree!.repository))];
-  const branches = new Set<string>();
-  for (const repository of repositories)
-    for (const branch of (await services.integration.tips(repository, null)).keys())
-      branches.add(`${repository} ${branch}`);
-  return [...last.values()].filter(({ worktree }) =>
-    branches.has(`${worktree!.repository} ${worktree!.branch}`),
-  );
+async function looked(services: Services, workspace: string): Promise<TreeRun[]> {
+  const last = new Map<string, TreeRun>();
+  for (const each of (await runsOfRepository(services, workspace)).toReversed())
+    if (each.run.reviewOf === null) last.set(each.worktree.path, each);
+  const found: TreeRun[] = [];
+  for (const trees of Map.groupBy(last.values(), ({ repository }) => repository).values()) {
+    const tips = await services.integration.tips(trees[0]!.worktree.repository, null);
+    found.push(...trees.filter(({ worktree }) => tips.has(worktree.branch)));
+  }
+  return found.slice(-MOST_RUNS);
 }

@@ -1,8 +1,8 @@
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
-import { asItIsNow } from './find.ts';
 import type { Services } from './operation.ts';
+import { runsOfRepository, runsWithTrees } from './runs-of-repository.ts';
 
 export interface KnownWorktree {
   worktree: Worktree;
@@ -12,11 +12,13 @@ export interface KnownWorktree {
 
 const EVERY = 1_000_000;
 
-/** Work trees of runs that are there, are wanted again, or were deleted by somebody else. Newest first. */
-export async function knownWorktrees(services: Services, workspace?: string): Promise<KnownWorktree[]> {
-  const rows = await services.store.runs({ hasWorktree: true, workspace, limit: EVERY });
-  const runs = await Promise.all(rows.map(row => asItIsNow(services, row)));
-  const byPath = Map.groupBy(runs, run => run.worktree!.path);
+/** Work trees of runs that are there, are wanted again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
+export async function knownWorktrees(services: Services, folder?: string): Promise<KnownWorktree[]> {
+  const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));
+  const byPath = Map.groupBy(
+    found.map(({ run }) => run),
+    run => run.worktree!.path,
+  );
   const present = new Set(await services.worktrees.strays([]));
   const known: KnownWorktree[] = [];
   for (const [path, all] of byPath) {

@@ -4,7 +4,7 @@ import { ShownReview, shownReview } from './shown-review.ts';
 
 const MOST = 10_000;
 
-/** Reviews of a workspace, or of every one: those that are under way, or all. Oldest first. */
+/** Reviews of a workspace, or of every one: those that are under way, or all. Newest first. */
 export const listReviews = operation({
   name: 'list_reviews',
   tool: null,
@@ -16,6 +16,7 @@ export const listReviews = operation({
   output: z.object({ reviews: z.array(ShownReview) }),
   async run({ services }, { limit, ...filter }) {
     const reviews = await services.store.reviews({ ...filter, limit: MOST });
-    return { reviews: await Promise.all(reviews.slice(-limit).map(review => shownReview(services, review))) };
+    const newest = reviews.slice(-limit).reverse();
+    return { reviews: await Promise.all(newest.map(review => shownReview(services, review))) };
   },
 });

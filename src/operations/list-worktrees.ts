@@ -19,6 +19,8 @@ export const ListedWorktree = z.object({
   isMerged: z.boolean().nullable(),
   uncommitted: z.number().nullable(),
   processes: z.array(z.object({ pid: z.number(), command: z.string() })),
+  /** Why it cannot be removed as it is. */
+  held: z.string().nullable(),
   trouble: z.string().nullable(),
   /** Null unless asked for: nobody measured. */
   bytes: z.number().nullable(),

@@ -1,10 +1,14 @@
+import { keptPlan } from '../core/kept-plan.ts';
 import type { PlannedReview } from '../core/review/ports.ts';
 import { reviewerRole } from '../core/review/reviewer-role.ts';
 import type { Run } from '../schema/run.ts';
 import type { Call } from './operation.ts';
 import { planRuns } from './start-members.ts';
 
-/** A reviewer as every run is planned, asked for by the run it reviews: `caller` is that run. */
+/**
+ * A reviewer as every run is planned, asked for by the run it reviews: `caller` is that run. Where its role names no engine it
+ * has the coder's, which may have been chosen for that run alone. The coder's model is its own.
+ */
 export async function planReviewer(
   call: Pick<Call, 'services' | 'caller'>,
   coder: Run,
@@ -12,12 +16,15 @@ export async function planReviewer(
 ): Promise<PlannedReview> {
   const workspace = await call.services.workspaces.open(call.caller);
   const { roleId, note } = reviewerRole(await workspace.roles(), workspace.config.review.value.role);
+  const { meta } = await workspace.role(roleId);
+  const kept = meta.engine === undefined ? await keptPlan(call.services.files, coder) : null;
   const plan = await planRuns(
     call,
     {
       members: [
         {
           ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
+          ...(kept && { spec: kept.spec }),
           ...(coder.worktree && { forkOf: coder.worktree }),
           title: `Review of ${coder.id}`,
         },

@@ -18,6 +18,8 @@ export const prune = operation({
     bytes: z.number().nullable(),
     /** Those whose work tree could not be removed. */
     kept: z.number(),
+    /** Where what was not committed in the work trees that went is kept. */
+    saved: z.array(z.object({ repository: z.string(), ref: z.string() })),
     days: z.number(),
     dryRun: z.boolean(),
   }),
@@ -27,14 +29,15 @@ export const prune = operation({
     const before = clock.now() - days * DAY_MS;
     if (dryRun) {
       const runs = await store.endedBefore(before, 1_000_000);
-      return { runs: runs.length, bytes: null, kept: 0, days, dryRun };
+      return { runs: runs.length, bytes: null, kept: 0, saved: [], days, dryRun };
     }
     let [runs, bytes] = [0, 0];
     const kept = new Set<RunId>();
+    const saved: Saved[] = [];
     while (!signal.aborted) {
       const found = (await store.endedBefore(before, BATCH + kept.size)).filter(run => !kept.has(run.id));
       if (found.length === 0) break;
-      for (const run of await withWorktree(services, found)) kept.add(run.id);
+      for (const run of await withWorktree(services, found, saved)) kept.add(run.id);
       const old = found.filter(run => !kept.has(run.id));
       // Files first: a row without files says so when asked; files without a row would never be found again.
       for (const run of old) bytes += await files.remove(run.id);
@@ -49,12 +52,20 @@ export const prune = operation({
       await store.commit({
         events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],
       });
-    return { runs, bytes, kept: kept.size, days, dryRun };
+    return { runs, bytes, kept: kept.size, saved, days, dryRun };
   },
 });
 
-/** Takes away the work trees that only these runs have. Returns the runs whose work tree had to stay: they say where it is. */
-async function withWorktree(services: Services, old: Run[]): Promise<Run[]> {
+interface Saved {
+  repository: string;
+  ref: string;
+}
+
+/**
+ * Takes away the work trees that only these runs have, and adds to `saved` what had to be saved first. Returns the runs whose
+ * work tree had to stay: they say where it is.
+ */
+async function withWorktree(services: Services, old: Run[], saved: Saved[]): Promise<Run[]> {
   const present = new Set(await services.worktrees.strays([]));
   const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
   if (going.size === 0) return [];
@@ -64,7 +75,10 @@ async function withWorktree(services: Services, old: Run[]): Promise<Run[]> {
   for (const all of Map.groupBy(rows, run => run.worktree!.path).values()) {
     if (!all.every(run => going.has(run.id))) continue;
     const known = { worktree: all[0]!.worktree!, runs: all.toReversed() };
-    if ((await removeWorktree(services, known)).outcome === 'kept') stayed.push(...all);
+    const removal = await removeWorktree(services, known);
+    if (removal.outcome === 'kept') stayed.push(...all);
+    else if (removal.outcome === 'removed' && removal.savedRef !== null)
+      saved.push({ repository: known.worktree.repository, ref: removal.savedRef });
   }
   return stayed;
 }

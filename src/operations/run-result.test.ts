@@ -49,6 +49,8 @@ async function fullest(some: Partial<Run> = {}): Promise<Run> {
       durationMs: 1,
       toolCalls: 5,
       toolFailures: 1,
+      toolDenials: 0,
+      toolEdits: 0,
       filesChanged: { count: 999, files: Array(MOST_FILES_NAMED).fill(`M ${'deep/'.repeat(100)}`) },
       commits: {
         count: 9,

@@ -11,6 +11,8 @@ const agent: RunSubject = {
   depth: 0,
   type: 'coding',
   reviewOf: null,
+  lineageId: null,
+  isProven: true,
   spawn: true,
   worktree: null,
   records: true,

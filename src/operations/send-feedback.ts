@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { itemsOf } from '../core/review/review-input.ts';
 import { FeedbackType } from '../schema/review.ts';
 import { operation } from './operation.ts';
 import { ownRun } from './own-run.ts';
@@ -30,7 +31,7 @@ export const sendFeedback = operation({
       feedback,
       type: feedback_type,
       priority: priority ?? null,
-      actionableItems: actionable_items ?? [],
+      actionableItems: itemsOf(actionable_items),
     });
     return {
       feedback_id: review.id,

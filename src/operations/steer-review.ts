@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { itemsOf } from '../core/review/review-input.ts';
 import { SquadError } from '../schema/error.ts';
 import { FeedbackType } from '../schema/review.ts';
 import { isEnd, type Run } from '../schema/run.ts';
@@ -49,7 +50,7 @@ export const steerReview = operation({
         feedback: input.feedback,
         type: input.feedback_type,
         priority: input.priority ?? null,
-        actionableItems: input.actionable_items ?? [],
+        actionableItems: itemsOf(input.actionable_items),
       }));
     const { lineageId } = coder;
     return {

@@ -12,7 +12,7 @@ import { storeWithin } from './store-within.ts';
 function asSeenBy(store: Store, run: Run): Store {
   const subject: RunSubject = {
     ...{ kind: 'run', id: run.id, squadId: run.squadId, depth: run.depth, isLive: true },
-    ...{ type: run.type, reviewOf: run.reviewOf },
+    ...{ type: run.type, reviewOf: run.reviewOf, lineageId: null, isProven: true },
     ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
   };
   const runner = { current: () => null } as unknown as ConstructorParameters<typeof Sight>[0]['runner'];

@@ -56,6 +56,17 @@ export const takeOver = operation({
   },
 });
 
+/** Whether a person can go on with the chat of a run that has ended. */
+export async function canBeTakenOver(services: Services, run: Run): Promise<boolean> {
+  return wayIn(services, run).then(
+    () => true,
+    thrown => {
+      if (thrown instanceof SquadError) return false;
+      throw thrown;
+    },
+  );
+}
+
 async function wayIn(
   services: Services,
   run: Run,
@@ -103,13 +114,19 @@ async function end(call: Call, run: Run): Promise<void> {
 const busy = ({ id }: Run, why: string, next: string): SquadError =>
   new SquadError('CHAT_BUSY', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
 
-function notInteractive({ id, engine }: Run, { kind }: EngineSpec): SquadError {
+function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): SquadError {
   const why =
     kind === 'scripted' ? 'follows a script and has' : 'is a command of your own, of which Squad knows';
   return new SquadError(
     'CHAT_UNKNOWN',
     `Run ${id} cannot be taken over: the ${engine} engine ${why} no interactive mode`,
-    { suggestions: [`Watch it with \`squad attach ${id}\`, or end it with \`squad cancel ${id}\`.`] },
+    {
+      suggestions: [
+        isEnd(status)
+          ? `\`squad log ${id}\` has what it wrote.`
+          : `Watch it with \`squad attach ${id}\`, or end it with \`squad cancel ${id}\`.`,
+      ],
+    },
   );
 }
 

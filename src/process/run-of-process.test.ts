@@ -63,8 +63,8 @@ describe.each(sources)('by $name', ({ name, source }) => {
       `env -i /bin/sh -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; sleep 60' "${root}/${key}-plain" & wait`,
     );
     const inner = await pidIn(`${key}-plain`);
-    expect(await runOf(inner)).toBe(`run_${key}_plain`);
-    expect(await runOf(own)).toBe(`run_${key}_plain`);
+    for (const pid of [inner, own])
+      expect(await runOf(pid)).toEqual({ runId: `run_${key}_plain`, isProven: true });
   });
 
   test("another run's mark in the environment does not make it that run", async () => {
@@ -73,10 +73,10 @@ describe.each(sources)('by $name', ({ name, source }) => {
       `run_${key}_liar`,
       `SQUAD_RUN_ID=run_${key}_other /bin/sh -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; sleep 60' "${root}/${key}-liar" & wait`,
     );
-    expect(await runOf(await pidIn(`${key}-liar`))).toBe(`run_${key}_liar`);
+    expect(await runOf(await pidIn(`${key}-liar`))).toEqual({ runId: `run_${key}_liar`, isProven: true });
   });
 
-  test('one that was orphaned and left the session is known by its mark', async () => {
+  test('one that was orphaned and left the session is known by its mark, which proves nothing', async () => {
     const runId = `run_${key}_orphan`;
     wrapper(
       runId,
@@ -84,7 +84,7 @@ describe.each(sources)('by $name', ({ name, source }) => {
     );
     const orphan = await pidIn(`${key}-orphan`);
     strays.push(orphan);
-    expect(await runOf(orphan)).toBe(runId);
+    expect(await runOf(orphan)).toEqual({ runId, isProven: false });
   });
 
   test('a process outside, and a number that is no process, are in no run', async () => {

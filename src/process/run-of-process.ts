@@ -6,8 +6,14 @@ import { createPsSource } from './ps-source.ts';
 import { runFolder } from './turn-folder.ts';
 import { readWrapperPid } from './turn-record.ts';
 
+export interface ProcessRun {
+  runId: string;
+  /** A wrapper of that run is above it. Without one there is only a mark, which anybody can put into an environment. */
+  isProven: boolean;
+}
+
 /** The run in whose process tree this process is; null when it is in none, or not a process of ours. */
-export type RunOfProcess = (pid: number) => Promise<string | null>;
+export type RunOfProcess = (pid: number) => Promise<ProcessRun | null>;
 
 /**
  * A wrapper above it decides, because nobody below can take that away: neither by clearing the environment nor by putting
@@ -27,7 +33,8 @@ export function createRunOfProcess(
     const tags = await source.tags(candidates);
     const marks = candidates.flatMap(each => tags.get(each.pid)?.runId ?? []);
     const wrapper = candidates.find(each => isWrapper(runsDir, each, tags.get(each.pid)));
-    return (wrapper && tags.get(wrapper.pid)?.runId) ?? marks[0] ?? null;
+    const runId = (wrapper && tags.get(wrapper.pid)?.runId) ?? marks[0];
+    return runId === undefined ? null : { runId, isProven: wrapper !== undefined };
   };
 }
 

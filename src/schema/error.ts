@@ -61,6 +61,7 @@ const ERRORS = {
   REVIEW_LIMIT_EXCEEDED: { kind: 'state', exit: 4 },
   REVIEW_OPEN: { kind: 'state', exit: 2 },
   REVIEW_OVER: { kind: 'state', exit: 2 },
+  REVIEW_OUTDATED: { kind: 'state', exit: 2 },
   FEEDBACK_FAILED: { kind: 'external', exit: 1 },
   NOTHING_TO_PROPOSE: { kind: 'state', exit: 2 },
   REMOTE_MISSING: { kind: 'state', exit: 2 },

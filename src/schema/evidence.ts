@@ -18,6 +18,9 @@ export const Evidence = z.object({
   /** Null when the engine reports none, which is not the same as 0. */
   toolCalls: z.number().nullable(),
   toolFailures: z.number().nullable(),
+  /** Of all turns, like the two before; and calls that were to change a file and are not known to have failed. */
+  toolDenials: z.number().nullable().default(null),
+  toolEdits: z.number().nullable().default(null),
   /** Each file as `M src/a.ts`: A added, M changed, D deleted, T changed its type. */
   filesChanged: z.object({ count: z.number(), files: z.array(z.string()).max(MOST_FILES_NAMED) }).nullable(),
   commits: z.object({ count: z.number(), newest: z.array(CommitMade).max(MOST_COMMITS_NAMED) }).nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ReviewId, RunId } from './ids.ts';
-import { FeedbackType } from './review.ts';
+import { FeedbackBy, FeedbackType } from './review.ts';
 import { Worktree } from './worktree.ts';
 
 /** A branch that is to go from one commit to another. */
@@ -31,6 +31,7 @@ export const Intent = z.discriminatedUnion('kind', [
     coderTree: Worktree,
     move: BranchMove,
     feedback: z.string(),
+    by: FeedbackBy,
     type: FeedbackType,
     priority: z.string().nullable(),
     actionableItems: z.array(z.string()),

@@ -22,6 +22,10 @@ export const ReviewOutcome = z.enum([
 ]);
 export type ReviewOutcome = z.infer<typeof ReviewOutcome>;
 
+/** Whose words a feedback is: the reviewer's, or those of a person in its place. */
+export const FeedbackBy = z.enum(['reviewer', 'user']);
+export type FeedbackBy = z.infer<typeof FeedbackBy>;
+
 /** One round: a coder asked, a reviewer was started. */
 export const Review = z.object({
   id: ReviewId,
@@ -39,6 +43,8 @@ export const Review = z.object({
   /** Why, where the outcome is a failure. */
   reason: z.string().nullable(),
   feedback: z.string().nullable(),
+  /** Null while there is none. */
+  feedbackBy: FeedbackBy.nullable(),
   priority: z.string().nullable(),
   actionableItems: z.array(z.string()),
   /** The commit that put the feedback on the coder's branch. */

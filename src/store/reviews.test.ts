@@ -27,6 +27,7 @@ describe('what is written comes back', () => {
       feedback: 'Say "why"; $(rm) `x`\n😀',
       priority: 'high',
       actionableItems: ['one', 'ü "two"'],
+      feedbackBy: 'user',
       feedbackCommit: 'd'.repeat(40),
       closedAt: 1_700_000_005_000,
       toldInTurn: 2,

@@ -3,7 +3,7 @@ import type { PinState } from '../core/ports/gateway.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { ReviewId, RunId, SquadId } from '../schema/ids.ts';
 import type { Intent } from '../schema/intent.ts';
-import type { AgentType, ReviewOutcome } from '../schema/review.ts';
+import type { AgentType, FeedbackBy, ReviewOutcome } from '../schema/review.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
 
 /** A column that holds JSON: checked with its schema whenever it is read. */
@@ -91,6 +91,7 @@ export interface ReviewRow {
   outcome: ReviewOutcome | null;
   reason: string | null;
   feedback: string | null;
+  feedback_by: FeedbackBy | null;
   priority: string | null;
   actionable_items: Json;
   feedback_commit: string | null;

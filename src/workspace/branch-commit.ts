@@ -5,7 +5,7 @@ import type { Git } from './git.ts';
 
 /** Who makes Squad's commits. Whose work is in them says the branch, and the message. */
 const NAME = 'Squad';
-const EMAIL = 'squad@localhost';
+export const EMAIL = 'squad@localhost';
 
 /** For every call about branches: an agent may have set objects to be read as others. */
 export const COMMITTER = {

@@ -1,5 +1,7 @@
 import { MOST_COMMITS_NAMED } from '../schema/evidence.ts';
 import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
+import { EMAIL } from './branch-commit.ts';
+import { feedbackCommits } from './feedback-commits.ts';
 import type { Git } from './git.ts';
 import { headLogSince } from './git-folder.ts';
 import type { Status } from './git-status.ts';
@@ -9,35 +11,32 @@ const MOST_TIPS = 200;
 
 /**
  * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then. A merge or a
- * switch of branch brings older ones in: those were not made here.
+ * switch of branch brings older ones in: those were not made here. Nor were those that hold a reviewer's words: Squad made them.
  */
 export async function commitsMade(
   git: Git,
   before: WorkSnapshot,
   now: Status,
-): Promise<NonNullable<WorkChanges['commits']>> {
+): Promise<NonNullable<WorkChanges['commits']> & { hasFeedback: boolean }> {
   const since = Math.floor(before.takenAt / 1000);
   const visited = pointedTo(await headLogSince(git.folder, before.headLogSize));
   const tips = new Set([...(now.head ? [now.head] : []), ...visited].filter(id => id !== before.head));
-  if (tips.size === 0) return { count: 0, newest: [] };
-  const output = await git.run([
-    ...[
-      'log',
-      '-z',
-      '--format=%h%x1f%s',
-      '--encoding=UTF-8',
-      '--no-color',
-      '--no-notes',
-      '--no-show-signature',
-    ],
+  if (tips.size === 0) return { count: 0, newest: [], hasFeedback: false };
+  const chosen = [
     ...['--ignore-missing', '--topo-order', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
     ...(before.head ? ['--not', before.head] : []),
     '--',
-  ]);
-  const made = String(output)
+  ];
+  const format = ['-z', '--format=%h%x1f%ae%x1f%s', '--encoding=UTF-8', '--no-color', '--no-notes'];
+  const output = await git.run(['log', ...format, '--no-show-signature', ...chosen]);
+  const all = String(output)
     .split('\0')
-    .filter(line => line !== '');
-  return { count: made.length, newest: made.slice(0, MOST_COMMITS_NAMED).map(toCommit) };
+    .filter(line => line !== '')
+    .map(toCommit);
+  const feedback = all.some(({ by }) => by === EMAIL) ? await feedbackCommits(git, chosen) : null;
+  const made = all.filter(({ id }) => !feedback?.ids.has(id));
+  const newest = made.slice(0, MOST_COMMITS_NAMED).map(({ id, subject }) => ({ id, subject }));
+  return { count: made.length, newest, hasFeedback: feedback?.isOurs ?? false };
 }
 
 /** What became of the branch, where that changes how the rest is to be read. */
@@ -65,7 +64,7 @@ function pointedTo(log: string): string[] {
   return [...new Set(ids.filter(id => id !== '' && !/^0+$/.test(id)))].slice(-MOST_TIPS);
 }
 
-function toCommit(line: string): { id: string; subject: string } {
-  const [id = '', subject = ''] = line.split('\x1f');
-  return { id, subject: subject.slice(0, 200).toWellFormed() };
+function toCommit(line: string): { id: string; by: string; subject: string } {
+  const [id = '', by = '', subject = ''] = line.split('\x1f');
+  return { id, by, subject: subject.slice(0, 200).toWellFormed() };
 }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { FolderFit } from '../core/ports/integration.ts';
 import type { Git } from './git.ts';
 import { unlike, withIndexCopy } from './index-files.ts';
+import { uncover } from './index-flags.ts';
 import { pathBytes, pathText } from './path-text.ts';
 import { type TreeChange, treeChanges } from './tree-changes.ts';
 import { statWorkFile } from './work-file.ts';
@@ -13,7 +14,14 @@ const MOST_NAMED = 20;
 /** Whether a work tree can go from one commit to another without anything of the user's in the way. Changes nothing. */
 export async function folderFit(git: Git, { from, to }: { from: string; to: string }): Promise<FolderFit> {
   const { files, submodules } = await treeChanges(git, from, to);
-  const changed = await withIndexCopy(git, from, index => unlike(index, from));
+  const changed = await withIndexCopy(git, from, async index => {
+    await uncover(
+      index,
+      git.folder.root,
+      files.map(({ path }) => path),
+    );
+    return unlike(index, { commit: from });
+  });
   const inTheWay = await presentBefore(git.folder.root, files);
   const isOn = files.filter(({ path }) => changed.has(path));
   const filtered = await filteredFiles(git, files);

@@ -1,10 +1,14 @@
-import { rename, rmdir, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import type { BigIntStats } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Checkpoint } from '../core/ports/integration.ts';
+import { makeAside } from './aside.ts';
 import type { ScratchIndex } from './branch-commit.ts';
+import { exchangeFiles } from './exchange-files.ts';
 import type { Git } from './git.ts';
 import { listed, unlessSaid, unlike, withIndexCopy } from './index-files.ts';
-import { pathBytes, pathText } from './path-text.ts';
+import { keepOut, uncover } from './index-flags.ts';
+import { pathText } from './path-text.ts';
 import { type TreeChange, treeChanges } from './tree-changes.ts';
 import { eachOf, statWorkFile } from './work-file.ts';
 
@@ -13,7 +17,7 @@ const LIMIT_MS = 120_000;
 /**
  * Brings files and index of a work tree from one commit to another, after its branch. A file goes only when it is as it was
  * in the old commit, and nothing is written over another; so it may be done again from wherever a killed process left it.
- * The caller holds the index. Returns what is not as it should be.
+ * The caller holds the index, and has put back what was aside. Returns what is not as it should be.
  */
 export const followBranch = (git: Git, move: Move, checkpoint: Checkpoint): Promise<string[]> =>
   withIndexCopy(git, move.from, before =>
@@ -35,32 +39,49 @@ async function follow(
   const { files } = await treeChanges(git, from, to);
   if (await isDone(before, to, files)) return [];
   await after.run(['read-tree', '-i', '-m', from, to]);
-  const unlikeOld = await unlike(before);
-  const unlikeNew = await unlike(after);
-  const isOld = ({ path, was }: TreeChange) => was && !unlikeOld.has(path);
-  const goes = files.filter(file => isOld(file) && (!file.is || unlikeNew.has(file.path)));
-  for (const { path } of goes) await unlink(pathBytes(root, path));
-  for (const { path, is } of goes) if (!is) await removeEmptied(root, path);
-  checkpoint('old files removed');
+  const paths = files.map(({ path }) => path);
+  await uncover(before, root, paths);
+  const keptOut = await uncover(after, root, paths);
 
-  const wanted = (await absent(root, files)).filter(({ is }) => is);
-  const input = Buffer.from(wanted.map(({ path }) => `${path}\0`).join(''), 'latin1');
-  // What came to be there meanwhile stays, and is told below.
-  if (wanted.length > 0)
-    await after.run(['checkout-index', '-q', '-u', '-z', '--stdin'], input, LIMIT_MS).catch(unlessSaid);
-  checkpoint('new files written');
+  // Looked at before git does: what is the same afterwards is what git has read.
+  const seen = await statsOf(root, files);
+  const [unlikeOld, unlikeNew] = [await unlike(before), await unlike(after)];
+  const goes = new Map<string, BigIntStats>();
+  const wanted: string[] = [];
+  for (const { path, was, is } of files) {
+    const stat = seen.get(path);
+    const isOld = stat && was && !unlikeOld.has(path) && (!is || unlikeNew.has(path));
+    if (isOld) goes.set(path, stat);
+    // A folder that is there instead is no file.
+    const isFree = !stat || stat.isDirectory();
+    if (is && (isOld || isFree) && !keptOut.absent.has(path)) wanted.push(path);
+  }
+
+  const aside = await makeAside(git);
+  let kept: string[];
+  try {
+    const comes = await writeNew(after, aside.next, wanted);
+    kept = await exchangeFiles({ root, aside, goes, files, comes }, checkpoint);
+  } finally {
+    await rm(aside.next, { recursive: true, force: true });
+  }
   const unlikeAfter = await unlike(after);
+  await keepOut(
+    after,
+    keptOut.present.filter(path => !unlikeAfter.has(path)),
+  );
   await rename(after.file, join(gitDir, 'index'));
   checkpoint('index installed');
 
-  const gone = new Set(await absent(root, files));
+  const there = await statsOf(root, files);
   return [
     ...files
       .filter(({ path, is }) => is && unlikeAfter.has(path))
       .map(({ path }) => `${pathText(path)} was left as it is in the folder`),
     ...files
-      .filter(file => !file.is && !gone.has(file))
+      .filter(({ path, is }) => !is && there.get(path)?.isDirectory() === false)
       .map(({ path }) => `${pathText(path)} is still in the folder: it had changes of its own`),
+    ...kept,
   ];
 }
 
@@ -71,16 +92,26 @@ async function isDone(index: ScratchIndex, to: string, files: readonly TreeChang
   return files.length > 0 && !files.some(({ path }) => left.has(path));
 }
 
-/** A folder that is there instead is no file. */
-async function absent(root: string, files: readonly TreeChange[]): Promise<TreeChange[]> {
-  const found = await eachOf(files, ({ path }) => statWorkFile(root, path));
-  return files.filter((_, at) => !found[at] || found[at].isDirectory());
+/** Into a folder of its own, so that attributes are those of the new commit too. Returns what is there as a whole. */
+async function writeNew(
+  index: ScratchIndex,
+  folder: string,
+  paths: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const all = new Set(paths);
+  if (all.size === 0) return all;
+  const input = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
+  const at = `--work-tree=${folder}`;
+  try {
+    await index.run([at, 'checkout-index', '-q', '-u', '-z', '--stdin'], input, LIMIT_MS);
+    return all;
+  } catch (trouble) {
+    unlessSaid(trouble);
+    return all.difference(await unlike(index, { folder }));
+  }
 }
 
-/** A folder that nothing is left in goes with its last file, as git does it. */
-async function removeEmptied(root: string, path: string): Promise<void> {
-  for (let folder = dirname(path); folder !== '.'; folder = dirname(folder))
-    if (!(await rmdir(pathBytes(root, folder)).then(yes, no))) return;
+async function statsOf(root: string, files: readonly TreeChange[]): Promise<Map<string, BigIntStats>> {
+  const found = await eachOf(files, ({ path }) => statWorkFile(root, path));
+  return new Map(files.flatMap(({ path }, at) => (found[at] ? [[path, found[at]] as const] : [])));
 }
-const yes = () => true;
-const no = () => false;

@@ -18,12 +18,31 @@ export const withIndexCopy = <T>(
     git.folder.gitDir,
   );
 
-/** Paths, one character for each byte, whose file is not as the index has it; with `commit`, whose file or entry is not as there. */
-export async function unlike(index: ScratchIndex, commit?: string): Promise<Set<string>> {
-  await index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(unlessSaid);
+/**
+ * Paths, one character for each byte, whose file is not as the index has it; with `commit`, whose file or entry is not as there;
+ * with `folder`, of the files in that one instead of the work tree.
+ */
+export async function unlike(
+  index: ScratchIndex,
+  { commit, folder }: { commit?: string; folder?: string } = {},
+): Promise<Set<string>> {
+  const options = [...THOROUGH, ...(folder === undefined ? [] : [`--work-tree=${folder}`])];
+  await index
+    .run([...options, 'update-index', '-q', '--refresh', '--ignore-submodules'], undefined, LIMIT_MS)
+    .catch(unlessSaid);
   const list = commit === undefined ? ['diff-files'] : ['diff-index', commit];
-  return listed(await index.run([...list, '--name-only', '-z', '--no-renames', '--ignore-submodules=all']));
+  const how = ['--name-only', '-z', '--no-renames', '--ignore-submodules=all'];
+  return listed(await index.run([...options, ...list, ...how]));
 }
+
+/** Many files that were replaced are read again. */
+const LIMIT_MS = 120_000;
+
+/** A configuration may have git overlook changes. */
+const THOROUGH = ['core.ignoreStat=false', 'core.trustctime=true', 'core.checkStat=default'].flatMap(setting => [
+  '-c',
+  setting,
+]);
 
 export const listed = (output: Buffer): Set<string> =>
   new Set(output.toString('latin1').split('\0').slice(0, -1));

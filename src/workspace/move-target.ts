@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { branchMoved, targetBlocked } from '../core/integration/refusals.ts';
 import type { Checkpoint, TargetMove } from '../core/ports/integration.ts';
+import { putBackAside } from './aside.ts';
 import { folderFit } from './folder-fit.ts';
 import { followBranch } from './follow-branch.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
@@ -28,11 +29,12 @@ export async function moveTarget(
   }
   return withIndexLock(git.folder.gitDir, async () => {
     checkpoint('index locked');
+    const notes = await putBackAside(git, move.from);
     const { obstacles } = await folderFit(git, move);
     if (obstacles.length > 0) throw targetBlocked(move.target, git.folder.root, obstacles);
     await moveRef(git, move, identity);
     checkpoint('branch moved');
-    return followBranch(git, move, checkpoint);
+    return [...notes, ...(await followBranch(git, move, checkpoint))];
   });
 }
 
@@ -48,9 +50,10 @@ export async function settleMove(
   const folder = await openGit(move.folder, env);
   return withIndexLock(folder.folder.gitDir, async () => {
     await removeScratch(folder.folder.gitDir);
+    const notes = await putBackAside(folder, move.from);
     const isThere = (await checkedOut(folder)) === `refs/heads/${move.target}`;
-    if (!moved || !isThere || tip !== move.to) return { moved, notes: [] };
-    return { moved, notes: await followBranch(folder, move, () => {}) };
+    if (!moved || !isThere || tip !== move.to) return { moved, notes };
+    return { moved, notes: [...notes, ...(await followBranch(folder, move, () => {}))] };
   });
 }
 

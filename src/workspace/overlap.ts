@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Touched } from '../core/ports/integration.ts';
+import { FEEDBACK_FILE } from '../schema/review.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
 import { readStatusAmongMany } from './git-status.ts';
@@ -17,7 +18,10 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
       committedFiles(git, worktree, isThere ? 'HEAD' : `refs/heads/${worktree.branch}`),
       isThere ? uncommittedFiles(git) : [],
     ]);
-    return { files: [...new Set([...committed, ...uncommitted])].sort(), why: null };
+    const files = new Set([...committed, ...uncommitted]);
+    // It does not come along when the branch is merged.
+    files.delete(FEEDBACK_FILE);
+    return { files: [...files].sort(), why: null };
   } catch (trouble) {
     if (trouble instanceof GitTrouble) return { files: null, why: trouble.message };
     return { files: null, why: `the folder could not be looked at (${(trouble as Error).message})` };

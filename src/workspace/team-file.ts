@@ -14,6 +14,14 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   return (await lstat(place.real)).isDirectory() ? place.real : null;
 }
 
+/** Of paths from a repository's root, one character for each byte, those that are not kept up to date by Squad itself; `workspace` is a path from there too. */
+export function withoutTeamFiles<T extends { path: string }>(entries: readonly T[], workspace: string): T[] {
+  const ours = ['IAC.md', 'CONTEXT.md'].map(name =>
+    Buffer.from(join(workspace, '.squad', name)).toString('latin1'),
+  );
+  return entries.filter(({ path }) => !ours.includes(path));
+}
+
 /** The text of a file of ours, or null when there is none; what is not UTF-8 in it cannot be shown. */
 export async function readTeamFile(file: string): Promise<string | null> {
   return (await readTeamBytes(file))?.toString('utf8') ?? null;

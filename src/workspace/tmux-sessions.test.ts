@@ -26,6 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   tmux('kill-server');
+  tmux('-L', 'terminals', 'kill-server');
   rmSync(folder, { recursive: true });
 });
 
@@ -156,6 +157,49 @@ test('an agent whose tmux server it was leaves no mark on the log command', asyn
   await until('its words', () => screen(name!).includes('mark'));
   expect(screen(name!)).toContain('mark undefined undefined');
 });
+
+/** A client on a terminal of its own, which another server gives it: its name on the server of this test. */
+async function client(name: string): Promise<string> {
+  const before = clients();
+  spawnSync(
+    'tmux',
+    ['-L', 'terminals', '-f', '/dev/null', 'new-session', '-d', `env -u TMUX tmux attach -t '=${name}:'`],
+    {
+      env: { ...env, TERM: 'xterm-256color' },
+      cwd: '/',
+    },
+  );
+  await until('the client is there', () => clients().length > before.length);
+  return clients().find(each => !before.includes(each))!;
+}
+const clients = () => tmux('list-clients', '-F', '#{client_name}').split('\n').filter(Boolean);
+const places = () =>
+  Object.fromEntries(
+    tmux('list-clients', '-F', '#{client_name}\t#{client_session}')
+      .split('\n')
+      .filter(Boolean)
+      .map(line => line.split('\t')),
+  );
+
+test.each(['closed', 'swept'])(
+  'when a session is %s, who came from another goes back to it, and who came from outside is out',
+  async how => {
+    tmux('new-session', '-d', '-s', 'my own 50%', 'cat');
+    const here = sessions();
+    const { id } = run();
+    const name = (await here.open(run({ id })))!;
+    const [mine, outsider] = [await client('my own 50%'), await client(name)];
+    tmux('switch-client', '-c', mine, '-t', `=${name}`);
+    // Used last, so that tmux itself would choose it.
+    tmux('new-session', '-d', '-s', 'later', 'cat');
+    expect(places()).toEqual({ [mine]: name, [outsider]: name });
+    if (how === 'closed') await here.close(id);
+    else await sessions().sweep(() => false);
+    await until('the outsider is out', () => !clients().includes(outsider));
+    expect(places()).toEqual({ [mine]: 'my own 50%' });
+    expect(names().sort()).toEqual(['later', 'my own 50%']);
+  },
+);
 
 test("the user's own options stay as they are, and theirs do not keep a session or take it away", async () => {
   const options = [

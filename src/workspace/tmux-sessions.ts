@@ -5,6 +5,7 @@ import type { Sessions, WindowedRun } from '../core/ports/sessions.ts';
 import type { HubSettings } from '../schema/config.ts';
 import { RunId } from '../schema/ids.ts';
 import { runName, runSummary } from '../schema/run.ts';
+import { endSession } from './end-session.ts';
 import { createTmux } from './tmux.ts';
 
 export interface SessionsOptions {
@@ -12,12 +13,12 @@ export interface SessionsOptions {
   /** The hub's own: it names the tmux server. */
   env: Readonly<Record<string, string | undefined>>;
   settings(): Pick<HubSettings, 'tmux.sessions'>;
-  /** What shows the live log of a run, and ends with the run. */
+  /** What shows the live log of a run, also after Ctrl-C. It ends some time after the run, should nobody end its session. */
   command(runId: RunId): readonly string[];
   warn(message: string, cause: unknown): void;
 }
 
-/** The log of a run that has ended shows its last lines, then goes by itself. */
+/** The last lines of a run can be read for a moment. */
 const LAST_LINES_MS = 1_500;
 const HISTORY_LINES = '20000';
 const LONGEST_TITLE = 60;
@@ -60,7 +61,7 @@ export function createSessions({ home, env, settings, command, warn }: SessionsO
       opened.delete(runId);
       if (!name) return;
       await wait(LAST_LINES_MS, undefined, { ref: false });
-      await tmux.run(['kill-session', '-t', `=${name}`]);
+      await endSession(tmux, name);
     },
 
     async sweep(isLive) {
@@ -72,7 +73,7 @@ export function createSessions({ home, env, settings, command, warn }: SessionsO
         .flatMap(line => runOfLine(line, mark) ?? []);
       const over = ours.filter(id => !isLive(id));
       for (const id of ours) if (isLive(id)) opened.set(id, Promise.resolve(sessionName(id)));
-      await Promise.all(over.map(id => tmux.run(['kill-session', '-t', `=${sessionName(id)}`])));
+      await Promise.all(over.map(id => endSession(tmux, sessionName(id))));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { FEEDBACK_FILE } from '../schema/review.ts';
 import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
 import { branchNotes, commitsMade } from './commits-made.ts';
 import { type Git, GitTrouble } from './git.ts';
@@ -25,10 +26,13 @@ export async function findChanges(git: Git, directory: string, before: WorkSnaps
 
   const compared = await known(compare(git, before));
   if (!compared) return { files: null, commits: null, lines: null, notes };
-  const commits = await known(commitsMade(git, before, compared.status));
+  const made = await known(commitsMade(git, before, compared.status));
+  const commits = made && { count: made.count, newest: made.newest };
+  // A reviewer's words are not the work of the run they were for.
+  const own = made?.hasFeedback ? compared.files.filter(({ path }) => path !== FEEDBACK_FILE) : compared.files;
   notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
-  const lines = await countLines(git.folder.root, compared, notes);
-  const files = compared.files
+  const lines = await countLines(git.folder.root, { ...compared, files: own }, notes);
+  const files = own
     .map(each => ({
       path: pathText(each.path),
       status: each.status,

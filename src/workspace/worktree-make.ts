@@ -5,7 +5,7 @@ import type { Worktree } from '../schema/worktree.ts';
 import { moveAside } from './discard-folder.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
-import { gitDirAt, lockOf, lookAt, registered } from './worktree-place.ts';
+import { gitDirAt, lockedWords, lookAt, registered } from './worktree-place.ts';
 import { commitsBetween, type Repository, tipsOf } from './worktree-repository.ts';
 import { saveLooseHead } from './worktree-save.ts';
 
@@ -53,7 +53,7 @@ export async function undoWorktree(
 export async function dropRecord(git: Git, commonDir: string, path: string): Promise<boolean> {
   const gitDir = await registered(commonDir, path);
   if (!gitDir) return false;
-  const lock = await lockOf(gitDir);
+  const lock = await lockedWords(gitDir, path);
   if (lock) throw new GitTrouble(`the work tree ${path} is gone, and ${lock}`);
   await saveLooseHead(git, path, gitDir);
   await rmdir(path).catch(() => {}); // an empty folder would make git refuse

@@ -49,10 +49,12 @@ export async function registered(commonDir: string, path: string): Promise<strin
 }
 
 /** Why its owner wants it left alone; null: it is not locked. Git itself locks one that it is just making. */
-export async function lockOf(gitDir: string): Promise<string | null> {
-  const reason = await readFile(join(gitDir, 'locked'), 'utf8').catch(() => null);
-  if (reason === null || reason.trim() === 'initializing') return null;
-  return reason.trim() ? `it is locked (${reason.trim().slice(0, 100)})` : 'it is locked';
+export async function lockedWords(gitDir: string, path: string): Promise<string | null> {
+  const text = await readFile(join(gitDir, 'locked'), 'utf8').catch(() => null);
+  const reason = text?.trim();
+  if (reason === undefined || reason === 'initializing') return null;
+  const why = reason === '' ? '' : ` (${reason.slice(0, 100)})`;
+  return `it is locked${why}: git worktree unlock ${path}, then try again`;
 }
 
 /** Paths of `squad-copied`, one character for each byte. */

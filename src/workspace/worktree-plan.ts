@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import type { PlannedWorktree, WorktreeAsk } from '../core/ports/worktrees.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
@@ -9,9 +9,11 @@ import { gitFailure } from './git-patience.ts';
 import { readStatus } from './git-status.ts';
 import { nearestReal } from './nearest-real.ts';
 import { isInside } from './real-place.ts';
+import { withoutTeamFiles } from './team-file.ts';
 import { branchOf, folderFor } from './worktree-name.ts';
 import { treeNotes, uncommittedNote } from './worktree-notes.ts';
 import { noCommits, noRepository, refuseTaken } from './worktree-refusals.ts';
+import { usersRoot } from './worktree-repository.ts';
 
 /** A big repository that nobody has looked at for a while. */
 const STATUS_MS = 60_000;
@@ -46,8 +48,7 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
   ]);
   if (status.head === null) throw noCommits(root);
   const workspace = await nearestReal(ask.workspace);
-  // Forked from one of ours, which may be gone tomorrow: the repository it came of is what stays.
-  const repository = isInside(folder, root) ? mainRoot(git) : root;
+  const repository = usersRoot(git.folder, folder);
   const worktree: Worktree = {
     ...(await placed(git, folder, ask)),
     ...{ repository, base: status.head, baseBranch: status.branch },
@@ -61,7 +62,7 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
     worktree,
     directory: join(worktree.path, inside),
     notes: [
-      ...uncommittedNote(status.entries.length),
+      ...uncommittedNote(withoutTeamFiles(status.entries, relative(root, workspace)).length),
       ...(await treeNotes(git, status.head)),
       ...(isKnown ? [] : [`${inside} is not committed: it is an empty folder in the work tree.`]),
     ],
@@ -103,10 +104,6 @@ const placed = async ({ folder: { commonDir } }: Git, folder: string, { name, ru
 function inFork({ path, repository }: Worktree, fork: string, place: string): string | null {
   const root = [path, repository].find(each => isInside(each, place));
   return root === undefined ? null : join(fork, relative(root, place));
-}
-
-function mainRoot({ folder: { root, commonDir } }: Git): string {
-  return commonDir.endsWith('/.git') ? dirname(commonDir) : root;
 }
 
 /** Tips of the branches of these names, and of those below them. */

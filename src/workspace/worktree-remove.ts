@@ -3,14 +3,13 @@ import { dirname } from 'node:path';
 import type { Removal } from '../core/ports/worktrees.ts';
 import { processesIn } from '../process/processes-in.ts';
 import type { Worktree } from '../schema/worktree.ts';
-import { underWay } from './branch-place.ts';
 import { deleteAside, moveAside } from './discard-folder.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
 import type { WorktreeTools } from './worktree-ensure.ts';
 import { dropRecord } from './worktree-make.ts';
-import { lockOf, lookAt, registered } from './worktree-place.ts';
+import { lockedWords, lookAt, registered } from './worktree-place.ts';
 import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
-import { readUnsaved, saveWork } from './worktree-save.ts';
+import { readUnsaved, saveWork, unfinishedIn } from './worktree-save.ts';
 import { endSetUp } from './worktree-setup.ts';
 import { submoduleWork } from './worktree-submodules.ts';
 
@@ -52,13 +51,13 @@ async function takeAway(
   if (place.kind === 'foreign') throw new Kept(place.why);
   if (place.kind === 'missing' || place.kind === 'empty') {
     const left = await registered(repository.commonDir, path);
-    if (left) await refuseIfLocked(left);
+    if (left) await refuseIfLocked(left, path);
     if (place.kind === 'empty') await rmdir(path);
     await dropRecord(repository.git, repository.commonDir, path);
     return { savedRef: null, wasThere: false };
   }
   if (place.kind === 'half') await endSetUp(tools.table, worktree);
-  await refuseIfLocked(place.gitDir);
+  await refuseIfLocked(place.gitDir, path);
   refuseIfOccupied(path);
   // No agent has been in a half-made one, and git itself may not be able to read it.
   const savedRef = place.kind === 'half' ? null : await savedWork(worktree, place.gitDir, tools);
@@ -74,13 +73,13 @@ async function savedWork(worktree: Worktree, gitDir: string, { env }: WorktreeTo
   const lost = await submoduleWork({ path: worktree.path, gitDir }, env);
   if (lost) throw new Kept(lost);
   const git = await openGit(worktree.path, env);
-  const begun = underWay({ git });
-  if (begun) throw new Kept(`${begun} is under way in it`);
+  const begun = unfinishedIn(git);
+  if (begun) throw new Kept(begun);
   return saveWork(git, worktree, await readUnsaved(git));
 }
 
-async function refuseIfLocked(gitDir: string): Promise<void> {
-  const lock = await lockOf(gitDir);
+async function refuseIfLocked(gitDir: string, path: string): Promise<void> {
+  const lock = await lockedWords(gitDir, path);
   if (lock) throw new Kept(lock);
 }
 

@@ -1,7 +1,11 @@
 import { realpath } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Checkout } from '../core/ports/worktrees.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { type Git, openGit } from './git.ts';
-import { findGitFolder } from './git-folder.ts';
+import { findGitFolder, type GitFolder } from './git-folder.ts';
+import { nearestReal } from './nearest-real.ts';
+import { isInside } from './real-place.ts';
 
 export interface Repository {
   git: Git;
@@ -11,16 +15,38 @@ export interface Repository {
 
 /** The repository a work tree belongs to. Null: it is gone, or is another one now. */
 export async function repositoryOf(
-  { repository, path }: Worktree,
+  worktree: Worktree,
   env: Record<string, string | undefined>,
 ): Promise<Repository | null> {
+  const way = await wayTo(worktree);
+  return way && { git: await openGit(way.root, env), commonDir: way.commonDir };
+}
+
+/** From where it is reached, and what all its work trees share. */
+export async function wayTo({
+  repository,
+  path,
+}: Worktree): Promise<{ root: string; commonDir: string } | null> {
   // The user's own checkout may have been a linked one that is gone; then the work tree itself still leads there.
   for (const root of [repository, path]) {
     const folder = await findGitFolder(root);
     const commonDir = folder?.root === root ? await realpath(folder.commonDir).catch(() => null) : null;
-    if (commonDir) return { git: await openGit(root, env), commonDir };
+    if (commonDir) return { root, commonDir };
   }
   return null;
+}
+
+/** The checkout around a place; `ours` is where Squad's own work trees are. */
+export async function checkoutAround(place: string, ours: string): Promise<Checkout | null> {
+  const folder = await findGitFolder(await nearestReal(place));
+  if (!folder) return null;
+  const root = usersRoot(folder, await nearestReal(ours));
+  return { root, repository: await realpath(folder.commonDir).catch(() => folder.commonDir) };
+}
+
+/** One of ours may be gone tomorrow: the repository it came of is what stays. */
+export function usersRoot({ root, commonDir }: GitFolder, ours: string): string {
+  return isInside(ours, root) && commonDir.endsWith('/.git') ? dirname(commonDir) : root;
 }
 
 /** The branch's tip, and the other's if one is named; null: there is no such branch. */

@@ -2,10 +2,11 @@ import { copyFile, lstat, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Worktree } from '../schema/worktree.ts';
 import { COMMITTER, line, withScratchIndex } from './branch-commit.ts';
+import { underWay } from './branch-place.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
 import { readStatus, type Status, type StatusEntry } from './git-status.ts';
-import { pathBytes } from './path-text.ts';
+import { pathBytes, pathText } from './path-text.ts';
 import { copiedPaths, readyFile, setUpFile } from './worktree-place.ts';
 
 const SAVE_MS = 300_000;
@@ -34,6 +35,20 @@ export async function readUnsaved(git: Git): Promise<Unsaved> {
   return { ...status, entries, untouched: [...untouched] };
 }
 
+/** A merge or the like: what is not committed may be half of it. */
+export function unfinishedIn(git: Git): string | null {
+  const begun = underWay({ git });
+  return begun && `${begun} is under way in it: finish or abort that there, then try again`;
+}
+
+/** A repository in it has commits that are nowhere else, so it cannot be saved along. Null: there is none. */
+export function nestedIn({ entries }: Unsaved): string | null {
+  const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
+  return nested
+    ? `it holds a repository of its own, ${pathText(nested.path)}: move that elsewhere or delete it, then try again`
+    : null;
+}
+
 /** Puts it under a ref of its own, without touching folder, index or branch. Null: there is nothing to save. */
 export async function saveWork(
   git: Git,
@@ -58,9 +73,10 @@ export async function saveLooseHead(git: Git, path: string, gitDir: string): Pro
 }
 
 /** Through an index of its own, begun from the real one so that only what changed is read. */
-function wholeTree(git: Git, { entries }: Unsaved): Promise<string> {
-  const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
-  if (nested) throw new GitTrouble(`it holds a repository of its own, ${nested.path}`);
+function wholeTree(git: Git, unsaved: Unsaved): Promise<string> {
+  const nested = nestedIn(unsaved);
+  if (nested) throw new GitTrouble(nested);
+  const { entries } = unsaved;
   return withScratchIndex(git, async index => {
     await copyFile(join(git.folder.gitDir, 'index'), index.file).catch(() => {}); // without one git reads every file
     // Not `git add`, which starts a git in submodules, with a configuration that is theirs.

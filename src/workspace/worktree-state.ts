@@ -1,10 +1,12 @@
+import { relative } from 'node:path';
 import type { WorktreeState } from '../core/ports/worktrees.ts';
 import { processesIn } from '../process/processes-in.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
-import { lookAt, type Place } from './worktree-place.ts';
+import { withoutTeamFiles } from './team-file.ts';
+import { lockedWords, lookAt, type Place } from './worktree-place.ts';
 import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
-import { readUnsaved } from './worktree-save.ts';
+import { nestedIn, readUnsaved, unfinishedIn } from './worktree-save.ts';
 
 type Environment = Record<string, string | undefined>;
 type BranchState = Pick<WorktreeState, 'tip' | 'ahead' | 'isMerged'>;
@@ -21,9 +23,10 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
   const repository = await told(repositoryOf(worktree, env), null);
   const place = await told(lookAt(worktree.path, repository?.commonDir ?? null), unreadable);
   if (place.kind === 'foreign') troubles.push(place.why);
-  const [branch, uncommitted] = await Promise.all([
+  const [branch, held, lock] = await Promise.all([
     told(branchState(worktree, repository), { tip: null, ahead: null, isMerged: null }),
-    place.kind === 'whole' ? told(countUncommitted(worktree, env), null) : null,
+    place.kind === 'whole' ? told(heldIn(worktree, env), null) : null,
+    'gitDir' in place ? lockedWords(place.gitDir, worktree.path) : null,
   ]);
   const processes = processesIn(worktree.path);
   if (processes === null && place.kind !== 'missing')
@@ -31,8 +34,9 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
   return {
     folder: folderState(place),
     ...branch,
-    uncommitted,
+    uncommitted: held?.uncommitted ?? null,
     processes: processes ?? [],
+    held: lock ?? held?.why ?? null,
     trouble: troubles.length > 0 ? troubles.join('; ') : null,
   };
 }
@@ -56,5 +60,13 @@ async function branchState(worktree: Worktree, repository: Repository | null): P
 const isIn = async (git: Git, tip: string, target: string): Promise<boolean> =>
   (await commitsBetween(git, target, tip)) === 0;
 
-const countUncommitted = async ({ path }: Worktree, env: Environment): Promise<number> =>
-  (await readUnsaved(await openGit(path, env))).entries.length;
+/** What of it is not committed, and what of that keeps it from being removed. */
+async function heldIn(
+  { path, workspace }: Worktree,
+  env: Environment,
+): Promise<{ uncommitted: number; why: string | null }> {
+  const git = await openGit(path, env);
+  const unsaved = await readUnsaved(git);
+  const uncommitted = withoutTeamFiles(unsaved.entries, relative(path, workspace)).length;
+  return { uncommitted, why: unfinishedIn(git) ?? nestedIn(unsaved) };
+}

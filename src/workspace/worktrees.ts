@@ -9,6 +9,7 @@ import { nearestReal } from './nearest-real.ts';
 import { ensureWorktree, type WorktreeTools } from './worktree-ensure.ts';
 import { planWorktree } from './worktree-plan.ts';
 import { removeWorktree } from './worktree-remove.ts';
+import { checkoutAround, wayTo } from './worktree-repository.ts';
 import { worktreeState } from './worktree-state.ts';
 
 export interface WorktreesOptions {
@@ -27,6 +28,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     ensure: (worktree, setup, signal, directory = worktree.workspace) =>
       tools.queue(worktree.path, () => ensureWorktree({ worktree, setup, directory, signal }, tools)),
     state: worktree => worktreeState(worktree, env),
+    checkout: place => checkoutAround(place, folder),
+    repositoryOf: async worktree => (await wayTo(worktree))?.commonDir ?? null,
     bytes: ({ path }) => folderSize(path),
     remove: (worktree, how) => tools.queue(worktree.path, () => removeWorktree(worktree, tools, how)),
 

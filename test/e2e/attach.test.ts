@@ -90,7 +90,7 @@ test('attach shows the session; leaving it lets the run go on, and its end close
   expect(second.lines().join('\n')).toContain(`${id} has ended: done`);
 });
 
-test('inside tmux the client is switched to the session', async () => {
+test('inside tmux the client is switched to the session, which Ctrl-C does not end, and back at the end of the run', async () => {
   const id = await talking();
   tmux('new-session', '-d', '-s', 'mine', '-x', '100', '-y', '30', '-c', squad.workspace, 'sh');
   // A client of the same server, on a terminal of its own.
@@ -102,7 +102,8 @@ test('inside tmux the client is switched to the session', async () => {
       env: { ...squad.env, TERM: 'xterm-256color' },
     },
   );
-  await until('the client is there', () => tmux('list-clients', '-F', '#{client_session}').trim() === 'mine');
+  const place = () => tmux('list-clients', '-F', '#{client_session}').trim();
+  await until('the client is there', () => place() === 'mine');
   tmux(
     'send-keys',
     '-t',
@@ -110,10 +111,19 @@ test('inside tmux the client is switched to the session', async () => {
     `SQUAD_HOME='${squad.home}' '${process.execPath}' '${BIN}' attach ${id}`,
     'Enter',
   );
-  await until(
-    'the client is elsewhere',
-    () => tmux('list-clients', '-F', '#{client_session}').trim() === `squad-${id}`,
-  );
+  await until('the client is elsewhere', () => place() === `squad-${id}`);
+  await until('the log', () => window(id).includes('one'));
+  for (const key of ['C-c', 'C-\\']) {
+    tmux('clear-history', '-t', `=squad-${id}:`);
+    tmux('send-keys', '-R', '-t', `=squad-${id}:`, key);
+    await until(`${key} is answered`, () => window(id).includes('the run goes on'));
+  }
+  squad.write('go-1', '');
+  await until('the log goes on', () => window(id).includes('two'));
+  expect(place()).toBe(`squad-${id}`);
+  squad.write('go-2', '');
+  await until('the client is back', () => place() === 'mine');
+  await until('no session', () => !sessions().includes(`squad-${id}`));
   tmux('kill-session', '-t', '=mine');
 });
 
@@ -130,12 +140,15 @@ test('without a terminal, and without tmux, attach is the log and says why', asy
   expect(code).toBe(0);
 });
 
-test('with sessions switched off a terminal gets the log', async () => {
+test('with sessions switched off a terminal gets the log, after a note that breaks between words', async () => {
   await squad.json(['config', 'set', 'tmux.sessions', 'off']);
   const id = await talking();
-  const screen = terminal('attach', id);
-  await screen.shows('tmux.sessions is off');
+  const screen = Screen.open(squad, ['attach', id], { columns: 60 });
+  screens.push(screen);
   await screen.shows('one');
+  expect(screen.lines().join(' ')).toContain(
+    `${id}: its log, because there is no tmux, or tmux.sessions is off. Ctrl-C leaves; it goes on. one`,
+  );
   expect(sessions()).toEqual([]);
 });
 
@@ -145,7 +158,15 @@ test('of a run that has ended, attach says so and what can be done', async () =>
   const { code, stdout } = await squad.run(['attach', id]);
   expect([code, stdout]).toEqual([0, expect.stringContaining(`${id} has ended: done`)]);
   expect(stdout).toContain(`squad reply ${id}`);
-  expect(await squad.json(['attach', id])).toMatchObject({ run_id: id, is_over: true, session_name: null });
+  expect(stdout).not.toContain('--take-over');
+  expect(await squad.json(['attach', id])).toMatchObject({
+    ...{ run_id: id, is_over: true, session_name: null },
+    goes_on_by: { reply: true, take_over: false },
+  });
+  const { stderr } = await squad.run(['attach', id, '--take-over']);
+  expect(stderr).toContain('CHAT_UNKNOWN');
+  expect(stderr).toContain(`squad log ${id}`);
+  expect(stderr).not.toContain('squad cancel');
   expect((await squad.run(['attach', 'run_zzzzzzzzzz'])).stderr).toContain('RUN_UNKNOWN');
 });
 
@@ -216,6 +237,11 @@ test('take-over asks, ends the run and opens its engine on the chat, with what t
   expect((await yes.ended()).code).toBe(7);
   await yes.shows(`squad reply ${id}`);
 
+  const over = await squad.run(['attach', id]);
+  expect(over.stdout).toContain(`squad attach ${id} --take-over`);
+  const piped = await squad.run(['attach', id, '--take-over']);
+  expect(piped.stderr).toContain(`squad reply ${id}`);
+  expect(piped.stderr).not.toContain('squad cancel');
   // Over already: nothing to end, so nothing to ask.
   const again = terminal('attach', id, '--take-over');
   await again.shows(`opened --resume ${chatId}`);

@@ -108,7 +108,21 @@ describe('squad review', () => {
     expect(again.stderr).toContain('(REVIEW_OVER)');
   });
 
+  test('lists the newest first, to people and to programs', async () => {
+    const [first, second] = [await inReview(), await inReview()];
+    const { stdout } = await squad.run(['review', '-n', '2']);
+    const { reviews } = await squad.json<{ reviews: { coderId: string }[] }>(['review', '-n', '2']);
+    expect(reviews.map(({ coderId }) => coderId)).toEqual([second.id, first.id]);
+    expect(stdout.indexOf(first.id)).toBeGreaterThan(stdout.indexOf(second.id));
+    expect(stdout).toContain(second.id);
+    await squad.run(['cancel', first.id, second.id]);
+  });
+
   test.each([
+    [['--abandon'], 'squad review RUN --abandon'],
+    [['--cancel'], 'squad review RUN --cancel'],
+    [['--allow', '2'], 'squad review RUN --allow 2'],
+    [['--feedback', 'Say why.'], 'squad review RUN --feedback "text"'],
     [['--abandon'], 'Of which run?'],
     [['run_x', '--abandon', '--cancel'], 'One thing at a time'],
     [['run_x', '--type', 'approved'], 'belong to --feedback'],

@@ -124,6 +124,17 @@ test('a run that is forgotten takes its work tree along, unless that has to stay
   expect(await listed(kept)).toMatchObject({ path: other.path, folder: 'there' });
 });
 
+test('what was saved of forgotten runs is told', async () => {
+  const id = await done('write left.txt', '| left');
+  const ref = `refs/squad/saved/${id}`;
+  const { stdout } = await squad.run(['prune', '--days', '0']);
+  expect(stdout).toContain(
+    `What was not committed in their work trees is kept:\n  ${ref} in ${squad.workspace}`,
+  );
+  expect(squad.git('show', `${ref}:left.txt`)).toBe('left');
+  expect(await squad.json(['prune', '--days', '0'])).toMatchObject({ saved: [] });
+});
+
 test('a run without one cannot be named', async () => {
   squad.role('plain', 'You help.');
   const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'plain', 'Say hello.']);

@@ -84,6 +84,8 @@ const RUN = {
     durationMs: 'number',
     toolCalls: 'number',
     toolFailures: 'number',
+    toolDenials: 'number',
+    toolEdits: 'number',
     filesChanged: 'null',
     commits: 'null',
     diff: 'null',
@@ -368,7 +370,10 @@ describe('--json of', () => {
   });
 
   test('prune', async () => {
-    const counts = { runs: 'number', bytes: 'number', kept: 'number', days: 'number', dryRun: 'boolean' };
+    const counts = {
+      ...{ runs: 'number', bytes: 'number', kept: 'number', saved: [] },
+      ...{ days: 'number', dryRun: 'boolean' },
+    };
     expect(await shape(['prune', '--dry-run'])).toEqual({ ...counts, bytes: 'null' });
     expect(await shape(['prune'])).toEqual(counts);
   });

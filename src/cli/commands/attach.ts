@@ -7,6 +7,7 @@ import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { statusWord } from '../output/status-word.ts';
+import { wrap } from '../output/wrap.ts';
 import { untilAnswered } from '../until-answered.ts';
 import { logCommand } from './log.ts';
 
@@ -23,9 +24,8 @@ export async function attachCommand(given: string, context: CliContext): Promise
   if (is_over) return showOver(opened, context);
   const why = await notInTmux(session_name, context);
   if (why !== null) {
-    context.err.write(
-      `${context.style.dim(`${run_id}: its log, because ${why}. Ctrl-C leaves; it goes on.`)}\n`,
-    );
+    const note = `${run_id}: its log, because ${why}. Ctrl-C leaves; it goes on.`;
+    for (const line of wrap(note, context.err.columns)) context.err.write(`${context.style.dim(line)}\n`);
     return logCommand(run_id, { follow: true }, context);
   }
   const isInside = Boolean(process.env.TMUX);
@@ -45,12 +45,12 @@ async function notInTmux(name: string | null, { out }: CliContext): Promise<stri
   return code === 0 ? null : `its tmux session ${name} is not on the server of this terminal`;
 }
 
-function showOver({ run_id, status }: Opened, context: CliContext): number {
+function showOver({ run_id, status, goes_on_by }: Opened, context: CliContext): number {
   print(context, [
     `${run_id} has ended: ${statusWord(status)}`,
     `  squad log ${run_id}   what it wrote`,
-    `  squad reply ${run_id} "…"   goes on with its chat`,
-    `  squad attach ${run_id} --take-over   you go on with it yourself`,
+    ...(goes_on_by?.reply ? [`  squad reply ${run_id} "…"   goes on with its chat`] : []),
+    ...(goes_on_by?.take_over ? [`  squad attach ${run_id} --take-over   you go on with it yourself`] : []),
   ]);
   return EXIT.done;
 }

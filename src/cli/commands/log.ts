@@ -11,7 +11,10 @@ export interface LogOptions {
   follow?: boolean;
   /** The bytes as the agent wrote them. */
   raw?: boolean;
-  /** In a window that nobody asked for: it must not start a hub, which would be one with the window's environment. */
+  /**
+   * In a window that nobody asked for: it must not start a hub, which would be one with the window's environment, and its end
+   * would be that of the session.
+   */
   window?: boolean;
 }
 
@@ -26,6 +29,8 @@ interface Page {
 
 const LOOK_EVERY_MS = 150;
 const HUB_EVERY_MS = 500;
+/** The hub ends the session before that, and takes its clients back to where they were. */
+const WINDOW_STAYS_MS = 15_000;
 
 /** `squad log RUN`: what the agent wrote, to the matching streams; with -f until it ends. */
 export async function logCommand(
@@ -33,6 +38,7 @@ export async function logCommand(
   { follow, raw, window }: LogOptions,
   context: CliContext,
 ): Promise<number> {
+  if (window) stayOpen(context.err);
   const reach = () => (window ? nextHub(context.err) : HubClient.start());
   let client = await reach();
   const at = { turn: 1, stdout: 0, stderr: 0 };
@@ -48,7 +54,10 @@ export async function logCommand(
           continue;
         }
         if (!follow) return EXIT.done;
-        if (over) return exitFor([over]);
+        if (over) {
+          if (window) await sleep(WINDOW_STAYS_MS);
+          return exitFor([over]);
+        }
         if (status === 'waiting_review' && !isWaiting) context.err.write('\n— waits for its review —\n');
         isWaiting = status === 'waiting_review';
       } catch (thrown) {
@@ -60,6 +69,12 @@ export async function logCommand(
   } finally {
     client.close();
   }
+}
+
+/** What stops a program at a terminal must not take the window away from everybody while the run goes on. */
+function stayOpen(err: Terminal): void {
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const)
+    process.on(signal, () => err.write('\n— the run goes on; your tmux prefix (Ctrl-b), then d leaves —\n'));
 }
 
 /** The hub that is there, or the one that somebody starts. One that starts ends windows of runs that are over. */

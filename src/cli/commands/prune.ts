@@ -1,9 +1,14 @@
+import type { z } from 'zod';
+import type { prune } from '../../operations/prune.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
 import { formatSize } from '../output/size.ts';
+
+type Pruned = z.output<typeof prune.output>;
 
 export interface PruneOptions {
   days?: string;
@@ -18,7 +23,7 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
     });
   const client = await HubClient.start();
   const pruned = await client
-    .call<{ runs: number; bytes: number | null; kept: number; days: number }>('prune', {
+    .call<Pruned>('prune', {
       ...(days !== undefined && { days: Number(days) }),
       dryRun: dryRun === true,
     })
@@ -32,6 +37,8 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
       ...(pruned.kept > 0
         ? [`${pruned.kept} stay because of their work tree, which had to stay: squad worktrees --all`]
         : []),
+      ...(pruned.saved.length > 0 ? ['What was not committed in their work trees is kept:'] : []),
+      ...pruned.saved.map(({ repository, ref }) => `  ${oneLine(ref)} in ${oneLine(repository)}`),
     ]);
   return EXIT.done;
 }

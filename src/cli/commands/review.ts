@@ -75,7 +75,7 @@ async function decided(run: string | undefined, options: ReviewOptions): Promise
     new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
   if (count > 1)
     throw wrong('One thing at a time', 'Give one of --allow, --abandon, --cancel and --feedback.');
-  if (count > 0 && run === undefined) throw wrong('Of which run?', 'squad review RUN --abandon');
+  if (count > 0 && run === undefined) throw wrong('Of which run?', `squad review RUN ${asGiven(options)}`);
   if (feedback === undefined && (type !== undefined || priority !== undefined))
     throw wrong(
       '--type and --priority belong to --feedback',
@@ -89,13 +89,19 @@ async function decided(run: string | undefined, options: ReviewOptions): Promise
   return { action: 'feedback', feedback: text, feedback_type: type ?? 'needs_work', priority };
 }
 
+function asGiven({ allow, cancel, feedback }: ReviewOptions): string {
+  if (allow !== undefined) return `--allow ${oneLine(allow)}`;
+  if (feedback !== undefined) return '--feedback "text"';
+  return cancel ? '--cancel' : '--abandon';
+}
+
 function list({ reviews }: Listed, { out, style }: CliContext): string[] {
   if (reviews.length === 0)
     return [
       'No reviews in this workspace yet.',
       style.dim('A coder asks for one by itself: a role with `type: coding` and `isolation: worktree`.'),
     ];
-  return reviewTable(reviews.toReversed(), { withCoder: true, now: Date.now() }, out.columns, style);
+  return reviewTable(reviews, { withCoder: true, now: Date.now() }, out.columns, style);
 }
 
 function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {

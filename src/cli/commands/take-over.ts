@@ -9,6 +9,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
+import { wrap } from '../output/wrap.ts';
 import { untilAnswered } from '../until-answered.ts';
 
 type TakenOver = z.output<typeof takeOver.output>;
@@ -23,7 +24,7 @@ export async function takeOverCommand(
   const look = await untilAnswered(client =>
     client.call<TakenOver>('take_over', { run: given, only_look: true }),
   );
-  if (context.json || !context.out.isTTY || !process.stdin.isTTY) throw noTerminal(look.run_id);
+  if (context.json || !context.out.isTTY || !process.stdin.isTTY) throw noTerminal(look);
   if (!existsSync(look.cwd)) throw noFolder(look);
   if (!look.is_over && !yes && !(await isAgreed(look, context))) return EXIT.done;
   const client = await HubClient.start();
@@ -44,10 +45,11 @@ export async function takeOverCommand(
 }
 
 function isAgreed({ run_id, status, engine, cwd }: TakenOver, context: CliContext): Promise<boolean> {
-  context.err.write(
-    `This ends ${run_id} (${statusWord(status)}) and what it started, as \`squad cancel\` does; its work stays in ${oneLine(cwd)}.\n` +
-      `Then ${engine} opens there on the same chat, by its own settings: what it may do is between the two of you.\n`,
-  );
+  const notes = [
+    `This ends ${run_id} (${statusWord(status)}) and what it started, as \`squad cancel\` does; its work stays in ${oneLine(cwd)}.`,
+    `Then ${engine} opens there on the same chat, by its own settings: what it may do is between the two of you.`,
+  ];
+  for (const line of notes.flatMap(note => wrap(note, context.err.columns))) context.err.write(`${line}\n`);
   return agreed('Take over?', `squad attach ${run_id} --take-over --yes`, context);
 }
 
@@ -61,9 +63,9 @@ function environment(ofAgent: Record<string, string>, cwd: string): NodeJS.Proce
   return { ...Object.fromEntries([...agents, ...own]), PWD: cwd };
 }
 
-const noTerminal = (id: string): SquadError =>
+const noTerminal = ({ run_id: id, is_over }: TakenOver): SquadError =>
   new SquadError('INVALID_INPUT', `Taking ${id} over needs a terminal, and this is none`, {
-    suggestions: [`Without one: \`squad cancel ${id}\`, then \`squad reply ${id} "…"\`.`],
+    suggestions: [`Without one: ${is_over ? '' : `\`squad cancel ${id}\`, then `}\`squad reply ${id} "…"\`.`],
   });
 
 const noFolder = ({ run_id, cwd }: TakenOver): SquadError =>

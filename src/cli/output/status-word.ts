@@ -12,7 +12,7 @@ const WORDS: Record<RunStatus, Word> = {
   running: { word: 'running', paint: 'bold' },
   waiting_review: { word: 'in review', paint: 'yellow' },
   completed: { word: 'done', paint: 'green' },
-  terminated: { word: 'ended', paint: 'green' },
+  terminated: { word: 'terminated', paint: 'green' },
   error: { word: 'failed', paint: 'red' },
   timeout: { word: 'timeout', paint: 'red' },
   lost: { word: 'lost', paint: 'red' },

@@ -44,8 +44,10 @@ export interface Forge {
     commit: string,
     base: { branch: string; repository: ForgeRepository } | null,
   ): Promise<boolean>;
-  /** Throws PUSH_REJECTED: the branch is not there; GITHUB_UNREACHABLE: nobody knows; GIT_FAILED. */
-  push(worktree: Worktree, repository: ForgeRepository, access: ForgeAccess): Promise<void>;
+  /** Whether one commit came of the other by changes of this file alone. Throws GIT_FAILED. */
+  changesOnly(worktree: Worktree, way: { from: string; to: string }, path: string): Promise<boolean>;
+  /** This commit, under the name of the work tree's branch. Throws PUSH_REJECTED: it is not there; GITHUB_UNREACHABLE: nobody knows; GIT_FAILED. */
+  push(worktree: Worktree, commit: string, repository: ForgeRepository, access: ForgeAccess): Promise<void>;
   /** The commit the host has for the work tree's branch; null: it has no such branch. Throws as `push` does. */
   remoteTip(worktree: Worktree, repository: ForgeRepository, access: ForgeAccess): Promise<string | null>;
   /** The open pull request of a branch. Throws as `openPullRequest` does. */

@@ -30,6 +30,14 @@ export interface WorktreeSetup extends WorktreeSettings {
   logFile: string;
 }
 
+/** Where a folder is in a repository. */
+export interface Checkout {
+  /** Root of the user's checkout; of a folder in a work tree of Squad's that of the repository. */
+  root: string;
+  /** What names the repository, for all its checkouts and work trees. */
+  repository: string;
+}
+
 /** How a work tree and its branch are, as git and the disk tell. */
 export interface WorktreeState {
   /** `missing`: somebody removed its folder. `foreign`: something else is there. */
@@ -44,6 +52,8 @@ export interface WorktreeState {
   uncommitted: number | null;
   /** Processes that have their working folder in it. */
   processes: { pid: number; command: string }[];
+  /** Why it cannot be removed as it is, with what to do about that. */
+  held: string | null;
   /** Why something cannot be told. */
   trouble: string | null;
 }
@@ -72,6 +82,10 @@ export interface Worktrees {
     directory?: string,
   ): Promise<{ made: boolean }>;
   state(worktree: Worktree): Promise<WorktreeState>;
+  /** Null: the folder is in no repository. */
+  checkout(folder: string): Promise<Checkout | null>;
+  /** The repository it is of, by the name that `checkout` gives. Null: that is gone. */
+  repositoryOf(worktree: Worktree): Promise<string | null>;
   /** What its folder takes on the disk. */
   bytes(worktree: Worktree): Promise<number>;
   /**

@@ -5,7 +5,7 @@ import type { Change } from '../ports/store.ts';
 import { eventOf } from './ports.ts';
 
 export type Closing = { outcome: ReviewOutcome } & Partial<
-  Pick<Review, 'reason' | 'feedback' | 'priority' | 'actionableItems' | 'feedbackCommit'>
+  Pick<Review, 'reason' | 'feedback' | 'feedbackBy' | 'priority' | 'actionableItems' | 'feedbackCommit'>
 >;
 
 /** A review that is over, as rows and the event that tells of it. */

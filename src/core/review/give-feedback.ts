@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { BranchMove, Intent } from '../../schema/intent.ts';
-import { FEEDBACK_FILE, type Review } from '../../schema/review.ts';
+import { FEEDBACK_FILE, type FeedbackBy, type Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { whileMoving } from './branch-tries.ts';
@@ -12,18 +12,18 @@ import type { Feedback } from './review-input.ts';
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
-/** Puts a reviewer's words on the coder's branch and closes the review: both, or neither. Returns the review as it is then. */
+/** Puts the words of a reviewer, or of a person in its place, on the coder's branch and closes the review: both, or neither. Returns the review as it is then. */
 export async function giveFeedback(
   review: Review,
   feedback: Feedback,
-  by: string,
+  by: FeedbackBy,
   ports: ReviewPorts,
 ): Promise<Review> {
   const coder = await waitingCoder(review, ports);
   const text = feedbackFile(review, feedback, by);
   const intent: FeedbackIntent = {
     ...{ id: randomUUID(), kind: 'send_feedback', at: ports.clock.now(), reviewId: review.id },
-    ...{ coderTree: coder.worktree, move: { from: '', to: '' }, ...feedback, text },
+    ...{ coderTree: coder.worktree, move: { from: '', to: '' }, ...feedback, by, text },
   };
   try {
     await putOnBranch(intent, review, ports);
@@ -79,12 +79,12 @@ async function unmoved(tree: Worktree, { branches }: ReviewPorts): Promise<Branc
 }
 
 async function closeWith(
-  { id, move, feedback, type: outcome, priority, actionableItems }: FeedbackIntent,
+  { id, move, feedback, by: feedbackBy, type: outcome, priority, actionableItems }: FeedbackIntent,
   review: Review,
   coder: Run,
   { store, clock, checkpoint }: ReviewPorts,
 ): Promise<Review> {
-  const how = { outcome, feedback, priority, actionableItems, feedbackCommit: move.to };
+  const how = { outcome, feedback, feedbackBy, priority, actionableItems, feedbackCommit: move.to };
   const change = closing(review, how, coder, clock);
   await store.commit({ ...change, intentsDone: [id] });
   checkpoint('send_feedback:3');

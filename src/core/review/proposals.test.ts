@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
+import type { Run } from '../../schema/run.ts';
+import { FEEDBACK } from './testing/loop-fixture.ts';
 import { ProposalFixture } from './testing/proposal-fixture.ts';
 
 const STEPS = [1, 2, 3, 4, 5].map(step => `create_pull_request:${step}`);
@@ -60,6 +62,111 @@ describe('a pull request', () => {
     expect(await fixture.loop.lastReview(coder)).toMatchObject({ outcome: 'pull_request' });
     await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OVER' });
     expect(await fixture.opened(coder)).toHaveLength(1);
+  });
+});
+
+describe("a reviewer's pull request holds what was reviewed", () => {
+  const commit = (fixture: ProposalFixture, coder: Run, path: string) => {
+    fixture.loop.write(coder, path, 'later\n');
+    fixture.loop.inTree(coder, 'add', '-A');
+    fixture.loop.inTree(coder, 'commit', '-qm', 'Later');
+  };
+
+  test('so that it is refused when the coder has committed since it asked', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    commit(fixture, coder, 'later.txt');
+    await expect(fixture.ask(reviewer)).rejects.toMatchObject({
+      code: 'REVIEW_OUTDATED',
+      message: expect.stringContaining(coder.id),
+      suggestions: [expect.stringContaining('send_feedback')],
+    });
+    expect(fixture.remoteTip(coder)).toBeNull();
+    expect(await fixture.loop.store.intents()).toEqual([]);
+    expect(await fixture.loop.lastReview(coder)).toMatchObject({ outcome: null });
+    // Taking it back again leaves it in the history.
+    fixture.loop.inTree(coder, 'rm', '-q', 'later.txt');
+    fixture.loop.inTree(coder, 'commit', '-qm', 'Never mind');
+    await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OUTDATED' });
+  });
+
+  test('also when the coder has put its branch on another history', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    fixture.loop.inTree(coder, 'reset', '-q', '--hard', 'HEAD~1');
+    commit(fixture, coder, 'src/parse.ts');
+    await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OUTDATED' });
+    fixture.loop.inTree(coder, 'replace', '--graft', 'HEAD', (await fixture.loop.lastReview(coder))!.commit);
+    await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OUTDATED' });
+  });
+
+  test('with nothing said against commits that only take feedback off or put it on', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    commit(fixture, coder, FEEDBACK_FILE);
+    fixture.github.faults.push({ on: /POST .*pulls/, does: 'rate limit' });
+    await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'GITHUB_RATE_LIMITED' });
+    expect(await fixture.ask(reviewer)).toMatchObject({ number: 1 });
+    expect(fixture.host.files(coder.worktree!.branch)).toEqual(['README.md', 'src/parse.ts']);
+  });
+
+  test('and not what the coder commits while it is on its way', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    const reviewed = fixture.tip(coder);
+    fixture.loop.onStep = name => {
+      if (name === STEPS[1]) commit(fixture, coder, 'later.txt');
+    };
+    expect(await fixture.ask(reviewer)).toMatchObject({ number: 1 });
+    expect(fixture.tip(coder)).not.toBe(reviewed);
+    expect(fixture.remoteTip(coder)).toBe(reviewed);
+  });
+});
+
+describe('a reviewer that says two things at once is heard once', () => {
+  test('when its feedback comes while its pull request is on its way', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    let feedback: Promise<unknown> = Promise.resolve();
+    fixture.github.faults.push({
+      on: /POST .*pulls/,
+      does: {
+        first: () => {
+          feedback = fixture.loop.loop.feedback(reviewer, FEEDBACK).catch(error => error);
+        },
+      },
+    });
+    expect(await fixture.ask(reviewer)).toMatchObject({ number: 1 });
+    expect(await feedback).toMatchObject({ code: 'REVIEW_OVER' });
+    expect(await fixture.loop.lastReview(coder)).toMatchObject({ outcome: 'pull_request', feedback: null });
+    expect(fixture.hasFeedbackFile(coder)).toBe(false);
+  });
+
+  test('when its pull request comes while its feedback is given', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    const feedback = fixture.loop.loop.feedback(reviewer, FEEDBACK);
+    await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OVER' });
+    expect(await feedback).toMatchObject({ outcome: 'needs_work' });
+    expect(fixture.github.pulls).toEqual([]);
+    expect(fixture.remoteTip(coder)).toBeNull();
+  });
+
+  test('and its feedback counts when its pull request comes to nothing', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    fixture.host.protect();
+    const asked = fixture.ask(reviewer).catch(error => error);
+    await fixture.loop.loop.feedback(reviewer, FEEDBACK);
+    expect(await asked).toMatchObject({ code: expect.stringMatching(/PUSH_REJECTED|REVIEW_OVER/) });
+    expect(await fixture.loop.lastReview(coder)).toMatchObject({ outcome: 'needs_work' });
+  });
+
+  test('also where the coder proposes its work itself meanwhile', async () => {
+    const fixture = await ProposalFixture.open();
+    const { coder, reviewer } = await fixture.underReview();
+    const both = await Promise.all([fixture.ask(coder), fixture.ask(reviewer)]);
+    expect(both.map(({ number }) => number)).toEqual([1, 1]);
   });
 });
 

@@ -21,7 +21,7 @@ export interface ProposalPorts {
   branches: Branches;
   forge: Forge;
   runner: Pick<Runner, 'current'>;
-  reviews: Pick<ReviewLoop, 'reviewBy' | 'openedPullRequest'>;
+  reviews: Pick<ReviewLoop, 'reviewBy' | 'endedBy' | 'openedPullRequest'>;
   /** Between any two steps. */
   checkpoint(name: string): void;
   /** Something that must not stop the hub went wrong. */
@@ -37,10 +37,15 @@ export class Proposals {
     this.ports = ports;
   }
 
-  /** For a reviewer, of the run it reviews. Throws REVIEW_OVER, WORKTREE_NEEDED, and whatever git and GitHub refuse. */
+  /** For a reviewer, of the run it reviews. Throws REVIEW_OVER, REVIEW_OUTDATED, WORKTREE_NEEDED, and whatever git and GitHub refuse. */
   async open(asker: Run, ask: ProposalAsk): Promise<PullRequest & { branch: string }> {
-    const of = asker.type === 'review' ? await this.reviewedBy(asker) : asker;
-    return this.queue.run(of.id, () => propose(asker, of, ask, this.ports));
+    const { ports } = this;
+    if (asker.type !== 'review')
+      return this.queue.run(asker.id, () => propose({ asker, of: asker, review: null }, ask, ports));
+    const of = await this.reviewedBy(asker);
+    return this.queue.run(of.id, () =>
+      ports.reviews.endedBy(asker, review => propose({ asker, of, review }, ask, ports)),
+    );
   }
 
   /** Those that this run had created before are not created again. */

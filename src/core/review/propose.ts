@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { asSquadError, SquadError } from '../../schema/error.ts';
-import { FEEDBACK_FILE } from '../../schema/review.ts';
+import { FEEDBACK_FILE, type Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { ForgeRepository, PullRequest } from '../ports/forge.ts';
 import { whileMoving } from './branch-tries.ts';
 import { forgeAccess } from './forge-access.ts';
 import type { ProposalIntent, ProposalPorts } from './proposals.ts';
+import { pullRequestOpened } from './pull-request-opened.ts';
 
 export interface ProposalAsk {
   title: string;
@@ -15,13 +16,19 @@ export interface ProposalAsk {
   baseBranch: string | null;
 }
 
+export interface Proposal {
+  asker: Run;
+  of: Run;
+  /** The one it ends. Nothing but what was reviewed is proposed then. */
+  review: Review | null;
+}
+
 /**
  * Everything a run has done, as a pull request: its work committed, feedback files taken off, the branch pushed, the pull
  * request opened or found. What fails before the branch has left leaves it as it was.
  */
 export async function propose(
-  asker: Run,
-  of: Run,
+  { asker, of, review }: Proposal,
   ask: ProposalAsk,
   ports: ProposalPorts,
 ): Promise<PullRequest & { branch: string }> {
@@ -31,7 +38,7 @@ export async function propose(
   const repository = await forge.repository(tree.repository, access);
   const base = ask.baseBranch ?? tree.baseBranch;
   // Nobody commits for somebody else: what is reviewed was committed when the review was asked for.
-  if (asker.id === of.id)
+  if (!review)
     await whileMoving(async () => {
       const work = await branches.prepareAll(tree, ask.title);
       if (work) await branches.apply(tree, work);
@@ -40,6 +47,7 @@ export async function propose(
     ...{ id: randomUUID(), kind: 'create_pull_request', at: clock.now() },
     ...{ runId: asker.id, ofRunId: of.id, tree, move: null },
   };
+  let commit = '';
   let isWritten = false;
   let mayHaveArrived = false;
   try {
@@ -49,14 +57,16 @@ export async function propose(
         { path: FEEDBACK_FILE, text: null },
         `Remove ${FEEDBACK_FILE}`,
       );
-      await refuseEmpty(tree, intent.move?.to ?? (await branches.tip(tree)), base, repository, ports);
+      commit = intent.move?.to ?? (await branches.tip(tree));
+      if (review) await refuseUnreviewed(tree, commit, review, ports);
+      await refuseEmpty(tree, commit, base, repository, ports);
       await ports.store.commit({ intents: [{ ...intent }], events: [] });
       isWritten = true;
       checkpoint('create_pull_request:1');
       if (intent.move) await branches.apply(tree, intent.move, FEEDBACK_FILE);
     });
     checkpoint('create_pull_request:2');
-    await forge.push(tree, repository, access).catch(thrown => {
+    await forge.push(tree, commit, repository, access).catch(thrown => {
       mayHaveArrived = asSquadError(thrown).code === 'GITHUB_UNREACHABLE';
       throw thrown;
     });
@@ -68,7 +78,8 @@ export async function propose(
       branch: tree.branch,
     };
     checkpoint('create_pull_request:4');
-    await reviews.openedPullRequest(asker, pull, [intent.id]);
+    if (review) await pullRequestOpened(asker, pull, [intent.id], ports);
+    else await reviews.openedPullRequest(asker, pull, [intent.id]);
     return pull;
   } catch (thrown) {
     if (isWritten)
@@ -87,6 +98,24 @@ export async function takeBack(
 ): Promise<void> {
   if (move && !mayHaveArrived) await branches.undo(tree, move, FEEDBACK_FILE);
   await store.commit({ intentsDone: [id], events: [] });
+}
+
+async function refuseUnreviewed(
+  tree: Worktree,
+  commit: string,
+  { coderId, commit: reviewed }: Review,
+  { forge }: ProposalPorts,
+): Promise<void> {
+  if (await forge.changesOnly(tree, { from: reviewed, to: commit }, FEEDBACK_FILE)) return;
+  throw new SquadError(
+    'REVIEW_OUTDATED',
+    `Run ${coderId} has committed to ${tree.branch} after it asked for this review of commit ${reviewed.slice(0, 12)}: what is there now nobody has reviewed`,
+    {
+      suggestions: [
+        'End the review with `send_feedback` instead: the coder can ask for another. Nothing was pushed or opened.',
+      ],
+    },
+  );
 }
 
 async function refuseEmpty(

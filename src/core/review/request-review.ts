@@ -121,7 +121,7 @@ function openReview(
     ...{ completionMessage: ask.completionMessage, requestedAt: now },
     deadlineAt: now + Math.round(settings()['review.timeout_hours'] * HOUR_MS),
     ...{ outcome: null, reason: null, feedback: null, priority: null, actionableItems: [] },
-    ...{ feedbackCommit: null, closedAt: null, toldInTurn: null },
+    ...{ feedbackBy: null, feedbackCommit: null, closedAt: null, toldInTurn: null },
   };
 }
 

@@ -31,6 +31,10 @@ export function checkReviewAsk({ reviewerPrompt, completionMessage }: ReviewAsk)
   }
 }
 
+/** An entry with nothing in it is a slip of its writer, and nothing to do. */
+export const itemsOf = (given: readonly string[] | undefined): string[] =>
+  (given ?? []).filter(item => item.trim() !== '');
+
 export function checkFeedback({ feedback, priority, actionableItems }: Feedback): void {
   if (feedback.trim() === '')
     throw invalid(

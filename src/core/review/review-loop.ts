@@ -14,6 +14,7 @@ import { OneAtATime } from './one-at-a-time.ts';
 import { EVERY_REVIEW, eventOf, type ReviewPorts, runNow } from './ports.ts';
 import { type RequestedReview, requestReview } from './request-review.ts';
 import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
+import { pullRequestOpened } from './pull-request-opened.ts';
 import { settleLineage } from './settle-lineage.ts';
 
 /** How soon what went wrong is tried again; longer each time, up to the second. */
@@ -48,7 +49,7 @@ export class ReviewLoop {
   async feedback(reviewer: Run, feedback: Feedback): Promise<Review> {
     checkFeedback(feedback);
     return this.change(reviewer.lineageId, async () =>
-      giveFeedback(await this.reviewBy(reviewer), feedback, `run ${reviewer.id}`, this.ports),
+      giveFeedback(await this.reviewBy(reviewer), feedback, 'reviewer', this.ports),
     );
   }
 
@@ -56,7 +57,7 @@ export class ReviewLoop {
   async answer(coder: Run, feedback: Feedback): Promise<Review> {
     checkFeedback(feedback);
     return this.change(coder.lineageId, async () => {
-      const review = await giveFeedback(await this.openReviewOf(coder), feedback, 'the user', this.ports);
+      const review = await giveFeedback(await this.openReviewOf(coder), feedback, 'user', this.ports);
       await this.ports.runner.stop(review.reviewerId, 'terminate');
       return review;
     });
@@ -95,16 +96,15 @@ export class ReviewLoop {
     pr: PullRequest & { branch: string },
     intentsDone: string[] = [],
   ): Promise<void> {
-    const { store, clock } = this.ports;
-    return this.change(run.lineageId, async () => {
-      const coder = (run.reviewOf && (await runNow(this.ports, run.reviewOf))) ?? run;
-      const [review] = await store.reviews({ reviewerId: run.id, isOpen: true, limit: 1 });
-      const how = { outcome: 'pull_request', reason: pr.url } as const;
-      const over = review ? closing(review, how, coder, clock) : { events: [] };
-      const told = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
-      await store.commit({ ...over, intentsDone, events: [told, ...over.events] });
-      this.ports.checkpoint('create_pull_request:5');
-    });
+    return this.change(run.lineageId, () => pullRequestOpened(run, pr, intentsDone, this.ports));
+  }
+
+  /**
+   * What a reviewer ends its review with. Nothing else is done for the task meanwhile, so that of two ways to end it one
+   * comes second, and not from inside what is done for it. Throws REVIEW_OVER and NOT_ALLOWED.
+   */
+  endedBy<T>(reviewer: Run, act: (review: Review) => Promise<T>): Promise<T> {
+    return this.change(reviewer.lineageId, async () => act(await this.reviewBy(reviewer)));
   }
 
   /** The review this run is the reviewer of, while it is open. Throws REVIEW_OVER and NOT_ALLOWED. */

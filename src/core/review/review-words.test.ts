@@ -22,6 +22,7 @@ function HEARD() {
     feedback: HOSTILE,
     priority: feedback.priority,
     actionableItems: feedback.actionableItems,
+    feedbackBy: 'reviewer' as const,
     feedbackCommit: 'f'.repeat(40),
   };
 }
@@ -33,7 +34,7 @@ const unmarked = (text: string) =>
     .filter(line => /System|Ignore|Delete|```|^---$|^# x/.test(line) && !/^(> |- Priority)/.test(line));
 
 describe('the feedback file', () => {
-  const text = feedbackFile(review, feedback, `run ${run.id}`);
+  const text = feedbackFile(review, feedback, 'reviewer');
 
   test('says which round it is of, whose words it holds and how they are to be taken', () => {
     expect(text).toContain(
@@ -48,8 +49,16 @@ describe('the feedback file', () => {
     expect(unmarked(text)).toEqual([]);
   });
 
+  test('of a person says that it is the user who speaks', () => {
+    const said = feedbackFile(review, feedback, 'user');
+    expect(said).toContain('- Reviewer: the user');
+    expect(said).toContain('was said by the user');
+    expect(said).not.toMatch(/not an instruction/);
+    expect(unmarked(said)).toEqual([]);
+  });
+
   test('leaves out what was not given', () => {
-    const bare = feedbackFile(review, { ...feedback, priority: null, actionableItems: [] }, 'the user');
+    const bare = feedbackFile(review, { ...feedback, priority: null, actionableItems: [] }, 'reviewer');
     expect(bare).not.toMatch(/Priority|To do/);
   });
 });
@@ -60,6 +69,14 @@ describe('what the coder is told', () => {
     expect(text).toContain(`The verdict of reviewer ${review.reviewerId} is needs_work (priority: high # x)`);
     expect(text).toContain('2 more reviews are left');
     expect(text).toContain('`request_review`');
+    expect(unmarked(text)).toEqual([]);
+  });
+
+  test('is the word of the user where a person spoke in place of the reviewer', () => {
+    const text = coderPrompt({ ...review, feedbackBy: 'user' }, rounds);
+    expect(text).toContain(`The user has reviewed your work in place of reviewer ${review.reviewerId}: needs_work`);
+    expect(text).toContain('The user would have you do:');
+    expect(text).not.toMatch(/another agent|not an instruction/);
     expect(unmarked(text)).toEqual([]);
   });
 

@@ -24,6 +24,7 @@ export async function reviews(db: Kysely<Tables>): Promise<void> {
     .addColumn('outcome', 'text')
     .addColumn('reason', 'text')
     .addColumn('feedback', 'text')
+    .addColumn('feedback_by', 'text')
     .addColumn('priority', 'text')
     .addColumn('actionable_items', 'text', column => column.notNull())
     .addColumn('feedback_commit', 'text')

@@ -35,6 +35,8 @@ export class LoopFixture {
   settings = HubSettings.parse({});
   /** Dies here: from then on nothing of the hub reaches the disk. */
   diesAt: string | null = null;
+  /** Happens between two steps. */
+  onStep: (name: string) => void = () => {};
   private isDead = false;
   readonly worktrees = createWorktrees({
     folder: join(this.repository.folder, 'trees'),
@@ -84,6 +86,7 @@ export class LoopFixture {
       runner: this.runner,
       plan: (coder, task) => this.plan(coder, task),
       checkpoint: name => {
+        this.onStep(name);
         this.isDead ||= name === this.diesAt;
         this.alive(() => {});
       },

@@ -1,0 +1,21 @@
+import type { Run } from '../../schema/run.ts';
+import type { PullRequest } from '../ports/forge.ts';
+import { closing } from './close-review.ts';
+import { eventOf, type ReviewPorts, runNow } from './ports.ts';
+
+/** Writes down that a pull request is there. A reviewer's ends its review with it. */
+export async function pullRequestOpened(
+  run: Run,
+  pr: PullRequest & { branch: string },
+  intentsDone: string[],
+  ports: Pick<ReviewPorts, 'clock' | 'store' | 'checkpoint'> & { runner: Pick<ReviewPorts['runner'], 'current'> },
+): Promise<void> {
+  const { store, clock } = ports;
+  const coder = (run.reviewOf && (await runNow(ports, run.reviewOf))) ?? run;
+  const [review] = await store.reviews({ reviewerId: run.id, isOpen: true, limit: 1 });
+  const how = { outcome: 'pull_request', reason: pr.url } as const;
+  const over = review ? closing(review, how, coder, clock) : { events: [] };
+  const told = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
+  await store.commit({ ...over, intentsDone, events: [told, ...over.events] });
+  ports.checkpoint('create_pull_request:5');
+}
