@@ -47,6 +47,7 @@ import { createTextSearch } from './store/sqlite/text-search.ts';
 import { createBranches } from './workspace/branches.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
 import { createPrices } from './workspace/price-file.ts';
+import { keepPrivateGitIn } from './workspace/private-git.ts';
 import { createSessions } from './workspace/tmux-sessions.ts';
 import { watchFolder } from './workspace/watch-folder.ts';
 import { createWorkTree } from './workspace/work-tree.ts';
@@ -92,6 +93,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
   const executor = createSupervisor({ runsDir, onTrouble: message => log.write('warning', message) });
   const engines = createEngines({ node: process.execPath, programs, home });
+  keepPrivateGitIn(join(home, 'git'));
   const workTree = createWorkTree();
   const worktrees = createWorktrees({ folder: join(home, 'worktrees') });
   const branches = createBranches();

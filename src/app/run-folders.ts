@@ -1,8 +1,11 @@
+import { basename } from 'node:path';
 import type { Clock } from '../core/ports/clock.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
-import type { Worktrees } from '../core/ports/worktrees.ts';
+import type { Remains, Worktrees } from '../core/ports/worktrees.ts';
+import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
+import type { Worktree } from '../schema/worktree.ts';
 
 interface FolderPorts {
   clock: Clock;
@@ -11,16 +14,54 @@ interface FolderPorts {
   worktrees: Worktrees;
 }
 
-/** Sees to it that the folder of a run is there before its agent is: its work tree, made and set up. */
+/** More rounds than any task has. */
+const EVERY_REVIEW = 10_000;
+
+/**
+ * Sees to it that the folder of a run is there before its agent is: its work tree, made and set up. Returns what the agent and
+ * whoever reads its result should know of one that had to be made again.
+ */
 export const createPrepareFolder =
-  ({ clock, store, files, worktrees }: FolderPorts) =>
-  async (run: Run, env: Record<string, string>, signal: AbortSignal): Promise<void> => {
+  (ports: FolderPorts) =>
+  async (run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]> => {
+    const { clock, store, files, worktrees } = ports;
     const { id, squadId, worktree, workspace, options } = run;
-    if (!worktree) return;
+    if (!worktree) return [];
+    const left = goesOn(run, worktree) ? await worktrees.remains(worktree) : null;
+    const putBackAt = left && !left.isThere && left.tip === null ? await putBack(run, worktree, ports) : null;
     const logFile = files.path({ runId: id, number: 1 }, 'setup.log');
     const setup = options.setup && { ...options.setup, source: workspace, env, logFile };
     const { made } = await worktrees.ensure(worktree, setup, signal, run.directory);
-    if (!made) return;
+    if (!made) return [];
     const body = { type: 'worktree.made' as const, path: worktree.path, branch: worktree.branch };
     await store.commit({ events: [{ at: clock.now(), runId: id, squadId, body }] });
+    return left ? [madeAgain(worktree, left, putBackAt)] : [];
   };
+
+/** An agent has been in there before: in an earlier turn, or for the run that this one replies to. */
+const goesOn = ({ id, turn }: Run, { path }: Worktree): boolean => turn > 1 || basename(path) !== id;
+
+/** A branch that is gone goes on from what was reviewed last, never from where it began as if nothing had been done. */
+async function putBack(run: Run, worktree: Worktree, { store, worktrees }: FolderPorts): Promise<string> {
+  const reviews = await store.reviews({ lineageId: run.lineageId, limit: EVERY_REVIEW });
+  for (const { coderId, commit, feedbackCommit } of reviews.toReversed()) {
+    const coder = coderId === run.id ? run : await store.run(coderId);
+    if (coder?.worktree?.path !== worktree.path) continue;
+    for (const each of feedbackCommit === null ? [commit] : [feedbackCommit, commit])
+      if (await worktrees.restoreBranch(worktree, each)) return each;
+  }
+  throw new SquadError(
+    'WORKTREE_MISSING',
+    `The work tree of run ${run.id} is gone and so is its branch ${worktree.branch}: there is nothing to go on with. If you know a commit of it: git branch ${worktree.branch} COMMIT in ${worktree.repository}, then reply to the run.`,
+  );
+}
+
+function madeAgain({ branch }: Worktree, { saved }: Remains, putBackAt: string | null): string {
+  const newest = saved.at(-1);
+  return [
+    putBackAt === null
+      ? `Its work tree was gone and was made again from its branch ${branch}: what was not committed is not in it.`
+      : `Its work tree and its branch ${branch} were gone. Both were made again from the commit that was reviewed last (${putBackAt.slice(0, 12)}): what came after it is not in there.`,
+    ...(newest ? [`What was saved from the old one is ${newest}: git checkout ${newest} -- .`] : []),
+  ].join(' ');
+}

@@ -109,6 +109,7 @@ export class LiveRun {
     this.material = null;
     this.stop = null;
     this.stopAskedAt = null;
+    this.overBudget = null;
     this.isActive = false;
     this.isEnding = false;
     this.starting = new AbortController();
@@ -167,9 +168,15 @@ export class LiveRun {
     this.follower = null;
   }
 
+  /** Its deadline is none any more. */
+  stopTimer(): void {
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+  }
+
   /** Lets go of timers and files; the process goes on. */
   release(): void {
-    if (this.timer) clearTimeout(this.timer);
+    this.stopTimer();
     this.drain().catch(() => {}); // whoever needs what is left has read it, and was told
   }
 }

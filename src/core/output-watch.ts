@@ -36,8 +36,12 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
   }
 
   async function check(turn: TurnRef): Promise<void> {
-    const sizes = await Promise.all([files.size(turn, 'stdout'), files.size(turn, 'stderr')]);
-    const size = sizes[0] + sizes[1];
+    // The limit is the run's: what its earlier turns wrote is still there.
+    const turns = Array.from({ length: turn.number }, (_, at) => ({ ...turn, number: at + 1 }));
+    const sizes = await Promise.all(
+      turns.flatMap(each => [files.size(each, 'stdout'), files.size(each, 'stderr')]),
+    );
+    const size = sizes.reduce((sum, each) => sum + each, 0);
     if (size > (seen.get(turn.runId) ?? 0)) onGrowth(turn.runId);
     seen.set(turn.runId, size);
     if (size > settings()['output.max_bytes']) await onTooMuch(turn.runId);

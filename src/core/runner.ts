@@ -116,6 +116,12 @@ export class Runner {
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
+    const refusal = await this.money.admit().catch(asSquadError);
+    if (refusal && refusal.code !== 'BUDGET_EXCEEDED') throw refusal;
+    if (refusal && entry?.isPaused && !entry.changing) {
+      await this.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
+      return false;
+    }
     const isQueued = await queueNextTurn(entry, id, { text, change }, this.ports, this.ledger);
     if (isQueued) this.enqueue(entry!);
     return isQueued;
@@ -196,12 +202,13 @@ export class Runner {
   /** False when there is nothing left to stop. Settles once the wish is on disk. */
   async stop(id: RunId, reason: StopReason): Promise<boolean> {
     const entry = this.live.get(id);
+    const turn = entry?.turnNumber;
     await entry?.changing;
     // A turn that ends may be the end of the run, or leave it waiting.
     while (entry?.isEnding && this.live.has(id)) await entry.turnOver;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
-    const waiting = this.queue.indexOf(entry);
-    if (waiting >= 0) this.queue.splice(waiting, 1);
+    // What a turn took too much of is over with that turn.
+    if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.now();
@@ -215,6 +222,10 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
+    // It may have been about to go on; from the wish on it does not.
+    await entry.changing;
+    const waiting = this.queue.indexOf(entry);
+    if (waiting >= 0) this.queue.splice(waiting, 1);
     if (waiting >= 0 || entry.isPaused) await this.endUnstarted(entry, reason);
     else {
       entry.starting.abort();
@@ -358,6 +369,7 @@ export class Runner {
   }
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
+    entry.stopTimer();
     await entry.changing;
     if (this.closed) return;
     const outcome = await this.settleTurn(entry, end).catch(thrown => {
@@ -445,6 +457,8 @@ export class Runner {
     );
   }
 }
+
+const OF_A_TURN: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];
 
 /** How a run ends that Squad stops while no agent of it is at work. */
 const stepOfUnstarted = (reason: StopReason | null): RunStep =>

@@ -66,7 +66,9 @@ export async function closeTurn(
     else run.notes.push(wentOver(entry.overBudget));
   }
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
-  const mismatch = outcome.step === 'complete' ? await checkAnswer(entry, ports, ledger) : null;
+  // One that waits has not given its answer yet.
+  const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
+  const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;
   return mismatch ? { step: 'fail', error: mismatch } : outcome;
 }
 

@@ -22,12 +22,20 @@ export function turnInput(
     chatId: run.chatId,
     continues: !run.chatIsNew || (run.turn > 1 && run.chatId !== null),
     env,
-    options: run.options,
+    options: { ...run.options, budgetUsd: budgetLeft(run) },
     timeoutMs: run.timeoutMs,
     endpoint,
     files,
   };
 }
+
+/** An engine that holds a budget itself counts each turn from nothing. */
+function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null {
+  if (budgetUsd === null || turn === 1) return budgetUsd;
+  return Math.max(SMALLEST_BUDGET, budgetUsd - (usage?.costUsd ?? 0));
+}
+
+const SMALLEST_BUDGET = 0.01;
 
 /** Runs without a chat of their own have a place for one all the same: an engine may need a home. */
 export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }: Run): TurnFiles {

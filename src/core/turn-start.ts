@@ -1,7 +1,7 @@
 import type { Run } from '../schema/run.ts';
 import { keepBaseline, keptBaseline, lookAtFolder } from './baseline.ts';
 import { openChat } from './chat.ts';
-import type { LiveRun } from './live-run.ts';
+import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
 import type { RunEndpoint } from './ports/engine.ts';
 import type { Executor, LiveTurn, TurnRef } from './ports/turns.ts';
@@ -14,8 +14,11 @@ export interface TurnStartPorts extends LedgerPorts {
   /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
   workTree: WorkTree;
-  /** Makes the run's work tree, if it has one. Nobody waits for it once the signal fires. */
-  prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<void>;
+  /**
+   * Makes the run's work tree, if it has one, and tells what its agent should know of one that had to be made again. Nobody
+   * waits for it once the signal fires.
+   */
+  prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]>;
 }
 
 /** Everything between a free place and a process at work. Null when it was to be stopped before there was one. */
@@ -27,8 +30,8 @@ export async function startTurn(
 ): Promise<LiveTurn | null> {
   const { files, executor, store, clock } = ports;
   const { run, engine } = entry;
-  const material = entry.material!;
-  await ports.prepareFolder(run, material.env, entry.starting.signal);
+  const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
+  const material = await withNews(entry, news, files);
   const looking = run.turn > 1 ? null : (entry.looking ?? lookAtFolder(run.directory, ports.workTree));
   entry.looking = null;
   if (needsChat(entry)) {
@@ -56,6 +59,19 @@ export async function startTurn(
   );
   await ledger.started(entry, process.pid, startedAt);
   return process;
+}
+
+/** What the agent has to know beside its task comes before it, and stands in the run's notes too. */
+async function withNews(
+  { run, material }: LiveRun,
+  news: string[],
+  files: TurnStartPorts['files'],
+): Promise<RunMaterial> {
+  if (news.length === 0) return material!;
+  for (const note of news) if (!run.notes.includes(note)) run.notes.push(note);
+  const prompt = `Note from Squad about the folder you work in: ${news.join(' ')}\n\n${material!.prompt}`;
+  const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
+  return { ...material!, prompt, promptFile };
 }
 
 /** A command for a chat is run only where chats were asked for. */

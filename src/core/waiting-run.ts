@@ -50,18 +50,19 @@ export async function queueNextTurn(
 ): Promise<boolean> {
   if (entry?.run.status !== 'waiting_review')
     throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and waits for nothing`);
-  if (!entry.isPaused || entry.changing) return false;
-  await changing(entry, async () => {
+  if (!entry.isPaused || entry.changing || entry.stop !== null) return false;
+  return changing(entry, async () => {
     const { run } = entry;
     const material = await prepareNextTurn(run, text, files);
+    if (entry.stop !== null) return false;
     const next = { ...run, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };
     const { roleId, engine } = run;
     const queued = ledger.event(run, { type: 'run.queued', roleId, engine, turn: next.turn });
     await store.commit({ ...change, runs: [next], events: [...change.events, queued] });
     Object.assign(run, next);
     entry.material = material;
+    return true;
   });
-  return true;
 }
 
 /** One thing at a time is written about a run. */

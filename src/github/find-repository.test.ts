@@ -105,10 +105,48 @@ describe('the API', () => {
   test.each([
     ['https://git.example/api/v3', 'https://git.example/api/v3'],
     ['https://git.example/api/v3/', 'https://git.example/api/v3'],
-    ['http://127.0.0.1:1234/api/v3', 'http://127.0.0.1:1234/api/v3'],
+    ['https://git.example:8443/api/v3', 'https://git.example:8443/api/v3'],
   ])('is what the user says: %s', async (asked, used) => {
     add('origin', 'https://git.example/octo/demo');
     expect(await find(asked)).toMatchObject({ apiUrl: used });
+  });
+
+  test.each([
+    ['https://git.example/api/v3', 'git@git.example:octo/demo'],
+    ['https://git.example/api/v3', 'ssh://git@Git.Example:2222/octo/demo'],
+    ['https://git.example/api/v3', '/srv/octo/demo'],
+    ['https://api.our.ghe.com', 'https://our.ghe.com/octo/demo'],
+    ['https://api.github.com', 'git@work:octo/demo'],
+    ['https://api.github.com', 'https://github.com/octo/demo'],
+    ['http://127.0.0.1:1234/api/v3', 'http://127.0.0.1:99/octo/demo'],
+  ])('%s is for the remote %s', async (asked, url) => {
+    add('origin', url);
+    expect(await find(asked)).toMatchObject({ apiUrl: asked });
+  });
+
+  test.each([
+    ['https://git.example/api/v3', 'https://elsewhere.example/octo/demo'],
+    ['https://git.example/api/v3', 'git@elsewhere.example:octo/demo'],
+    ['https://git.example/api/v3', 'git@github.com:octo/demo'],
+    ['https://git.example/api/v3', 'https://git.example.elsewhere/octo/demo'],
+    ['https://git.example/api/v3', 'ssh://git@2130706433/octo/demo'],
+    ['https://git.example/api/v3', 'ssh://git@[::1]/octo/demo'],
+    ['https://git.example/api/v3', 'http://work/octo/demo'],
+    ['https://api.github.com', 'https://git.example/octo/demo'],
+    ['https://api.our.ghe.com', 'https://other.ghe.com/octo/demo'],
+  ])('%s is not for the remote %s: code goes to no other host', async (asked, url) => {
+    add('origin', url);
+    await expect(find(asked)).rejects.toMatchObject({
+      code: 'REMOTE_MISSING',
+      message: expect.stringContaining(`GITHUB_API_URL is for ${new URL(asked).host}`),
+    });
+  });
+
+  test('is not asked for with a password in the question', async () => {
+    add('origin', 'secret@git.example/octo/demo');
+    const refused = await find().catch(error => error);
+    expect(refused).toMatchObject({ code: 'REMOTE_MISSING' });
+    expect(refused.message).not.toContain('secret');
   });
 
   test.each(['git.example', 'http://git.example/api/v3', 'https://me:secret@git.example/api', 'file:///x'])(

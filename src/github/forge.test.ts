@@ -8,8 +8,7 @@ let repository: ForgeRepository;
 beforeEach(async () => {
   fixture = await ForgeFixture.start();
   repository = await fixture.forge().repository(fixture.local.root, fixture.access());
-  fixture.work('a.txt');
-  await fixture.forge().push(fixture.worktree, repository, fixture.access());
+  await fixture.forge().push(fixture.worktree, fixture.work('a.txt'), repository, fixture.access());
 });
 afterEach(() => fixture[Symbol.asyncDispose]());
 

@@ -3,7 +3,7 @@ import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import type { ProgramEnd } from '../process/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 import { isServedBy } from './api-url.ts';
-import { parseRemoteUrl } from './remote-url.ts';
+import { parseRemoteUrl, shownAddress } from './remote-url.ts';
 
 export interface PushAttempt {
   repository: ForgeRepository;
@@ -103,7 +103,7 @@ function getsToken({ repository: { url, apiUrl } }: PushAttempt): boolean {
 const MOST_WORDS = 800;
 
 /** What a person would read of it: the host's lines, then why git gave up. */
-function wordsOf({ stdout, stderr, code }: ProgramEnd, { access }: PushAttempt): string {
+function wordsOf({ stdout, stderr, code }: ProgramEnd, { access, repository: { url } }: PushAttempt): string {
   const refusals = String(stdout)
     .split('\n')
     .flatMap(line => (line.startsWith('!') ? [line.split('\t').at(-1)!] : []));
@@ -117,7 +117,7 @@ function wordsOf({ stdout, stderr, code }: ProgramEnd, { access }: PushAttempt):
   const known = all.filter(line => !/could not read (Username|Password)/.test(line));
   const words = all.length > 0 ? known.join('; ') : stderr.trim() || `git ended with ${code}`;
   return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }])
-    .text(words)
+    .text(words.replaceAll(url, shownAddress(url)))
     .slice(0, MOST_WORDS)
     .toWellFormed();
 }

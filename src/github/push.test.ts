@@ -13,8 +13,9 @@ afterEach(() => fixture[Symbol.asyncDispose]());
 
 /** The last of the branch, while there is one. */
 const commit = () =>
-  fixture.local.git('for-each-ref', '--format=%(objectname)', `refs/heads/${fixture.worktree.branch}`).trim() ||
-  fixture.worktree.base;
+  fixture.local
+    .git('for-each-ref', '--format=%(objectname)', `refs/heads/${fixture.worktree.branch}`)
+    .trim() || fixture.worktree.base;
 
 async function push(access = fixture.access(), limits = {}): Promise<void> {
   const forge = fixture.forge(limits);
@@ -228,14 +229,14 @@ describe('a push over ssh', () => {
         mode: 0o755,
       },
     );
-    fixture.remote(`git@example.com:${fixture.host.folder}`);
+    fixture.remote(`git@127.0.0.1:${fixture.host.folder}`);
     const tip = fixture.work('a.txt');
     await push(
       fixture.access({ env: { ...fixture.env, GIT_SSH_COMMAND: ssh, SSH_AUTH_SOCK: '/run/agent' } }),
     );
     expect(fixture.host.tip(fixture.worktree.branch)).toBe(tip);
     const said = readFileSync(log, 'utf8');
-    expect(said).toMatch(/^\/run\/agent\|.*-o BatchMode=yes.* git@example\.com git-receive-pack/);
+    expect(said).toMatch(/^\/run\/agent\|.*-o BatchMode=yes.* git@127\.0\.0\.1 git-receive-pack/);
     expect(said).not.toContain(fixture.github.token);
   });
 
@@ -268,7 +269,8 @@ test('a shallow clone can be pushed from', async () => {
   const forge = fixture.forge();
   const access = fixture.access();
   const tree = { ...fixture.worktree, path: clone, repository: clone };
-  await forge.push(tree, await forge.repository(clone, access), access);
+  const tip = fixture.local.git('-C', clone, 'rev-parse', 'HEAD').trim();
+  await forge.push(tree, tip, await forge.repository(clone, access), access);
   expect(fixture.host.ahead(fixture.worktree.branch, 'main')).toBe(2);
 });
 
@@ -278,6 +280,6 @@ test('what the host has for a branch can be asked', async () => {
   const repository = await forge.repository(fixture.local.root, access);
   const tip = fixture.work('a.txt');
   expect(await forge.remoteTip(fixture.worktree, repository, access)).toBeNull();
-  await forge.push(fixture.worktree, repository, access);
+  await forge.push(fixture.worktree, tip, repository, access);
   expect(await forge.remoteTip(fixture.worktree, repository, access)).toBe(tip);
 });

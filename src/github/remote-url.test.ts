@@ -60,6 +60,19 @@ describe('an address of a remote', () => {
   });
 });
 
-test('an address that is shown has no password in it', () => {
-  expect(shownAddress('git://me:secret@host/x')).toBe('git://host/x');
+test.each([
+  ['git://me:secret@host/x', 'git://host/x'],
+  ['https://host/x?access_token=secret', 'https://host/x'],
+  ['https://host/x#secret', 'https://host/x'],
+  ['me:secret@host/one', 'host/one'],
+  ['https://me:se@cret@host/one', 'https://host/one'],
+  ['https://me:sec/ret@host/one', 'https://host/one'],
+  ['https://me:sec?ret@host/one', 'https://host/one'],
+  ['https://me:sec#ret@host/one?secret', 'https://host/one'],
+  ['secret@host/octo/demo', 'host/octo/demo'],
+  ['ext::fetch --password secret %S', 'ext::…'],
+  ['https://github.com/', 'https://github.com/'],
+  ['/srv/demo', '/srv/demo'],
+])('%s is shown without a password', (text, shown) => {
+  expect(shownAddress(text)).toBe(shown);
 });

@@ -24,9 +24,16 @@ export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
   return host && path ? overSsh(host, path, written) : inFolder(resolve(root, written));
 }
 
-/** An address that could not be read, as it may be shown: what may be a password is left out. */
-export const shownAddress = (text: string): string =>
-  text.replace(/^([a-z][\w+.-]*:\/\/)[^/@]*@/i, '$1').slice(0, 200);
+/**
+ * An address as it may be shown: whatever may be a password is left out. Up to the last `@`, because a password that is not
+ * written as it should be can hold anything, and without what a query or a command says.
+ */
+export function shownAddress(text: string): string {
+  const [, scheme = '', rest = ''] = /^([a-z][\w+.-]*:(?:\/\/|:))?(.*)$/is.exec(text.trim()) ?? [];
+  if (scheme.endsWith('::')) return `${scheme}…`;
+  const place = rest.slice(rest.lastIndexOf('@') + 1).replace(/[?#].*$/s, '');
+  return `${scheme}${place}`.slice(0, 200);
+}
 
 /** `git@host:owner/name`: no slash before the first colon. */
 const SHORT_FORM = /^(?:[^@/:]+@)?(\[[^\]]+\]|[^/:@[]+):(.+)$/s;

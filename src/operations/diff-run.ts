@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { keptBaseline, sharesFolder } from '../core/baseline.ts';
+import type { Remains } from '../core/ports/worktrees.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { WorkSnapshot } from '../schema/work.ts';
+import type { Worktree } from '../schema/worktree.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
 
@@ -16,6 +18,8 @@ export const diffRun = operation({
   output: z.object({
     runId: z.string(),
     isOver: z.boolean(),
+    /** Compared with this instead of the folder, which is gone; null: with the folder. */
+    branch: z.string().nullable(),
     /** Null with `stat`. */
     text: z.string().nullable(),
     isTruncated: z.boolean(),
@@ -28,8 +32,11 @@ export const diffRun = operation({
   async run({ services }, { run: given, stat }) {
     const run = await findRun(services, given);
     const { id, directory } = run;
+    const shown = { runId: id, isOver: isEnd(run.status), branch: null };
+    const left = run.worktree && (await services.worktrees.remains(run.worktree));
+    if (run.worktree && left && !left.isThere && run.startedAt !== null)
+      return { ...shown, ...(await diffOfBranch(services, run, run.worktree, { ...left, stat })) };
     const before = await snapshotOf(services, run);
-    const shown = { runId: id, isOver: isEnd(run.status) };
     const notes = notesOf(services, run);
     if (stat) {
       const { files, lines, notes: more } = await services.workTree.changes(directory, before);
@@ -47,6 +54,40 @@ export const diffRun = operation({
     return { ...shown, ...diff, files: null, lines: null, notes };
   },
 });
+
+/** Its folder is gone; what it had committed is not. */
+async function diffOfBranch(
+  { files, workTree }: Services,
+  { id }: Run,
+  { branch, repository, base }: Worktree,
+  { tip, saved, stat }: Pick<Remains, 'tip' | 'saved'> & { stat: boolean },
+) {
+  const newest = saved.at(-1);
+  const kept = newest ? [`what was not committed is saved: git diff ${branch} ${newest}`] : [];
+  if (tip === null)
+    throw new SquadError(
+      'DIFF_UNAVAILABLE',
+      `No diff of run ${id}: its work tree and its branch ${branch} are gone`,
+      {
+        suggestions: [
+          newest
+            ? `What was saved of it: git diff ${base} ${newest}`
+            : `\`squad show ${id}\` has what is known of it.`,
+        ],
+      },
+    );
+  const before = (await keptBaseline(files, { runId: id, number: 1 })).snapshot?.head ?? base;
+  const notes = [`its work tree is gone: this is ${before.slice(0, 12)}..${branch}`, ...kept];
+  const nothing = { text: null, isTruncated: false, files: null, lines: null };
+  return stat
+    ? { ...nothing, branch, notes, ...(await workTree.commitChanges(repository, before, tip)) }
+    : {
+        ...nothing,
+        branch,
+        notes,
+        ...(await workTree.commitDiff(repository, before, tip, { maxBytes: MOST_BYTES })),
+      };
+}
 
 async function snapshotOf(
   { files, workTree }: Services,

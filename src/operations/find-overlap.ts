@@ -61,9 +61,10 @@ async function looked(services: Services, workspace: string): Promise<TreeRun[]>
   for (const each of (await runsOfRepository(services, workspace)).toReversed())
     if (each.run.reviewOf === null) last.set(each.worktree.path, each);
   const found: TreeRun[] = [];
-  for (const trees of Map.groupBy(last.values(), ({ repository }) => repository).values()) {
-    const tips = await services.integration.tips(trees[0]!.worktree.repository, null);
-    found.push(...trees.filter(({ worktree }) => tips.has(worktree.branch)));
+  for (const [repository, trees] of Map.groupBy(last.values(), each => each.repository)) {
+    // Where git says nothing of the branches, the look at each work tree tells why.
+    const tips = await services.integration.tips(repository, null).catch(() => null);
+    found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
   }
   return found.slice(-MOST_RUNS);
 }

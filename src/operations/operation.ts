@@ -59,6 +59,7 @@ export interface Services {
     | 'openedPullRequest'
     | 'reviewBy'
     | 'rounds'
+    | 'untilSettled'
   >;
   /** What agents put on GitHub. */
   proposals: Pick<Proposals, 'open' | 'createIssues'>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonLength, longestStart } from '../core/digest.ts';
-import type { OutputStream } from '../core/ports/run-files.ts';
+import type { OutputPage, OutputStream, RunFiles } from '../core/ports/run-files.ts';
 import type { Run } from '../schema/run.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
@@ -28,15 +28,33 @@ export async function outputPage(
     if (run.outputIsEvents) return answerPage('', offset);
   }
   const source = stream === 'result' ? 'stdout' : stream;
-  const turn = { runId: run.id, number: run.turn };
   let bytes = PAGE_BYTES;
-  let page = await files.page(turn, source, offset, bytes);
+  let page = await pageOverTurns(files, run, source, offset, bytes);
   // Control characters take six characters of JSON each: a page full of them has to be shorter.
   while (jsonLength(page.text) > RESULT_LIMIT - 1_000 && bytes > 64) {
     bytes = Math.floor(bytes / 2);
-    page = await files.page(turn, source, offset, bytes);
+    page = await pageOverTurns(files, run, source, offset, bytes);
   }
   return { stream, offset: page.offset, next_offset: page.nextOffset, size: page.size, text: page.text };
+}
+
+/** As if its turns had written one after the other into one file: whoever follows the offsets misses none. */
+async function pageOverTurns(
+  files: RunFiles,
+  { id: runId, turn: last }: Run,
+  stream: OutputStream,
+  offset: number,
+  bytes: number,
+): Promise<OutputPage> {
+  if (last === 1) return files.page({ runId, number: 1 }, stream, offset, bytes);
+  const numbers = Array.from({ length: last }, (_, at) => at + 1);
+  const sizes = await Promise.all(numbers.map(number => files.size({ runId, number }, stream)));
+  const size = sizes.reduce((sum, each) => sum + each, 0);
+  const from = Math.max(0, Math.min(size, offset < 0 ? size + offset : offset));
+  let [number, before] = [1, 0];
+  while (number < last && from >= before + sizes[number - 1]!) before += sizes[number++ - 1]!;
+  const page = await files.page({ runId, number }, stream, from - before, bytes);
+  return { ...page, offset: page.offset + before, nextOffset: page.nextOffset + before, size };
 }
 
 function answerPage(answer: string, offset: number): z.infer<typeof Page> {

@@ -6,6 +6,8 @@ import { IntegrationPlan } from '../schema/integration.ts';
 import type { Run } from '../schema/run.ts';
 import { asItIsNow, findRunOrSquad } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
+import { runsOfRepository } from './runs-of-repository.ts';
+import { withoutTrust } from './without-trust.ts';
 
 const MOST_RUNS = 1_000;
 const CHECK_MS = 15 * 60_000;
@@ -15,7 +17,7 @@ export const planIntegration = operation({
   name: 'plan_integration',
   tool: null,
   input: z.strictObject({
-    /** Runs or squads; none: whatever of this workspace has completed. */
+    /** Runs or squads; none: whatever of this repository has completed. */
     ids: z.array(z.string().min(1)).max(1_000).default([]),
     into: z.string().min(1).optional(),
     order: z.enum(['suggested', 'given']).default('suggested'),
@@ -29,33 +31,43 @@ export const planIntegration = operation({
   async run(call, { ids, into, order, check, checkTimeoutMs, runsCheck }) {
     const { services, caller, progress } = call;
     const workspace = await services.workspaces.open(caller);
+    const { root, ignored } = workspace;
     const named = ids.length === 0 ? null : await namedRuns(services, ids);
-    const runs = await considered(services, workspace.root, named ?? []);
+    const runs = await considered(services, root, named ?? []);
     const command = check ?? workspace.config.check.value;
     await progress('Merging in a trial');
     return services.integrator.plan({
       ...{ runs, into, order, runsCheck },
+      checkout: await services.worktrees.checkout(root),
       named: named && new Set(named.map(({ id }) => id)),
       check: command ? await checkOrder(call, workspace, command, checkTimeoutMs) : null,
+      untrustedCheck: (check === undefined && ignored.find(({ key }) => key === 'check')?.file) || null,
+      warnings: command ? withoutTrust(ignored.filter(({ key }) => key === 'worktree')) : [],
     });
   },
 });
 
 async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
   const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
-  return [...new Map(found.flatMap(({ runs }) => runs).map(run => [run.id, run])).values()];
+  // Of a squad, those that have a branch are meant.
+  const meant = found.flatMap(({ squad, runs }) => {
+    const withTree = runs.filter(({ worktree }) => worktree);
+    return squad && withTree.length > 0 ? withTree : runs;
+  });
+  return [...new Map(meant.map(run => [run.id, run])).values()];
 }
 
-/** Those of the workspace and those that came of the named ones: a reply may be at work in the same tree. */
+/** Those of the repository and those that came of the named ones: a reply may be at work in the same tree. */
 async function considered(services: Services, workspace: string, named: readonly Run[]): Promise<Run[]> {
-  const rows = await services.store.runs({ workspace, hasWorktree: true, limit: MOST_RUNS });
+  const ofRepository = await runsOfRepository(services, workspace);
   const lineages = new Set(named.map(({ lineageId }) => lineageId));
   const related = await Promise.all(
     [...lineages].map(lineageId => services.store.runs({ lineageId, limit: MOST_RUNS })),
   );
   const all = new Map<RunId, Run>(named.map(run => [run.id, run]));
-  for (const row of [...related.flat(), ...rows]) if (!all.has(row.id)) all.set(row.id, row);
-  return Promise.all([...all.values()].map(row => asItIsNow(services, row)));
+  for (const row of related.flat()) if (!all.has(row.id)) all.set(row.id, await asItIsNow(services, row));
+  for (const { run } of ofRepository) if (!all.has(run.id)) all.set(run.id, run);
+  return [...all.values()];
 }
 
 async function checkOrder(

@@ -6,6 +6,7 @@ import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
+import { refuseReviewer } from './refuse-reviewer.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
 
@@ -19,6 +20,7 @@ export const replyToRun = operation({
     const { services, caller } = call;
     checkTask(text);
     const run = await findRun(services, given);
+    refuseReviewer(run);
     if (!isEnd(run.status)) throw atWork(run);
     const kept = await keptPlan(services.files, run);
     if (kept === null) throw gone(run);

@@ -7,6 +7,7 @@ import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import { findRunOrSquad, findSquad } from './find.ts';
 import { operation, type Services } from './operation.ts';
+import { refuseReviewer } from './refuse-reviewer.ts';
 import { gone } from './reply-to-run.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
@@ -35,6 +36,7 @@ export const retryRuns = operation({
   async run(call, { id, ...overrides }) {
     const { services, caller } = call;
     const found = await findRunOrSquad(services, id);
+    found.runs.forEach(refuseReviewer);
     const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
     const { squad } = await findSquad(services, runs[0]!.squadId);
     const workspace = await services.workspaces.open({ ...caller, workspace: squad.workspace });

@@ -5,6 +5,7 @@ import { answerSample, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
 import { RunEvidence, runEvidence } from './run-evidence.ts';
+import { workNotes } from './run-work.ts';
 import { waitingFor } from './waiting-for.ts';
 
 /** In characters of JSON. */
@@ -50,6 +51,7 @@ export async function runResult(services: Services, live: Run, warnings: string[
   const notes = [
     ...warnings,
     ...(await waitingFor(services, [run])),
+    ...(await workNotes(services, run)),
     ...run.notes,
     ...loginHint(services, run),
   ];

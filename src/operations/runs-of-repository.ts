@@ -34,18 +34,14 @@ export async function runsWithTrees({
   worktrees,
 }: Pick<Services, 'store' | 'runner' | 'worktrees'>): Promise<TreeRun[]> {
   const rows = await store.runs({ hasWorktree: true, limit: EVERY });
-  const names = new Map<string, Promise<string | null>>();
-  const nameOf = (worktree: Worktree) => {
-    const { repository } = worktree;
-    const name = names.get(repository) ?? worktrees.repositoryOf(worktree);
-    names.set(repository, name);
-    return name;
-  };
-  return Promise.all(
-    rows.map(async row => {
-      const run = await asItIsNow({ store, runner }, row);
-      const worktree = run.worktree!;
-      return { run, worktree, repository: (await nameOf(worktree)) ?? worktree.repository };
-    }),
-  );
+  const names = new Map<string, string>();
+  const found: TreeRun[] = [];
+  for (const row of rows) {
+    const run = await asItIsNow({ store, runner }, row);
+    const worktree = run.worktree!;
+    const name = names.get(worktree.repository) ?? (await worktrees.repositoryOf(worktree));
+    if (name !== null) names.set(worktree.repository, name);
+    found.push({ run, worktree, repository: name ?? worktree.repository });
+  }
+  return found;
 }

@@ -4,6 +4,7 @@ import { findRun } from './find.ts';
 import { operation } from './operation.ts';
 import { Quiet, quietOf } from './quiet.ts';
 import { RunResult, runResult } from './run-result.ts';
+import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 
 /** Everything known of one run. */
 export const showRun = operation({
@@ -16,6 +17,11 @@ export const showRun = operation({
     quiet: Quiet.nullable(),
     turns: z.array(Turn),
     squad: Squad.nullable(),
+    /** Null: it works in the caller's folder. */
+    work: ShownWork.nullable(),
+    /** The review it waits for or had last, or was started for. */
+    review: ReviewOfRun.nullable(),
+    pullRequest: ShownPullRequest.nullable(),
     result: RunResult,
     files: z.object({
       stdout: z.string(),
@@ -29,9 +35,12 @@ export const showRun = operation({
     // As it is now: a live one changes while its turns are read, and an end must not be shown without its facts.
     const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: run.turn };
-    const [turns, squad, result, stdoutBytes, stderrBytes] = await Promise.all([
+    const [turns, squad, work, review, pullRequest, result, stdoutBytes, stderrBytes] = await Promise.all([
       store.turns(run.id),
       store.squad(run.squadId),
+      workOf(services, run),
+      reviewOfRun(services, run),
+      pullRequestOf(services, run),
       runResult(services, run),
       files.size(turn, 'stdout'),
       files.size(turn, 'stderr'),
@@ -41,6 +50,9 @@ export const showRun = operation({
       quiet: quietOf(services, run),
       turns,
       squad,
+      work,
+      review,
+      pullRequest,
       result,
       files: {
         stdout: files.outputPath(turn, 'stdout'),

@@ -8,9 +8,9 @@ import type { RunRequest, SquadRequest } from '../core/run-request.ts';
 import { SquadError } from '../schema/error.ts';
 import { Isolation } from '../schema/worktree.ts';
 import type { Call } from './operation.ts';
+import { withoutTrust } from './without-trust.ts';
 
 const MOST_MEMBERS = 1000;
-const MOST_NAMED = 5;
 /** These come back in results, which have a size to keep. In characters of JSON. */
 const LONGEST = { cwd: 4096, chatId: LONGEST_CHAT_ID, metadata: 4000 };
 
@@ -80,17 +80,15 @@ export async function planRuns(
     moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
   });
   const notes = new Set(plan.runs.flatMap(run => run.notes));
-  return { ...plan, warnings: [...withoutTrust(workspace, plan), ...(await servers).warnings, ...notes] };
+  return {
+    ...plan,
+    warnings: [...withoutTrust(passedOver(workspace, plan)), ...(await servers).warnings, ...notes],
+  };
 }
 
-/** What came with the repository and was passed over: a run must not quietly be another one than its files say. */
-function withoutTrust({ ignored }: Workspace, { runs }: PlannedSquad): string[] {
-  const settings = ignored.map(({ key, file }) => `${key} in ${file}`);
-  const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => `${key} in ${role.file}`) ?? []);
-  const all = [...new Set([...settings, ...grants])];
-  return all.length === 0
-    ? []
-    : [`Not used until you run \`squad trust\`: ${all.slice(0, MOST_NAMED).join(', ')}.`];
+function passedOver({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
+  const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => ({ key, file: role.file })) ?? []);
+  return [...ignored, ...grants];
 }
 
 function refuseLongValues({ members, metadata }: SquadRequest): void {

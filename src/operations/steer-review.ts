@@ -5,11 +5,13 @@ import { FeedbackType } from '../schema/review.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
+import { ShownWork, workOf } from './run-work.ts';
 import { ShownRounds } from './shown-review.ts';
 import { waitForEnds } from './wait.ts';
 
 /** A stopped agent has its grace to end in, and its work tree is looked after then. */
 const SETTLE_MS = 15_000;
+const MOST_RUNS = 1_000;
 
 /** What a person decides about the reviews of a run, which may be named by its reviewer too. */
 export const steerReview = operation({
@@ -36,15 +38,18 @@ export const steerReview = operation({
     rounds: ShownRounds,
     /** The commit that feedback became. */
     commit: z.string().optional(),
+    /** Of a task that was given up: where its work is. */
+    work: z.array(ShownWork).optional(),
   }),
   async run(call, input) {
     const { services } = call;
     const { reviews } = services;
     const coder = await coderOf(services, input.run);
     let commit: string | null = null;
+    let work: ShownWork[] | null = null;
     if (input.action === 'allow') await reviews.allow(coder, input.rounds);
     else if (input.action === 'cancel') await reviews.cancel(coder, 'The user ended it.');
-    else if (input.action === 'abandon') await abandon(call, coder);
+    else if (input.action === 'abandon') work = await abandon(call, coder);
     else
       ({ feedbackCommit: commit } = await reviews.answer(coder, {
         feedback: input.feedback,
@@ -58,6 +63,7 @@ export const steerReview = operation({
       status: (await findRun(services, coder.id)).status,
       rounds: { lineageId, ...(await reviews.rounds(lineageId)) },
       ...(commit !== null && { commit }),
+      ...(work && { work }),
     };
   },
 });
@@ -67,8 +73,8 @@ async function coderOf(services: Services, given: string): Promise<Run> {
   return run.reviewOf === null ? run : findRun(services, run.reviewOf);
 }
 
-async function abandon(call: Call, coder: Run): Promise<void> {
-  const { runner, reviews } = call.services;
+async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
+  const { runner, reviews, store } = call.services;
   const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
   if (atWork.length === 0)
     throw new SquadError(
@@ -80,4 +86,11 @@ async function abandon(call: Call, coder: Run): Promise<void> {
     );
   await reviews.abandon(coder, 'The user gave the task up.');
   await waitForEnds(call, atWork, SETTLE_MS);
+  await reviews.untilSettled(coder.lineageId);
+  const runs = await store.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: MOST_RUNS });
+  const coders = runs.filter(({ reviewOf }) => reviewOf === null);
+  // A reply goes on in the work tree of the run before.
+  const trees = [...new Map(coders.map(run => [run.worktree?.path, run])).values()];
+  const works = await Promise.all(trees.map(run => workOf(call.services, run)));
+  return works.filter(work => work !== null);
 }

@@ -47,7 +47,7 @@ export interface ProcessSource {
   /** Tags, by pid, of those that have one. */
   tags(processes: readonly ProcessInfo[]): Promise<Map<number, Tag>>;
   /** Whether this very process, not just its number, is still there. */
-  alive(process: ProcessInfo): boolean;
+  alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
   command(process: ProcessInfo): Promise<string>;
   /** Bytes read and written so far, of files, pipes and most sockets; null where the system does not say. */
   ioBytes(process: ProcessInfo): number | null;

@@ -21,7 +21,7 @@ export type Mark = TurnKey | { service: string };
 export interface ProcessTable {
   /** A picture taken after the call. Callers of the same few milliseconds share it. */
   snapshot(): Promise<Snapshot>;
-  alive(process: ProcessInfo): boolean;
+  alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
   command(process: ProcessInfo): Promise<string>;
   ioBytes(process: ProcessInfo): number | null;
 }

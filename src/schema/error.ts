@@ -57,6 +57,7 @@ const ERRORS = {
   WORKTREE_IN_USE: { kind: 'state', exit: 2 },
   SETUP_FAILED: { kind: 'external', exit: 1 },
   GIT_FAILED: { kind: 'external', exit: 1 },
+  GIT_BUSY: { kind: 'state', exit: 1 },
   UNCOMMITTABLE: { kind: 'state', exit: 1 },
   REVIEW_LIMIT_EXCEEDED: { kind: 'state', exit: 4 },
   REVIEW_OPEN: { kind: 'state', exit: 2 },

@@ -61,7 +61,11 @@ export const IntegrationPlan = z.object({
   checklist: z.array(ChecklistItem),
   warnings: z.array(z.string()),
   blocked: z
-    .object({ code: z.enum(['MERGE_CONFLICT', 'TARGET_BLOCKED', 'CHECK_FAILED']), message: z.string() })
+    .object({
+      code: z.enum(['MERGE_CONFLICT', 'UNCOMMITTABLE', 'TARGET_BLOCKED', 'CHECK_FAILED']),
+      message: z.string(),
+      suggestions: z.array(z.string()),
+    })
     .nullable(),
 });
 export type IntegrationPlan = z.infer<typeof IntegrationPlan>;

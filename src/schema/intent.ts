@@ -10,8 +10,8 @@ export type BranchMove = z.infer<typeof BranchMove>;
 const base = { id: z.string(), at: z.number() };
 
 /**
- * What is about to be changed in git and in the database together. Written down before git is touched and taken out with
- * the change of the database, so that whoever finds one knows what was under way.
+ * What is about to be changed in several places: in git and in the database, or in many runs. Written down before the first
+ * and taken out with the last, so that whoever finds one knows what was under way.
  */
 export const Intent = z.discriminatedUnion('kind', [
   z.object({
@@ -36,6 +36,13 @@ export const Intent = z.discriminatedUnion('kind', [
     priority: z.string().nullable(),
     actionableItems: z.array(z.string()),
     text: z.string(),
+  }),
+  z.object({
+    ...base,
+    kind: z.literal('abandon'),
+    /** Everybody at work on this task is to be stopped. */
+    lineageId: RunId,
+    why: z.string(),
   }),
   z.object({
     ...base,

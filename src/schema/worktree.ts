@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { z } from 'zod';
 
 /** Whether an agent works in the folder it was given, or in a work tree of its own on a branch of its own. */
@@ -19,6 +20,9 @@ export const Worktree = z.object({
   workspace: z.string(),
 });
 export type Worktree = z.infer<typeof Worktree>;
+
+/** Where what was not committed is kept when one is removed; a second time with a number behind it. */
+export const savedRefOf = ({ path }: Pick<Worktree, 'path'>): string => `refs/squad/saved/${basename(path)}`;
 
 /** What makes a fresh work tree usable: files git does not have, and a command. Neither without trust. */
 export const WorktreeSettings = z.strictObject({

@@ -6,8 +6,9 @@ import type { Tables } from './tables.ts';
 const IDS_AT_ONCE = 500;
 
 /**
- * Inside one transaction: the runs with their turns and events and the reviews of their work, then squads, chats and limits of
- * theirs that nothing refers to. A review outlives its reviewer: its coder's story would have a hole without it.
+ * Inside one transaction: the runs with their turns and events, then squads and chats of theirs that nothing refers to, and
+ * the reviews and limits of tasks of which no run is left. As long as one is, the rounds its task has had are counted. What
+ * nobody can close any more goes at once.
  */
 export async function forgetRuns(trx: Transaction<Tables>, runIds: RunId[]): Promise<void> {
   for (let at = 0; at < runIds.length; at += IDS_AT_ONCE)
@@ -27,12 +28,12 @@ async function forgetSome(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
 
   await trx.deleteFrom('events').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('turns').where('run_id', 'in', ids).execute();
-  await trx.deleteFrom('reviews').where('coder_id', 'in', ids).execute();
+  await trx.deleteFrom('reviews').where('coder_id', 'in', ids).where('outcome', 'is', null).execute();
   await trx.deleteFrom('runs').where('id', 'in', ids).execute();
   await trx.updateTable('chats').set({ run_id: null }).where('run_id', 'in', ids).execute();
   for (const id of squads) await forgetSquadWithoutRuns(trx, id);
   for (const id of chats) await forgetChatWithoutRuns(trx, id);
-  for (const id of lineages) await forgetLimitWithoutRuns(trx, id);
+  for (const id of lineages) await forgetLineageWithoutRuns(trx, id);
 }
 
 async function forgetSquadWithoutRuns(trx: Transaction<Tables>, id: Tables['squads']['id']): Promise<void> {
@@ -48,7 +49,7 @@ async function forgetChatWithoutRuns(trx: Transaction<Tables>, id: string): Prom
   await trx.deleteFrom('chats').where('id', '=', id).where('run_id', 'is', null).execute();
 }
 
-async function forgetLimitWithoutRuns(trx: Transaction<Tables>, lineageId: RunId): Promise<void> {
+async function forgetLineageWithoutRuns(trx: Transaction<Tables>, lineageId: RunId): Promise<void> {
   const left = await trx
     .selectFrom('runs')
     .select('id')
@@ -56,5 +57,6 @@ async function forgetLimitWithoutRuns(trx: Transaction<Tables>, lineageId: RunId
     .limit(1)
     .execute();
   if (left.length > 0) return;
+  await trx.deleteFrom('reviews').where('lineage_id', '=', lineageId).execute();
   await trx.deleteFrom('review_limits').where('lineage_id', '=', lineageId).execute();
 }

@@ -32,13 +32,12 @@ class Model {
   events: Event[] = [];
   seq = 0;
 
-  /** False when a run has no squad, or a turn or review no run: then nothing of the change counts. */
+  /** False when a run has no squad, or a turn no run: then nothing of the change counts. */
   commit(change: Change): boolean {
     const { squads = [], runs = [], turns = [], reviews = [], events } = change;
     const known = (id: string) => this.squads.has(id) || squads.some(squad => squad.id === id);
     const has = (id: string) => this.runs.has(id) || runs.some(run => run.id === id);
     if (!runs.every(run => known(run.squadId)) || !turns.every(turn => has(turn.runId))) return false;
-    if (!reviews.every(review => has(review.coderId))) return false;
     for (const squad of squads) this.squads.set(squad.id, squad);
     for (const run of runs) this.runs.set(run.id, run);
     for (const turn of turns) this.turns.set(`${turn.runId} ${turn.number}`, turn);
@@ -56,9 +55,11 @@ class Model {
     const squads = ids.map(id => this.runs.get(id)?.squadId);
     const lineages = ids.map(id => this.runs.get(id)?.lineageId);
     for (const id of ids) this.runs.delete(id);
-    for (const [key, review] of this.reviews) if (ids.includes(review.coderId)) this.reviews.delete(key);
-    for (const id of lineages)
-      if (id && ![...this.runs.values()].some(run => run.lineageId === id)) this.limits.delete(id);
+    const isGone = (id: string | undefined) =>
+      id !== undefined && lineages.includes(id as RunId) && !this.hasLineage(id);
+    for (const [key, { coderId, outcome, lineageId }] of this.reviews)
+      if ((ids.includes(coderId) && outcome === null) || isGone(lineageId)) this.reviews.delete(key);
+    for (const id of lineages) if (id && isGone(id)) this.limits.delete(id);
     for (const [key, turn] of this.turns) if (ids.includes(turn.runId)) this.turns.delete(key);
     this.events = this.events.filter(event => !event.runId || !ids.includes(event.runId));
     for (const id of squads) {
@@ -66,6 +67,10 @@ class Model {
       this.squads.delete(id);
       this.events = this.events.filter(event => event.squadId !== id);
     }
+  }
+
+  private hasLineage(id: string): boolean {
+    return [...this.runs.values()].some(run => run.lineageId === id);
   }
 }
 

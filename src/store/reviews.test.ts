@@ -128,14 +128,14 @@ describe('what is written comes back', () => {
 });
 
 describe('all of a change or none of it', () => {
-  test('a review of a run nobody knows takes the rest of its change with it', async () => {
+  test('a run of a squad nobody knows takes the rest of its change with it', async () => {
     const store = await openForTest(tempFile());
     const { squads, runs, coder, reviewer } = pair();
     await store.commit({ intents: [anIntent('under way')], events: [] });
     const refused = store.commit({
       squads,
-      runs,
-      reviews: [aReview(coder, reviewer), aReview(aRun(aSquad()), reviewer)],
+      runs: [...runs, aRun(aSquad())],
+      reviews: [aReview(coder, reviewer)],
       intents: [anIntent('new')],
       intentsDone: ['under way'],
       reviewLimits: [{ lineageId: coder.lineageId, limit: 9 }],
@@ -234,7 +234,7 @@ test('runs can be asked for by task and by whether they have a work tree', async
 });
 
 describe('forgetting runs', () => {
-  test('takes the reviews of a coder’s work, and leaves those of other coders', async () => {
+  test('takes the reviews of a task with its last run, and leaves those of other tasks', async () => {
     const store = await openForTest(tempFile());
     const [gone, kept] = [pair(), pair()];
     const stays = aReview(kept.coder, kept.reviewer);
@@ -244,9 +244,23 @@ describe('forgetting runs', () => {
       reviews: [aReview(gone.coder, gone.reviewer), aReview(gone.coder, gone.reviewer), stays],
       events: [],
     });
-    await store.forget([gone.coder.id]);
+    await store.forget([gone.coder.id, gone.reviewer.id]);
     expect(await store.reviews({ limit: 9 })).toEqual([stays]);
-    expect(await store.run(gone.reviewer.id)).toEqual(gone.reviewer);
+  });
+
+  test('leaves a task its rounds while any run of it is left, but none that nobody could close', async () => {
+    const store = await openForTest(tempFile());
+    const { squads, runs, coder, reviewer } = pair();
+    const done = aReview(coder, reviewer, { outcome: 'needs_work', closedAt: 9 });
+    const retry = aRun(squads[0]!, { lineageId: coder.lineageId });
+    await store.commit({
+      ...{ squads, runs: [...runs, retry], reviews: [done, aReview(coder, reviewer, { outcome: null })] },
+      events: [],
+    });
+    await store.forget([coder.id, reviewer.id]);
+    expect(await store.reviews({ lineageId: coder.lineageId, limit: 9 })).toEqual([done]);
+    await store.forget([retry.id]);
+    expect(await store.reviews({ limit: 9 })).toEqual([]);
   });
 
   test('leaves a review whose reviewer alone is forgotten', async () => {
@@ -291,5 +305,6 @@ function everyIntent(coderId: RunId, reviewerId: RunId): Intent[] {
     anIntent('y', 2),
     { id: 'a', at: 3, ...asked, move: { from: 'a', to: 'b' } },
     { id: 'b', at: 3, ...asked, move: null },
+    { id: 'c', at: 4, kind: 'abandon', lineageId: coderId, why: 'It takes too long' },
   ];
 }

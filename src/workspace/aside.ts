@@ -68,7 +68,8 @@ const sameAsIn = (git: Git, commit: string, folder: string): Promise<Set<string>
   withScratchIndex(git, async index => {
     await index.run(['read-tree', commit]);
     const all = listed(await index.run(['ls-files', '-z']));
-    return all.difference(await unlike(index, { folder }));
+    for (const path of await unlike(index, { folder })) all.delete(path);
+    return all;
   });
 
 async function filesIn(folder: string, under = ''): Promise<string[]> {

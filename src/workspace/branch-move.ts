@@ -4,6 +4,7 @@ import type { BranchMove } from '../schema/intent.ts';
 import { asBytes, COMMITTER, entryAt, type ScratchIndex, sameContent } from './branch-commit.ts';
 import { type FilePlan, placeFile, planFile } from './branch-move-file.ts';
 import { type BranchPlace, headOf, tipOf, underWay } from './branch-place.ts';
+import { FormerIndex } from './former-index.ts';
 import { GitTrouble } from './git.ts';
 import { swapIndex } from './index-swap.ts';
 
@@ -26,11 +27,13 @@ export async function applyMove(place: BranchPlace, move: BranchMove, path?: str
   if (!isBranch) return moveRef(place, move);
   if (path === undefined) {
     if (underWay(place)) throw moved(place, `${underWay(place)} has begun`);
-    return swap(place, move, index => wholeIndex(index, move.to));
+    const former = new FormerIndex(place.git, move);
+    await swap(place, move, index => wholeIndex(index, move.to), { former });
+    return former.dropOlder();
   }
   const [plan, entry] = await Promise.all([planFile(place, move, path), entryAt(place.git, move.to, path)]);
   if (plan === 'changed') throw moved(place, `${path} was changed`);
-  await swap(place, move, index => index.set([[asBytes(path), entry]]), plan);
+  await swap(place, move, index => index.set([[asBytes(path), entry]]), { file: plan });
 }
 
 /** Only where the branch still is where `applyMove` put it. Whatever else was done to the file since stays. */
@@ -38,12 +41,9 @@ export async function undoMove(place: BranchPlace, move: BranchMove, path?: stri
   const [tip, isBranch] = await Promise.all([tipOf(place), isCheckedOut(place)]);
   const back = { from: move.to, to: move.from };
   if (tip === move.to && !isBranch) return moveRef(place, back);
-  if (path === undefined) {
-    if (tip === move.to && !underWay(place)) await swap(place, back, index => wholeIndex(index, move.from));
-    return;
-  }
   // Killed between index and branch, it is still at `from`, and the index is not.
   if (!isBranch || (tip !== move.to && tip !== move.from)) return;
+  if (path === undefined) return undoWhole(place, move, tip === move.to ? back : null);
   const { git } = place;
   const [was, ours] = await Promise.all([move.from, move.to].map(commit => entryAt(git, commit, path)));
   const restore = async (index: ScratchIndex) => {
@@ -52,14 +52,22 @@ export async function undoMove(place: BranchPlace, move: BranchMove, path?: stri
       await index.set([[staged.path, was!]]);
   };
   const plan = await planFile(place, move, path, 'back');
-  await swap(place, tip === move.to ? back : null, restore, plan === 'changed' ? null : plan);
+  await swap(place, tip === move.to ? back : null, restore, { file: plan === 'changed' ? null : plan });
+}
+
+async function undoWhole(place: BranchPlace, move: BranchMove, back: BranchMove | null): Promise<void> {
+  if (underWay(place)) return;
+  const former = new FormerIndex(place.git, move);
+  if (await former.isKept()) await swap(place, back, index => former.restore(index));
+  else if (back) await swap(place, back, index => wholeIndex(index, move.from));
+  await former.drop();
 }
 
 async function swap(
   place: BranchPlace,
   move: BranchMove | null,
   build: (index: ScratchIndex) => Promise<void>,
-  file: FilePlan | null = null,
+  { file = null, former }: { file?: FilePlan | null; former?: FormerIndex } = {},
 ): Promise<void> {
   const make = async () => move && moveRef(place, move);
   const takeBack = async () => move && moveRef(place, { from: move.to, to: move.from });
@@ -69,7 +77,10 @@ async function swap(
       throw moved(place, `${file.path} was changed`);
   };
   const tip = move?.from ?? (await tipOf(place));
-  if (!(await swapIndex(place.git, { tip, build, along }))) throw moved(place, 'its index keeps changing');
+  const keep = former && (() => former.keep());
+  const { patienceMs } = place;
+  if (!(await swapIndex(place.git, { tip, build, along, keep, patienceMs })))
+    throw moved(place, 'its index keeps changing');
 }
 
 /** As after a commit of everything: what git has looked at before it need not look at again, and the rest it does now. */

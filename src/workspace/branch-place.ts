@@ -12,6 +12,8 @@ export interface BranchPlace {
   ref: string;
   /** False: its folder is gone, or is something else by now, and git is asked in the user's own work tree. */
   hasFolder: boolean;
+  /** How long a git of the agent's is waited for. */
+  patienceMs?: number;
 }
 
 export async function openPlace(

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
 import type { BranchMove } from '../schema/intent.ts';
 import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
@@ -8,6 +8,7 @@ import { checkLinks, checkUnstaged, uncommittable } from './committable.ts';
 import { GitTrouble } from './git.ts';
 import { copyIndex } from './index-copy.ts';
 import { ignoredByUser } from './user-excludes.ts';
+import { statWorkFile } from './work-file.ts';
 import { copiedPaths } from './worktree-place.ts';
 
 /** An agent that writes while its files are read makes git give up on one. */
@@ -51,12 +52,14 @@ async function commitAll(
   if (unmerged.length > 0) throw uncommittable(place, 'there are conflicts in it', unmerged);
 
   const isWork = (path: string) => !copies.has(path);
-  const unstaged = await unstagedPaths(index, ignored);
+  const unstaged = await unstagedPaths(index, git.folder.root, ignored);
   const paths = {
     changed: unstaged.changed.filter(isWork),
     isNew: unstaged.isNew.filter(isWork),
   };
   await checkUnstaged(place, index, paths);
+  const replaced = unstaged.replaced.filter(isWork);
+  await index.set(replaced.map(path => [path, null] as const));
   // Not `git add`, which starts a git in submodules, with a configuration that is theirs.
   const list = [...paths.changed, ...paths.isNew].map(path => `${path}\0`).join('');
   if (list)
@@ -74,18 +77,43 @@ async function commitAll(
   return { from: tip, to: await index.commit(tip, message) };
 }
 
+interface Unstaged {
+  changed: string[];
+  /** Gone with the folder they were in, where a link is now. */
+  replaced: string[];
+  isNew: string[];
+}
+
 /** Where the folder is not as the index has it. Submodules count when they are at another commit. */
-async function unstagedPaths(
-  index: ScratchIndex,
-  ignored: string[],
-): Promise<{ changed: string[]; isNew: string[] }> {
+async function unstagedPaths(index: ScratchIndex, root: string, ignored: string[]): Promise<Unstaged> {
   await index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(ignoreDirty);
   const list = [...ignored, 'ls-files', '--others', '--exclude-standard', '-z'];
   const [changes, isNew] = await Promise.all([
     index.changes('diff-files', '--ignore-submodules=dirty'),
     index.run(list, undefined, STAGE_MS),
   ]);
-  return { changed: changes.map(({ path }) => path), isNew: split(isNew) };
+  const replaced = await beyondLinks(
+    root,
+    changes.filter(({ is }) => !is).map(({ path }) => path),
+  );
+  const changed = changes.map(({ path }) => path).filter(path => !replaced.has(path));
+  return { changed, replaced: [...replaced], isNew: split(isNew) };
+}
+
+/** Paths whose folder is a link by now. What lies beyond it is not theirs, and git will not stage it. */
+async function beyondLinks(root: string, paths: string[]): Promise<Set<string>> {
+  const isLink = new Map<string, boolean>();
+  const isBeyond = async (folder: string): Promise<boolean> => {
+    if (folder === '.') return false;
+    const known = isLink.get(folder);
+    if (known !== undefined) return known;
+    const found = (await isBeyond(dirname(folder))) || !!(await statWorkFile(root, folder))?.isSymbolicLink();
+    isLink.set(folder, found);
+    return found;
+  };
+  const beyond = new Set<string>();
+  for (const path of paths) if (await isBeyond(dirname(path))) beyond.add(path);
+  return beyond;
 }
 
 async function checkState(place: BranchPlace): Promise<void> {

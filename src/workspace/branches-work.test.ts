@@ -3,6 +3,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -78,6 +79,16 @@ describe('everything that is not committed', () => {
     rmSync(join(at.root, 'a.txt'));
     at.write('a.txt/inside', 'a folder\n');
     expect(at.files((await at.commitAll())!)).toEqual(['.gitignore', 'a.txt/inside', 'sub']);
+    expect(at.status()).toBe('');
+  });
+
+  test('follows a folder that became a link, wherever that leads', async () => {
+    at.write('sub/deep/c.txt', 'three\n');
+    await at.commitAll();
+    renameSync(join(at.root, 'sub'), join(at.repo.folder, 'elsewhere'));
+    symlinkSync('../elsewhere', join(at.root, 'sub'));
+    expect(at.files((await at.commitAll())!)).toEqual(['.gitignore', 'a.txt', 'sub']);
+    expect(at.shown('sub')).toBe('../elsewhere');
     expect(at.status()).toBe('');
   });
 
@@ -238,6 +249,74 @@ describe('applying and taking back', () => {
     expect(at.status()).toBe(' M a.txt\n?? new.txt\n');
     await at.branches.undo(at.worktree, move);
     expect(at.status()).toBe(' M a.txt\n?? new.txt\n');
+  });
+
+  describe('the index is what it was before', () => {
+    const former = () => readdirSync(at.gitDir).filter(name => name.startsWith('squad-'));
+    const stageAll = () => {
+      at.write('x.log', 'ignored, and staged all the same\n');
+      at.git('add', '-f', 'x.log');
+      at.write('meant.txt', 'meant\n');
+      at.git('add', '-N', 'meant.txt');
+      at.write('a.txt', 'staged\n');
+      at.git('add', 'a.txt');
+      at.write('a.txt', 'staged, then changed\n');
+      return at.git('ls-files', '-s');
+    };
+
+    test('with what is ignored, only meant, or staged otherwise than it is in the folder', async () => {
+      const staged = stageAll();
+      const status = at.status();
+      const move = (await prepare())!;
+      await at.branches.apply(at.worktree, move);
+      expect(at.status()).toBe('');
+      await at.branches.undo(at.worktree, move);
+      expect([at.tip(), at.git('ls-files', '-s'), at.status()]).toEqual([at.base, staged, status]);
+      expect(at.files((await prepare())!.to)).toContain('x.log');
+      expect(former()).toEqual([]);
+    });
+
+    test('also after a death between index and branch, and with what was staged since', async () => {
+      const staged = stageAll();
+      const move = (await prepare())!;
+      await at.branches.apply(at.worktree, move);
+      at.repo.git('update-ref', `refs/heads/${at.branch}`, move.from);
+      at.write('y.log', 'since\n');
+      at.git('add', '-f', 'y.log');
+      await at.branches.undo(at.worktree, move);
+      const now = at.git('ls-files', '-s').split('\n');
+      expect(now.filter(line => !line.endsWith('y.log')).join('\n')).toBe(staged);
+      expect(now.some(line => line.endsWith('y.log'))).toBe(true);
+    });
+
+    test('one move after the other, and no more than two are kept', async () => {
+      const moves = [];
+      let staged = '';
+      for (const name of ['1.log', '2.log', '3.log']) {
+        at.write(name, name);
+        at.git('add', '-f', name);
+        staged = at.git('ls-files', '-s');
+        const move = (await prepare())!;
+        await at.branches.apply(at.worktree, move);
+        moves.push(move);
+      }
+      expect(former()).toHaveLength(2);
+      for (const move of moves.slice(1).reverse()) {
+        await at.branches.undo(at.worktree, move);
+        expect([at.tip(), at.git('ls-files', '-s')]).toEqual([move.from, staged]);
+      }
+      expect(former()).toEqual([]);
+    });
+
+    test('and nothing is kept of a move that could not be made', async () => {
+      stageAll();
+      const move = (await prepare())!;
+      const lock = join(at.repo.root, '.git', `refs/heads/${at.branch}.lock`);
+      writeFileSync(lock, '');
+      const staged = at.git('ls-files', '-s');
+      await expect(at.branches.apply(at.worktree, move)).rejects.toMatchObject({ code: 'GIT_FAILED' });
+      expect([at.git('ls-files', '-s'), former()]).toEqual([staged, []]);
+    });
   });
 
   test('is not taken back once the branch went on', async () => {

@@ -23,8 +23,10 @@ export function createBranches({
     tip: worktree => at(worktree, tipOf),
     prepareAll: (worktree, message) => at(worktree, place => prepareAll(place, message, env)),
     prepareFile: (worktree, file, message) => at(worktree, place => prepareFile(place, file, message)),
-    apply: (worktree, move, path) => at(worktree, place => applyMove(place, move, path)),
-    undo: (worktree, move, path) => at(worktree, place => undoMove(place, move, path)),
+    apply: (worktree, move, path, patienceMs) =>
+      at(worktree, place => applyMove({ ...place, patienceMs }, move, path)),
+    undo: (worktree, move, path, patienceMs) =>
+      at(worktree, place => undoMove({ ...place, patienceMs }, move, path)),
   };
 }
 

@@ -4,9 +4,23 @@ import { basename, dirname, join } from 'node:path';
 
 const ASIDE = '.removing-';
 
-/** Out of the way in one step, so that nobody ever sees half of it. It is deleted later, by whoever comes first. */
-export async function moveAside(path: string): Promise<void> {
-  await rename(path, join(dirname(path), `${ASIDE}${basename(path)}-${randomBytes(4).toString('hex')}`));
+/** Out of the way in one step, so that nobody ever sees half of it. It is deleted later, by whoever comes first. Returns where it is. */
+export async function moveAside(path: string): Promise<string> {
+  const aside = join(dirname(path), `${ASIDE}${basename(path)}-${randomBytes(4).toString('hex')}`);
+  await rename(path, aside);
+  return aside;
+}
+
+/** Where it was, or beside that when something else is there by now. Returns where it is. */
+export async function moveBack(aside: string, path: string): Promise<string> {
+  try {
+    await rename(aside, path);
+    return path;
+  } catch {
+    const beside = `${path}-kept-${randomBytes(4).toString('hex')}`;
+    await rename(aside, beside);
+    return beside;
+  }
 }
 
 export const isAside = (name: string): boolean => name.startsWith(ASIDE);

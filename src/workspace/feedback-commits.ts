@@ -11,7 +11,14 @@ export interface FeedbackCommits {
 
 /** Of the commits that these arguments of `git log` choose, those with which Squad gave feedback or took it out again. */
 export async function feedbackCommits(git: Git, chosen: string[]): Promise<FeedbackCommits> {
-  const format = ['-z', '--format=%x1e%h', '--name-only', '--no-renames', '--no-color', '--no-show-signature'];
+  const format = [
+    '-z',
+    '--format=%x1e%h',
+    '--name-only',
+    '--no-renames',
+    '--no-color',
+    '--no-show-signature',
+  ];
   const output = await git.run(['log', ...format, '--fixed-strings', `--author=<${EMAIL}>`, ...chosen]);
   const commits = output.toString('latin1').split('\x1e').slice(1).map(toCommit);
   const touching = commits.filter(({ paths }) => paths.includes(FEEDBACK_FILE));

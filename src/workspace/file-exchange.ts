@@ -59,20 +59,20 @@ export function putIn(root: string, path: string, file: Buffer): boolean {
     if (!hasFolders(root, path, 'make')) return false;
     if (lstatSync(file).isSymbolicLink()) symlinkSync(readlinkSync(file, { encoding: 'buffer' }), target);
     else linkSync(file, target);
-    unlinkSync(file);
-    return true;
   } catch (thrown) {
     const { code = '' } = thrown as NodeJS.ErrnoException;
-    return NO_LINKS.has(code) && !look(target) && renamed(file, target);
+    return NO_LINKS.has(code) && !look(target) && succeeds(() => renameSync(file, target));
   }
+  succeeds(() => unlinkSync(file));
+  return true;
 }
 
 /** Not every disk has links, and of a folder there are none. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
-function renamed(file: Buffer, target: Buffer): boolean {
+function succeeds(act: () => void): boolean {
   try {
-    renameSync(file, target);
+    act();
     return true;
   } catch {
     return false;

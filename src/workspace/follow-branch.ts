@@ -107,7 +107,8 @@ async function writeNew(
     return all;
   } catch (trouble) {
     unlessSaid(trouble);
-    return all.difference(await unlike(index, { folder }));
+    for (const path of await unlike(index, { folder })) all.delete(path);
+    return all;
   }
 }
 

@@ -1,6 +1,8 @@
-import { constants, existsSync, statSync } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { isUtf8 } from 'node:buffer';
+import { existsSync, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { readBounded, readFrom } from './bounded-file.ts';
 
 /** Where a repository keeps its things; a linked work tree shares most of them. */
 export interface GitFolder {
@@ -9,25 +11,17 @@ export interface GitFolder {
   commonDir: string;
 }
 
-const MAX_BYTES = 1024 * 1024;
-
 /** The work tree around a folder, found as git finds it. A bare repository has none. */
 export async function findGitFolder(directory: string): Promise<GitFolder | null> {
   for (let root = directory; ; root = dirname(root)) {
     const gitDir = await gitDirAt(root);
+    if (gitDir === 'unreadable') return null;
     if (gitDir) {
-      const common = (await readText(join(gitDir, 'commondir')))?.trim();
-      return { root, gitDir, commonDir: common ? resolve(gitDir, common) : gitDir };
+      const commonDir = await commonDirOf(gitDir);
+      return commonDir === null ? null : { root, gitDir, commonDir };
     }
     if (dirname(root) === root) return null;
   }
-}
-
-/** The text of the repository's own configuration, one for each file there is. */
-export async function repositoryConfig({ gitDir, commonDir }: GitFolder): Promise<string[]> {
-  const files = [join(commonDir, 'config'), join(gitDir, 'config.worktree')];
-  const texts = await Promise.all(files.map(file => readText(file)));
-  return texts.filter(text => text !== null);
 }
 
 const headLogOf = ({ gitDir }: GitFolder): string => join(gitDir, 'logs', 'HEAD');
@@ -38,35 +32,35 @@ export const headLogSize = async (folder: GitFolder): Promise<number> =>
 
 /** What was appended since. */
 export const headLogSince = async (folder: GitFolder, offset: number): Promise<string> =>
-  (await readText(headLogOf(folder), offset)) ?? '';
+  (await readFrom(headLogOf(folder), offset)) ?? '';
 
-async function gitDirAt(root: string): Promise<string | null> {
+async function gitDirAt(root: string): Promise<string | 'unreadable' | null> {
   const path = join(root, '.git');
   const kind = kindOf(path);
   // An empty folder of that name is none to git either: it goes on looking above.
   if (kind === 'folder') return existsSync(join(path, 'HEAD')) ? path : null;
-  const target =
-    kind === 'file' ? /^gitdir: (.+?)[\r\n]*$/s.exec((await readText(path)) ?? '')?.[1] : undefined;
-  return target ? resolve(root, target) : null;
+  if (kind === null) return null;
+  const target = /^gitdir: (.+)$/s.exec(pathIn(await readBounded(path)) ?? '')?.[1];
+  return target ? resolve(root, target) : 'unreadable';
+}
+
+/** Null: it cannot be told. */
+async function commonDirOf(gitDir: string): Promise<string | null> {
+  const read = await readBounded(join(gitDir, 'commondir'));
+  if (read === 'missing') return gitDir;
+  const path = pathIn(read);
+  return path && resolve(gitDir, path);
+}
+
+/** As git takes it: a blank at its end belongs to it. One that we could not spell as git does is none. */
+function pathIn(read: Buffer | 'missing' | 'unfit'): string | null {
+  if (typeof read === 'string') return null;
+  const text = read.toString('utf8').replace(/[\r\n]+$/, '');
+  return text === '' || text.includes('\0') || !isUtf8(read) ? null : text;
 }
 
 function kindOf(path: string): 'folder' | 'file' | null {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory()) return 'folder';
   return stat?.isFile() ? 'file' : null;
-}
-
-/** Null when it is not there or no plain file: to wait for the other end of a pipe would be to wait for ever. */
-async function readText(path: string, offset = 0): Promise<string | null> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
-  if (!file) return null;
-  try {
-    const found = await file.stat();
-    if (!found.isFile()) return null;
-    const buffer = Buffer.alloc(Math.max(0, Math.min(found.size - offset, MAX_BYTES)));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }

@@ -1,7 +1,10 @@
-import { dirname, isAbsolute } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { type ProgramEnd, runProgram } from '../process/run-program.ts';
-import { filterNames, listedFilterNames, withoutFilters } from './git-filters.ts';
-import { findGitFolder, type GitFolder, repositoryConfig } from './git-folder.ts';
+import { findGitFolder, type GitFolder } from './git-folder.ts';
+import { isAmong, isOwnedBy } from './git-owner.ts';
+import { type Setting, settingsIn } from './harmless-config.ts';
+import { privateGit } from './private-git.ts';
 
 /** Why git has no answer, in words for a result's note. */
 export class GitTrouble extends Error {
@@ -36,7 +39,7 @@ export interface Git {
   run(args: string[], how?: GitRun): Promise<Buffer>;
   /**
    * One command that may reach another repository, by this protocol and no other; how it ended, however that was. What the
-   * configuration of this repository says about remotes, addresses and credentials counts: have one that nobody else writes to.
+   * configuration of this repository says about remotes counts: have one that nobody else writes to.
    */
   reach(args: string[], protocol: Protocol, how?: GitRun): Promise<ProgramEnd>;
 }
@@ -51,44 +54,49 @@ const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
  * The one way Squad calls git. A repository's own files may name programs to run (hooks, filters, monitors, drivers,
- * transports) and an agent may have written them: none of them is run, and no configuration but the repository's is read.
+ * transports) and an agent may have written them: none of them is run. Of its configuration git gets what is known to do no
+ * harm, in a file of ours, and it reads no other.
  */
-export async function openGit(directory: string, env: Environment): Promise<Git> {
+export async function openGit(
+  directory: string,
+  env: Environment,
+  uid: number | undefined = process.geteuid?.(),
+): Promise<Git> {
   const folder = await findGitFolder(directory);
   if (!folder) throw new GitTrouble('not a git repository');
-  const variables = environment(folder, env);
-  let trusted: string[] = [];
+  const { root, commonDir } = folder;
+  const trusted = once(async () => {
+    if (uid !== undefined && !(await isOwnedBy(folder, uid)) && !(await isTrustedByUser(root, env)))
+      throw new GitTrouble(DISTRUST);
+  });
 
-  async function run(args: string[], how: GitRun = {}): Promise<Buffer> {
-    const options = await filtersOff();
-    const call = () => execute(folder!.root, variables, [...trusted, ...options, ...args], how);
-    const end = await call();
-    if (!isDistrusted(end)) return output(end, how);
-    trusted = await userTrust(folder!.root, env);
-    return output(trusted.length > 0 ? await call() : end, how);
+  async function call(args: string[], how: GitRun): Promise<ProgramEnd> {
+    await trusted();
+    const place = await privateGit(folder!, config => readSettings(config, env));
+    if (place === null) throw new GitTrouble('the configuration of the repository cannot be read');
+    // Git would make it, but not at the end of a link.
+    if (args[0] === 'worktree' && args[1] === 'add')
+      await mkdir(join(commonDir, 'worktrees')).catch(() => {});
+    const end = await execute(root, environment(folder!, place, env), args, how);
+    const named = (text: string) =>
+      text.replaceAll(place, commonDir).replaceAll(dirname(place), mainRoot(commonDir));
+    const stdout = args[0] === 'worktree' ? Buffer.from(named(end.stdout.toString())) : end.stdout;
+    return { ...end, stdout, stderr: named(end.stderr) };
   }
 
-  async function reach(args: string[], protocol: Protocol, how: GitRun = {}): Promise<ProgramEnd> {
-    const env = { ...how.env, GIT_ALLOW_PROTOCOL: protocol };
-    return execute(folder!.root, variables, [...trusted, ...(await filtersOff()), ...args], { ...how, env });
-  }
-
-  /** Read anew for each call: an agent may have changed them in between. */
-  async function filtersOff(): Promise<string[]> {
-    const read = filterNames(await repositoryConfig(folder!));
-    const names = read === 'ask' ? listedFilterNames(await listConfig()) : read;
-    const options = withoutFilters(names);
-    if (!options) throw new GitTrouble('the repository has a filter that cannot be switched off');
-    return options;
-  }
-
-  async function listConfig(): Promise<string> {
-    const args = ['config', '--includes', '--list', '--name-only', '-z'];
-    return String(output(await execute(folder!.root, variables, [...trusted, ...args], {}), {}));
-  }
-
-  return { folder, run, reach };
+  return {
+    folder,
+    run: async (args, how = {}) => output(await call(args, how), how),
+    reach: (args, protocol, how = {}) =>
+      call(args, { ...how, env: { ...how.env, GIT_ALLOW_PROTOCOL: protocol } }),
+  };
 }
+
+const DISTRUST = 'git does not trust this repository, which belongs to another user (see safe.directory)';
+
+/** As git names the main work tree. */
+const mainRoot = (commonDir: string): string =>
+  basename(commonDir) === '.git' ? dirname(commonDir) : commonDir;
 
 const OFF = [
   ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.pager=cat'],
@@ -105,11 +113,14 @@ function execute(cwd: string, env: Record<string, string>, args: string[], how: 
   return runProgram({ argv, cwd, env: { ...env, ...how.env }, limitMs, maxBytes, signal, input });
 }
 
-function environment({ root }: GitFolder, env: Environment): Record<string, string> {
+function environment(
+  { root, gitDir }: GitFolder,
+  commonDir: string,
+  env: Environment,
+): Record<string, string> {
   return {
     ...personal(env),
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
+    ...NO_CONFIG,
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
     GIT_NO_LAZY_FETCH: '1',
@@ -117,10 +128,12 @@ function environment({ root }: GitFolder, env: Environment): Record<string, stri
     GIT_LITERAL_PATHSPECS: '1',
     // What we found is what is meant: not a repository further up, not a work tree its configuration points to.
     GIT_WORK_TREE: root,
-    GIT_CEILING_DIRECTORIES: dirname(root),
-    GIT_DISCOVERY_ACROSS_FILESYSTEM: '1',
+    GIT_DIR: gitDir,
+    GIT_COMMON_DIR: commonDir,
   };
 }
+
+const NO_CONFIG = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
 
 function personal(env: Environment): Record<string, string> {
   // A relative part of PATH would be a folder of the repository.
@@ -140,24 +153,26 @@ function reason(end: ProgramEnd, limitMs: number): string {
   if (end.cut === 'time') return `git needed more than ${limitMs / 1000} s`;
   if (end.cut === 'size') return 'git had too much to say';
   if (end.cut === 'abort') return 'git was no longer waited for';
-  if (isDistrusted(end))
-    return 'git does not trust this repository, which belongs to another user (see safe.directory)';
   if (/not a git repository/i.test(end.stderr)) return 'not a git repository';
   const said = end.stderr.split('\n').find(line => line.startsWith('fatal:')) ?? end.stderr.split('\n')[0];
   return `git failed: ${said?.replace(/^fatal: /, '').slice(0, 200) || `exit code ${end.code}`}`;
 }
 
-const isDistrusted = ({ code, stderr }: ProgramEnd): boolean =>
-  code === 128 && /dubious ownership|unsafe repository/.test(stderr);
+/** Of a text, not of a file: that may be another one by the time git opens it. */
+async function readSettings(config: Buffer, env: Environment): Promise<Setting[]> {
+  const args = ['config', '--file', '-', '--no-includes', '--list', '-z'];
+  const nowhere = { ...personal(env), ...NO_CONFIG, GIT_DIR: '/dev/null' };
+  return settingsIn(output(await execute('/', nowhere, args, { input: config }), {}));
+}
 
 /** What the user told git to trust counts here too; only that much is taken from the user's configuration. */
-async function userTrust(root: string, env: Environment): Promise<string[]> {
+async function isTrustedByUser(root: string, env: Environment): Promise<boolean> {
   const args = ['config', '--get-all', '-z', 'safe.directory'];
-  const end = await execute('/', personal(env), args, {});
-  const folders = end.code === 0 ? String(end.stdout).split('\0') : [];
-  const isTrusted = folders.some(
-    folder =>
-      folder === '*' || folder === root || (folder.endsWith('/*') && root.startsWith(folder.slice(0, -1))),
-  );
-  return isTrusted ? ['-c', `safe.directory=${root}`] : [];
+  const end = await execute('/', { ...personal(env), GIT_DIR: '/dev/null' }, args, {});
+  return end.code === 0 && isAmong(String(end.stdout).split('\0'), root);
+}
+
+function once(act: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => (done ??= act());
 }

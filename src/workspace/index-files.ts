@@ -39,10 +39,9 @@ export async function unlike(
 const LIMIT_MS = 120_000;
 
 /** A configuration may have git overlook changes. */
-const THOROUGH = ['core.ignoreStat=false', 'core.trustctime=true', 'core.checkStat=default'].flatMap(setting => [
-  '-c',
-  setting,
-]);
+const THOROUGH = ['core.ignoreStat=false', 'core.trustctime=true', 'core.checkStat=default'].flatMap(
+  setting => ['-c', setting],
+);
 
 export const listed = (output: Buffer): Set<string> =>
   new Set(output.toString('latin1').split('\0').slice(0, -1));

@@ -1,24 +1,46 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rm } from 'node:fs/promises';
+import { link, lstat, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createProcessTable } from '../process/process-table.ts';
+import { processesIn } from '../process/processes-in.ts';
 import { SquadError } from '../schema/error.ts';
 
 /** How long the agent's own git is waited for. */
 const PATIENCE_MS = 10_000;
 const TRY_EVERY_MS = 10;
+const LOOK_EVERY_MS = 250;
 
-const MARK = `squad ${process.pid} ${randomBytes(8).toString('hex')}\n`;
+/** Git writes what it has into its lock long before, or is still at work. */
+const STALE_MS = 5_000;
 
-/** Does the work while no git changes the index: it is git's own lock. One that a hub left behind when it died is taken over. */
-export async function withIndexLock<T>(gitDir: string, work: () => Promise<T>): Promise<T> {
+const processes = createProcessTable();
+let marked: Promise<string> | null = null;
+
+export interface LockOptions {
+  patienceMs?: number;
+  /** The work tree, where it is one that Squad made: nobody's git but the run's is at work there. */
+  ownTree?: string;
+}
+
+/**
+ * Does the work while no git changes the index: it is git's own lock. One that a hub left behind when it died is taken over, in
+ * a work tree of ours also the empty one of a git that was killed. Throws GIT_BUSY.
+ */
+export async function withIndexLock<T>(
+  gitDir: string,
+  work: () => Promise<T>,
+  { patienceMs = PATIENCE_MS, ownTree }: LockOptions = {},
+): Promise<T> {
   const lock = join(gitDir, 'index.lock');
-  const end = performance.now() + PATIENCE_MS;
-  while (!(await lay(lock))) {
-    if (await isLeftBehind(lock)) await rm(lock, { force: true });
-    else if (performance.now() > end) throw busy(lock);
+  const end = performance.now() + patienceMs;
+  for (let lookAt = 0; !(await lay(gitDir, lock)); ) {
+    const now = performance.now();
+    if (now >= lookAt && (await isLeftBehind(lock, ownTree))) await rm(lock, { force: true });
+    else if (now > end) throw busy(lock, patienceMs);
     // Not in step with whoever else tries.
     else await pause(TRY_EVERY_MS * (1 + Math.random()));
+    if (now >= lookAt) lookAt = now + LOOK_EVERY_MS;
   }
   try {
     return await work();
@@ -27,30 +49,46 @@ export async function withIndexLock<T>(gitDir: string, work: () => Promise<T>): 
   }
 }
 
-async function lay(lock: string): Promise<boolean> {
-  const file = await open(lock, 'wx', 0o600).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'EEXIST') return null;
-    throw thrown;
-  });
-  await file?.writeFile(MARK).finally(() => file.close());
-  return file !== null;
-}
-
-async function isLeftBehind(lock: string): Promise<boolean> {
-  const content = await readFile(lock, 'latin1').catch(() => '');
-  const pid = Number(/^squad (\d+) [0-9a-f]{16}\n$/.exec(content)?.[1]);
-  if (!pid || content === MARK) return false;
-  // A process has this number again, and it is us.
-  if (pid === process.pid) return true;
+/** Written first and put in place whole: killed at any moment, a lock of ours says whose it is. */
+async function lay(gitDir: string, lock: string): Promise<boolean> {
+  const own = join(gitDir, `squad-index-lock-${randomBytes(8).toString('hex')}`);
+  marked ??= markOfThisProcess();
+  await writeFile(own, await marked, { mode: 0o600, flag: 'wx' });
   try {
-    process.kill(pid, 0);
-    return false;
+    await link(own, lock);
+    return true;
   } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'ESRCH';
+    const { code } = thrown as NodeJS.ErrnoException;
+    // Gone: whoever has the lock may have tidied up.
+    if (code === 'EEXIST' || code === 'ENOENT') return false;
+    throw thrown;
+  } finally {
+    await rm(own, { force: true });
   }
 }
 
-const busy = (lock: string): SquadError =>
-  new SquadError('GIT_FAILED', `Another git holds ${lock} for longer than ${PATIENCE_MS / 1000} s.`, {
+async function markOfThisProcess(): Promise<string> {
+  const startTime = (await processes.snapshot()).get(process.pid)?.startTime ?? '';
+  return `squad ${process.pid} ${startTime}\n`;
+}
+
+async function isLeftBehind(lock: string, ownTree: string | undefined): Promise<boolean> {
+  const [stats, content] = await Promise.all([
+    lstat(lock).catch(() => null),
+    readFile(lock, 'latin1').catch(() => null),
+  ]);
+  if (!stats?.isFile() || content === null || stats.uid !== process.getuid?.()) return false;
+  const [, pid, startTime] = MARK.exec(content) ?? [];
+  if (pid !== undefined) return !processes.alive({ pid: Number(pid), startTime: startTime! });
+  if (content !== '' || ownTree === undefined || Date.now() - stats.mtimeMs < STALE_MS) return false;
+  const there = processesIn(ownTree);
+  return there !== null && !there.some(({ command }) => GIT.test(command));
+}
+
+const MARK = /^squad (\d+) (.+)\n$/;
+const GIT = /^(\S*\/)?git(-\S+)?( |$)/;
+
+const busy = (lock: string, patienceMs: number): SquadError =>
+  new SquadError('GIT_BUSY', `Another git holds ${lock} for longer than ${patienceMs / 1000} s.`, {
     suggestions: ['Wait for that git to end, or remove the file when none is at work there; then try again.'],
   });

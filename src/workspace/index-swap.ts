@@ -15,6 +15,10 @@ export interface Swap {
   build(index: ScratchIndex): Promise<void>;
   /** What belongs to it, and takes it back when it fails. */
   along(): Promise<void>;
+  /** How long another git is waited for. */
+  patienceMs?: number;
+  /** Keeps the index that is to be replaced for later, and returns how to let go of it. */
+  keep?(): Promise<() => Promise<void>>;
 }
 
 /**
@@ -24,24 +28,27 @@ export interface Swap {
  * index. The other way round it would put an old index on the new tip, and with that take back what we committed.
  */
 export async function swapIndex(git: Git, swap: Swap): Promise<boolean> {
-  const { gitDir } = git.folder;
+  const { gitDir, root } = git.folder;
   const file = join(gitDir, 'index');
   const attempt = async (index: ScratchIndex): Promise<boolean> => {
     const was = await copyIndex(file, index, swap.tip);
     await swap.build(index);
-    return withIndexLock(gitDir, async () => {
+    const replace = async () => {
       if (!isSame(await readIndex(file), was)) return false;
       const kept = `${index.file}.kept`;
       if (was) await link(file, kept);
+      const letGo = await swap.keep?.();
       await rename(index.file, file);
       try {
         await swap.along();
       } catch (thrown) {
+        await letGo?.();
         await (was ? rename(kept, file) : rm(file, { force: true }));
         throw thrown;
       }
       return true;
-    });
+    };
+    return withIndexLock(gitDir, replace, { patienceMs: swap.patienceMs, ownTree: root });
   };
   for (let tried = 0; tried < TRIES; tried++) if (await withScratchIndex(git, attempt, gitDir)) return true;
   return false;

@@ -1,5 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TargetMove } from '../core/ports/integration.ts';
@@ -104,6 +116,34 @@ describe('refused with its name, and nothing is moved', () => {
       () => symlinkSync('/tmp', repo.path('new folder')),
       'new folder is there and not in git',
     ],
+    'a change hidden by assume-unchanged': [
+      () => {
+        repo.git('update-index', '--assume-unchanged', 'changed.txt');
+        repo.write('changed.txt', 'mine\n');
+      },
+      'changed.txt has uncommitted changes',
+    ],
+    'a change hidden by skip-worktree': [
+      () => {
+        repo.git('update-index', '--skip-worktree', 'changed.txt');
+        repo.write('changed.txt', 'mine\n');
+      },
+      'changed.txt has uncommitted changes',
+    ],
+    'a change the configuration has git overlook': [
+      () => {
+        const { atime, mtime } = statSync(repo.path('changed.txt'));
+        utimesSync(repo.path('changed.txt'), atime, new Date(mtime.getTime() - 60_000));
+        repo.git('update-index', '--refresh');
+        const old = statSync(repo.path('changed.txt'));
+        repo.write('other', 'chanGed.txt\n');
+        utimesSync(repo.path('other'), old.atime, old.mtime);
+        renameSync(repo.path('other'), repo.path('changed.txt'));
+        repo.git('config', 'core.checkStat', 'minimal');
+        repo.git('config', 'core.trustctime', 'false');
+      },
+      'changed.txt has uncommitted changes',
+    ],
     'a merge under way': [() => repo.write('.git/MERGE_HEAD', `${move.to}\n`), 'a merge is under way'],
   };
   test.each(Object.entries(obstacles))('%s', async (_, [make, words]) => {
@@ -125,6 +165,107 @@ describe('refused with its name, and nothing is moved', () => {
       code: 'BRANCH_MOVED',
     });
     expect(tip()).toBe(other);
+  });
+});
+
+describe('flags in the index', () => {
+  test('a file that a sparse checkout keeps out stays out, changed or removed', async () => {
+    repo.git('sparse-checkout', 'set', '--no-cone', '/*', '!/changed.txt', '!/removed/');
+    expect(existsSync(repo.path('changed.txt'))).toBe(false);
+    expect((await integration().fit(move)).obstacles).toEqual([]);
+    expect(await integration().move(move, nothing)).toEqual([]);
+    expect(existsSync(repo.path('changed.txt'))).toBe(false);
+    expect(repo.git('status', '--porcelain')).toBe('');
+    expect(tip()).toBe(move.to);
+    isTidy();
+  });
+
+  test('a file that is kept out, and there as it was, follows and stays flagged', async () => {
+    repo.git('update-index', '--skip-worktree', 'changed.txt');
+    expect(await integration().move(move, nothing)).toEqual([]);
+    expect(repo.read('changed.txt')).toBe('other\n');
+    expect(repo.git('ls-files', '-v', 'changed.txt')).toBe('S changed.txt\n');
+    isFollowed();
+  });
+});
+
+test('new files are written by the attributes of the new commit', async () => {
+  repo.git('checkout', '-q', 'work');
+  repo.write('.gitattributes', '*.txt text eol=crlf\n');
+  move.to = repo.commit('Attributes');
+  repo.git('checkout', '-q', 'main');
+  expect(await integration().move(move, nothing)).toEqual([]);
+  expect(repo.read('changed.txt')).toBe('other\r\n');
+});
+
+describe('what somebody saves on the way stays, and status tells of it', () => {
+  /** Once, at the first such step. */
+  const at = (step: string, act: () => void) => {
+    let isMade = false;
+    return integration().move(move, name => {
+      if (name !== step || isMade) return;
+      isMade = true;
+      act();
+    });
+  };
+  const save = (path: string) => {
+    repo.write(`${path}~`, 'mine\n');
+    renameSync(repo.path(`${path}~`), repo.path(path));
+  };
+  const isMine = () => {
+    expect(repo.read('changed.txt')).toBe('mine\n');
+    expect(repo.git('status', '--porcelain')).toBe(' M changed.txt\n');
+    expect(tip()).toBe(move.to);
+    isTidy();
+  };
+  const left = ['changed.txt was left as it is in the folder'];
+
+  test.each(['branch moved', 'old files removed', 'new files written'])('at: %s', async step => {
+    expect(await at(step, () => save('changed.txt'))).toEqual(left);
+    isMine();
+  });
+
+  test('while the old file is out', async () => {
+    const notes = await integration().move(move, name => {
+      const isOut = name === 'old file taken out' && !existsSync(repo.path('changed.txt'));
+      if (isOut) save('changed.txt');
+    });
+    expect(notes).toEqual(left);
+    isMine();
+  });
+
+  test('into the old file, by a program that has it open', async () => {
+    const file = openSync(repo.path('changed.txt'), 'r+');
+    expect(
+      await at('new files written', () => {
+        expect(repo.read('changed.txt')).toBe('other\n');
+        ftruncateSync(file);
+        writeSync(file, 'mine\n', 0);
+        closeSync(file);
+      }),
+    ).toEqual(left);
+    isMine();
+  });
+
+  test('into a file that goes, by a program that has it open', async () => {
+    const file = openSync(repo.path('removed/only.txt'), 'a');
+    const notes = await at('new files written', () => writeSync(file, 'mine\n'));
+    closeSync(file);
+    expect(notes).toEqual(['removed/only.txt is still in the folder: it had changes of its own']);
+    expect(repo.read('removed/only.txt')).toBe('removed/only.txt\nmine\n');
+    expect(repo.git('status', '--porcelain')).toBe('?? removed/\n');
+  });
+
+  test('twice, into the old file and to its place: both stay', async () => {
+    const file = openSync(repo.path('changed.txt'), 'r+');
+    const notes = await at('new files written', () => {
+      writeSync(file, 'first\n', 0);
+      save('changed.txt');
+    });
+    closeSync(file);
+    expect(notes).toEqual([...left, 'changed.txt was saved meanwhile, and is changed.txt.kept-1']);
+    expect(repo.read('changed.txt')).toBe('mine\n');
+    expect(repo.read('changed.txt.kept-1')).toContain('first\n');
   });
 });
 
@@ -160,16 +301,19 @@ describe('killed on the way, it is finished or as before', () => {
     isUntouched();
   });
 
-  test.each(['branch moved', 'old files removed', 'new files written', 'index installed'])(
-    '%s',
-    async step => {
-      die(step);
-      expect(await integration().settle(move)).toEqual({ moved: true, notes: [] });
-      isFollowed();
-      expect(await integration().settle(move)).toEqual({ moved: true, notes: [] });
-      isFollowed();
-    },
-  );
+  test.each([
+    'branch moved',
+    'old file taken out',
+    'old files removed',
+    'new files written',
+    'index installed',
+  ])('%s', async step => {
+    die(step);
+    expect(await integration().settle(move)).toEqual({ moved: true, notes: [] });
+    isFollowed();
+    expect(await integration().settle(move)).toEqual({ moved: true, notes: [] });
+    isFollowed();
+  });
 
   test('what the user wrote meanwhile is left alone and told', async () => {
     die('old files removed');
@@ -177,6 +321,21 @@ describe('killed on the way, it is finished or as before', () => {
     expect((await integration().settle(move)).notes).toEqual(['changed.txt was left as it is in the folder']);
     expect(repo.read('changed.txt')).toBe('mine\n');
     expect(repo.git('status', '--porcelain')).toBe(' M changed.txt\n');
+  });
+
+  test('what was saved to a file that was out then goes back, or beside what is there', async () => {
+    die('new files written');
+    const out = (path: string) => repo.path(`.git/squad-aside/old/${path}`);
+    writeFileSync(out('changed.txt'), 'mine\n');
+    writeFileSync(out('removed/only.txt'), 'mine\n');
+    expect((await integration().settle(move)).notes).toEqual([
+      'changed.txt was saved meanwhile, and is changed.txt.kept-1',
+      'removed/only.txt is still in the folder: it had changes of its own',
+    ]);
+    expect(repo.read('changed.txt.kept-1')).toBe('mine\n');
+    expect(repo.read('removed/only.txt')).toBe('mine\n');
+    expect(repo.read('changed.txt')).toBe('other\n');
+    isTidy();
   });
 
   test('a branch that went on from there is not gone after', async () => {

@@ -43,6 +43,16 @@ test('committed, uncommitted and untracked files count, ignored ones do not', as
   });
 });
 
+test('what a reviewer wrote to the author does not count, committed or not', async () => {
+  const { tree, inTree } = begin();
+  put('REVIEW_FEEDBACK.md');
+  put('folder/REVIEW_FEEDBACK.md');
+  expect((await touchedFiles(tree, repo.env)).files).toEqual(['folder/REVIEW_FEEDBACK.md']);
+  inTree('add', '-A');
+  inTree('commit', '-q', '-m', 'Feedback');
+  expect((await touchedFiles(tree, repo.env)).files).toEqual(['folder/REVIEW_FEEDBACK.md']);
+});
+
 test('a renamed file counts by both names, staged or committed', async () => {
   const { tree, inTree } = begin();
   inTree('mv', 'a.txt', 'c.txt');

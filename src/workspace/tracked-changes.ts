@@ -20,9 +20,10 @@ export interface TrackedChanges {
   uncounted: string | null;
 }
 
-/** What the index knows and the work tree holds otherwise than the commit `base`. */
-export async function trackedChanges(git: Git, base: string): Promise<TrackedChanges> {
-  const list = (...more: string[]) => git.run([...PLAIN_DIFF, '--raw', ...more, '-z', base, '--']);
+/** What the index knows and the work tree holds otherwise than the commit `base`; with `tip`, what that commit does. */
+export async function trackedChanges(git: Git, base: string, tip?: string): Promise<TrackedChanges> {
+  const list = (...more: string[]) =>
+    git.run([...PLAIN_DIFF, '--raw', ...more, '-z', base, ...(tip === undefined ? [] : [tip]), '--']);
   try {
     return { byPath: parseChanges(await list('--numstat'), true), uncounted: null };
   } catch (trouble) {

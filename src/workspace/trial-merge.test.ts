@@ -141,6 +141,15 @@ test('a merge driver of the repository is not run: what it would merge is a conf
   expect(existsSync(mark)).toBe(false);
 });
 
+test('nor is one without a name', async () => {
+  const mark = join(repo.folder, 'tripped');
+  repo.append('.git/config', `[merge ""]\n\tdriver = "touch ${mark}"\n`);
+  repo.write('.git/info/attributes', '* merge=\n');
+  const { outcomes } = await trial(branch('x', { 'a.txt': 'x\n' }), branch('y', { 'a.txt': 'y\n' }));
+  expect(outcomes[1]).toMatchObject({ outcome: 'conflict', files: ['a.txt'] });
+  expect(existsSync(mark)).toBe(false);
+});
+
 test('a git that is too old says so', async () => {
   const x = branch('x', { 'x.txt': 'x' });
   const old =

@@ -2,7 +2,6 @@ import type { Trial, TrialBranch, TrialOutcome } from '../core/ports/integration
 import { SquadError } from '../schema/error.ts';
 import { COMMITTER } from './branch-commit.ts';
 import { type Git, GitTrouble } from './git.ts';
-import { withoutMergeDrivers } from './merge-drivers.ts';
 import { pathText } from './path-text.ts';
 import { PLAIN_DIFF } from './tracked-changes.ts';
 import { withoutFeedback } from './without-feedback.ts';
@@ -25,7 +24,6 @@ export async function trialMerge(
   identity: Record<string, string>,
   signal?: AbortSignal,
 ): Promise<Trial> {
-  const drivers = await withoutMergeDrivers(git);
   const outcomes: TrialOutcome[] = [];
   let result = onto.commit;
   for (const branch of branches) {
@@ -41,7 +39,7 @@ export async function trialMerge(
     const theirs = await withoutFeedback(git, result, tip);
     const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
     const said = await git
-      .run([...drivers, ...merge], { codes: [1], limitMs: LIMIT_MS, signal, env: identity })
+      .run(merge, { codes: [1], limitMs: LIMIT_MS, signal, env: identity })
       .catch(explained);
     if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
     const { tree, files, messages } = parseMerge(said);

@@ -29,7 +29,9 @@ export async function findChanges(git: Git, directory: string, before: WorkSnaps
   const made = await known(commitsMade(git, before, compared.status));
   const commits = made && { count: made.count, newest: made.newest };
   // A reviewer's words are not the work of the run they were for.
-  const own = made?.hasFeedback ? compared.files.filter(({ path }) => path !== FEEDBACK_FILE) : compared.files;
+  const own = made?.hasFeedback
+    ? compared.files.filter(({ path }) => path !== FEEDBACK_FILE)
+    : compared.files;
   notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
   const lines = await countLines(git.folder.root, { ...compared, files: own }, notes);
   const files = own

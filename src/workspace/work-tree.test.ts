@@ -38,6 +38,74 @@ async function changedBy(repo: Repository, work: () => void, directory = repo.ro
   return { ...changes, names: changes.files?.map(({ status, path }) => `${status} ${path}`) };
 }
 
+/** Commits as Squad does on an agent's branch. */
+function commitAsSquad(repo: Repository, subject: string): void {
+  repo.git('add', '-A');
+  repo.git('commit', '-qm', subject, '--author=Squad <squad@localhost>');
+}
+
+describe('what Squad puts on a branch', () => {
+  test('for a reviewer is nobody’s work, there or taken out again', async () => {
+    const repo = started();
+    const given = await changedBy(repo, () => {
+      repo.write('REVIEW_FEEDBACK.md', 'More.\n');
+      commitAsSquad(repo, 'Feedback of review 1');
+    });
+    expect(given).toMatchObject({ names: [], commits: { count: 0, newest: [] } });
+    expect(given.lines).toEqual({ insertions: 0, deletions: 0 });
+    const taken = await changedBy(repo, () => {
+      repo.delete('REVIEW_FEEDBACK.md');
+      commitAsSquad(repo, 'Take it out');
+    });
+    expect(taken).toMatchObject({ names: [], commits: { count: 0, newest: [] } });
+  });
+
+  test('of what the agent had not committed is the agent’s work', async () => {
+    const repo = started();
+    const changes = await changedBy(repo, () => {
+      repo.append('a.txt', 'three\n');
+      commitAsSquad(repo, 'Work for review 1');
+      repo.write('REVIEW_FEEDBACK.md', 'More.\n');
+      commitAsSquad(repo, 'Feedback of review 1');
+    });
+    expect(changes.names).toEqual(['M a.txt']);
+    expect(changes.commits).toMatchObject({ count: 1, newest: [{ subject: 'Work for review 1' }] });
+  });
+
+  test('a file of that name that an agent wrote by itself is its work', async () => {
+    const repo = started();
+    const changes = await changedBy(repo, () => {
+      repo.write('REVIEW_FEEDBACK.md', 'Mine.\n');
+      repo.commit('Mine');
+    });
+    expect(changes).toMatchObject({ names: ['A REVIEW_FEEDBACK.md'], commits: { count: 1 } });
+  });
+});
+
+test('two commits can be compared without their folder', async () => {
+  const repo = started();
+  const from = repo.git('rev-parse', 'HEAD').trim();
+  repo.append('a.txt', 'three\n');
+  repo.delete('b.txt');
+  repo.commit('Second');
+  const tree = createWorkTree(repo.env);
+  const to = repo.git('rev-parse', 'HEAD').trim();
+  expect(await tree.commitChanges(repo.root, from, to)).toEqual({
+    files: [
+      { path: 'a.txt', status: 'M', isOutside: false },
+      { path: 'b.txt', status: 'D', isOutside: false },
+    ],
+    lines: { insertions: 1, deletions: 1 },
+  });
+  const whole = await tree.commitDiff(repo.root, from, to, { maxBytes: 10_000 });
+  expect(whole).toMatchObject({ isTruncated: false, text: expect.stringContaining('+three\n') });
+  const cut = await tree.commitDiff(repo.root, from, to, { maxBytes: 60 });
+  expect(cut).toEqual({ isTruncated: true, text: expect.stringMatching(/\n$/) });
+  await expect(tree.commitDiff(repo.root, 'f'.repeat(40), to, { maxBytes: 9 })).rejects.toMatchObject({
+    code: 'DIFF_UNAVAILABLE',
+  });
+});
+
 describe('files', () => {
   test('changed, added, deleted and retyped ones count, committed or not', async () => {
     const repo = started();

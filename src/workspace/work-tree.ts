@@ -1,5 +1,6 @@
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import { SquadError } from '../schema/error.ts';
+import { branchChanges, branchDiff } from './branch-diff.ts';
 import { GitTrouble, openGit } from './git.ts';
 import { findChanges } from './work-changes.ts';
 import { writeDiff } from './work-diff.ts';
@@ -25,16 +26,26 @@ export function createWorkTree(env: Record<string, string | undefined> = process
     },
 
     async diff(directory, before, { maxBytes }) {
-      try {
-        return await writeDiff(await openGit(directory, env), before, maxBytes);
-      } catch (trouble) {
-        throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${directory}: ${wordsOf(trouble)}.`, {
-          suggestions: ['`squad show RUN` has what was seen when the run ended.'],
-          cause: trouble,
-        });
-      }
+      return available(directory, async () => writeDiff(await openGit(directory, env), before, maxBytes));
     },
+
+    commitChanges: (repository, from, to) =>
+      available(repository, async () => branchChanges(await openGit(repository, env), from, to)),
+
+    commitDiff: (repository, from, to, { maxBytes }) =>
+      available(repository, async () => branchDiff(await openGit(repository, env), from, to, maxBytes)),
   };
+}
+
+async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (trouble) {
+    throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${place}: ${wordsOf(trouble)}.`, {
+      suggestions: ['`squad show RUN` has what was seen when the run ended.'],
+      cause: trouble,
+    });
+  }
 }
 
 /** Evidence never stops a run from starting or ending: whatever goes wrong is told instead. */

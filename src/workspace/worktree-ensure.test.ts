@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -88,7 +89,7 @@ test('runs nothing that the repository names', async () => {
 describe('what was cut off in the middle is made anew', () => {
   const cuts: Record<string, (worktree: Worktree) => void> = {
     'set-up not finished': worktree => {
-      rmSync(join(gitDirOf(worktree), 'squad-ready'));
+      renameSync(join(gitDirOf(worktree), 'squad-ready'), join(gitDirOf(worktree), 'squad-making'));
       writeFileSync(join(worktree.path, 'half.txt'), 'half');
     },
     'files half checked out, and locked by git': worktree => {
@@ -108,7 +109,7 @@ describe('what was cut off in the middle is made anew', () => {
       fixture.repo.git('worktree', 'remove', '--force', worktree.path);
     },
     'no branch': worktree => {
-      rmSync(join(gitDirOf(worktree), 'squad-ready'));
+      renameSync(join(gitDirOf(worktree), 'squad-ready'), join(gitDirOf(worktree), 'squad-making'));
       fixture.repo.git('update-ref', '-d', `refs/heads/${worktree.branch}`);
     },
     'only an empty folder': worktree => {
@@ -127,6 +128,60 @@ describe('what was cut off in the middle is made anew', () => {
     expect(existsSync(join(worktree.path, 'half.txt'))).toBe(false);
     expect(fixture.repo.git('worktree', 'list', '--porcelain').match(/^worktree /gm)).toHaveLength(2);
     expect(readdirSync(join(worktree.path, '..'))).toEqual([runId(1)]);
+  });
+});
+
+test('made anew by hand: whatever is in it stays', async () => {
+  const { repo } = fixture;
+  const worktree = await fixture.made();
+  repo.git('worktree', 'remove', worktree.path);
+  repo.git('worktree', 'add', '-q', worktree.path, worktree.branch);
+  writeFileSync(join(worktree.path, 'theirs.txt'), 'theirs');
+  expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: false });
+  expect(readFileSync(join(worktree.path, 'theirs.txt'), 'utf8')).toBe('theirs');
+  const saved = `refs/squad/saved/${runId(1)}`;
+  expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toMatchObject({
+    savedRef: saved,
+  });
+  expect(repo.git('show', `${saved}:theirs.txt`)).toBe('theirs');
+});
+
+describe('git was cut off in it, and somebody has been there since', () => {
+  const torn = async () => {
+    const worktree = await fixture.made();
+    for (const name of ['squad-ready', 'index']) rmSync(join(gitDirOf(worktree), name));
+    return worktree;
+  };
+
+  test('what they did is saved before it is made anew', async () => {
+    const worktree = await torn();
+    writeFileSync(join(worktree.path, 'theirs.txt'), 'theirs');
+    expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
+    expect(existsSync(join(worktree.path, 'theirs.txt'))).toBe(false);
+    expect(fixture.repo.git('show', `refs/squad/saved/${runId(1)}:theirs.txt`)).toBe('theirs');
+  });
+
+  test('what cannot be saved is in the way', async () => {
+    const worktree = await torn();
+    execFileSync('git', ['init', '-q', join(worktree.path, 'inner')]);
+    await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({
+      code: 'GIT_FAILED',
+      message: expect.stringContaining('repository of its own, inner'),
+    });
+    expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toMatchObject({
+      outcome: 'kept',
+    });
+    expect(existsSync(join(worktree.path, 'inner'))).toBe(true);
+  });
+
+  test('nothing is saved of what git alone has put there', async () => {
+    const worktree = await torn();
+    rmSync(join(worktree.path, 'a.txt'));
+    expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toEqual({
+      outcome: 'removed',
+      savedRef: null,
+      branchIsGone: true,
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { access, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorktreeSetup } from '../core/ports/worktrees.ts';
@@ -7,17 +7,20 @@ import { processesIn } from '../process/processes-in.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { deleteAside } from './discard-folder.ts';
-import { openGit } from './git.ts';
+import { GitTrouble, openGit } from './git.ts';
 import { gitFailure } from './git-patience.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import { nearestReal } from './nearest-real.ts';
+import { isPlainFile, writePlainFile } from './plain-file.ts';
 import { isInside } from './real-place.ts';
+import { Kept, saveBefore } from './worktree-leave.ts';
 import { addWorktree, undoWorktree } from './worktree-make.ts';
-import { lookAt, readyFile, setUpFile } from './worktree-place.ts';
+import { lookAt, makingFile, type Place, readyFile, setUpFile } from './worktree-place.ts';
 import { type Repository, repositoryOf } from './worktree-repository.ts';
 import { endSetUp, setUp } from './worktree-setup.ts';
 
 const GIT_DONE_MS = 60_000;
+const EMPTY = Buffer.alloc(0);
 
 export interface WorktreeTools {
   env: Record<string, string | undefined>;
@@ -40,35 +43,43 @@ export async function ensureWorktree(wanted: Wanted, tools: WorktreeTools): Prom
   if (!repository) throw noRepository(worktree);
   const place = await lookAt(worktree.path, repository.commonDir);
   if (place.kind === 'foreign') throw inTheWay(worktree.path, place.why);
-  if (place.kind !== 'whole') await make(wanted, repository, tools, place.kind === 'half');
-  else if (needsSetUp(wanted.setup) && !(await isThere(setUpFile(place.gitDir))))
+  if (place.kind !== 'whole') await make(wanted, repository, tools, place);
+  else if (needsSetUp(wanted.setup) && !(await isPlainFile(setUpFile(place.gitDir))))
     await setUpLate(wanted, wanted.setup, place.gitDir, tools);
   await makeDirectory(wanted);
   return { made: place.kind !== 'whole' };
 }
 
 async function make(
-  { worktree, setup, signal }: Wanted,
+  wanted: Wanted,
   repository: Repository,
   tools: WorktreeTools,
-  isHalf: boolean,
+  place: Place,
 ): Promise<void> {
+  const { worktree, setup, signal } = wanted;
   const { table, queue, env } = tools;
   const { commonDir } = repository;
-  if (isHalf) {
+  if ('gitDir' in place) {
     await endSetUp(table, worktree);
     await untilGitIsDone(worktree.path);
+    await saveBefore(worktree, place, env).catch(error => {
+      const isWhy = error instanceof Kept || error instanceof GitTrouble;
+      throw isWhy ? inTheWay(worktree.path, error.message) : error;
+    });
     await queue(commonDir, () => undoWorktree(repository, worktree));
     await deleteAside(dirname(worktree.path));
   }
   try {
     const gitDir = await queue(commonDir, () => addWorktree(repository, worktree, signal));
+    await writePlainFile(makingFile(gitDir), EMPTY);
     if (needsSetUp(setup)) {
+      await makeDirectory(wanted);
       await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
-      await writeFile(setUpFile(gitDir), '');
+      await writePlainFile(setUpFile(gitDir), EMPTY);
     }
     signal?.throwIfAborted();
-    await writeFile(readyFile(gitDir), '');
+    await writePlainFile(readyFile(gitDir), EMPTY);
+    await rm(makingFile(gitDir), { force: true });
   } catch (error) {
     await takeBack(repository, worktree, tools);
     throw gitFailure(`The work tree ${worktree.path} could not be made`, error);
@@ -77,25 +88,21 @@ async function make(
 
 /** One that was made before its agent was to start. What a dead hub had begun is begun anew. */
 async function setUpLate(
-  { worktree, signal }: Wanted,
+  wanted: Wanted,
   setup: WorktreeSetup,
   gitDir: string,
   { table, env }: WorktreeTools,
 ): Promise<void> {
+  const { worktree, signal } = wanted;
   await endSetUp(table, worktree);
+  await makeDirectory(wanted);
   await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
   signal?.throwIfAborted();
-  await writeFile(setUpFile(gitDir), '');
+  await writePlainFile(setUpFile(gitDir), EMPTY);
 }
 
 const needsSetUp = (setup: WorktreeSetup | null): setup is WorktreeSetup =>
   setup !== null && ((setup.copy?.length ?? 0) > 0 || setup.setup !== undefined);
-
-const isThere = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
 
 /** A git of an earlier hub outlives it, and may be checking files out right now. */
 async function untilGitIsDone(path: string): Promise<void> {
@@ -111,15 +118,19 @@ async function takeBack(repository: Repository, worktree: Worktree, { queue }: W
   await deleteAside(dirname(worktree.path));
 }
 
+/** Before anything is put or run there: a link on the way may lead anywhere. */
 async function makeDirectory({ worktree: { path, workspace }, directory }: Wanted): Promise<void> {
   for (const folder of [workspace, directory]) {
-    if (!isInside(path, await nearestReal(folder)))
-      throw new SquadError('REPOSITORY_UNSUITABLE', `${folder} leads out of the work tree ${path}.`, {
-        suggestions: ['A symbolic link on the way is committed: name a folder that is not behind it.'],
-      });
+    if (!isInside(path, await nearestReal(folder))) throw leadsOut(folder, path);
     await mkdir(folder, { recursive: true });
+    if (!isInside(path, await realpath(folder))) throw leadsOut(folder, path);
   }
 }
+
+const leadsOut = (folder: string, path: string): SquadError =>
+  new SquadError('REPOSITORY_UNSUITABLE', `${folder} leads out of the work tree ${path}.`, {
+    suggestions: ['A symbolic link on the way is committed: name a folder that is not behind it.'],
+  });
 
 const inTheWay = (path: string, why: string): SquadError =>
   new SquadError('GIT_FAILED', `The work tree ${path} cannot be used: ${why}.`, {

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
+import { savedRefOf } from '../schema/worktree.ts';
 import { COMMITTER, line } from './branch-commit.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
@@ -26,7 +27,7 @@ export async function saveLoose(git: Git, path: string, gitDir: string): Promise
 
 /** Under the work tree's name, with a number after it where that is taken. */
 export async function keepUnder(git: Git, path: string, commit: string): Promise<string> {
-  const name = `refs/squad/saved/${basename(path)}`;
+  const name = savedRefOf({ path });
   const list = String(await git.run(['for-each-ref', '--format=%(refname)', 'refs/squad/saved']));
   const taken = new Set(list.split('\n'));
   for (let n = 1; n < MOST_SAVED; n++) {

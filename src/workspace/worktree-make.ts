@@ -5,9 +5,10 @@ import type { Worktree } from '../schema/worktree.ts';
 import { moveAside } from './discard-folder.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
-import { gitDirAt, lockedWords, lookAt, registered } from './worktree-place.ts';
+import { settleWorktree } from './settle-worktree.ts';
+import { saveLoose } from './worktree-loose.ts';
+import { lockedWords, lookAt, registered } from './worktree-place.ts';
 import { commitsBetween, type Repository, tipsOf } from './worktree-repository.ts';
-import { saveLooseHead } from './worktree-save.ts';
 
 /** A big repository on a slow disk. */
 const CHECKOUT_MS = 600_000;
@@ -30,9 +31,7 @@ export async function addWorktree(
     const isThere = await branchIsThere(git, worktree, wasOurs);
     await runPatiently(git, isThere ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
   }
-  const gitDir = await gitDirAt(path);
-  if (!gitDir) throw new GitTrouble('git made a work tree that cannot be read');
-  return gitDir;
+  return settleWorktree(git, path);
 }
 
 /** Takes away all that its making may have left, but no commit. */
@@ -42,7 +41,8 @@ export async function undoWorktree(
 ): Promise<void> {
   const place = await lookAt(path, commonDir);
   if (place.kind === 'empty') await rmdir(path);
-  if (place.kind === 'half') await moveAside(path);
+  if (place.kind === 'whole') return;
+  if (place.kind === 'half' || place.kind === 'torn') await moveAside(path);
   await dropRecord(git, commonDir, path);
   const [tip = null] = await tipsOf(git, branch);
   // Git refuses where somebody has it checked out.
@@ -55,7 +55,7 @@ export async function dropRecord(git: Git, commonDir: string, path: string): Pro
   if (!gitDir) return false;
   const lock = await lockedWords(gitDir, path);
   if (lock) throw new GitTrouble(`the work tree ${path} is gone, and ${lock}`);
-  await saveLooseHead(git, path, gitDir);
+  await saveLoose(git, path, gitDir);
   await rmdir(path).catch(() => {}); // an empty folder would make git refuse
   // Twice, because git may have locked it itself while it was at it.
   await runPatiently(git, ['worktree', 'remove', '-f', '-f', path]);

@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { GitTrouble } from './git.ts';
@@ -14,6 +15,7 @@ export interface Nested {
 }
 
 const MOST_ENTRIES = 5_000_000;
+const READ_BY_GIT = new Set(['.gitattributes', '.gitignore', '.gitmodules']);
 
 /** Ignored folders are looked through too. Links are not followed; what cannot be read throws. */
 export async function findNested(root: string, gitDir: string): Promise<Nested> {
@@ -22,9 +24,11 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
   let folders = [''];
   while (folders.length > 0) {
     const below = await eachOf(folders, async folder => {
-      const entries = await readdir(pathBytes(root, folder), { withFileTypes: true, encoding: 'latin1' });
+      const entries = await entriesOf(root, folder);
       count += entries.length;
       if (count > MOST_ENTRIES) throw new GitTrouble('it has too many files to be looked through');
+      const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
+      if (pipe) throw new GitTrouble(`its ${pipe.name} is a pipe, on which git would wait for ever`);
       const names = new Set(entries.map(({ name }) => name));
       if (folder !== '' && (names.has('.git') || isBare(names))) {
         const isOurs = names.has('.git') && (await isIn(join(gitDir, 'modules'), pathBytes(root, folder)));
@@ -40,6 +44,12 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
   return nested;
 }
 
+const entriesOf = (root: string, folder: string): Promise<Dirent[]> =>
+  readdir(pathBytes(root, folder), { withFileTypes: true, encoding: 'latin1' }).catch(error => {
+    if (error.code === 'ENOENT') return [];
+    throw new GitTrouble(`its folder ${pathText(folder)} cannot be read (${error.code})`);
+  });
+
 const isBare = (names: Set<string>): boolean => ['HEAD', 'objects', 'refs'].every(name => names.has(name));
 
 async function isIn(modules: string, folder: Buffer): Promise<boolean> {
@@ -49,7 +59,11 @@ async function isIn(modules: string, folder: Buffer): Promise<boolean> {
 }
 
 /** Git does not look where a submodule belongs, be it checked out or not. Null: nothing is there. */
-export async function unseenIn(root: string, links: readonly string[], nested: Nested): Promise<string | null> {
+export async function unseenIn(
+  root: string,
+  links: readonly string[],
+  nested: Nested,
+): Promise<string | null> {
   const known = new Set(nested.submodules);
   for (const link of links) {
     if (known.has(link)) continue;

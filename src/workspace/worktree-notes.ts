@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
+import { isPlainFile, readPlainFile } from './plain-file.ts';
 
 const SHOWN = 5;
 
@@ -30,8 +30,7 @@ export function uncommittedNote(count: number): string[] {
 
 /** Paths from the root. */
 async function submodulePaths(git: Git, commit: string): Promise<string[]> {
-  const text = await readFile(join(git.folder.root, '.gitmodules'), 'utf8').catch(() => '');
-  if (text === '') return [];
+  if (!(await isPlainFile(join(git.folder.root, '.gitmodules')))) return [];
   const args = ['config', '-z', '--blob', `${commit}:.gitmodules`, '--get-regexp', '^submodule\\..*\\.path$'];
   // It may have come after the commit, or say nothing of use.
   const list = String(await git.run(args).catch(() => ''));
@@ -41,7 +40,7 @@ async function submodulePaths(git: Git, commit: string): Promise<string[]> {
 /** Filters that the attributes at the root name. */
 async function filtersNamed({ folder }: Git): Promise<string[]> {
   const files = [join(folder.root, '.gitattributes'), join(folder.commonDir, 'info', 'attributes')];
-  const texts = await Promise.all(files.map(file => readFile(file, 'utf8').catch(() => '')));
+  const texts = await Promise.all(files.map(async file => String((await readPlainFile(file)) ?? '')));
   const lines = texts.flatMap(text => text.split('\n')).filter(line => !line.startsWith('#'));
   const names = lines.flatMap(line => [...line.matchAll(/\sfilter=(\S+)/g)].map(match => match[1]!));
   return [...new Set(names)];

@@ -1,15 +1,18 @@
-import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import { lstat, readdir, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { isPlainFile, readPlainFile } from './plain-file.ts';
 
 /** What is where a work tree belongs. */
 export type Place =
   | { kind: 'missing' }
   /** A folder with nothing in it: git was cut off in the middle. */
   | { kind: 'empty' }
-  /** `half`: its making was cut off, so no agent has been in it. */
-  | { kind: 'whole' | 'half'; gitDir: string }
+  /** `half`: its set-up was cut off, so no agent has been in it. `torn`: git was, before it had checked out all files. */
+  | { kind: 'whole' | 'half' | 'torn'; gitDir: string }
   | { kind: 'foreign'; why: string };
 
+/** Written when git has made it, gone when it is ready: in between there is nothing in it but what the set-up puts there. */
+export const makingFile = (gitDir: string): string => join(gitDir, 'squad-making');
 /** Written last, in the work tree's own git folder: from then on an agent may be at work in it. */
 export const readyFile = (gitDir: string): string => join(gitDir, 'squad-ready');
 /** Written when its set-up is done: a work tree may be made first, and set up when its agent is about to start. */
@@ -37,7 +40,14 @@ export async function lookAt(path: string, commonDir: string | null): Promise<Pl
   // Not there yet: git was cut off before it came to that.
   if (back !== null && back !== join(path, '.git'))
     return foreign('the folder there belongs to another work tree');
-  return { kind: (await lstat(readyFile(gitDir)).catch(orNull)) ? 'whole' : 'half', gitDir };
+  return { kind: await howWhole(gitDir), gitDir };
+}
+
+/** Somebody may have made it anew by hand, without our marks: it is theirs then. Git writes the index last. */
+async function howWhole(gitDir: string): Promise<'whole' | 'half' | 'torn'> {
+  if (await isPlainFile(readyFile(gitDir))) return 'whole';
+  if (await isPlainFile(makingFile(gitDir))) return 'half';
+  return (await lstat(join(gitDir, 'index')).catch(orNull)) ? 'whole' : 'torn';
 }
 
 /** Where git keeps what it knows of the work tree at this path, there or not. */
@@ -50,16 +60,17 @@ export async function registered(commonDir: string, path: string): Promise<strin
 
 /** Why its owner wants it left alone; null: it is not locked. Git itself locks one that it is just making. */
 export async function lockedWords(gitDir: string, path: string): Promise<string | null> {
-  const text = await readFile(join(gitDir, 'locked'), 'utf8').catch(() => null);
-  const reason = text?.trim();
-  if (reason === undefined || reason === 'initializing') return null;
+  const file = join(gitDir, 'locked');
+  if (!(await lstat(file).catch(orNull))) return null;
+  const reason = String((await readPlainFile(file)) ?? '').trim();
+  if (reason === 'initializing') return null;
   const why = reason === '' ? '' : ` (${reason.slice(0, 100)})`;
   return `it is locked${why}: git worktree unlock ${path}, then try again`;
 }
 
 /** Paths of `squad-copied`, one character for each byte. */
 export async function copiedPaths(gitDir: string): Promise<Set<string>> {
-  const text = await readFile(copiedFile(gitDir), 'latin1').catch(() => '');
+  const text = (await readPlainFile(copiedFile(gitDir)))?.toString('latin1') ?? '';
   return new Set(text.split('\0').filter(path => path !== ''));
 }
 
@@ -68,7 +79,7 @@ export const gitDirAt = (path: string): Promise<string | null> => pointedTo(join
 
 /** A path may have line ends in it; the last one is not part of it. */
 async function pointedTo(file: string, before = ''): Promise<string | null> {
-  const text = await readFile(file, 'utf8').catch(() => '');
+  const text = String((await readPlainFile(file)) ?? '');
   const target = text.startsWith(before) ? text.slice(before.length).replace(/[\r\n]+$/, '') : '';
   return target ? resolve(dirname(file), target) : null;
 }

@@ -3,18 +3,14 @@ import { dirname } from 'node:path';
 import type { Removal } from '../core/ports/worktrees.ts';
 import { processesIn } from '../process/processes-in.ts';
 import type { Worktree } from '../schema/worktree.ts';
-import { deleteAside, moveAside } from './discard-folder.ts';
+import { deleteAside } from './discard-folder.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
 import type { WorktreeTools } from './worktree-ensure.ts';
+import { Kept, leave, saveBefore } from './worktree-leave.ts';
 import { dropRecord } from './worktree-make.ts';
 import { lockedWords, lookAt, registered } from './worktree-place.ts';
 import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
-import { readUnsaved, saveWork, unfinishedIn } from './worktree-save.ts';
 import { endSetUp } from './worktree-setup.ts';
-import { submoduleWork } from './worktree-submodules.ts';
-
-/** A reason to leave it as it is. */
-class Kept extends Error {}
 
 /** Work is saved, then the folder goes out of the way in one step, then git forgets it. In doubt it stays. */
 export async function removeWorktree(
@@ -59,23 +55,13 @@ async function takeAway(
   if (place.kind === 'half') await endSetUp(tools.table, worktree);
   await refuseIfLocked(place.gitDir, path);
   refuseIfOccupied(path);
-  // No agent has been in a half-made one, and git itself may not be able to read it.
-  const savedRef = place.kind === 'half' ? null : await savedWork(worktree, place.gitDir, tools);
+  const saved = await saveBefore(worktree, place, tools.env);
   const git = await standing(repository, worktree, tools);
   refuseIfOccupied(path);
-  await moveAside(path);
+  const savedRef = await leave(worktree, saved, tools.env);
   // From here on it is gone, whatever happens; what git still knows of it does no harm and goes the next time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
   return { savedRef, wasThere: true };
-}
-
-async function savedWork(worktree: Worktree, gitDir: string, { env }: WorktreeTools): Promise<string | null> {
-  const lost = await submoduleWork({ path: worktree.path, gitDir }, env);
-  if (lost) throw new Kept(lost);
-  const git = await openGit(worktree.path, env);
-  const begun = unfinishedIn(git);
-  if (begun) throw new Kept(begun);
-  return saveWork(git, worktree, await readUnsaved(git));
 }
 
 async function refuseIfLocked(gitDir: string, path: string): Promise<void> {

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Checkout } from '../core/ports/worktrees.ts';
 import type { Worktree } from '../schema/worktree.ts';
+import { COMMITTER } from './branch-commit.ts';
 import { type Git, openGit } from './git.ts';
 import { findGitFolder, type GitFolder } from './git-folder.ts';
 import { nearestReal } from './nearest-real.ts';
@@ -61,5 +62,7 @@ export async function tipsOf(git: Git, branch: string, other?: string | null): P
 
 /** How many commits one has that the other has not. */
 export async function commitsBetween(git: Git, from: string, to: string): Promise<number> {
-  return from === to ? 0 : Number(String(await git.run(['rev-list', '--count', to, `^${from}`])));
+  return from === to
+    ? 0
+    : Number(String(await git.run(['rev-list', '--count', to, `^${from}`], { env: COMMITTER })));
 }

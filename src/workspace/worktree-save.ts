@@ -1,28 +1,38 @@
-import { copyFile, lstat, readFile, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { lstat } from 'node:fs/promises';
 import type { Worktree } from '../schema/worktree.ts';
-import { COMMITTER, line, withScratchIndex } from './branch-commit.ts';
+import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';
 import { underWay } from './branch-place.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
 import { readStatus, type Status, type StatusEntry } from './git-status.ts';
-import { pathBytes, pathText } from './path-text.ts';
+import { pathBytes } from './path-text.ts';
+import { eachOf, stampOf, statWorkFile } from './work-file.ts';
+import { withHonestIndex } from './worktree-index.ts';
+import { keepUnder, saveLoose } from './worktree-loose.ts';
+import { nestedWords } from './worktree-nested.ts';
 import { copiedPaths, readyFile, setUpFile } from './worktree-place.ts';
+import { treeOf } from './worktree-tree.ts';
 
 const SAVE_MS = 300_000;
-const MOST_SAVED = 1000;
 
 /** What is in a work tree and in no commit: of the agent, not what the set-up put there and nobody touched since. */
 export interface Unsaved extends Status {
   untouched: StatusEntry[];
 }
 
-export async function readUnsaved(git: Git): Promise<Unsaved> {
+export const readUnsaved = (git: Git): Promise<Unsaved> =>
+  withHonestIndex(git, ({ index }) => unsavedBy(git, index));
+
+async function unsavedBy(git: Git, { file }: ScratchIndex): Promise<Unsaved> {
   const { gitDir, root } = git.folder;
-  const [status, copied] = await Promise.all([readStatus(git, { limitMs: SAVE_MS }), copiedPaths(gitDir)]);
+  const how = { limitMs: SAVE_MS, env: { GIT_INDEX_FILE: file } };
+  const [status, copied] = await Promise.all([readStatus(git, how), copiedPaths(gitDir)]);
   const marks = [readyFile(gitDir), setUpFile(gitDir)];
   const times = await Promise.all(
-    marks.map(async file => (await stat(file).catch(() => null))?.ctimeMs ?? 0),
+    marks.map(async mark => {
+      const found = await lstat(mark).catch(() => null);
+      return found?.isFile() ? found.ctimeMs : 0;
+    }),
   );
   const readyAt = Math.max(...times);
   const untouched = new Set<StatusEntry>();
@@ -44,58 +54,64 @@ export function unfinishedIn(git: Git): string | null {
 /** A repository in it has commits that are nowhere else, so it cannot be saved along. Null: there is none. */
 export function nestedIn({ entries }: Unsaved): string | null {
   const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
-  return nested
-    ? `it holds a repository of its own, ${pathText(nested.path)}: move that elsewhere or delete it, then try again`
-    : null;
+  return nested ? nestedWords(nested.path) : null;
 }
 
-/** Puts it under a ref of its own, without touching folder, index or branch. Null: there is nothing to save. */
-export async function saveWork(
-  git: Git,
-  { path, branch }: Worktree,
-  unsaved: Unsaved,
-): Promise<string | null> {
-  if (unsaved.entries.length === 0) return saveLooseHead(git, path, git.folder.gitDir);
-  const tree = await wholeTree(git, unsaved);
-  const parents = unsaved.head === null ? [] : ['-p', unsaved.head];
-  const message = `Work that was not committed in ${branch}`;
-  const commit = line(await git.run(['commit-tree', tree, ...parents, '-m', message], { env: COMMITTER }));
-  return keepUnder(git, path, commit);
+/** What was put under refs, and how the folder was then. */
+export interface Saved {
+  ref: string | null;
+  /** Under `ref`, when that is work that was not committed. */
+  commit: string | null;
+  seen: string;
 }
 
-/** Commits on no branch are known to the work tree's HEAD alone. */
-export async function saveLooseHead(git: Git, path: string, gitDir: string): Promise<string | null> {
-  const head = (await readFile(join(gitDir, 'HEAD'), 'utf8').catch(() => '')).trim();
-  if (!/^[0-9a-f]{40,64}$/.test(head)) return null;
-  const known = ['--branches', '--tags', '--remotes', '--glob=refs/squad'];
-  const loose = await git.run(['rev-list', '-n', '1', head, '--not', ...known]);
-  return loose.length > 0 ? keepUnder(git, path, head) : null;
-}
-
-/** Through an index of its own, begun from the real one so that only what changed is read. */
-function wholeTree(git: Git, unsaved: Unsaved): Promise<string> {
-  const nested = nestedIn(unsaved);
-  if (nested) throw new GitTrouble(nested);
-  const { entries } = unsaved;
-  return withScratchIndex(git, async index => {
-    await copyFile(join(git.folder.gitDir, 'index'), index.file).catch(() => {}); // without one git reads every file
-    // Not `git add`, which starts a git in submodules, with a configuration that is theirs.
-    const list = Buffer.from(entries.map(({ path }) => `${path}\0`).join(''), 'latin1');
-    await index.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], list, SAVE_MS);
-    return index.writeTree();
+/**
+ * Puts it under a ref of its own, without touching folder, index or branch; `ref` is null when there is nothing to save.
+ * `last` is what a look before this one saved: nothing more is done when all is as it was.
+ */
+export async function saveWork(git: Git, { path, branch }: Worktree, last?: Saved): Promise<Saved> {
+  return withHonestIndex(git, async ({ index }) => {
+    const before = await statWorkFile(git.folder.gitDir, 'index');
+    const unsaved = await unsavedBy(git, index);
+    const seen = [before && stampOf(before), ...(await stampsOf(git.folder.root, unsaved))].join('\0');
+    if (last?.seen === seen) return last;
+    const nested = nestedIn(unsaved);
+    if (nested) throw new GitTrouble(nested);
+    if (unsaved.entries.length === 0) {
+      const loose = await saveLoose(git, path, git.folder.gitDir);
+      return { ref: last?.ref ?? loose, commit: last?.commit ?? null, seen };
+    }
+    const commit = await commitOf(git, index, unsaved, branch);
+    const ref = await kept(git, path, commit, last);
+    await saveLoose(git, path, git.folder.gitDir);
+    return { ref, commit, seen };
   });
 }
 
-async function keepUnder(git: Git, path: string, commit: string): Promise<string> {
-  const name = `refs/squad/saved/${basename(path)}`;
-  const list = String(await git.run(['for-each-ref', '--format=%(refname)', 'refs/squad/saved']));
-  const taken = new Set(list.split('\n'));
-  for (let n = 1; n < MOST_SAVED; n++) {
-    const ref = n === 1 ? name : `${name}-${n}`;
-    if (taken.has(ref)) continue;
-    // Zeros: only if nobody has made one of that name meanwhile.
-    await runPatiently(git, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
-    return ref;
-  }
-  throw new GitTrouble(`there are ${MOST_SAVED} refs ${name} already`);
+/** What is newer takes the place of what the same removal saved. */
+async function kept(git: Git, path: string, commit: string, last?: Saved): Promise<string> {
+  if (!last?.ref || !last.commit) return keepUnder(git, path, commit);
+  await runPatiently(git, ['update-ref', last.ref, commit, last.commit]);
+  return last.ref;
+}
+
+const stampsOf = (root: string, { entries }: Unsaved): Promise<string[]> =>
+  eachOf(entries, async ({ path }) => {
+    const found = await statWorkFile(root, path);
+    return `${path}\0${found && stampOf(found)}`;
+  });
+
+async function commitOf(
+  git: Git,
+  index: ScratchIndex,
+  { head, entries }: Unsaved,
+  branch: string,
+): Promise<string> {
+  const commit = async (tree: string, parents: (string | null)[], message: string) => {
+    const known = parents.flatMap(parent => (parent === null ? [] : ['-p', parent]));
+    return line(await git.run(['commit-tree', tree, ...known, '-m', message], { env: COMMITTER }));
+  };
+  const { tree, staged } = await treeOf(git, index, { head, entries });
+  const second = staged && (await commit(staged, [head], `What was staged in ${branch}`));
+  return commit(tree, [head, second], `Work that was not committed in ${branch}`);
 }

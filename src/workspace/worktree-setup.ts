@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { WorktreeSetup } from '../core/ports/worktrees.ts';
 import type { ProcessTable } from '../process/process-table.ts';
 import { endLogged, type LoggedEnd, runLogged } from '../process/run-logged.ts';
@@ -7,6 +7,7 @@ import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import type { Git } from './git.ts';
 import { readStatus } from './git-status.ts';
+import { writePlainFile } from './plain-file.ts';
 import { copyInto } from './worktree-copy.ts';
 import { copiedFile } from './worktree-place.ts';
 
@@ -25,7 +26,8 @@ export async function setUp(
   if (copied === 0 && !setup.setup) return;
   const { entries } = await readStatus(git, { signal });
   const untracked = entries.filter(({ isUntracked }) => isUntracked);
-  await writeFile(copiedFile(gitDir), untracked.map(({ path }) => `${path}\0`).join(''), 'latin1');
+  const list = untracked.map(({ path }) => `${path}\0`).join('');
+  await writePlainFile(copiedFile(gitDir), Buffer.from(list, 'latin1'));
 }
 
 /** Ends a set-up command that outlived its hub. */
@@ -69,10 +71,9 @@ async function command(
   const said = await lastLines(logFile);
   throw new SquadError(
     'SETUP_FAILED',
-    `The set-up command ${argv[0]} ${how(end, limitMs)}${said && `:\n${said}`}`,
+    `The set-up command ${argv[0]} ${how(end, limitMs)} (all it printed: ${logFile})${said && `:\n${said}`}`,
     {
       suggestions: [
-        `All it printed is in ${logFile}.`,
         'The command is `worktree.setup` in .squad/squad.json; it runs in a fresh work tree, without a shell.',
       ],
     },

@@ -1,38 +1,34 @@
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openGit } from './git.ts';
 import { readStatus } from './git-status.ts';
+import { withHonestIndex } from './worktree-index.ts';
 
 /**
  * A submodule that was checked out in a work tree has its repository in the work tree's own git folder, and goes with it.
- * Why that would lose something; null: all of it is on the submodule's remotes, or there is none.
+ * Why that would lose something; null: all of it is on the submodule's remotes, or there is none. `found` are those that are
+ * checked out, one character for each byte.
  */
 export async function submoduleWork(
-  { path, gitDir }: { path: string; gitDir: string },
+  { path, gitDir, found }: { path: string; gitDir: string; found: readonly string[] },
   env: Record<string, string | undefined>,
 ): Promise<string | null> {
   const kept = await repositoriesIn(join(gitDir, 'modules'));
-  if (kept === 0) return null;
-  const roots = await checkedOut(path);
+  const roots = found.map(root => Buffer.from(root, 'latin1').toString());
   if (roots.length !== kept) return 'it has submodules of its own that cannot be looked at';
   for (const root of roots) {
     const git = await openGit(join(path, root), env);
     const isElsewhere = git.folder.root !== join(path, root);
     if (isElsewhere || (await repositoriesIn(join(git.folder.gitDir, 'modules'))) > 0)
       return `its submodule ${root} has submodules of its own`;
-    const { entries } = await readStatus(git);
+    const { entries } = await withHonestIndex(git, ({ index: { file } }) =>
+      readStatus(git, { env: { GIT_INDEX_FILE: file } }),
+    );
     if (entries.length > 0) return `its submodule ${root} has changes that are not committed`;
-    const own = await git.run(['rev-list', '-n', '1', '--all', 'HEAD', '--not', '--remotes']);
+    const own = await git.run(['rev-list', '-n', '1', '--all', '--reflog', 'HEAD', '--not', '--remotes']);
     if (own.length > 0) return `its submodule ${root} has commits that are on none of its remotes`;
   }
   return null;
-}
-
-async function checkedOut(path: string): Promise<string[]> {
-  const text = await readFile(join(path, '.gitmodules'), 'utf8').catch(() => '');
-  const roots = [...text.matchAll(/^\s*path\s*=\s*(.+?)\s*$/gm)].map(match => match[1]!);
-  const found = await Promise.all(roots.map(root => lstat(join(path, root, '.git')).catch(() => null)));
-  return roots.filter((_, i) => found[i]);
 }
 
 /** How many there are: a submodule's name may have slashes in it. */

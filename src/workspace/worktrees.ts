@@ -8,6 +8,7 @@ import { createKeyedQueue } from './keyed-queue.ts';
 import { nearestReal } from './nearest-real.ts';
 import { ensureWorktree, type WorktreeTools } from './worktree-ensure.ts';
 import { planWorktree } from './worktree-plan.ts';
+import { remainsOf, restoreBranch } from './worktree-remains.ts';
 import { removeWorktree } from './worktree-remove.ts';
 import { checkoutAround, wayTo } from './worktree-repository.ts';
 import { worktreeState } from './worktree-state.ts';
@@ -30,6 +31,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     state: worktree => worktreeState(worktree, env),
     checkout: place => checkoutAround(place, folder),
     repositoryOf: async worktree => (await wayTo(worktree))?.commonDir ?? null,
+    remains: worktree => remainsOf(worktree, env),
+    restoreBranch: (worktree, commit) => restoreBranch(worktree, commit, tools),
     bytes: ({ path }) => folderSize(path),
     remove: (worktree, how) => tools.queue(worktree.path, () => removeWorktree(worktree, tools, how)),
 

@@ -1,8 +1,10 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { AgentAtWork } from '../support/agent-at-work.ts';
 import { GitSquad, script } from '../support/git-squad.ts';
-import { until } from '../support/squad.ts';
+import { BIN, until } from '../support/squad.ts';
 import { lastSeq, storedEvents } from '../support/stored.ts';
 
 const squad = new GitSquad({
@@ -98,6 +100,64 @@ test('the user has none of them, whatever toolsets they ask for', async () => {
   expect(tools.filter(({ name }) => AGENT_TOOLS.includes(name))).toEqual([]);
   for (const name of AGENT_TOOLS)
     await expect(client.callTool({ name, arguments: CALLS[name] })).rejects.toThrow(name);
+});
+
+test("whoever only has a run's mark in the environment has none of them", async () => {
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const client = await squad.client({ env: { SQUAD_RUN_ID: agent.id } });
+  const names = (await client.listTools()).tools.map(({ name }) => name);
+  expect(names).toContain('squad_status');
+  expect(names.filter(name => AGENT_TOOLS.includes(name))).toEqual([]);
+  for (const name of AGENT_TOOLS) {
+    const before = lastSeq(squad);
+    await expect(client.callTool({ name, arguments: CALLS[name] })).rejects.toThrow(name);
+    expect(storedEvents(squad, before)).toMatchObject([
+      { run_id: agent.id, type: 'tool.called', data: { tool: name, code: 'NOT_ALLOWED' } },
+    ]);
+  }
+});
+
+test('a coder that detaches a program with the mark of its reviewer does not approve its own work', async () => {
+  const frames = [
+    {
+      ...{ id: 1, method: 'initialize' },
+      params: {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'forged', version: '1' },
+      },
+    },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/call', params: { name: 'send_feedback', arguments: CALLS.send_feedback } },
+  ].map(frame => JSON.stringify({ jsonrpc: '2.0', ...frame }));
+  squad.write('../frames', `${frames.join('\n')}\n`);
+  const answers = join(squad.root, 'answers');
+  // Its input stays open until the answer is there.
+  squad.script(
+    '../forge.sh',
+    `(cat ${squad.root}/frames; n=0; until grep -q '"id":2' ${answers} || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done) | ${process.execPath} ${BIN} mcp > ${answers} 2>&1`,
+  );
+  const review = { reviewer_prompt: script('hang') };
+  const task = script('write a.txt', '| a', `call request_review ${JSON.stringify(review)}`, 'await forged');
+  const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'isolated', `Build.${task}`]);
+  const reviews = async () =>
+    (await squad.json<{ reviews: { reviewerId: string; outcome: string | null }[] }>(['review', runIds[0]]))
+      .reviews;
+  const [open] = await until('it is reviewed', async () => (await reviews()).length === 1 && reviews());
+  const forger = await AgentAtWork.start(
+    squad,
+    'coder',
+    `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} ${squad.root}/forge.sh >/dev/null 2>&1 </dev/null`,
+  );
+  const said = await until('it is answered', async () => {
+    const text = existsSync(answers) ? readFileSync(answers, 'utf8') : '';
+    return text.includes('"id":2') && text;
+  });
+  expect(said).toContain('send_feedback');
+  expect(said).toContain('"error"');
+  expect(await reviews()).toMatchObject([{ outcome: null }]);
+  await forger.end();
+  await squad.run(['cancel', runIds[0]]);
 });
 
 test('a run that has ended has none of them left', async () => {

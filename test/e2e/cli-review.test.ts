@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Worktree } from '../../src/schema/worktree.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
@@ -51,6 +52,18 @@ describe('squad review', () => {
     expect(one).toContain('1 of 3 reviews · 0 failed, given up at 5');
     expect(one).toContain('under way');
     expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
+    expect(await squad.json(['show', id])).toMatchObject({
+      review: { iteration: 1, max: 3, coderId: id, reviewerId, outcome: null },
+      work: { isThere: true, saved: [], tip: expect.stringMatching(/^[0-9a-f]{40}$/) },
+      pullRequest: null,
+    });
+    const { branch } = (await shown(id)).run.worktree;
+    const coder = (await squad.run(['show', id])).stdout;
+    expect(coder).toMatch(new RegExp(`review +waits for review 1 of 3 by ${reviewerId}`));
+    expect(coder).toMatch(new RegExp(`branch +${branch}\n`));
+    const reviewer = (await squad.run(['show', reviewerId])).stdout;
+    expect(reviewer).toMatch(new RegExp(`reviews +${id}, review 1 of 3: under way`));
+    expect(reviewer).toMatch(new RegExp(`asked by +${id} at`));
     await squad.run(['cancel', id]);
   });
 
@@ -73,6 +86,9 @@ describe('squad review', () => {
     expect(one).toContain('Say why.\nIn the README.');
     const { branch } = (await shown(id)).run.worktree;
     expect(squad.git('show', `${branch}:REVIEW_FEEDBACK.md`)).toContain('- Reviewer: the user');
+    const prompt = readFileSync(join(squad.home, 'runs', id, 'turn-2', 'prompt.md'), 'utf8');
+    expect(prompt).toContain("The user's own words are quoted below");
+    expect(prompt).not.toContain("another agent's opinion");
   });
 
   test('ends a review, after which the coder goes on', async () => {
@@ -98,12 +114,30 @@ describe('squad review', () => {
   test('gives a task up: agents stop, work trees go, work stays', async () => {
     const { id, reviewerId } = await inReview();
     const trees = await Promise.all([id, reviewerId].map(async each => (await shown(each)).run.worktree));
-    expect((await squad.run(['review', id, '--abandon'])).stdout).toMatch(
-      /abandoned .*its task was given up/,
-    );
+    writeFileSync(join(trees[0]!.path, 'loose.txt'), 'not committed');
+    const said = (await squad.run(['review', id, '--abandon'])).stdout;
+    expect(said).toMatch(/abandoned .*its task was given up/);
+    const { branch } = trees[0]!;
+    const saved = `refs/squad/saved/${id}`;
+    expect(said).toContain(`branch  ${branch}`);
+    expect(said).toContain(`saved   ${saved}`);
     expect((await shown(reviewerId)).run.status).toBe('terminated');
     await until('the work trees are gone', () => trees.every(({ path }) => !existsSync(path)));
     expect(squad.git('show', `${trees[0]!.branch}:a.txt`)).toBe('a');
+    const facts = (await squad.run(['show', id])).stdout;
+    expect(facts).toMatch(new RegExp(`branch +${branch}\n`));
+    expect(facts).toMatch(new RegExp(`work tree +${trees[0]!.path} \\(gone\\)`));
+    expect(facts).toMatch(new RegExp(`saved +${saved}, what was not committed`));
+    expect(facts).toContain(`Its work is on branch ${branch}`);
+    const diff = await squad.run(['diff', id]);
+    expect(diff.stdout).toContain('+++ b/a.txt');
+    expect(diff.stderr).toContain(`..${branch}`);
+    expect(diff.stderr).toContain(`git diff ${branch} ${saved}`);
+    expect((await squad.run(['diff', id, '--stat'])).stdout).toContain('A a.txt');
+    squad.git('branch', '-D', branch);
+    const without = await squad.run(['diff', id]);
+    expect(without.stderr).toContain('(DIFF_UNAVAILABLE)');
+    expect(without.stderr).toContain(saved);
     const again = await squad.run(['review', id, '--abandon']);
     expect(again.stderr).toContain('(REVIEW_OVER)');
   });

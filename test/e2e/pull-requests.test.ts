@@ -1,3 +1,5 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { BareRepository } from '../servers/github/bare-repository.ts';
 import { GitHubServer } from '../servers/github/server.ts';
@@ -16,6 +18,9 @@ beforeAll(async () => {
       coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
       reviewer: '---\ntype: review\n---\nYou review.',
       planner: '---\ntype: planning\nisolation: worktree\n---\nYou plan.',
+      lead: '---\ntype: coding\nisolation: worktree\nspawn: true\n---\nYou lead.',
+      helper: 'You help.',
+      keeper: '---\nenv: [GITHUB_TOKEN]\n---\nYou keep.',
       loose: '---\ntype: coding\n---\nYou code in the open.',
     },
     { GITHUB_TOKEN: github.token, GITHUB_API_URL: github.apiUrl },
@@ -121,6 +126,25 @@ describe('an agent on GitHub', () => {
       suggestions: [expect.stringContaining('token')],
     });
     expect(shown.result.result).not.toContain('ghp_an_old_one');
+  });
+
+  test('has the token neither itself nor by those it starts, unless their role names it', async () => {
+    writeFileSync(join(squad.home, 'env'), 'GITHUB_TOKEN="ghp_saved"\n', { mode: 0o600 });
+    const echo = (name: string) => `echo ${name}=\${GITHUB_TOKEN:-none}`;
+    const told = (name: string, more: object = {}) =>
+      `call spawn_agent ${JSON.stringify({ include_context: false, prompt: script(`run ${echo(name)}`), ...more })}`;
+    for (const env of [{}, { GITHUB_TOKEN: '' }]) {
+      const shown = await ran(
+        'lead',
+        `Lead.${script(`run ${echo('own')}`, told('bare'), told('helper', { roleId: 'helper' }), told('keeper', { roleId: 'keeper' }))}`,
+        env,
+      );
+      const seen = new Set(
+        [...shown.result.result.matchAll(/(own|bare|helper|keeper)=\w+/g)].map(([found]) => found),
+      );
+      expect(seen).toEqual(new Set(['own=none', 'bare=none', 'helper=none', 'keeper=ghp_saved']));
+    }
+    rmSync(join(squad.home, 'env'));
   });
 
   test.each([

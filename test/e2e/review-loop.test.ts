@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Evidence } from '../../src/schema/evidence.ts';
 import type { FeedbackType } from '../../src/schema/review.ts';
 import type { Worktree } from '../../src/schema/worktree.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
-import { until } from '../support/squad.ts';
+import { callTool, until } from '../support/squad.ts';
 
 const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
@@ -154,6 +155,24 @@ describe('a review loop', () => {
     });
   });
 
+  test('counts the rounds of what a coder starts as its own', async () => {
+    squad.role('lead', '---\ntype: coding\nisolation: worktree\nspawn: true\n---\nYou lead.');
+    const more = (path: string) => [`write ${path}`, '| x', ask(feedback('needs_work', 'More.'))];
+    const child = {
+      ...{ include_context: false, roleId: 'coder', isolation: 'worktree' },
+      prompt: `Go on.${script(...more('child.txt'))}${scriptOf(2, 'say told')}`,
+    };
+    const task = `Build it.${script(...more('a.txt'))}${scriptOf(2, `call spawn_agent ${JSON.stringify(child)}`)}`;
+    const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'lead', task]);
+    expect((await done(runIds[0])).run.status).toBe('completed');
+    const [own, other, ...none] = await squad
+      .json<{ reviews: { coderId: string; iteration: number }[] }>(['review', runIds[0]])
+      .then(({ reviews }) => reviews);
+    expect([own, other]).toMatchObject([{ coderId: runIds[0], iteration: 1 }, { iteration: 2 }]);
+    expect(other?.coderId).not.toBe(runIds[0]);
+    expect(none).toEqual([]);
+  });
+
   test('cancelling the coder ends its review and its reviewer', async () => {
     const id = await start(`Build it.${script('write a.txt', '| a', ask('hang'))}`);
     const [review] = await until('it is being reviewed', async () => {
@@ -168,6 +187,84 @@ describe('a review loop', () => {
       async () => (await shown(review!.reviewerId)).run.status !== 'running',
     );
     await until('the review is closed', async () => (await reviewsOf(id))[0]!.outcome === 'cancelled');
+  });
+});
+
+test('a reviewer has the engine of its coder, unless its role names one', async () => {
+  const own = new GitSquad({
+    coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
+    reviewer: `---\ntype: review\n---\nYou review.${script('follow review.script')}`,
+  });
+  await using _ = own;
+  delete own.env.ENGINE_COMMAND;
+  await own.json(['config', 'set', 'stop.grace_ms', '200']);
+  const task = `Build it.${script('write a.txt', '| a', ask(feedback('approved', 'Good.')))}${scriptOf(2, 'say done')}`;
+  const once = async () => {
+    const { runIds } = await own.json<{ runIds: [string] }>([
+      'run',
+      '-d',
+      '--engine',
+      'scripted',
+      'coder',
+      task,
+    ]);
+    await own.run(['wait', runIds[0]]);
+    return own.json<Listed>(['review', runIds[0]]);
+  };
+  expect((await once()).reviews).toMatchObject([{ outcome: 'approved' }]);
+  own.role('reviewer', `---\ntype: review\nengine: no-such-engine\n---\nYou review.`);
+  expect((await once()).reviews).toEqual([]);
+});
+
+describe('over its turns a run', () => {
+  test('has one evidence: every tool call, and nothing that a reviewer wrote', async () => {
+    const id = await start(
+      `Build it.${script('write feature.txt', '| one', ask(feedback('suggestions', 'Fine.')))}${scriptOf(2, 'run true')}`,
+    );
+    await done(id);
+    const { run } = await squad.json<{ run: { evidence: Evidence } }>(['show', id]);
+    const { evidence } = run;
+    // Two files and a call in the first turn, a command in the second.
+    expect(evidence).toMatchObject({ toolCalls: 4, filesChanged: { count: 2 }, commits: { count: 1 } });
+    expect(evidence.filesChanged?.files).toEqual(['A feature.txt', 'A review.script']);
+    expect(evidence.commits?.newest[0]?.subject).toContain(`Work of ${id}`);
+  });
+
+  test('has one budget: gone over, there is no next turn', async () => {
+    const task = `Build it.${script('usage 10 10 0 3', 'write a.txt', '| a', ask(feedback('needs_work', 'More.')))}`;
+    const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', '--budget', '1', 'coder', task]);
+    const { run } = await done(runIds[0]!);
+    expect(run).toMatchObject({ status: 'error', turn: 1, error: { code: 'BUDGET_EXCEEDED' } });
+    expect(run.error?.message).toContain('3');
+  });
+
+  test('has one limit of output', async () => {
+    await squad.json(['config', 'set', 'output.max_bytes', '200000']);
+    const id = await start(
+      `Build it.${script('write a.txt', '| a', ask('hang'), 'flood 1MB', 'sleep 5s')}${scriptOf(2, 'say never')}`,
+    );
+    const { run } = await done(id);
+    await squad.json(['config', 'unset', 'output.max_bytes']);
+    expect(run).toMatchObject({ status: 'error', turn: 1, error: { code: 'OUTPUT_LIMIT' } });
+  });
+
+  test('writes one output for whoever follows the offsets', async () => {
+    const id = await start(
+      `Build it.${script('say in the first turn', 'write a.txt', '| a', ask(feedback('suggestions', 'Fine.')))}${scriptOf(2, 'say in the second turn')}`,
+    );
+    await done(id);
+    const client = await squad.client();
+    let [text, offset, size] = ['', 0, 1];
+    while (offset < size) {
+      const { page } = await callTool<{ page: { text: string; next_offset: number; size: number } }>(
+        client,
+        'get_result',
+        { spawn_id: id, stream: 'stdout', offset },
+      );
+      [text, offset, size] = [text + page.text, page.next_offset, page.size];
+    }
+    expect(text).toContain('in the first turn');
+    expect(text).toContain('in the second turn');
   });
 });
 

@@ -57,7 +57,10 @@ test('only what nobody can miss goes by itself, and each is explained', async ()
   });
 
   const { stdout } = await squad.run(['worktrees']);
-  expect(stdout).toContain('1 commit that is not in main');
+  const words = stdout.replace(/\s+/g, ' ');
+  expect(words).toContain(`1 commit that is not in main: squad integrate ${ahead} merges it,`);
+  expect(words).toContain(`1 file not committed: squad diff ${dirty} shows it,`);
+  expect(stdout).toContain(`branch squad/coder/${ahead}\n`);
   const removed = async (...args: string[]) => {
     const { worktrees } = await squad.json<Pruned>(['worktrees', 'prune', ...args]);
     return worktrees
@@ -87,10 +90,39 @@ test('one that is in use stays although it is named, and that is a failure', asy
   squad.git('worktree', 'lock', '--reason', 'looking at it', path);
   const { code, stdout } = await squad.run(['worktrees', 'prune', id]);
   expect(code).toBe(1);
-  expect(stdout).toContain('it is locked (looking at it)');
+  expect(stdout.replace(/\s+/g, ' ')).toContain(`it is locked (looking at it): git worktree unlock ${path}`);
+  expect(await listed(id)).toMatchObject({
+    prune: 'keep',
+    why: expect.stringContaining('git worktree unlock'),
+  });
   squad.git('worktree', 'unlock', path);
   expect((await squad.run(['worktrees', 'prune', id])).code).toBe(0);
   expect(existsSync(path)).toBe(false);
+});
+
+test('one with a repository in it says what to do about that, not how to remove it', async () => {
+  const id = await done('say hello');
+  const { path } = (await listed(id))!;
+  squad.gitIn(path, 'init', '-q', 'inner');
+  squad.gitIn(join(path, 'inner'), 'commit', '-q', '--allow-empty', '-m', 'x');
+  const why = expect.stringMatching(/repository of its own, inner\/: move that elsewhere/);
+  expect(await listed(id)).toMatchObject({ prune: 'keep', why });
+  expect((await squad.run(['worktrees', 'prune', id])).code).toBe(1);
+  rmSync(join(path, 'inner'), { recursive: true });
+  expect((await squad.run(['worktrees', 'prune', id])).code).toBe(0);
+});
+
+test('what Squad itself keeps up to date is nobody’s uncommitted work', async () => {
+  squad.write('.squad/IAC.md', '# log\n');
+  squad.write('.squad/CONTEXT.md', '# context\n');
+  const start = () => squad.run(['run', '-d', 'coder', 'Say hello.']);
+  expect((await start()).stderr).not.toContain('not committed');
+  const id = await done('write .squad/IAC.md', '| log');
+  expect(await listed(id)).toMatchObject({ uncommitted: 0, prune: 'remove' });
+  squad.write('mine.txt', 'x');
+  const { stderr } = await start();
+  expect(stderr.replace(/\s+/g, ' ')).toContain('1 file has changes that are not committed');
+  rmSync(join(squad.workspace, 'mine.txt'));
 });
 
 test('one that was deleted by hand is told, and git is put in order', async () => {

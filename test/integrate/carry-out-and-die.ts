@@ -1,6 +1,6 @@
 /** `node carry-out-and-die.ts PLACE STEP`: plans, carries out, and is killed at that step as a hub would be. */
 import { openStore } from '../../src/store/open.ts';
-import { databaseOf, integratorOn } from './integrate-fixture.ts';
+import { databaseOf, integratorOn, PLAIN_REQUEST } from './integrate-fixture.ts';
 
 const [place = '', step] = process.argv.slice(2);
 const repo = JSON.parse(place);
@@ -15,6 +15,6 @@ const integrator = integratorOn(
   },
 );
 const runs = await store.runs({ limit: 100 });
-const request = { runs, named: null, order: 'suggested', check: null, runsCheck: true } as const;
+const request = { ...PLAIN_REQUEST, runs };
 const { planId } = await integrator.plan(request);
 await integrator.carryOut(planId ?? '', { remove: false });

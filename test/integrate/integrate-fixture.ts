@@ -38,6 +38,12 @@ export function integratorOn(
   });
 }
 
+/** Whatever has completed, with no check. */
+export const PLAIN_REQUEST: Omit<PlanRequest, 'runs'> = {
+  ...{ named: null, checkout: null, order: 'suggested' },
+  ...{ check: null, untrustedCheck: null, warnings: [], runsCheck: true },
+};
+
 export class IntegrateFixture {
   readonly repo: Repository;
   readonly worktrees;
@@ -113,8 +119,8 @@ export class IntegrateFixture {
   }
 
   async plan(integrator: Integrator, given: Partial<PlanRequest> = {}): Promise<IntegrationPlan> {
-    const runs = await this.store.runs({ workspace: this.repo.root, limit: 100 });
-    return integrator.plan({ runs, named: null, order: 'suggested', check: null, runsCheck: true, ...given });
+    const runs = await this.store.runs({ limit: 100 });
+    return integrator.plan({ ...PLAIN_REQUEST, runs, ...given });
   }
 
   /** A check that is this line of shell. */

@@ -90,6 +90,70 @@ test('work that cannot be committed is refused, and the others go on', async () 
   expect(plan.checklist[0]).toMatchObject({ state: 'bad' });
 });
 
+test('the only one whose work cannot be committed leaves nothing to merge, and says so', async () => {
+  const stuck = await fixture.run({ 'a.txt': 'mine\n' });
+  fixture.repo.write('a.txt', 'theirs\n');
+  fixture.repo.commit('Theirs');
+  try {
+    fixture.repo.git('-C', stuck.worktree!.path, 'merge', 'main');
+  } catch {} // it conflicts, as it is meant to
+  expect(await fixture.plan(integrator)).toMatchObject({
+    planId: null,
+    branches: [{ outcome: 'refused' }],
+    blocked: { code: 'UNCOMMITTABLE', message: expect.stringContaining(stuck.id) },
+  });
+});
+
+test('runs of two checkouts of one repository are merged together, and the one with the target follows', async () => {
+  const linked = join(fixture.repo.folder, 'linked');
+  fixture.repo.git('worktree', 'add', '-q', '-b', 'side', linked);
+  const [x, y] = [await fixture.run({ 'x.txt': 'x\n' }), await fixture.run({ 'y.txt': 'y\n' })];
+  const there = { ...y, worktree: { ...y.worktree!, repository: linked } };
+  for (const runs of [
+    [x, there],
+    [there, x],
+  ]) {
+    const plan = await fixture.plan(integrator, { runs });
+    expect(plan).toMatchObject({ folder: fixture.repo.root, repository: fixture.repo.root, blocked: null });
+    expect(plan.branches.map(({ outcome }) => outcome)).toEqual(['merges', 'merges']);
+  }
+  const checkout = await fixture.worktrees.checkout(linked);
+  expect(checkout).toEqual({ root: linked, repository: join(fixture.repo.root, '.git') });
+  expect(await fixture.plan(integrator, { runs: [x], into: 'side', checkout })).toMatchObject({
+    folder: linked,
+    blocked: null,
+  });
+});
+
+test('what was merged or removed long ago does not make it unclear where the rest belongs', async () => {
+  fixture.repo.git('checkout', '-q', '-b', 'side');
+  const [merged, gone] = [await fixture.run({ 'm.txt': 'm\n' }), await fixture.run({ 'g.txt': 'g\n' })];
+  fixture.repo.git('merge', '-q', '--no-ff', '-m', 'In', merged.worktree!.branch);
+  fixture.repo.git('worktree', 'remove', '-f', gone.worktree!.path);
+  fixture.repo.git('branch', '-D', gone.worktree!.branch);
+  fixture.repo.git('checkout', '-q', 'main');
+  expect(await fixture.plan(integrator)).toMatchObject({ planId: null, branches: [], blocked: null });
+  const fresh = await fixture.run({ 'x.txt': 'x\n' });
+  expect(await fixture.plan(integrator)).toMatchObject({ target: 'main', branches: [{ runId: fresh.id }] });
+  const other = await fixture.run({ 'y.txt': 'y\n' });
+  const onSide = { ...other, worktree: { ...other.worktree!, baseBranch: 'side' } };
+  await expect(fixture.plan(integrator, { runs: [fresh, onSide] })).rejects.toMatchObject({
+    code: 'INVALID_INPUT',
+    message: expect.stringContaining('main, side'),
+  });
+});
+
+test('feedback in both branches neither makes them overlap nor conflict', async () => {
+  const text = { 'REVIEW_FEEDBACK.md': 'Mend it\n' };
+  await fixture.run({ 'x.txt': 'x\n', ...text });
+  await fixture.run({ 'y.txt': 'y\n', 'REVIEW_FEEDBACK.md': 'Other\n' });
+  const { branches } = await fixture.plan(integrator);
+  expect(branches).toMatchObject([
+    { outcome: 'merges', overlaps: [] },
+    { outcome: 'merges', overlaps: [] },
+  ]);
+});
+
 test('conflicting branches are named with their files; least overlap is merged first', async () => {
   const [one, other] = [
     await fixture.run({ 'a.txt': 'one of them\n' }),
@@ -246,6 +310,18 @@ describe('the check', () => {
     });
     const unseen = await fixture.plan(integrator, { check: fixture.check('true'), runsCheck: false });
     expect(unseen).toMatchObject({ planId: null, blocked: null, check: { outcome: 'not_run' } });
+  });
+
+  test('that is configured and not trusted is not passed over', async () => {
+    await fixture.run({ 'x.txt': 'x\n' });
+    const file = '/repo/.squad/squad.json';
+    // The user's own is not run in its place.
+    const check = fixture.check('true');
+    expect(await fixture.plan(integrator, { check, untrustedCheck: file })).toMatchObject({
+      planId: null,
+      check: { outcome: 'not_run' },
+      blocked: { code: 'CHECK_FAILED', message: expect.stringContaining(file) },
+    });
   });
 
   test('whose hub was killed leaves a work tree that the next one clears', async () => {

@@ -160,6 +160,7 @@ describe('--json of', () => {
           note: 'string',
         },
       },
+      ...{ work: 'null', review: 'null', pullRequest: 'null' },
       files: { stdout: 'string', stderr: 'string', stdoutBytes: 'number', stderrBytes: 'number' },
       quiet: 'null',
     }));
@@ -293,7 +294,7 @@ describe('--json of', () => {
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x']);
     await squad.run(['wait', runIds[0]!]);
     expect(await shape(['diff', runIds[0]!])).toEqual({
-      ...{ runId: 'string', isOver: 'boolean', text: 'string', isTruncated: 'boolean' },
+      ...{ runId: 'string', isOver: 'boolean', branch: 'null', text: 'string', isTruncated: 'boolean' },
       ...{ files: 'null', lines: 'null', notes: [] },
     });
     rmSync(join(squad.workspace, '.git'), { recursive: true });

@@ -28,12 +28,12 @@ export async function diffCommand(
   return EXIT.done;
 }
 
-function remarks({ runId, isOver, text, isTruncated, files, notes }: Diff, stat: boolean): string[] {
+function remarks({ runId, isOver, branch, text, isTruncated, files, notes }: Diff, stat: boolean): string[] {
   const isEmpty = stat ? files?.length === 0 : text === '';
   return [
     isEmpty ? `Nothing is different from before ${runId}.` : null,
     isOver ? null : `${runId} is still at work: this is what there is so far.`,
-    isOver && !isEmpty
+    isOver && !isEmpty && branch === null
       ? 'Compared with the folder as it is now: what happened after the run is in it too.'
       : null,
     isTruncated ? 'The diff is longer than this; `squad diff --stat` names every file.' : null,

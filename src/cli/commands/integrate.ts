@@ -43,35 +43,44 @@ export async function integrateCommand(
     };
     const plan = await client.call<IntegrationPlan>('plan_integration', input, { onProgress });
     if (!context.json) print(context, integrationLines(plan, context));
-    if (dryRun || plan.planId === null) return unmerged(plan, dryRun, context);
+    if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
     const question = `Merge ${branches(mergesOf(plan))} into ${plan.target}?`;
     const again = 'Say it beforehand: squad integrate --yes';
-    if (!yes && !(await agreed(question, again, context))) return EXIT.needsInput;
+    if (!yes && !(await agreed(question, again, context))) {
+      print(context, ['Nothing was merged.']);
+      return EXIT.needsInput;
+    }
     const done = await client.call<Integrated>('integrate', { approve: plan.planId, remove });
     if (context.json) printJson(context.out, { plan, integrated: done });
     else print(context, doneLines(done, context));
-    return isWhole(plan) ? EXIT.done : EXIT.failed;
+    return isWhole(plan, ids.length > 0) ? EXIT.done : EXIT.failed;
   } finally {
     client.close();
   }
 }
 
 /** A plan that was only looked at, or of which nothing comes. */
-function unmerged(plan: IntegrationPlan, dryRun: boolean, context: CliContext): number {
+function unmerged(
+  plan: IntegrationPlan,
+  { dryRun, isNamed }: { dryRun: boolean; isNamed: boolean },
+  context: CliContext,
+): number {
   const { blocked } = plan;
-  if (context.json) {
-    printJson(context.out, { plan, integrated: null });
-    return blocked ? exitCodeOf(blocked.code) : EXIT.done;
-  }
-  if (blocked && !dryRun)
-    throw new SquadError(blocked.code, oneLine(blocked.message), { suggestions: ['Nothing was merged.'] });
-  return blocked ? exitCodeOf(blocked.code) : EXIT.done;
+  if (context.json) printJson(context.out, { plan, integrated: null });
+  else if (blocked && !dryRun)
+    throw new SquadError(blocked.code, `${oneLine(blocked.message)}. Nothing was merged.`, {
+      suggestions: blocked.suggestions.map(oneLine),
+    });
+  if (blocked) return exitCodeOf(blocked.code);
+  return isWhole(plan, isNamed) ? EXIT.done : EXIT.failed;
 }
 
 const mergesOf = ({ branches: all }: IntegrationPlan) =>
   all.filter(({ outcome }) => outcome === 'merges').length;
-const isWhole = ({ branches: all }: IntegrationPlan) =>
-  all.every(({ outcome }) => outcome === 'merges' || outcome === 'nothing');
+/** Nothing conflicts or is refused, and nothing that was named is left out. */
+const isWhole = ({ branches: all, leftOut }: IntegrationPlan, isNamed: boolean) =>
+  all.every(({ outcome }) => outcome === 'merges' || outcome === 'nothing') &&
+  !(isNamed && leftOut.length > 0);
 const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branches`);
 
 function doneLines({ target, to, merged, removed, notes }: Integrated, { style }: CliContext): string[] {

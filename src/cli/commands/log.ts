@@ -74,7 +74,9 @@ export async function logCommand(
 /** What stops a program at a terminal must not take the window away from everybody while the run goes on. */
 function stayOpen(err: Terminal): void {
   for (const signal of ['SIGINT', 'SIGQUIT'] as const)
-    process.on(signal, () => err.write('\n— the run goes on; your tmux prefix (Ctrl-b), then d leaves —\n'));
+    process.on(signal, () =>
+      err.write('\n— the run goes on; your tmux prefix (Ctrl-b, unless you changed it), then d leaves —\n'),
+    );
 }
 
 /** The hub that is there, or the one that somebody starts. One that starts ends windows of runs that are over. */

@@ -1,11 +1,14 @@
 import type { z } from 'zod';
 import type { findOverlap } from '../../operations/find-overlap.ts';
+import type { RunId } from '../../schema/ids.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
-import { formatTable } from '../output/table.ts';
+import { displayWidth } from '../output/width.ts';
+
+const INDENT = '  ';
 
 type Found = z.output<typeof findOverlap.output>;
 
@@ -27,22 +30,29 @@ function lines({ runs, files, moreFiles }: Found, { out, style }: CliContext): s
   );
   if (files.length === 0) return [`No overlap. ${about}`, ...doubts];
   const nameOf = new Map(runs.map(({ runId, name }) => [runId, name]));
-  const rows = files.map(({ path, runs: ids }) => [
-    oneLine(path),
-    ids.map(id => `${id} ${style.role(nameOf.get(id) ?? '', oneLine(nameOf.get(id) ?? ''))}`).join(', '),
-  ]);
+  const who = (id: RunId) => {
+    const name = nameOf.get(id) ?? '';
+    return `${id} ${style.role(name, oneLine(name))}`;
+  };
   return [
-    ...formatTable(
-      [
-        { title: 'file', shrinkTo: 20 },
-        { title: 'changed by', shrinkTo: 20 },
-      ],
-      rows,
-      out.columns,
-      style,
-    ),
-    ...(moreFiles > 0 ? [style.dim(`and ${moreFiles} more files`)] : []),
+    ...files.flatMap(({ path, runs: ids }) => [
+      style.bold(oneLine(path)),
+      ...packed(ids.map(who), out.columns - INDENT.length).map(line => INDENT + line),
+    ]),
+    ...(moreFiles > 0 ? [style.dim(`and ${moreFiles} more ${moreFiles === 1 ? 'file' : 'files'}`)] : []),
+    '',
     ...doubts,
     style.dim('`squad integrate --dry-run` shows whether they conflict.'),
   ];
+}
+
+/** As many to a line as there is room for, none of them broken. */
+function packed(entries: string[], width: number): string[] {
+  const lines: string[] = [];
+  for (const entry of entries) {
+    const longer = lines.length > 0 ? `${lines.at(-1)}, ${entry}` : entry;
+    if (lines.length > 0 && displayWidth(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(entry);
+  }
+  return lines;
 }

@@ -129,16 +129,22 @@ function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): str
 }
 
 function after(
-  { run, status, rounds, commit }: Steered,
+  { run, status, rounds, commit, work }: Steered,
   action: Decided['action'],
   { style }: CliContext,
 ): string[] {
   const state = paintStatus(status as RunStatus, statusWord(status as RunStatus), style);
   const done = {
     allow: `may have ${rounds.max} reviews now; it has had ${rounds.current}`,
-    abandon: 'its task was given up; its branch and what was not committed are kept',
+    abandon: 'its task was given up; its work is kept',
     cancel: 'its review was ended; it is told with its next turn',
     feedback: `has the feedback${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn begins with it`,
   }[action];
-  return [`${run}  ${state}  ${done}`];
+  return [
+    `${run}  ${state}  ${done}`,
+    ...(work ?? []).flatMap(({ branch, saved }) => [
+      `  ${style.dim('branch')}  ${oneLine(branch)}`,
+      ...saved.map(ref => `  ${style.dim('saved')}   ${ref}  ${style.dim('what was not committed')}`),
+    ]),
+  ];
 }

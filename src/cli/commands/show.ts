@@ -1,5 +1,6 @@
 import type { Quiet } from '../../operations/quiet.ts';
 import type { RunResult } from '../../operations/run-result.ts';
+import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
 import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -18,6 +19,9 @@ interface Shown {
   quiet: Quiet | null;
   turns: Turn[];
   squad: Squad | null;
+  work: ShownWork | null;
+  review: ReviewOfRun | null;
+  pullRequest: ShownPullRequest | null;
   result: RunResult;
   files: { stdout: string; stderr: string; stdoutBytes: number; stderrBytes: number };
 }
@@ -36,7 +40,7 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 }
 
 function lines(
-  { run, quiet, turns, squad, result, files }: Shown,
+  { run, quiet, turns, squad, work, review, pullRequest, result, files }: Shown,
   logins: Logins,
   { style }: CliContext,
 ): string[] {
@@ -50,13 +54,16 @@ function lines(
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
     ['folder', run.directory],
-    ['asked by', `${run.client ?? 'unknown'} at ${formatDateTime(run.createdAt)}`],
+    ['asked by', `${run.client ?? run.parentId ?? 'unknown'} at ${formatDateTime(run.createdAt)}`],
     [
       'took',
       run.startedAt === null ? 'not started' : formatDuration((run.endedAt ?? Date.now()) - run.startedAt),
     ],
     ['limit', formatDuration(run.timeoutMs)],
   ];
+  if (review) facts.push(reviewFact(run, review));
+  if (work) facts.push(...workFacts(work));
+  if (pullRequest) facts.push(['pull req.', `#${pullRequest.number} ${sanitize(pullRequest.url)}`]);
   if (run.model) facts.push(['model', run.model]);
   if (run.chatId) facts.push(['chat', sanitize(run.chatId)]);
   if (run.parentId) facts.push(['parent', run.parentId]);
@@ -102,6 +109,23 @@ function lines(
     style.bold('Task'),
     sanitize(run.task),
     ...(result.result ? ['', style.bold('Result'), sanitize(result.result)] : []),
+  ];
+}
+
+function reviewFact({ reviewOf, status }: Run, review: ReviewOfRun): [string, string] {
+  const { iteration, max, coderId, reviewerId, outcome } = review;
+  const round = `review ${iteration} of ${max}`;
+  const state = outcome === null ? 'under way' : outcome.replace('_', ' ');
+  if (reviewOf !== null) return ['reviews', `${coderId}, ${round}: ${state}`];
+  const waits = status === 'waiting_review' && outcome === null ? 'waits for ' : '';
+  return ['review', `${waits}${round} by ${reviewerId}${waits ? '' : `: ${state}`}`];
+}
+
+function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, string][] {
+  return [
+    ['branch', `${sanitize(branch)}${isThere !== null && tip === null ? ' (gone)' : ''}`],
+    ['work tree', `${sanitize(path)}${isThere === false ? ' (gone)' : ''}`],
+    ...saved.map((ref): [string, string] => ['saved', `${sanitize(ref)}, what was not committed`]),
   ];
 }
 

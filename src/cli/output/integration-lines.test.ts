@@ -48,14 +48,18 @@ test('branches in their order, each with what is to be known of it', () => {
     outcome: 'conflict',
     files: null,
     conflicts: ['a b.txt'],
-    messages: ['CONFLICT: x'],
+    messages: ['CONFLICT (content): Merge conflict in a b.txt', 'CONFLICT (modify/delete): x'],
+    overlaps: ['run_aaaaaaaaaa' as RunId],
   });
   const shown = text({ branches: [branch({ commitsWork: true }), conflict] });
   expect(shown).toMatch(/^Into main at f{10}, checked out at \/repo:/);
   expect(shown).toMatch(/1 {2}run_aaaaaaaaaa .* 2 {2}merges/);
   expect(shown).toMatch(/2 {2}run_bbbbbbbbbb .* – {2}conflict/);
   expect(shown).toContain('run_aaaaaaaaaa: what it left uncommitted is committed to its branch first');
-  expect(shown).toContain('run_bbbbbbbbbb: conflicts in a b.txt\n   run_bbbbbbbbbb: CONFLICT: x');
+  expect(shown).toContain(
+    'run_bbbbbbbbbb: conflicts in a b.txt\n   run_bbbbbbbbbb: CONFLICT (modify/delete): x\n   run_bbbbbbbbbb: shares files with #1',
+  );
+  expect(shown.match(/a b\.txt/g)).toHaveLength(1);
 });
 
 test('a check that said no is shown with the end of its words, which do nothing to the terminal', () => {

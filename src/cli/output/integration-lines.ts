@@ -4,6 +4,7 @@ import { formatDuration } from './duration.ts';
 import { oneLine, sanitize } from './sanitize.ts';
 import type { Style } from './style.ts';
 import { formatTable } from './table.ts';
+import { wrap } from './wrap.ts';
 
 type Look = Pick<CliContext, 'out' | 'style'>;
 
@@ -12,7 +13,9 @@ const CHECK_LINES = 20;
 /** What merging comes to, for people: the branches in their order, what stands against it, and the checklist. */
 export function integrationLines(plan: IntegrationPlan, { out, style }: Look): string[] {
   const { target, from, folder, branches, leftOut, warnings, checklist } = plan;
-  const left = leftOut.map(({ runId, why }) => style.dim(`left out  ${runId}: ${oneLine(why)}`));
+  const left = leftOut.flatMap(({ runId, why }) =>
+    wrap(`left out  ${runId}: ${oneLine(why)}`, out.columns).map(style.dim),
+  );
   if (target === null || from === null || branches.length === 0)
     return ['There is nothing to integrate.', ...left];
   const where = folder === null ? 'checked out nowhere' : `checked out at ${oneLine(folder)}`;
@@ -36,10 +39,10 @@ export function integrationLines(plan: IntegrationPlan, { out, style }: Look): s
     `Into ${style.bold(oneLine(target))} at ${from.slice(0, 10)}, ${where}:`,
     '',
     ...formatTable(columns, rows, out.columns, style),
-    ...branches.flatMap(branch => details(branch, style)),
+    ...branches.flatMap(branch => details(branch, branches, { out, style })),
     '',
     ...left,
-    ...warnings.map(warning => style.yellow(`warning  ${oneLine(warning)}`)),
+    ...warnings.flatMap(warning => wrap(`warning  ${oneLine(warning)}`, out.columns).map(style.yellow)),
     ...checklist.map(item => checklistLine(item, style)),
     ...checkLines(plan, style),
   ];
@@ -57,17 +60,36 @@ function stateOf({ outcome }: PlannedBranch, { green, red, dim }: Style): string
   return paint(STATES[outcome]);
 }
 
+const INDENT = '   ';
+
+/** Other branches by their numbers in the table. */
 function details(
   { runId, conflicts, messages, commitsWork, overlaps }: PlannedBranch,
-  style: Style,
+  branches: readonly PlannedBranch[],
+  { out, style }: Look,
 ): string[] {
+  const numbers = overlaps.map(id => branches.findIndex(other => other.runId === id) + 1);
   const said = [
     ...(conflicts.length > 0 ? [`conflicts in ${conflicts.map(oneLine).join(', ')}`] : []),
-    ...messages.map(oneLine),
+    ...messages.filter(message => !isPlain(message, conflicts)).map(oneLine),
     ...(commitsWork ? ['what it left uncommitted is committed to its branch first'] : []),
-    ...(overlaps.length > 0 ? [`shares files with ${overlaps.join(', ')}`] : []),
+    ...(numbers.length > 0 ? [`shares files with ${listed(numbers.toSorted((a, b) => a - b))}`] : []),
   ];
-  return said.map(line => `   ${style.dim(`${runId}: `)}${line}`);
+  return said
+    .flatMap(line => wrap(`${runId}: ${line}`, out.columns - INDENT.length))
+    .map(line => INDENT + line.replace(`${runId}: `, style.dim(`${runId}: `)));
+}
+
+/** Says only that lines of a file differ on both sides, which its name under "conflicts in" says already. */
+const isPlain = (message: string, conflicts: readonly string[]): boolean =>
+  conflicts.some(file => message.trim() === `CONFLICT (content): Merge conflict in ${file}`);
+
+const MOST_NUMBERS = 8;
+
+function listed(numbers: readonly number[]): string {
+  const more = numbers.length - MOST_NUMBERS;
+  const shown = numbers.slice(0, MOST_NUMBERS).map(number => `#${number}`);
+  return shown.join(' ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 const MARKS: Record<ChecklistItem['state'], string> = { ok: '✓', bad: '✗', open: '–' };

@@ -23,6 +23,8 @@ export function nextStep({ id, engine, error }: EndedRun, logins: Logins): strin
       return `squad log ${id} shows how far it came. Raise \`stall\` in its role, or leave it out.`;
     case 'OUTPUT_MISMATCH':
       return `squad show ${id} has its answer. Make the schema or the task clearer, then: squad retry ${id}`;
+    case 'SETUP_FAILED':
+      return `Mend \`worktree\` in .squad/squad.json: the message names the log of the set-up. Then: squad retry ${id}`;
     case 'CHAT_UNKNOWN':
       return 'Its engine does not know that chat: leave it out to begin a new one.';
     default:

@@ -127,6 +127,12 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
       each: 'what each of them reported',
     },
     {
+      of: runs.filter(run => run.status === 'abandoned'),
+      command: 'squad show',
+      what: run => `where the work of ${run.label} is`,
+      each: 'where the work of each is',
+    },
+    {
       of: runs.filter(run => (run.evidence?.filesChanged?.count ?? 0) > 0),
       command: 'squad diff',
       what: run => `what changed while ${run.label} worked`,

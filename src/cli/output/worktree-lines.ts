@@ -10,7 +10,7 @@ import { wrap } from './wrap.ts';
 
 const INDENT = '  ';
 
-/** A row each, and under it where it is and why it is still there. */
+/** A row each, and under it its branch, where it is and why it is still there. */
 export function worktreeLines(
   worktrees: ListedWorktree[],
   all: boolean,
@@ -18,14 +18,13 @@ export function worktreeLines(
 ): string[] {
   if (worktrees.length === 0)
     return [
-      all ? 'No work trees.' : 'No work trees of this workspace.',
+      all ? 'No work trees.' : 'No work trees of this repository.',
       'A run gets one by isolation: worktree in its role, or squad run --worktree.',
     ];
   const hasSizes = worktrees.some(({ bytes }) => bytes !== null);
   const columns = [
     { title: 'run' },
     { title: 'state' },
-    { title: 'branch', shrinkTo: 12 },
     { title: 'commits', align: 'right' as const },
     { title: 'uncommitted', align: 'right' as const },
     ...(hasSizes ? [{ title: 'size', align: 'right' as const }] : []),
@@ -34,12 +33,11 @@ export function worktreeLines(
   const [title = '', ...rows] = formatTable(columns, worktrees.map(rowOf), out.columns, style);
   return [title, ...rows.flatMap((row, i) => [row, ...explained(worktrees[i]!)])];
 
-  function rowOf({ runs, branch, ahead, uncommitted, bytes, prune }: ListedWorktree): string[] {
+  function rowOf({ runs, ahead, uncommitted, bytes, prune }: ListedWorktree): string[] {
     const last = runs.at(-1)!;
     return [
       last.id,
       paintStatus(last.status, statusWord(last.status), style),
-      oneLine(branch),
       ahead === null ? '–' : String(ahead),
       uncommitted === null ? '–' : String(uncommitted),
       ...(hasSizes ? [bytes === null ? '–' : formatSize(bytes)] : []),
@@ -47,10 +45,10 @@ export function worktreeLines(
     ];
   }
 
-  function explained({ path, why, folder, trouble }: ListedWorktree): string[] {
+  function explained({ path, branch, why, folder, trouble }: ListedWorktree): string[] {
     const state = folder === 'missing' ? ' (not there)' : '';
     const words = [why, ...(trouble && !why.includes(trouble) ? [trouble] : [])];
-    return [`${oneLine(path)}${state}`, ...words.map(oneLine)].flatMap(line =>
+    return [`branch ${oneLine(branch)}`, `${oneLine(path)}${state}`, ...words.map(oneLine)].flatMap(line =>
       wrap(line, out.columns - INDENT.length).map(part => style.dim(INDENT + part)),
     );
   }

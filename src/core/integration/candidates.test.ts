@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { newRunId, newSquadId, type RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { PLAIN_OPTIONS } from '../testing/plain-options.ts';
-import { chooseCandidates, repositoryOf, targetOf } from './candidates.ts';
+import { checkoutsOf, chooseCandidates, targetOf } from './candidates.ts';
 
 function run(given: Partial<Run> = {}): Run {
   const id = newRunId();
@@ -86,6 +86,13 @@ describe('whose branches are merged', () => {
     ]);
   });
 
+  test('reviewers are not even named as left out, unless they were asked for', () => {
+    const coder = run();
+    const reviewer = run({ reviewOf: coder.id });
+    expect(chooseCandidates([coder, reviewer], null).leftOut).toEqual([]);
+    expect(chooseCandidates([coder, reviewer], named(reviewer)).leftOut).toHaveLength(1);
+  });
+
   test('the last of those that shared a tree, by whatever name it was asked for', () => {
     const first = run();
     const reply = run({ worktree: first.worktree, createdAt: 2 });
@@ -103,6 +110,19 @@ test('several targets or repositories must be told apart by the caller', () => {
   expect(targetOf([on({}), on({ baseBranch: 'next' })], 'next')).toBe('next');
   expect(() => targetOf([on({}), on({ baseBranch: 'next' })], undefined)).toThrow('main, next');
   expect(() => targetOf([on({ baseBranch: null })], undefined)).toThrow('none');
-  expect(repositoryOf([on({}), on({})])).toBe('/repo');
-  expect(() => repositoryOf([on({}), on({ repository: '/other' })])).toThrow('several repositories');
+  const both = [on({}), on({ repository: '/other' })];
+  expect(() => checkoutsOf(both, ['/repo/.git', '/other/.git'], null)).toThrow('several repositories');
+});
+
+test('a repository is one however many checkouts it has; that of the caller counts where it is one of them', () => {
+  const one = run();
+  const linked = { run: one, worktree: { ...one.worktree!, repository: '/linked' } };
+  const both = [{ run: one, worktree: one.worktree! }, linked];
+  const names = ['/repo/.git', '/repo/.git'];
+  expect(checkoutsOf(both, names, null)).toEqual(['/repo', '/linked']);
+  expect(checkoutsOf(both, names, { root: '/linked', repository: '/repo/.git' })).toEqual([
+    '/linked',
+    '/repo',
+  ]);
+  expect(checkoutsOf(both, names, { root: '/else', repository: '/else/.git' })).toEqual(['/repo', '/linked']);
 });

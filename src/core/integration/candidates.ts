@@ -2,6 +2,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
+import type { Checkout } from '../ports/worktrees.ts';
 
 export interface Candidate {
   /** The last that worked in it. */
@@ -26,6 +27,8 @@ export function chooseCandidates(runs: readonly Run[], named: ReadonlySet<RunId>
   for (const sharing of trees.values()) {
     const isNamed = sharing.some(({ id }) => named?.has(id));
     if (named && !isNamed) continue;
+    // Nobody expects a reviewer's branch to be merged.
+    if (!named && sharing.every(({ reviewOf }) => reviewOf !== null)) continue;
     const run = sharing.reduce((last, each) => (each.createdAt > last.createdAt ? each : last));
     const why = reasonAgainst(run, sharing, isNamed);
     if (why !== null) chosen.leftOut.push({ runId: run.id, why });
@@ -44,17 +47,22 @@ function reasonAgainst(run: Run, sharing: readonly Run[], isNamed: boolean): str
   return null;
 }
 
-/** The one repository they are of. */
-export function repositoryOf(candidates: readonly Candidate[]): string {
-  const repositories = [...new Set(candidates.map(({ worktree }) => worktree.repository))];
-  if (repositories.length <= 1) return repositories[0] ?? '';
-  throw new SquadError(
-    'INVALID_INPUT',
-    `These runs are of several repositories: ${repositories.join(', ')}`,
-    {
+/**
+ * Checkouts of the one repository they are of: where they were asked for, and where the caller is. `names` are those of
+ * the repositories, in the order of the candidates.
+ */
+export function checkoutsOf(
+  candidates: readonly Candidate[],
+  names: readonly string[],
+  caller: Checkout | null,
+): [string, ...string[]] {
+  const roots = [...new Set(candidates.map(({ worktree }) => worktree.repository))];
+  if (new Set(names).size > 1)
+    throw new SquadError('INVALID_INPUT', `These runs are of several repositories: ${roots.join(', ')}`, {
       suggestions: ['Name the runs of one of them: squad integrate RUN…'],
-    },
-  );
+    });
+  const own = caller && caller.repository === names[0] ? [caller.root] : [];
+  return [...new Set([...own, ...roots])] as [string, ...string[]];
 }
 
 /** The one branch they are meant for, unless the caller says which. */

@@ -1,44 +1,59 @@
 import type { ChecklistItem, IntegrationPlan } from '../../schema/integration.ts';
 
-type Facts = Pick<IntegrationPlan, 'branches' | 'check' | 'target'> & { obstacles: readonly string[] };
+/** What is known once everything was tried. */
+export type Facts = Pick<IntegrationPlan, 'branches' | 'check' | 'folder'> & {
+  target: string;
+  obstacles: readonly string[];
+  /** The file that names a check that does not count until it is trusted. */
+  untrustedCheck: string | null;
+};
 
-/** What somebody asks before they merge, each with its answer. */
-export function checklistOf({ branches, check, target, obstacles }: Facts): ChecklistItem[] {
-  const item = (what: string, state: ChecklistItem['state'], note: string | null = null) => ({
-    what,
-    state,
-    note,
-  });
-  const count = (isIt: (branch: Facts['branches'][number]) => boolean) => branches.filter(isIt).length;
-  const [left, refused] = [
-    count(({ commitsWork }) => commitsWork),
-    count(({ outcome }) => outcome === 'refused'),
-  ];
-  const conflicts = count(({ outcome }) => outcome === 'conflict');
-  const behind = count(({ isBehind }) => isBehind);
+/** What somebody asks before they merge, each as it is. */
+export function checklistOf(facts: Facts): ChecklistItem[] {
+  const { branches, target, obstacles } = facts;
+  const those = (isIt: (branch: Facts['branches'][number]) => boolean) => branches.filter(isIt);
+  const refused = those(({ outcome }) => outcome === 'refused');
+  const conflicts = those(({ outcome }) => outcome === 'conflict').length;
+  const left = those(({ commitsWork }) => commitsWork).length;
+  const behind = those(({ isBehind }) => isBehind).length;
   return [
-    refused > 0
-      ? item('work is committed', 'bad', `of ${refused} it cannot be`)
-      : item('work is committed', 'ok', left > 0 ? `of ${left} it is when you approve` : null),
-    item('on the newest target', 'ok', behind > 0 ? `${target} went on after ${behind} of them began` : null),
-    conflicts > 0 ? item('no conflicts', 'bad', `${conflicts} left out`) : item('no conflicts', 'ok'),
-    obstacles.length > 0
-      ? item('nothing in the way', 'bad', obstacles.join('; '))
-      : item('nothing in the way', 'ok'),
-    checkItem(check),
+    refused.length > 0
+      ? item('bad', `work that cannot be committed: ${refused.map(({ runId }) => runId).join(', ')}`)
+      : item('ok', 'work is committed', left > 0 ? `of ${left} it is when you approve` : null),
+    item(
+      'ok',
+      `merged onto ${target} as it is now`,
+      behind > 0 ? `it went on after ${behind} of them began` : null,
+    ),
+    conflicts > 0
+      ? item('bad', `conflicts in ${conflicts === 1 ? '1 branch' : `${conflicts} branches`}, left out`)
+      : item('ok', 'no conflicts'),
+    ...(obstacles.length > 0
+      ? obstacles.map(obstacle => item('bad', obstacle))
+      : [item('ok', 'nothing in the way')]),
+    checkItem(facts),
   ];
-
-  function checkItem(made: IntegrationPlan['check']): ChecklistItem {
-    if (!made) return item('check passed', 'open', 'none is set');
-    if (made.outcome === 'not_run') return item('check passed', 'open', 'not run');
-    if (made.outcome === 'passed') return item('check passed', 'ok');
-    return item('check passed', 'bad', checkWords(made));
-  }
 }
 
+function checkItem({ check, untrustedCheck }: Facts): ChecklistItem {
+  if (untrustedCheck !== null) return item('bad', 'check not trusted', untrustedCheck);
+  if (!check) return item('open', 'no check is set');
+  if (check.outcome === 'not_run') return item('open', 'check not run');
+  return isAgainst(check) ? item('bad', 'check failed', checkWords(check)) : item('ok', 'check passed');
+}
+
+type Check = NonNullable<IntegrationPlan['check']>;
+
+/** It was run, and did not pass. */
+export const isAgainst = ({ outcome }: Check): boolean => outcome !== 'passed' && outcome !== 'not_run';
+
 /** How a check that did not pass ended. */
-export function checkWords({ outcome, exitCode }: NonNullable<IntegrationPlan['check']>): string {
+export function checkWords({ outcome, exitCode }: Check): string {
   if (outcome === 'timeout') return 'it took too long and was ended';
   if (outcome === 'not_started') return 'it could not be started';
   return exitCode === null ? 'it was ended by a signal' : `exit code ${exitCode}`;
 }
+
+const item = (state: ChecklistItem['state'], what: string, note: string | null = null): ChecklistItem => ({
+  ...{ what, state, note },
+});

@@ -1,15 +1,16 @@
-import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
 import type { BranchMove } from '../../schema/intent.ts';
 import { type Run, runName, runSummary } from '../../schema/run.ts';
-import type { BranchTip, TrialOutcome } from '../ports/integration.ts';
-import type { Branches } from '../ports/worktrees.ts';
-import { type Candidate, chooseCandidates, type LeftOut, repositoryOf, targetOf } from './candidates.ts';
-import { checklistOf, checkWords } from './checklist.ts';
-import { leftWorkMessage, mergeMessage } from './merge-message.ts';
+import type { TrialOutcome } from '../ports/integration.ts';
+import type { Branches, Checkout } from '../ports/worktrees.ts';
+import { blockedBy } from './blocked-by.ts';
+import { checkoutsOf, chooseCandidates, type LeftOut, targetOf } from './candidates.ts';
+import { checklistOf } from './checklist.ts';
+import { mergeMessage } from './merge-message.ts';
 import { suggestedOrder } from './order.ts';
 import { overlapOf } from './overlap.ts';
+import { type Ready, readyBranches } from './ready-branches.ts';
 import { type CheckOrder, type TryOutPorts, tryOut } from './try-out.ts';
 
 export interface PlanPorts extends TryOutPorts {
@@ -21,23 +22,18 @@ export interface PlanRequest {
   runs: readonly Run[];
   /** Only these; null: whatever has completed. */
   named: ReadonlySet<RunId> | null;
+  /** Where the caller is. */
+  checkout: Checkout | null;
   into?: string;
   order: 'suggested' | 'given';
   /** Null: none is set. */
   check: CheckOrder | null;
+  /** The file that names a check that does not count until it is trusted. */
+  untrustedCheck: string | null;
+  /** What else of the configuration does not count. */
+  warnings: readonly string[];
   /** False: the plan says that it was not run, and cannot be approved where there is one. */
   runsCheck: boolean;
-}
-
-/** A candidate with what its branch holds, the work it had not committed included. */
-interface Ready extends Candidate {
-  runId: RunId;
-  endedAt: number | null;
-  files: readonly string[];
-  tip: string;
-  move: BranchMove | null;
-  /** Why its work cannot be committed. */
-  refusal: string | null;
 }
 
 /** What is kept for the approval, beside what is shown. */
@@ -50,14 +46,17 @@ export interface MadePlan {
 export async function planIntegration(ports: PlanPorts, request: PlanRequest): Promise<MadePlan> {
   const { integration } = ports;
   const { candidates, leftOut } = chooseCandidates(request.runs, request.named);
-  if (candidates.length === 0) return { plan: emptyPlan(leftOut), moves: [] };
-  const repository = repositoryOf(candidates);
-  const target = targetOf(candidates, request.into);
-  const [tips, { commit: from, checkedOutAt }] = await Promise.all([
-    integration.tips(repository, target),
-    integration.target(repository, target),
-  ]);
-  const ready = await prepared(ports, candidates, tips, { request, leftOut });
+  const ready = await readyBranches(ports, candidates, { request, leftOut });
+  if (ready.length === 0) return { plan: emptyPlan(leftOut), moves: [] };
+  const checkouts = checkoutsOf(
+    ready,
+    ready.map(({ name }) => name),
+    request.checkout,
+  );
+  const target = targetOf(ready, request.into);
+  const { commit: from, checkedOutAt } = await integration.target(checkouts[0], target);
+  // The checkout whose files follow is one that somebody here works in.
+  const repository = checkouts.find(root => checkedOutAt.includes(root)) ?? checkouts[0];
   const order = request.order === 'given' ? ready : suggestedOrder(ready);
   const mergeable = order.filter(({ refusal }) => refusal === null);
   const trial = await integration.trial(
@@ -79,57 +78,19 @@ export async function planIntegration(ports: PlanPorts, request: PlanRequest): P
   ];
 
   const merges = branches.filter(({ outcome }) => outcome === 'merges').length;
-  const runsCheck = request.runsCheck && merges > 0 && obstacles.length === 0;
-  const check = await checked(ports, { repository, commit: to }, request.check, runsCheck);
-  const facts = { branches, check, target, obstacles };
+  const isClear = merges > 0 && obstacles.length === 0 && request.untrustedCheck === null;
+  const check = await checked(ports, { repository, commit: to }, request.check, request.runsCheck && isClear);
+  const { untrustedCheck } = request;
+  const facts = { branches, check, untrustedCheck, target, folder, obstacles };
   const plan = {
-    ...{ repository, target, from, to, folder, branches, leftOut, check, warnings },
+    ...{ repository, target, from, to, folder, branches, leftOut, check },
+    warnings: [...warnings, ...request.warnings],
     checklist: checklistOf(facts),
-    blocked: blockedBy(facts, merges),
+    blocked: blockedBy(facts),
   };
   const taken = ready.filter(({ runId }) => outcomes.get(runId)?.outcome === 'merged');
   const moves = taken.flatMap(({ runId, worktree, move }) => (move ? { runId, worktree, move } : []));
   return { plan, moves };
-}
-
-async function prepared(
-  { branches, integration }: PlanPorts,
-  candidates: readonly Candidate[],
-  tips: ReadonlyMap<string, BranchTip>,
-  { request, leftOut }: { request: PlanRequest; leftOut: LeftOut[] },
-): Promise<Ready[]> {
-  const found: Omit<Ready, 'files'>[] = [];
-  for (const { run, worktree } of candidates) {
-    const known = tips.get(worktree.branch);
-    const isNamed = request.named !== null;
-    if (!known) {
-      if (isNamed) leftOut.push({ runId: run.id, why: `its branch ${worktree.branch} is gone` });
-      continue;
-    }
-    const { move, refusal } = await uncommitted(branches, run, worktree);
-    // Of what was merged long ago nobody wants to hear again.
-    if (known.isMerged && !move && refusal === null && !isNamed) continue;
-    const { id: runId, endedAt } = run;
-    found.push({ run, worktree, runId, endedAt, tip: move?.to ?? known.tip, move, refusal });
-  }
-  const touched = await integration.touched(found.map(({ worktree }) => worktree));
-  return found.map((each, at) => ({ ...each, files: touched[at]?.files ?? [] }));
-}
-
-async function uncommitted(
-  branches: Branches,
-  run: Run,
-  worktree: Candidate['worktree'],
-): Promise<Pick<Ready, 'move' | 'refusal'>> {
-  try {
-    return { move: await branches.prepareAll(worktree, leftWorkMessage(run)), refusal: null };
-  } catch (thrown) {
-    if (!(thrown instanceof SquadError)) throw thrown;
-    // Without its folder there is nothing uncommitted.
-    if (thrown.code === 'WORKTREE_MISSING') return { move: null, refusal: null };
-    if (thrown.code === 'UNCOMMITTABLE') return { move: null, refusal: thrown.message };
-    throw thrown;
-  }
 }
 
 function plannedBranches(
@@ -168,22 +129,6 @@ async function checked(
   const command = order.argv;
   if (!runs) return { command, outcome: 'not_run', exitCode: null, output: '', durationMs: null };
   return { command, ...(await tryOut(ports, result, order)) };
-}
-
-function blockedBy(
-  { branches, check, target, obstacles }: Parameters<typeof checklistOf>[0],
-  merges: number,
-): IntegrationPlan['blocked'] {
-  const inConflict = branches.filter(({ outcome }) => outcome === 'conflict');
-  if (merges === 0 && inConflict.length > 0) {
-    const files = [...new Set(inConflict.flatMap(({ conflicts }) => conflicts))];
-    return { code: 'MERGE_CONFLICT', message: `No branch can be merged into ${target}: ${files.join(', ')}` };
-  }
-  if (merges > 0 && obstacles.length > 0)
-    return { code: 'TARGET_BLOCKED', message: `${target} cannot be moved: ${obstacles.join('; ')}` };
-  if (check && !['passed', 'not_run'].includes(check.outcome))
-    return { code: 'CHECK_FAILED', message: `The check said no to the merged result: ${checkWords(check)}` };
-  return null;
 }
 
 const emptyPlan = (leftOut: LeftOut[]): MadePlan['plan'] => ({

@@ -1,10 +1,13 @@
 import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/work.ts';
 
-/** The files a run works on. Needs git to say anything; never throws except from `diff`. */
+/** The files a run works on. Needs git to say anything; never throws except where it is said. */
 export interface WorkTree {
   /** One short git process, because it is on the way to an agent's start. */
   snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
   changes(directory: string, before: WorkSnapshot): Promise<WorkChanges>;
+  /** Between two commits of a repository, for a folder that is gone. Both throw DIFF_UNAVAILABLE. */
+  commitChanges(repository: string, from: string, to: string): Promise<Pick<WorkChanges, 'files' | 'lines'>>;
+  commitDiff(repository: string, from: string, to: string, options: { maxBytes: number }): Promise<WorkDiff>;
   /** Throws DIFF_UNAVAILABLE. */
   diff(directory: string, before: WorkSnapshot, options: { maxBytes: number }): Promise<WorkDiff>;
 }

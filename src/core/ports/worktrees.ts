@@ -58,6 +58,16 @@ export interface WorktreeState {
   trouble: string | null;
 }
 
+/** What is left of a work tree that may be gone. */
+export interface Remains {
+  /** Its folder is, whole. */
+  isThere: boolean;
+  /** The branch's; null: there is no such branch, or no repository. */
+  tip: string | null;
+  /** Refs that hold what was not committed when it was removed, the newest last. */
+  saved: string[];
+}
+
 export type Removal =
   | { outcome: 'removed'; savedRef: string | null; branchIsGone: boolean }
   /** Its folder was not there any more; what git still knew of it was put in order. */
@@ -86,6 +96,10 @@ export interface Worktrees {
   checkout(folder: string): Promise<Checkout | null>;
   /** The repository it is of, by the name that `checkout` gives. Null: that is gone. */
   repositoryOf(worktree: Worktree): Promise<string | null>;
+  /** One short git process. Throws GIT_FAILED. */
+  remains(worktree: Worktree): Promise<Remains>;
+  /** Puts its branch back at this commit. False: the commit is gone, too. Throws GIT_FAILED. */
+  restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
   /** What its folder takes on the disk. */
   bytes(worktree: Worktree): Promise<number>;
   /**
@@ -112,8 +126,8 @@ export interface Branches {
     file: { path: string; text: string | null },
     message: string,
   ): Promise<BranchMove | null>;
-  /** Moves the branch, and the index with it; with `path` only that file in index and folder, else nothing in the folder. Done twice it does nothing. Throws BRANCH_MOVED. */
-  apply(worktree: Worktree, move: BranchMove, path?: string): Promise<void>;
+  /** Moves the branch, and the index with it; with `path` only that file in index and folder, else nothing in the folder. Done twice it does nothing. Throws BRANCH_MOVED, and GIT_BUSY when another git is at work in the folder for longer than `patienceMs`. */
+  apply(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
   /** As it was before `apply` (with the same `path`), the work uncommitted again; nothing where it was not applied, or where the branch went on. */
-  undo(worktree: Worktree, move: BranchMove, path?: string): Promise<void>;
+  undo(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
 }

@@ -28,15 +28,27 @@ export function closing(
   };
 }
 
+/** A call that was to end the review and did not. */
+export interface Refusal {
+  tool: string;
+  code: string | null;
+}
+
+const refusedWords = (refused: Refusal | null): string =>
+  refused ? ` Its ${refused.tool} was refused${refused.code === null ? '' : ` (${refused.code})`}.` : '';
+
 /** What a review came to whose reviewer has ended and left it open. */
-export function closingOfEnded(reviewer: Run | null): Closing {
+export function closingOfEnded(reviewer: Run | null, refused: Refusal | null = null): Closing {
   if (!reviewer) return { outcome: 'error', reason: 'What became of the reviewer is not known any more.' };
   const { status, error } = reviewer;
   const reason = error ? `${error.code}: ${error.message}` : null;
   if (status === 'timeout')
     return { outcome: 'timeout', reason: reason ?? 'The reviewer reached its time limit.' };
   if (status === 'completed')
-    return { outcome: 'no_feedback', reason: 'The reviewer ended without feedback or a pull request.' };
+    return {
+      outcome: 'no_feedback',
+      reason: `The reviewer ended without feedback or a pull request.${refusedWords(refused)}`,
+    };
   if (status === 'error' || status === 'lost') return { outcome: 'error', reason };
   return { outcome: 'cancelled', reason: `The reviewer was ${status}.` };
 }

@@ -19,7 +19,9 @@ function withFeedback(review: Review): string {
   const parts = [
     whoseWords(review, weight),
     quotedWords(feedback ?? ''),
-    ...(items.length > 0 ? [`${feedbackBy === 'user' ? 'The user' : 'It'} would have you do:\n\n${items.join('\n')}`] : []),
+    ...(items.length > 0
+      ? [`${feedbackBy === 'user' ? 'The user' : 'It'} would have you do:\n\n${items.join('\n')}`]
+      : []),
     `The same is in ${FEEDBACK_FILE} on your branch${feedbackCommit === null ? '' : ` (commit ${feedbackCommit.slice(0, 12)})`}. Leave that file as it is: it is taken out before a pull request.`,
   ];
   return parts.join('\n\n');

@@ -1,6 +1,6 @@
 import type { Intent } from '../../schema/intent.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
-import { finishFeedback } from './give-feedback.ts';
+import { finishFeedback, SOON_MS } from './give-feedback.ts';
 import type { ReviewPorts } from './ports.ts';
 import { takeBackRequest } from './request-review.ts';
 
@@ -12,12 +12,17 @@ export async function finishIntents(ports: ReviewPorts): Promise<void> {
     );
 }
 
+/** Nobody is served meanwhile: what another git is in the way of is left for later, or as it is. */
 async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
   switch (intent.kind) {
     case 'request_review':
-      return takeBackRequest(intent, ports);
+      return takeBackRequest(intent, ports, SOON_MS);
     case 'send_feedback':
-      return finishFeedback(intent, ports);
+      await finishFeedback(intent, ports);
+      return;
+    case 'abandon':
+      // Runs are to be stopped, and none has been taken in yet.
+      return;
     case 'create_pull_request':
       // Its host has to be asked: proposals see to it themselves.
       return;

@@ -12,6 +12,9 @@ import type { Feedback } from './review-input.ts';
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
+/** How long another git is waited for by what can be tried again later. */
+export const SOON_MS = 500;
+
 /** Puts the words of a reviewer, or of a person in its place, on the coder's branch and closes the review: both, or neither. Returns the review as it is then. */
 export async function giveFeedback(
   review: Review,
@@ -19,7 +22,8 @@ export async function giveFeedback(
   by: FeedbackBy,
   ports: ReviewPorts,
 ): Promise<Review> {
-  const coder = await waitingCoder(review, ports);
+  await finishEarlier(review, ports);
+  const coder = await waitingCoder((await ports.store.review(review.id)) ?? review, ports);
   const text = feedbackFile(review, feedback, by);
   const intent: FeedbackIntent = {
     ...{ id: randomUUID(), kind: 'send_feedback', at: ports.clock.now(), reviewId: review.id },
@@ -37,28 +41,48 @@ export async function giveFeedback(
   }
 }
 
-/** What an earlier hub had begun: the words are there, so they are given. */
-export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts): Promise<void> {
+/**
+ * What an earlier hub had begun: the words are there, so they are given. False: another git is at work on the branch, and for
+ * that words are neither lost nor is anybody kept waiting.
+ */
+export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts): Promise<boolean> {
+  const { coderTree, move } = intent;
   const review = await ports.store.review(intent.reviewId);
   try {
     if (!review) throw new SquadError('REVIEW_OVER', `Review ${intent.reviewId} is not known any more`);
     const coder = await waitingCoder(review, ports);
-    const isThere = await ports.branches.apply(intent.coderTree, intent.move, FEEDBACK_FILE).then(
+    const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, SOON_MS).then(
       () => true,
       thrown => {
         if (asSquadError(thrown).code !== 'BRANCH_MOVED') throw thrown;
         return false;
       },
     );
-    if (!isThere) await putOnBranch(intent, review, ports);
+    if (!isThere) await putOnBranch(intent, review, ports, SOON_MS);
     await closeWith(intent, review, coder, ports);
   } catch (thrown) {
+    if (asSquadError(thrown).code === 'GIT_BUSY') return false;
     ports.warn(`Feedback for review ${intent.reviewId} could not be given`, thrown);
-    await takeBackFeedback(intent, ports);
+    await takeBackFeedback(intent, ports, SOON_MS);
   }
+  return true;
 }
 
-async function putOnBranch(intent: FeedbackIntent, { iteration }: Review, ports: ReviewPorts): Promise<void> {
+/** Words that an earlier hub was about to give in the same review come first. */
+async function finishEarlier({ id, coderId }: Review, ports: ReviewPorts): Promise<void> {
+  for (const intent of await ports.store.intents())
+    if (intent.kind === 'send_feedback' && intent.reviewId === id && !(await finishFeedback(intent, ports)))
+      throw new SquadError('GIT_BUSY', `Another git is at work on the branch of run ${coderId}`, {
+        suggestions: ['Feedback was given before and is on its way. Try again in a moment.'],
+      });
+}
+
+async function putOnBranch(
+  intent: FeedbackIntent,
+  { iteration }: Review,
+  ports: ReviewPorts,
+  patienceMs?: number,
+): Promise<void> {
   const { branches, store, checkpoint } = ports;
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
@@ -69,7 +93,7 @@ async function putOnBranch(intent: FeedbackIntent, { iteration }: Review, ports:
       (await unmoved(coderTree, ports));
     await store.commit({ intents: [{ ...intent }], events: [] });
     checkpoint('send_feedback:1');
-    await branches.apply(coderTree, intent.move, FEEDBACK_FILE);
+    await branches.apply(coderTree, intent.move, FEEDBACK_FILE, patienceMs);
   });
 }
 
@@ -94,13 +118,14 @@ async function closeWith(
 async function takeBackFeedback(
   { id, reviewId, coderTree, move }: FeedbackIntent,
   { branches, store, warn }: ReviewPorts,
+  patienceMs?: number,
 ): Promise<void> {
   // Without a move nothing was written down either.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
     // A file too many on the branch is harmless: the next feedback replaces it.
     await branches
-      .undo(coderTree, move, FEEDBACK_FILE)
+      .undo(coderTree, move, FEEDBACK_FILE, patienceMs)
       .catch(thrown => warn(`Feedback that was not given is left on ${coderTree.branch}`, thrown));
   await store.commit({ intentsDone: [id], events: [] });
 }

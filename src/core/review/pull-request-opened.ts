@@ -8,7 +8,9 @@ export async function pullRequestOpened(
   run: Run,
   pr: PullRequest & { branch: string },
   intentsDone: string[],
-  ports: Pick<ReviewPorts, 'clock' | 'store' | 'checkpoint'> & { runner: Pick<ReviewPorts['runner'], 'current'> },
+  ports: Pick<ReviewPorts, 'clock' | 'store' | 'checkpoint'> & {
+    runner: Pick<ReviewPorts['runner'], 'current'>;
+  },
 ): Promise<void> {
   const { store, clock } = ports;
   const coder = (run.reviewOf && (await runNow(ports, run.reviewOf))) ?? run;

@@ -129,13 +129,17 @@ function openReview(
 export async function takeBackRequest(
   { id, reviewerId, coderTree, reviewerTree, move }: RequestIntent,
   { store, branches, worktrees, runner, warn }: ReviewPorts,
+  patienceMs?: number,
 ): Promise<void> {
   // Its rows came with the end of the intent: there is nothing to take back.
   if (runner.current(reviewerId) ?? (await store.run(reviewerId))) return;
   // What cannot be undone stays as a commit or a folder too many. Both are harmless, an intent that comes back later is not.
   const left = (what: string) => (thrown: unknown) =>
     warn(`${what} is left of a review that was not begun`, thrown);
-  if (move) await branches.undo(coderTree, move).catch(left(`A commit on ${coderTree.branch}`));
+  if (move)
+    await branches
+      .undo(coderTree, move, undefined, patienceMs)
+      .catch(left(`A commit on ${coderTree.branch}`));
   const removal = await worktrees
     .remove(reviewerTree, { dropEmptyBranch: true })
     .catch(left(reviewerTree.path));

@@ -1,6 +1,8 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
+import { savedRefOf } from '../../schema/worktree.ts';
 import { FEEDBACK, LoopFixture, NO_WORDS } from './testing/loop-fixture.ts';
 
 const HOUR_MS = 3_600_000;
@@ -187,6 +189,26 @@ describe('feedback', () => {
     await expect(squad.loop.feedback(alone, FEEDBACK)).rejects.toThrow(code('NOT_ALLOWED'));
   });
 
+  test('ends what its reviewer has started too, also when that one ended by itself', async () => {
+    const squad = await LoopFixture.open();
+    for (const endsItself of [false, true]) {
+      const coder = await squad.coder();
+      const { reviewer } = await squad.loop.request(coder, NO_WORDS);
+      const { lineageId } = coder;
+      const child = await squad.coder({ parentId: reviewer.id, lineageId, type: null, worktree: null });
+      const grandchild = await squad.coder({ parentId: child.id, lineageId, type: null, worktree: null });
+      const other = await squad.coder({ parentId: coder.id, lineageId, type: null, worktree: null });
+      await squad.loop.feedback(reviewer, FEEDBACK);
+      await squad.settled();
+      expect(squad.runner.current(child.id)?.status).toBe('running');
+      if (endsItself) await squad.runner.turnEnds(reviewer.id, 'terminate');
+      else await squad.later(3_000, coder);
+      await squad.settled();
+      for (const { id } of [child, grandchild]) expect((await squad.store.run(id))?.status).toBe('cancelled');
+      expect(squad.runner.current(other.id)?.status).toBe('running');
+    }
+  });
+
   test('comes too late for a coder that has ended', async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
@@ -305,7 +327,9 @@ describe('the end of a loop', () => {
     }
     expect(await squad.store.run(coder.id)).toMatchObject({
       status: 'abandoned',
-      notes: ['Given up: 2 reviews of this task have failed.'],
+      notes: [
+        `Given up: 2 reviews of this task have failed. Its work is on branch ${coder.worktree!.branch}; what was not committed, if anything, is saved as ${savedRefOf(coder.worktree!)}.`,
+      ],
     });
     expect(squad.hasTree(coder)).toBe(false);
     const { branch } = coder.worktree!;
@@ -314,6 +338,22 @@ describe('the end of a loop', () => {
     expect(squad.git(squad.repository.root, 'ls-tree', '--name-only', saved)).toContain('unsaved.ts');
     const removed = await squad.store.events({ runId: coder.id, types: ['worktree.removed'], limit: 9 });
     expect(removed).toMatchObject([{ body: { savedRef: saved, branchIsGone: false } }]);
+  });
+
+  test('of a reviewer that could not propose is told with why it could not', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { reviewer } = await squad.loop.request(coder, NO_WORDS);
+    const called = { type: 'tool.called' as const, tool: 'create_pull_request', client: null, durationMs: 1 };
+    const of = { at: 1, runId: reviewer.id, squadId: null };
+    await squad.store.commit({ events: [{ ...of, body: { ...called, ok: false, code: 'PUSH_REFUSED' } }] });
+    await squad.runner.turnEnds(coder.id);
+    await squad.runner.end(reviewer.id, 'complete');
+    await squad.settled();
+    expect((await squad.lastReview(coder))?.reason).toContain(
+      'create_pull_request was refused (PUSH_REFUSED)',
+    );
+    expect(squad.runner.told.get(coder.id)?.[0]).toContain('PUSH_REFUSED');
   });
 
   test('is a person’s word, at any time', async () => {
@@ -404,6 +444,104 @@ describe('a hub that dies', () => {
       }
     },
   );
+
+  test('has the feedback given as soon as another git lets go, whatever became of its reviewer', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { review, reviewer } = await squad.loop.request(coder, NO_WORDS);
+    await squad.runner.turnEnds(coder.id);
+    squad.diesAt = 'send_feedback:1';
+    await expect(squad.loop.feedback(reviewer, FEEDBACK)).rejects.toThrow('The hub is dead');
+    const lock = join(squad.inTree(coder, 'rev-parse', '--absolute-git-dir'), 'index.lock');
+    writeFileSync(lock, 'of the agent');
+    await squad.startAgain();
+    expect(await squad.store.intents()).toHaveLength(1);
+    await squad.runner.turnEnds(reviewer.id);
+    await squad.settled();
+    expect(await squad.lastReview(coder)).toMatchObject({ outcome: null });
+    await expect(squad.loop.answer(coder, FEEDBACK)).rejects.toThrow(code('GIT_BUSY'));
+    expect(await squad.store.intents()).toHaveLength(1);
+    rmSync(lock);
+    await squad.later(5_000, coder);
+    expect(await squad.store.intents()).toEqual([]);
+    expect(squad.inTree(coder, 'rev-list', '--count', `${review.commit}..HEAD`)).toBe('1');
+    expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'needs_work', toldInTurn: 2 });
+    expect(squad.warnings).toEqual([]);
+  });
+
+  test('does not keep a review open for another git longer than it may last', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { review, reviewer } = await squad.loop.request(coder, NO_WORDS);
+    squad.diesAt = 'send_feedback:1';
+    await expect(squad.loop.feedback(reviewer, FEEDBACK)).rejects.toThrow('The hub is dead');
+    const lock = join(squad.inTree(coder, 'rev-parse', '--absolute-git-dir'), 'index.lock');
+    writeFileSync(lock, 'of the agent');
+    await squad.startAgain();
+    squad.ahead = review.deadlineAt - Date.now();
+    await squad.later(1, coder);
+    expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'timeout' });
+    await squad.later(1, coder);
+    expect(await squad.store.intents()).toEqual([]);
+  });
+
+  test.each(['abandon:1', 'abandon:2'])('at %s leaves a task given up, not half of it', async name => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { reviewer } = await squad.loop.request(coder, NO_WORDS);
+    await squad.runner.turnEnds(coder.id);
+    await squad.settled();
+    squad.diesAt = name;
+    const given = squad.loop.abandon(coder, 'The user gave the task up.');
+    await expect(given).rejects.toThrow('The hub is dead');
+    await squad.startAgain();
+    await squad.settled();
+    expect((await squad.store.run(coder.id))?.status).toBe('abandoned');
+    expect((await squad.store.run(coder.id))?.turn).toBe(1);
+    expect((await squad.store.run(reviewer.id))?.status).toBe('terminated');
+    expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'cancelled' });
+    expect(squad.runner.told.size).toBe(0);
+    expect([squad.hasTree(coder), squad.hasTree(reviewer)]).toEqual([false, false]);
+    expect(await squad.store.intents()).toEqual([]);
+  });
+
+  test('is not kept from what it can see by a database that cannot be asked for the rest', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { reviewer } = await squad.loop.request(coder, NO_WORDS);
+    await squad.runner.turnEnds(coder.id);
+    const recovered = squad.startAgain(async () => {
+      const { reviews } = squad.store;
+      squad.ports.store.reviews = async filter => {
+        if (filter.isOpen && !filter.coderId) throw new Error('The disk is gone');
+        return reviews.call(squad.store, filter);
+      };
+    });
+    await expect(recovered).rejects.toThrow('The disk is gone');
+    await squad.loop.feedback(reviewer, FEEDBACK);
+    await squad.settled();
+    expect(squad.runner.current(coder.id)).toMatchObject({ status: 'running', turn: 2 });
+  });
+
+  test('stops what a reviewer had started that is gone', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    const { reviewer } = await squad.loop.request(coder, NO_WORDS);
+    const { lineageId } = coder;
+    const child = await squad.coder({ parentId: reviewer.id, lineageId, type: null, worktree: null });
+    await squad.loop.feedback(reviewer, { ...FEEDBACK, type: 'approved' });
+    await squad.runner.turnEnds(coder.id);
+    await squad.settled();
+    await squad.loop.close();
+    for (const [{ id }, status] of [
+      [coder, 'completed'],
+      [reviewer, 'terminated'],
+    ] as const)
+      await squad.store.commit({ runs: [{ ...(await squad.store.run(id))!, status }], events: [] });
+    await squad.startAgain();
+    await squad.settled();
+    expect((await squad.store.run(child.id))?.status).toBe('cancelled');
+  });
 
   test('has the feedback given on top of what the coder committed meanwhile', async () => {
     const squad = await LoopFixture.open();

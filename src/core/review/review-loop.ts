@@ -7,14 +7,15 @@ import { abandonLineage } from './abandon-lineage.ts';
 import { Alarms } from './alarms.ts';
 import { clearWorktree } from './clear-worktree.ts';
 import { closing } from './close-review.ts';
+import { lineagesLeft } from './finish-left.ts';
 import { finishIntents, worktreesLeft } from './found-at-start.ts';
 import { giveFeedback } from './give-feedback.ts';
 import { type Rounds, roundsOf } from './lineage-rounds.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { EVERY_REVIEW, eventOf, type ReviewPorts, runNow } from './ports.ts';
+import { EVERY_REVIEW, eventOf, type ReviewPorts } from './ports.ts';
+import { pullRequestOpened } from './pull-request-opened.ts';
 import { type RequestedReview, requestReview } from './request-review.ts';
 import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
-import { pullRequestOpened } from './pull-request-opened.ts';
 import { settleLineage } from './settle-lineage.ts';
 
 /** How soon what went wrong is tried again; longer each time, up to the second. */
@@ -48,9 +49,7 @@ export class ReviewLoop {
   /** Throws REVIEW_OVER, FEEDBACK_FAILED. The reviewer is stopped a moment later, when it has heard that it arrived. */
   async feedback(reviewer: Run, feedback: Feedback): Promise<Review> {
     checkFeedback(feedback);
-    return this.change(reviewer.lineageId, async () =>
-      giveFeedback(await this.reviewBy(reviewer), feedback, 'reviewer', this.ports),
-    );
+    return this.endedBy(reviewer, review => giveFeedback(review, feedback, 'reviewer', this.ports));
   }
 
   /** A person's words instead of the reviewer's, who is stopped. */
@@ -101,7 +100,7 @@ export class ReviewLoop {
 
   /**
    * What a reviewer ends its review with. Nothing else is done for the task meanwhile, so that of two ways to end it one
-   * comes second, and not from inside what is done for it. Throws REVIEW_OVER and NOT_ALLOWED.
+   * comes second. Throws REVIEW_OVER and NOT_ALLOWED.
    */
   endedBy<T>(reviewer: Run, act: (review: Review) => Promise<T>): Promise<T> {
     return this.change(reviewer.lineageId, async () => act(await this.reviewBy(reviewer)));
@@ -128,6 +127,11 @@ export class ReviewLoop {
         suggestions: ['There is nothing left for you to do: end your turn.'],
       },
     );
+  }
+
+  /** Settles when what is under way for a task just now is done: work trees that go, say. */
+  untilSettled(lineageId: RunId): Promise<void> {
+    return this.queue.run(lineageId, async () => {});
   }
 
   async rounds(lineageId: RunId): Promise<Rounds> {
@@ -160,12 +164,19 @@ export class ReviewLoop {
   /** Brings everything else an earlier hub left behind to where it should be. The runner has taken in all runs by now. */
   async recover(): Promise<void> {
     const { store, runner } = this.ports;
-    const open = await store.reviews({ isOpen: true, limit: EVERY_REVIEW });
-    const live = runner.liveRuns().filter(run => run.reviewOf !== null || run.status === 'waiting_review');
-    const lineages = new Set([...open, ...live].map(({ lineageId }) => lineageId));
-    for (const lineageId of this.held ?? []) lineages.add(lineageId);
-    this.held = null;
-    await Promise.all([...lineages].map(lineageId => this.settled(lineageId)));
+    const lineages = new Set<RunId>();
+    // Also what others started: it may be a reviewer's that is gone.
+    for (const { lineageId, parentId, status } of runner.liveRuns())
+      if (parentId !== null || status === 'waiting_review') lineages.add(lineageId);
+    try {
+      const open = await store.reviews({ isOpen: true, limit: EVERY_REVIEW });
+      const left = await lineagesLeft(this.ports);
+      for (const lineageId of [...open.map(review => review.lineageId), ...left]) lineages.add(lineageId);
+    } finally {
+      for (const lineageId of this.held ?? []) lineages.add(lineageId);
+      this.held = null;
+      await Promise.all([...lineages].map(lineageId => this.settled(lineageId)));
+    }
     this.clear(await worktreesLeft(this.ports));
   }
 

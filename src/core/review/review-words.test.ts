@@ -74,7 +74,9 @@ describe('what the coder is told', () => {
 
   test('is the word of the user where a person spoke in place of the reviewer', () => {
     const text = coderPrompt({ ...review, feedbackBy: 'user' }, rounds);
-    expect(text).toContain(`The user has reviewed your work in place of reviewer ${review.reviewerId}: needs_work`);
+    expect(text).toContain(
+      `The user has reviewed your work in place of reviewer ${review.reviewerId}: needs_work`,
+    );
     expect(text).toContain('The user would have you do:');
     expect(text).not.toMatch(/another agent|not an instruction/);
     expect(unmarked(text)).toEqual([]);

@@ -2,9 +2,11 @@ import { asSquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { FeedbackType, type Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
+import { descendantsOf } from '../descendants.ts';
 import { abandonLineage } from './abandon-lineage.ts';
-import { type Closing, closing, closingOfEnded } from './close-review.ts';
+import { type Closing, closing, closingOfEnded, type Refusal } from './close-review.ts';
 import { coderPrompt } from './coder-prompt.ts';
+import { finishLeft } from './finish-left.ts';
 import { isFailed, mustAbandon, roundsOf } from './lineage-rounds.ts';
 import { EVERY_REVIEW, type ReviewPorts, runNow } from './ports.ts';
 
@@ -14,14 +16,23 @@ const LEAVE_MS = 2_000;
 /** However late it is, never at once: what cannot be settled must not be tried without end. */
 const SOON_MS = 1_000;
 
+/** How soon words are tried to be given again that another git was in the way of. */
+const AGAIN_MS = 5_000;
+
 /**
  * Brings a task to where its rows say it should be: reviews that nobody can end any more are closed, reviewers that are done
  * are stopped, the coder goes on. Done twice it does nothing. Returns when to look again; null: when something happens.
  */
 export async function settleLineage(lineageId: RunId, ports: ReviewPorts): Promise<number | null> {
+  const onTheirWay = await finishLeft(lineageId, ports);
   const reviews = await ports.store.reviews({ lineageId, limit: EVERY_REVIEW });
   const times: number[] = [];
   for (const [i, review] of reviews.entries()) {
+    const now = ports.clock.now();
+    if (onTheirWay.has(review.id) && now < review.deadlineAt) {
+      times.push(Math.min(review.deadlineAt, now + AGAIN_MS));
+      continue;
+    }
     reviews[i] = await closeIfOver(review, ports);
     if (reviews[i].outcome === null) times.push(Math.max(review.deadlineAt, ports.clock.now() + SOON_MS));
     else times.push(...(await letGo(reviews[i], ports)));
@@ -38,7 +49,8 @@ async function closeIfOver(review: Review, ports: ReviewPorts): Promise<Review> 
     runNow(ports, review.coderId),
     runNow(ports, review.reviewerId),
   ]);
-  const how = howItIsOver(review, coder, reviewer, clock.now());
+  const refused = reviewer?.status === 'completed' ? await lastRefusal(reviewer, store) : null;
+  const how = howItIsOver(review, coder, reviewer, { now: clock.now(), refused });
   if (how === null || !coder) return review;
   const change = closing(review, how, coder, clock);
   await store.commit(change);
@@ -46,28 +58,50 @@ async function closeIfOver(review: Review, ports: ReviewPorts): Promise<Review> 
   return change.reviews![0]!;
 }
 
-function howItIsOver(review: Review, coder: Run | null, reviewer: Run | null, now: number): Closing | null {
+function howItIsOver(
+  review: Review,
+  coder: Run | null,
+  reviewer: Run | null,
+  { now, refused }: { now: number; refused: Refusal | null },
+): Closing | null {
   if (coder && isEnd(coder.status))
     return {
       outcome: 'cancelled',
       reason: `Run ${coder.id} was ${coder.status} before the review was over.`,
     };
-  if (!reviewer || isEnd(reviewer.status)) return closingOfEnded(reviewer);
+  if (!reviewer || isEnd(reviewer.status)) return closingOfEnded(reviewer, refused);
   if (now < review.deadlineAt) return null;
   return { outcome: 'timeout', reason: 'It was not over in the time a review has (review.timeout_hours).' };
 }
 
-/** A reviewer has nothing left to do when its review is closed. Returns when it is to be stopped, if that is not now. */
+/** Why a reviewer that wanted to end its review could not, as far as its last such call tells. */
+async function lastRefusal({ id }: Run, store: ReviewPorts['store']): Promise<Refusal | null> {
+  const calls = await store.events({ runId: id, types: ['tool.called'], limit: MOST_CALLS, reverse: true });
+  for (const { body } of calls)
+    if (body.type === 'tool.called' && ENDS_A_REVIEW.includes(body.tool))
+      return body.ok ? null : { tool: body.tool, code: body.code };
+  return null;
+}
+
+const MOST_CALLS = 200;
+const ENDS_A_REVIEW: readonly string[] = ['send_feedback', 'create_pull_request'];
+
+/**
+ * A reviewer has nothing left to do when its review is closed, and neither has what it started. Returns when they are to be
+ * stopped, if that is not now.
+ */
 async function letGo(
   { reviewerId, outcome, closedAt }: Review,
-  { runner, clock }: ReviewPorts,
+  { runner, clock, store }: ReviewPorts,
 ): Promise<number[]> {
-  const reviewer = runner.current(reviewerId);
-  if (!reviewer || isEnd(reviewer.status)) return [];
   const isDelivered = outcome === 'pull_request' || FeedbackType.safeParse(outcome).success;
-  const stopAt = isDelivered ? (closedAt ?? 0) + LEAVE_MS : 0;
+  const reviewer = runner.current(reviewerId);
+  const isAtWork = reviewer !== null && !isEnd(reviewer.status);
+  const stopAt = isDelivered && isAtWork ? (closedAt ?? 0) + LEAVE_MS : 0;
   if (clock.now() < stopAt) return [stopAt];
-  await runner.stop(reviewerId, 'terminate');
+  if (isAtWork) await runner.stop(reviewerId, 'terminate');
+  for (const { id } of await descendantsOf(store, reviewerId))
+    if (runner.current(id)) await runner.stop(id, 'cancel');
   return [];
 }
 

@@ -42,6 +42,8 @@ export async function callSquad(
   const reply = lastMessage(body);
   const { result, error } = reply ?? {};
   if (result) return { ok: !result.isError, text: result.content.map(({ text = '' }) => text).join('\n') };
+  // A hub that stops is followed by another.
+  if (response.status === 503) throw new Error(`Squad cannot be called: ${error?.message ?? body.trim()}`);
   return { ok: false, text: error?.message ?? `HTTP ${response.status}: ${body.trim().slice(0, 500)}` };
 }
 

@@ -11,12 +11,12 @@ export async function reviews(db: Kysely<Tables>): Promise<void> {
     .addColumn('turn', 'integer', column => column.notNull().defaultTo(1))
     .execute();
 
-  // A review is kept for its coder. Its reviewer, and the first run of its task, may be forgotten before.
+  // A review is kept as long as any run of its task: its coder and its reviewer may be forgotten before.
   await db.schema
     .createTable('reviews')
     .addColumn('id', 'text', column => column.primaryKey().notNull())
     .addColumn('lineage_id', 'text', column => column.notNull())
-    .addColumn('coder_id', 'text', column => column.notNull().references('runs.id'))
+    .addColumn('coder_id', 'text', column => column.notNull())
     .addColumn('reviewer_id', 'text', column => column.notNull())
     .addColumn('iteration', 'integer', column => column.notNull())
     .addColumn('commit', 'text', column => column.notNull())

@@ -1,0 +1,38 @@
+import type { WorkChanges, WorkDiff } from '../schema/work.ts';
+import type { Git } from './git.ts';
+import { pathText } from './path-text.ts';
+import { PLAIN_DIFF, trackedChanges } from './tracked-changes.ts';
+
+type BranchChanges = Pick<WorkChanges, 'files' | 'lines'>;
+
+/** What one commit has otherwise than another, for a work tree whose folder is gone. */
+export async function branchChanges(git: Git, from: string, to: string): Promise<BranchChanges> {
+  const { byPath } = await trackedChanges(git, from, to);
+  const all = [...byPath.values()];
+  const sum = (of: 'insertions' | 'deletions') =>
+    all.reduce((total, { lines }) => total + (lines?.[of] ?? 0), 0);
+  return {
+    files: all
+      .map(({ path, status }) => ({ path: pathText(path), status, isOutside: false }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1)),
+    lines: { insertions: sum('insertions'), deletions: sum('deletions') },
+  };
+}
+
+export async function branchDiff(git: Git, from: string, to: string, maxBytes: number): Promise<WorkDiff> {
+  const args = [
+    ...PLAIN_DIFF,
+    '--patch',
+    '--unified=3',
+    '--src-prefix=a/',
+    '--dst-prefix=b/',
+    from,
+    to,
+    '--',
+  ];
+  const patch = await git.run(args, { maxBytes: maxBytes + 1, mayBeCut: true });
+  const isTruncated = patch.length > maxBytes;
+  // A cut leaves whole lines.
+  const end = isTruncated ? patch.subarray(0, maxBytes).lastIndexOf(10) + 1 : patch.length;
+  return { text: patch.toString('utf8', 0, end), isTruncated };
+}
