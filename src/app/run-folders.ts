@@ -42,7 +42,11 @@ export const createPrepareFolder =
 const goesOn = ({ id, turn }: Run, { path }: Worktree): boolean => turn > 1 || basename(path) !== id;
 
 /** A branch that is gone goes on from what was reviewed last, never from where it began as if nothing had been done. */
-async function putBack(run: Run, worktree: Worktree, { store, worktrees }: FolderPorts): Promise<string> {
+async function putBack(
+  run: Run,
+  worktree: Worktree,
+  { store, worktrees }: FolderPorts,
+): Promise<string | null> {
   const reviews = await store.reviews({ lineageId: run.lineageId, limit: EVERY_REVIEW });
   for (const { coderId, commit, feedbackCommit } of reviews.toReversed()) {
     const coder = coderId === run.id ? run : await store.run(coderId);
@@ -50,10 +54,22 @@ async function putBack(run: Run, worktree: Worktree, { store, worktrees }: Folde
     for (const each of feedbackCommit === null ? [commit] : [feedbackCommit, commit])
       if (await worktrees.restoreBranch(worktree, each)) return each;
   }
+  if (await wasDropped(run, worktree, store)) return null;
   throw new SquadError(
     'WORKTREE_MISSING',
     `The work tree of run ${run.id} is gone and so is its branch ${worktree.branch}: there is nothing to go on with. If you know a commit of it: git branch ${worktree.branch} COMMIT in ${worktree.repository}, then reply to the run.`,
   );
+}
+
+/** Squad itself removes a branch with its work tree, when it has no commit of its own: then where it began is all of it. */
+async function wasDropped({ lineageId }: Run, { path }: Worktree, store: Store): Promise<boolean> {
+  for (const { id, worktree } of await store.runs({ lineageId, hasWorktree: true, limit: EVERY_REVIEW })) {
+    if (worktree?.path !== path) continue;
+    const types = ['worktree.removed' as const];
+    const [last] = await store.events({ runId: id, types, limit: 1, reverse: true });
+    if (last?.body.type === 'worktree.removed' && last.body.branchIsGone) return true;
+  }
+  return false;
 }
 
 function madeAgain({ branch }: Worktree, { saved }: Remains, putBackAt: string | null): string {

@@ -11,7 +11,7 @@ import type { TreeChange } from './tree-changes.ts';
 /** So many, and then others have their turn. */
 const AT_ONCE = 32;
 
-export interface Exchange {
+interface Exchange {
   root: string;
   aside: Aside;
   /** As they were when they were found to be in the old commit: to be taken out, when they still are. */

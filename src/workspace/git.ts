@@ -79,7 +79,7 @@ export async function openGit(
       await mkdir(join(commonDir, 'worktrees')).catch(() => {});
     const end = await execute(root, environment(folder!, place, env), args, how);
     const named = (text: string) =>
-      text.replaceAll(place, commonDir).replaceAll(dirname(place), mainRoot(commonDir));
+      text.replaceAll(place, () => commonDir).replaceAll(dirname(place), () => mainRoot(commonDir));
     const stdout = args[0] === 'worktree' ? Buffer.from(named(end.stdout.toString())) : end.stdout;
     return { ...end, stdout, stderr: named(end.stderr) };
   }

@@ -2,7 +2,7 @@ import type { ScratchIndex } from './branch-commit.ts';
 import { statWorkFile } from './work-file.ts';
 
 /** Files that the index says are kept out of the folder: those that are there all the same, and those that are not. */
-export interface KeptOut {
+interface KeptOut {
   present: string[];
   absent: Set<string>;
 }

@@ -91,6 +91,21 @@ describe('squad review', () => {
     expect(prompt).not.toContain("another agent's opinion");
   });
 
+  test('is the way to speak in a review: its reviewer is neither retried nor replied to', async () => {
+    const { id, reviewerId } = await inReview();
+    await squad.run(['cancel', id]);
+    await squad.run(['wait', reviewerId]);
+    for (const args of [
+      ['retry', reviewerId],
+      ['reply', reviewerId, 'Look again'],
+    ]) {
+      const { code, stderr } = await squad.run(args);
+      expect(code).toBe(4);
+      expect(stderr).toContain('(NOT_ALLOWED)');
+      expect(stderr).toContain(`squad review ${id}`);
+    }
+  });
+
   test('ends a review, after which the coder goes on', async () => {
     const { id } = await inReview();
     await squad.run(['review', id, '--cancel']);

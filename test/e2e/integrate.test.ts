@@ -172,7 +172,6 @@ test('an answer that is no merges nothing, and says so; nothing is cut at 80 col
     expect(overlap.lines().slice(0, 2)).toEqual(['two.txt', `  ${among.join(', ')}`]);
     await worktrees.ended();
     expect(worktrees.lines()).toContain(`  branch squad/coder/${one}`);
-    if (process.env.SQUAD_SHOW) for (const screen of screens) console.log(screen.lines().join('\n'));
   } finally {
     for (const screen of screens) screen.close();
   }

@@ -133,7 +133,7 @@ describe('an agent on GitHub', () => {
     const echo = (name: string) => `echo ${name}=\${GITHUB_TOKEN:-none}`;
     const told = (name: string, more: object = {}) =>
       `call spawn_agent ${JSON.stringify({ include_context: false, prompt: script(`run ${echo(name)}`), ...more })}`;
-    for (const env of [{}, { GITHUB_TOKEN: '' }]) {
+    for (const env of [{ GITHUB_TOKEN: github.token }, { GITHUB_TOKEN: '' }]) {
       const shown = await ran(
         'lead',
         `Lead.${script(`run ${echo('own')}`, told('bare'), told('helper', { roleId: 'helper' }), told('keeper', { roleId: 'keeper' }))}`,

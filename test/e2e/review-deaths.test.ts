@@ -64,6 +64,26 @@ describe('the hub is killed', () => {
     expect(squad.git('worktree', 'list', '--porcelain').match(/^worktree /gm)).toHaveLength(2);
     expect(intentsOf(squad)).toEqual([]);
   });
+
+  test('while a task is given up, and it is given up', async () => {
+    await using squad = new GitSquad(ROLES);
+    const hub = await dyingHub(squad, 'abandon:1');
+    const task = TASK.replace(FEEDBACK, 'hang');
+    const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
+    const id = runIds[0]!;
+    await until('it waits for its reviewer', async () => {
+      const { run } = await squad.json<Shown>(['show', id]);
+      return run.status === 'waiting_review';
+    });
+    await squad.run(['review', id, '--abandon']);
+    expect(await hub.died).toBe('SIGKILL');
+    await squad.hubPid();
+    await squad.run(['wait', id]);
+    const { run } = await squad.json<Shown>(['show', id]);
+    expect(run).toMatchObject({ status: 'abandoned', turn: 1 });
+    await until('all work trees are gone', () => trees(squad).length === 0);
+    expect(intentsOf(squad)).toEqual([]);
+  });
 });
 
 /** The folders of work trees there are. */

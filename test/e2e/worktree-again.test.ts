@@ -98,11 +98,13 @@ describe('a work tree that is gone when its run goes on', () => {
       ...['run', '-d', 'coder', `Build it.${script('write b.txt', '| b')}`],
     ]);
     await squad.run(['wait', runIds[0]]);
-    await squad.run(['worktrees', 'prune', runIds[0], '--force']);
+    await squad.run(['worktrees', 'prune', runIds[0]]);
     const ref = `refs/squad/saved/${runIds[0]}`;
     expect(squad.git('show', `${ref}:b.txt`)).toBe('b');
     const reply = await squad.json<{ runIds: [string] }>(['reply', '-d', runIds[0], 'Go on.']);
     await squad.run(['wait', reply.runIds[0]]);
-    expect((await shown(reply.runIds[0])).run.notes.join(' ')).toContain(`git checkout ${ref} -- .`);
+    const { run } = await shown(reply.runIds[0]);
+    expect(run).toMatchObject({ status: 'completed', error: null });
+    expect(run.notes.join(' ')).toContain(`git checkout ${ref} -- .`);
   });
 });

@@ -13,7 +13,7 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     'worktrees',
     'work trees of runs: where they are, what is in them, why they are still there',
   )
-    .option('-a, --all', 'of every workspace')
+    .option('-a, --all', 'of every repository')
     .option('--disk', 'how much room each takes')
     .action(does((context, options: object) => listWorktrees(options, context)));
   command(
@@ -21,7 +21,7 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     'prune [runs...]',
     'remove those nobody can miss, or those of these runs; no work is lost',
   )
-    .option('-a, --all', 'of every workspace')
+    .option('-a, --all', 'of every repository')
     .option('--dry-run', 'only show what would go')
     .action(does((context, runs: string[], options: object) => pruneWorktrees(runs, options, context)));
   command(program, 'review [run]', 'reviews here, or all rounds of one task; with an option, decide about it')

@@ -82,7 +82,9 @@ function details(
 
 /** Says only that lines of a file differ on both sides, which its name under "conflicts in" says already. */
 const isPlain = (message: string, conflicts: readonly string[]): boolean =>
-  conflicts.some(file => message.trim() === `CONFLICT (content): Merge conflict in ${file}`);
+  conflicts.some(
+    file => /^CONFLICT \((content|add\/add)\): Merge conflict in (.*)$/s.exec(message.trim())?.[2] === file,
+  );
 
 const MOST_NUMBERS = 8;
 

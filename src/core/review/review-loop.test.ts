@@ -348,7 +348,7 @@ describe('the end of a loop', () => {
     const of = { at: 1, runId: reviewer.id, squadId: null };
     await squad.store.commit({ events: [{ ...of, body: { ...called, ok: false, code: 'PUSH_REFUSED' } }] });
     await squad.runner.turnEnds(coder.id);
-    await squad.runner.end(reviewer.id, 'complete');
+    await squad.runner.turnEnds(reviewer.id);
     await squad.settled();
     expect((await squad.lastReview(coder))?.reason).toContain(
       'create_pull_request was refused (PUSH_REFUSED)',
@@ -466,7 +466,7 @@ describe('a hub that dies', () => {
     expect(await squad.store.intents()).toEqual([]);
     expect(squad.inTree(coder, 'rev-list', '--count', `${review.commit}..HEAD`)).toBe('1');
     expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'needs_work', toldInTurn: 2 });
-    expect(squad.warnings).toEqual([]);
+    expect(squad.warnings.join()).not.toContain('could not be given');
   });
 
   test('does not keep a review open for another git longer than it may last', async () => {
