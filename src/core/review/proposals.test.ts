@@ -94,9 +94,14 @@ describe("a reviewer's pull request holds what was reviewed", () => {
     const fixture = await ProposalFixture.open();
     const { coder, reviewer } = await fixture.underReview();
     fixture.loop.inTree(coder, 'reset', '-q', '--hard', 'HEAD~1');
-    commit(fixture, coder, 'src/parse.ts');
+    commit(fixture, coder, 'later.txt');
     await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OUTDATED' });
-    fixture.loop.inTree(coder, 'replace', '--graft', 'HEAD', (await fixture.loop.lastReview(coder))!.commit);
+    // The same files as were reviewed, and a word to git that they came of that.
+    const { commit: reviewed } = (await fixture.loop.lastReview(coder))!;
+    fixture.loop.inTree(coder, 'rm', '-q', 'later.txt');
+    fixture.loop.inTree(coder, 'checkout', '-q', reviewed, '--', '.');
+    fixture.loop.inTree(coder, 'commit', '-qm', 'As reviewed');
+    fixture.loop.inTree(coder, 'replace', '--graft', 'HEAD', reviewed);
     await expect(fixture.ask(reviewer)).rejects.toMatchObject({ code: 'REVIEW_OUTDATED' });
   });
 
