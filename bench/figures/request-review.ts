@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { BenchSquad } from '../bench-squad.ts';
 import { type Figure, paired } from '../figure.ts';
-import { interleave, timed } from '../measure.ts';
+import { interleave, timed, until } from '../measure.ts';
 import { git, makeRepository } from '../sample-repository.ts';
 
 const FILES = 1_000;
@@ -25,6 +25,13 @@ export const requestReview: Figure = {
     await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
     await squad.squad('config', 'set', 'tmux.sessions', 'off');
     const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
+    const removed = () =>
+      (
+        database.prepare("select count(*) as count from events where type = 'worktree.removed'").get() as {
+          count: number;
+        }
+      ).count;
+    let asked = 0;
     const ours = async () => {
       const { runIds } = await squad.squad<{ runIds: string[] }>(
         'run',
@@ -40,6 +47,9 @@ export const requestReview: Figure = {
         .all(runIds[0]!) as { data: string }[];
       const { ok, durationMs } = JSON.parse(row!.data) as { ok: boolean; durationMs: number };
       if (!ok) throw new Error(`request_review was refused: ${row!.data}`);
+      // Nothing of it may fall into the next measurement.
+      asked += 1;
+      await until('its reviewer is cleared away', () => removed() >= asked);
       return durationMs;
     };
     let count = 0;

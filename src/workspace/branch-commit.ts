@@ -74,8 +74,11 @@ export class ScratchIndex {
   writeTree = async (): Promise<string> => line(await this.run(['write-tree', '--missing-ok']));
 
   async commit(parent: string, message: string): Promise<string> {
+    return this.commitTree(await this.writeTree(), parent, message);
+  }
+
+  async commitTree(tree: string, parent: string, message: string): Promise<string> {
     const text = Buffer.from(message.replaceAll('\0', ' '));
-    const tree = await this.writeTree();
     const args = ['-c', 'i18n.commitEncoding=UTF-8', 'commit-tree', tree, '-p', parent, '-F', '-'];
     return line(await this.run(args, text));
   }

@@ -48,36 +48,44 @@ async function commitAll(
     checkState(place),
   ]);
   await copyIndex(join(git.folder.gitDir, 'index'), index, tip);
-  const unmerged = unmergedPaths(await index.run(['ls-files', '--unmerged', '-z']));
-  if (unmerged.length > 0) throw uncommittable(place, 'there are conflicts in it', unmerged);
-
   const isWork = (path: string) => !copies.has(path);
-  const unstaged = await unstagedPaths(index, git.folder.root, ignored);
+  const { unmerged, ...unstaged } = await unstagedPaths(index, git.folder.root, ignored);
+  if (unmerged.length > 0) throw uncommittable(place, 'there are conflicts in it', unmerged);
   const paths = {
     changed: unstaged.changed.filter(isWork),
     isNew: unstaged.isNew.filter(isWork),
   };
-  await checkUnstaged(place, index, paths);
   const replaced = unstaged.replaced.filter(isWork);
-  await index.set(replaced.map(path => [path, null] as const));
-  // Not `git add`, which starts a git in submodules, with a configuration that is theirs.
-  const list = [...paths.changed, ...paths.isNew].map(path => `${path}\0`).join('');
-  if (list)
-    await index.run(
-      ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'],
-      Buffer.from(list, 'latin1'),
-      STAGE_MS,
-    );
+  // Side by side, because somebody waits for every git: what is refused is refused before anything comes of the other.
+  const [check, staging] = await Promise.allSettled([
+    checkUnstaged(place, index, paths),
+    stage(index, replaced, [...paths.changed, ...paths.isNew]),
+  ]);
+  if (check.status === 'rejected') throw check.reason;
+  if (staging.status === 'rejected') throw staging.reason;
 
-  const changes = await index.changes('diff-index', '--cached', tip);
+  const [changes, whole] = await Promise.all([
+    index.changes('diff-index', '--cached', tip),
+    index.writeTree(),
+  ]);
   const copied = changes.filter(({ path }) => copies.has(path));
-  await index.set(copied.map(({ path, was }): [string, Change['was']] => [path, was]));
   if (changes.length === copied.length) return null;
+  await index.set(copied.map(({ path, was }): [string, Change['was']] => [path, was]));
   await checkLinks(place, index, changes);
-  return { from: tip, to: await index.commit(tip, message) };
+  const tree = copied.length > 0 ? await index.writeTree() : whole;
+  return { from: tip, to: await index.commitTree(tree, tip, message) };
+}
+
+/** Not `git add`, which starts a git in submodules, with a configuration that is theirs. */
+async function stage(index: ScratchIndex, replaced: string[], paths: string[]): Promise<void> {
+  await index.set(replaced.map(path => [path, null] as const));
+  if (paths.length === 0) return;
+  const list = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
+  await index.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], list, STAGE_MS);
 }
 
 interface Unstaged {
+  unmerged: string[];
   changed: string[];
   /** Gone with the folder they were in, where a link is now. */
   replaced: string[];
@@ -86,18 +94,19 @@ interface Unstaged {
 
 /** Where the folder is not as the index has it. Submodules count when they are at another commit. */
 async function unstagedPaths(index: ScratchIndex, root: string, ignored: string[]): Promise<Unstaged> {
-  await index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(ignoreDirty);
   const list = [...ignored, 'ls-files', '--others', '--exclude-standard', '-z'];
-  const [changes, isNew] = await Promise.all([
-    index.changes('diff-files', '--ignore-submodules=dirty'),
+  const [unmerged, isNew] = await Promise.all([
+    index.run(['ls-files', '--unmerged', '-z']),
     index.run(list, undefined, STAGE_MS),
+    index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(ignoreDirty),
   ]);
+  const changes = await index.changes('diff-files', '--ignore-submodules=dirty');
   const replaced = await beyondLinks(
     root,
     changes.filter(({ is }) => !is).map(({ path }) => path),
   );
   const changed = changes.map(({ path }) => path).filter(path => !replaced.has(path));
-  return { changed, replaced: [...replaced], isNew: split(isNew) };
+  return { unmerged: unmergedPaths(unmerged), changed, replaced: [...replaced], isNew: split(isNew) };
 }
 
 /** Paths whose folder is a link by now. What lies beyond it is not theirs, and git will not stage it. */

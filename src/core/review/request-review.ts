@@ -73,20 +73,26 @@ export async function requestReview(
       } satisfies Partial<RequestIntent>);
       await store.commit({ intents: [{ ...intent }], events: [] });
       checkpoint('request_review:1');
-      if (move) await branches.apply(tree, move);
+      // Side by side: the fork begins at the commit, wherever the branch is.
+      await bothOrNeither(
+        async () => {
+          if (move) await branches.apply(tree, move);
+          checkpoint('request_review:2');
+        },
+        // Now, so that what git refuses is refused here. Its set-up, which takes as long as it likes, is for its start.
+        () => worktrees.ensure(intent.reviewerTree, null, undefined, fork.run.directory),
+        () => worktrees.remove(intent.reviewerTree, { dropEmptyBranch: true }),
+      );
       return tip;
     });
-    checkpoint('request_review:2');
-    fork.run.worktree = intent.reviewerTree;
-    // Now, so that what git refuses is refused here. Its set-up, which takes as long as it likes, is for its start.
-    const { made } = await worktrees.ensure(intent.reviewerTree, null, undefined, fork.run.directory);
     checkpoint('request_review:3');
+    fork.run.worktree = intent.reviewerTree;
     const review = openReview(coder, { reviewerId: fork.run.id, round, commit, ask }, ports);
     const { id: reviewId, reviewerId, iteration } = review;
     const { path, branch } = intent.reviewerTree;
     const events = [
       eventOf(clock, coder, { type: 'review.requested', reviewId, reviewerId, iteration, commit }),
-      ...(made ? [eventOf(clock, fork.run, { type: 'worktree.made', path, branch })] : []),
+      eventOf(clock, fork.run, { type: 'worktree.made', path, branch }),
     ];
     await runner.submit(planned.plan, {
       awaiting: coder.id,
@@ -101,6 +107,20 @@ export async function requestReview(
     );
     throw thrown;
   }
+}
+
+/** What the second made is taken back when the first could not be done: it is done anew, from somewhere else. */
+async function bothOrNeither(
+  first: () => Promise<void>,
+  second: () => Promise<unknown>,
+  takeBackSecond: () => Promise<unknown>,
+): Promise<void> {
+  const [done, made] = await Promise.allSettled([first(), second()]);
+  if (done.status === 'rejected') {
+    if (made.status === 'fulfilled') await takeBackSecond();
+    throw done.reason;
+  }
+  if (made.status === 'rejected') throw made.reason;
 }
 
 interface Opening {
