@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, isAbsolute } from 'node:path';
 import type { Checkout } from '../core/ports/worktrees.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { COMMITTER } from './branch-commit.ts';
@@ -37,9 +37,10 @@ export async function wayTo({
   return null;
 }
 
-/** The checkout around a place; `ours` is where Squad's own work trees are. */
+/** The checkout around a place, null also where no folder can be; `ours` is where Squad's own work trees are. */
 export async function checkoutAround(place: string, ours: string): Promise<Checkout | null> {
-  const folder = await findGitFolder(await nearestReal(place));
+  const real = isAbsolute(place) ? await nearestReal(place).catch(() => null) : null;
+  const folder = real && (await findGitFolder(real));
   if (!folder) return null;
   const root = usersRoot(folder, await nearestReal(ours));
   return { root, repository: await realpath(folder.commonDir).catch(() => folder.commonDir) };
