@@ -2,7 +2,6 @@ import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
 import type { BranchMove } from '../schema/intent.ts';
 import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
-import { ignoreDirty } from './branch-move.ts';
 import { type BranchPlace, headOf, tipOf, underWay } from './branch-place.ts';
 import { checkLinks, checkUnstaged, uncommittable } from './committable.ts';
 import { GitTrouble } from './git.ts';
@@ -94,19 +93,17 @@ interface Unstaged {
 
 /** Where the folder is not as the index has it. Submodules count when they are at another commit. */
 async function unstagedPaths(index: ScratchIndex, root: string, ignored: string[]): Promise<Unstaged> {
-  const list = [...ignored, 'ls-files', '--others', '--exclude-standard', '-z'];
-  const [unmerged, isNew] = await Promise.all([
-    index.run(['ls-files', '--unmerged', '-z']),
-    index.run(list, undefined, STAGE_MS),
-    index.run(['update-index', '-q', '--refresh', '--ignore-submodules']).catch(ignoreDirty),
-  ]);
-  const changes = await index.changes('diff-files', '--ignore-submodules=dirty');
+  const output = await index.run([...ignored, ...STATUS], undefined, STAGE_MS);
+  const found = split(output).map(entryOf);
+  const unmerged = found.filter(({ kind }) => kind === 'u').map(({ path }) => path);
+  const isNew = found.filter(({ kind }) => kind === '?').map(({ path }) => path);
+  const changes = found.filter(({ kind, folder }) => kind === '1' && folder !== '.');
   const replaced = await beyondLinks(
     root,
-    changes.filter(({ is }) => !is).map(({ path }) => path),
+    changes.filter(({ folder }) => folder === 'D').map(({ path }) => path),
   );
   const changed = changes.map(({ path }) => path).filter(path => !replaced.has(path));
-  return { unmerged: unmergedPaths(unmerged), changed, replaced: [...replaced], isNew: split(isNew) };
+  return { unmerged, changed, replaced: [...replaced], isNew };
 }
 
 /** Paths whose folder is a link by now. What lies beyond it is not theirs, and git will not stage it. */
@@ -141,10 +138,21 @@ async function checkState(place: BranchPlace): Promise<void> {
   );
 }
 
-/** `100644 1234… 2\tpath`, up to three for each. */
-const unmergedPaths = (output: Buffer): string[] => [
-  ...new Set(split(output).map(each => each.slice(each.indexOf('\t') + 1))),
+/** One git tells all of it: conflicts, what differs, what is new. */
+const STATUS = [
+  ...['status', '--porcelain=v2', '-z', '--untracked-files=all', '--no-renames'],
+  ...['--ignore-submodules=dirty', '--no-ahead-behind'],
 ];
+/** How many fields come before the path. */
+const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1 };
+
+/** `1 .M N... 100644 100644 100644 1234… 5678… path`, `u UU …`, `? path`; `folder`: how the file is there. */
+function entryOf(line: string): { kind: string; folder: string; path: string } {
+  const kind = line[0] ?? '';
+  let at = 0;
+  for (let fields = FIELDS[kind] ?? 0; fields > 0; fields--) at = line.indexOf(' ', at) + 1;
+  return { kind, folder: line[3] ?? '.', path: line.slice(at) };
+}
 
 const split = (output: Buffer): string[] =>
   output
