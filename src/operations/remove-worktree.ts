@@ -8,9 +8,7 @@ export async function removeWorktree(
   services: Services,
   { worktree, runs }: KnownWorktree,
 ): Promise<Removal> {
-  const { runner, sessions, worktrees, store, clock } = services;
-  // A window on a run has its folder as its own.
-  for (const { id } of runs) await sessions.close(id);
+  const { runner, worktrees, store, clock } = services;
   const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
   // A reply may have come in since the look at it.
   if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };

@@ -1,4 +1,5 @@
 import { isEnd, type Run } from '../../schema/run.ts';
+import { removalEvent } from '../removal-event.ts';
 import { eventOf, type ReviewPorts } from './ports.ts';
 
 /**
@@ -9,21 +10,10 @@ export async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boole
   const { worktree } = run;
   if (!worktree) return true;
   const { clock, store, worktrees, runner } = ports;
-  const { path, branch } = worktree;
-  if (runner.liveRuns().some(other => other.worktree?.path === path && !isEnd(other.status))) return false;
+  const isItsPlace = (other: Run) => other.worktree?.path === worktree.path && !isEnd(other.status);
+  if (runner.liveRuns().some(isItsPlace)) return false;
   // Only a reviewer's branch is nobody's: what a coder has done is for people to decide on.
   const removal = await worktrees.remove(worktree, { dropEmptyBranch: run.reviewOf !== null });
-  const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;
-  await store.commit({
-    events: [
-      eventOf(
-        clock,
-        run,
-        removal.outcome === 'kept'
-          ? { type: 'worktree.kept', path, why: removal.why }
-          : { type: 'worktree.removed', path, branch, savedRef, branchIsGone: removal.branchIsGone },
-      ),
-    ],
-  });
+  await store.commit({ events: [eventOf(clock, run, removalEvent(worktree, removal))] });
   return true;
 }
