@@ -6,6 +6,7 @@ import type { IntegrationPlan } from '../../schema/integration.ts';
 import type { Intent } from '../../schema/intent.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
+import { removalEvent } from '../removal-event.ts';
 import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
 import { branchMoved, checkedOutOtherwise, planUnknown } from './refusals.ts';
 import { cleared } from './try-out.ts';
@@ -162,24 +163,14 @@ export class Integrator {
     for (const runId of runIds) {
       const run = await store.run(runId);
       if (!run?.worktree) continue;
-      const { path, branch } = run.worktree;
+      const { path } = run.worktree;
       const live = liveRuns().find(({ worktree }) => worktree?.path === path);
       const removal = live
         ? ({ outcome: 'kept', why: `${live.id} is at work in it` } as const)
         : await worktrees.remove(run.worktree, { dropEmptyBranch: false });
       const kept = removal.outcome === 'kept' ? removal.why : null;
       results.push({ runId, path, kept });
-      if (removal.outcome === 'gone') continue;
-      const body =
-        removal.outcome === 'kept'
-          ? ({ type: 'worktree.kept', path, why: removal.why } as const)
-          : ({
-              type: 'worktree.removed',
-              path,
-              branch,
-              savedRef: removal.savedRef,
-              branchIsGone: removal.branchIsGone,
-            } as const);
+      const body = removalEvent(run.worktree, removal);
       await store.commit({ events: [{ at: clock.now(), runId, squadId: run.squadId, body }] });
     }
     return results;
