@@ -28,6 +28,8 @@ export class Catalogue {
   #lists: Record<ListKind, Coalesced> | null = null;
   #reader: ListReader | null = null;
   #isWithdrawn = false;
+  /** Whether the server has said once, since this is kept, all that it has. */
+  wasListed = false;
   resources: readonly Item[] = [];
   templates: readonly Item[] = [];
   prompts: readonly Item[] = [];
@@ -46,10 +48,6 @@ export class Catalogue {
   /** Tools that may be used, whether or not the server is there now, sorted by name. */
   get tools(): readonly Item[] {
     return this.#tools.items;
-  }
-
-  get wasListed(): boolean {
-    return this.#tools.wasListed;
   }
 
   get isKnown(): boolean {
@@ -92,6 +90,8 @@ export class Catalogue {
       prompts: new Coalesced(() => this.#listPrompts(reader)),
     };
     await Promise.all(Object.values(this.#lists).map(list => list.run()));
+    if (reader !== this.#reader) return;
+    this.wasListed = true;
     if (!this.#isWithdrawn) return;
     this.#isWithdrawn = false;
     this.#changed();

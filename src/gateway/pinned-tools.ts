@@ -14,6 +14,11 @@ export class PinnedTools {
   #signature = '';
   /** Those that may be used, whether or not the server is there now, sorted by name. */
   items: readonly Item[] = [];
+  /**
+   * Whether it is known what there is: the server was listed, now or in an earlier life. What was listed counts when it has been
+   * held against the pins: before that, `items` is not what there is.
+   */
+  isKnown = false;
 
   /** `isAlone`: the server is one run's own, so what others list is nothing to it. */
   constructor(book: PinBook, isAlone: boolean, onChange: () => void) {
@@ -26,16 +31,6 @@ export class PinnedTools {
 
   dispose(): void {
     this.#leaveBook();
-  }
-
-  /** Whether the server was asked in this life. */
-  get wasListed(): boolean {
-    return this.#listed !== null;
-  }
-
-  /** Whether it is known what there is: the server was listed, now or in an earlier life. */
-  get isKnown(): boolean {
-    return this.wasListed || this.#book.pins !== null;
   }
 
   /** Also those that wait. */
@@ -54,11 +49,13 @@ export class PinnedTools {
     // A server that cannot say yet what it has, or has nothing yet, was not seen: its first tools are not late ones.
     if (this.#listed.length > 0 || (listed !== null && this.#book.pins !== null))
       await this.#book.see(this.#listed);
+    this.isKnown = true;
     this.#settle();
   }
 
   /** What may be used is what was approved and still is: its hash is known, so a change is seen by it. */
   #settle(): void {
+    this.isKnown ||= this.#book.pins !== null;
     const pins = this.#book.pins ?? [];
     const names =
       this.#isAlone && this.#listed !== null

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { RunStatus, ShownRun, shownRun } from '../schema/run.ts';
+import { Quiet } from '../schema/run-card.ts';
 import { asItIsNow } from './find.ts';
 import { operation } from './operation.ts';
-import { Quiet, quietOf } from './quiet.ts';
+import { quietOf } from './quiet.ts';
 
 /** Runs, newest first: what `squad ls` and the page show. */
 export const listRuns = operation({

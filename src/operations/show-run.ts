@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ShownRun, Squad, shownRun, Turn } from '../schema/run.ts';
+import { Quiet } from '../schema/run-card.ts';
 import { findRun } from './find.ts';
 import { operation } from './operation.ts';
-import { Quiet, quietOf } from './quiet.ts';
+import { quietOf } from './quiet.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 

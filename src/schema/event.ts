@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ReviewId, RunId, type SquadId } from './ids.ts';
+import { InboxItem } from './inbox.ts';
 import { ReviewOutcome } from './review.ts';
 import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
 
@@ -38,6 +39,10 @@ export const EventBody = z.discriminatedUnion('type', [
     scope: z.enum(['run', 'squad', 'day']),
   }),
   z.object({ type: z.literal('run.stopping'), reason: StopReason }),
+  /** An agent wants something of a person, or of the run that started it. */
+  z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
+  /** Answered, expired or withdrawn. */
+  z.object({ type: z.literal('inbox.settled'), item: InboxItem }),
   /** A turn is over and its run is not: it waits for a review. */
   z.object({ type: z.literal('run.turn_ended'), turn: z.number(), exitCode: z.number().nullable() }),
   /** Of the coder's run, like all that follow about reviews. */

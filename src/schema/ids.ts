@@ -26,8 +26,15 @@ export const ReviewId = z
   .brand<'ReviewId'>();
 export type ReviewId = z.infer<typeof ReviewId>;
 
+export const InboxId = z
+  .string()
+  .regex(/^ask_[0-9a-z]{10}$/)
+  .brand<'InboxId'>();
+export type InboxId = z.infer<typeof InboxId>;
+
 export const newRunId = (): RunId => `run_${letters()}` as RunId;
 export const newSquadId = (): SquadId => `squad_${letters()}` as SquadId;
 export const newReviewId = (): ReviewId => `review_${letters()}` as ReviewId;
+export const newInboxId = (): InboxId => `ask_${letters()}` as InboxId;
 /** A chat's id belongs to its engine; this is for engines that let us choose it. */
 export const newChatId = (): string => `chat_${letters()}`;

@@ -1,7 +1,7 @@
-import type { Quiet } from '../../operations/quiet.ts';
 import type { RunResult } from '../../operations/run-result.ts';
 import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
 import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
+import type { Quiet } from '../../schema/run-card.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';

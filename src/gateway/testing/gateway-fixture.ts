@@ -43,6 +43,8 @@ export class GatewayFixture implements AsyncDisposable {
   readonly gateway: Gateway;
   readonly workspace: string;
   variableReads = 0;
+  /** Keeping pins waits for this. */
+  pinGate: Promise<void> = Promise.resolve();
   /** One for each that keeps the configuration up to date. */
   readonly keepers: string[] = [];
   #config: McpConfig | null;
@@ -76,6 +78,7 @@ export class GatewayFixture implements AsyncDisposable {
       pins: {
         pins: async key => this.pins.get(JSON.stringify(key)) ?? null,
         savePins: async (key, pins) => {
+          await this.pinGate;
           this.pins.set(JSON.stringify(key), pins);
         },
       },

@@ -22,6 +22,8 @@ export class MemoryServer {
   fault: UpstreamFault | null = null;
   /** Opening waits for this. */
   gate: Promise<void> = Promise.resolve();
+  /** A list waits for what is here under its method. */
+  readonly held = new Map<string, Promise<void>>();
   connects = 0;
   readonly requests: ConnectRequest[] = [];
   readonly live = new Set<MemoryLink>();
@@ -109,7 +111,8 @@ class MemoryLink implements Connected {
   }
 
   async #answer(asked: Asked): Promise<Json> {
-    const { resources, templates, prompts } = this.#server;
+    const { resources, templates, prompts, held } = this.#server;
+    if (held.has(asked.method)) await held.get(asked.method);
     switch (asked.method) {
       case 'tools/list':
         return await this.#server.listTools(asked);
