@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
     // These need the real agent CLIs; see vitest.engines.config.ts.
     exclude: ['test/engines/**/*.engine.test.ts'],
     globalSetup: ['test/support/build-once.ts'],

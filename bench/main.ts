@@ -1,6 +1,7 @@
 /** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
 import { agentStart } from './figures/agent-start.ts';
 import { bigOutput } from './figures/big-output.ts';
+import { board } from './figures/board.ts';
 import { coldStart } from './figures/cold-start.ts';
 import { engineStart } from './figures/engine-start.ts';
 import { eventRate } from './figures/event-rate.ts';
@@ -11,6 +12,7 @@ import { gatewayList } from './figures/gateway-list.ts';
 import { gatewayMemory } from './figures/gateway-memory.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
+import { pageSize } from './figures/page-size.ts';
 import { recovery } from './figures/recovery.ts';
 import { requestReview } from './figures/request-review.ts';
 import { toolList } from './figures/tool-list.ts';
@@ -28,6 +30,7 @@ const FIGURES = [
   bigOutput,
   eventRate,
   recovery,
+  board,
   gatewayCall,
   gatewayList,
   gatewayMemory,
@@ -35,6 +38,7 @@ const FIGURES = [
   worktree,
   requestReview,
   overlap,
+  pageSize,
 ];
 
 const wanted = process.argv.slice(2);

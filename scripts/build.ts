@@ -1,9 +1,10 @@
 /** Bundles what ships: one file per program, so that starting one is Node's own start and a single read. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const outdir = process.argv[2] ?? new URL('../dist', import.meta.url).pathname;
+const outdir = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
 
 const source = (file: string) => new URL(`../src/${file}`, import.meta.url).pathname;
 const programs = ['relay', 'hub', 'hub-main', 'cli', 'scripted-agent'].map(name => ({
@@ -12,7 +13,10 @@ const programs = ['relay', 'hub', 'hub-main', 'cli', 'scripted-agent'].map(name 
 }));
 
 /** Parts of the hub that few hubs ever need: files of their own, read when they are first asked for. */
-const PARTS = [{ in: source('github/octokit-client.ts'), out: 'github' }];
+const PARTS = [
+  { in: source('github/octokit-client.ts'), out: 'github' },
+  { in: source('page/serve-page.ts'), out: 'page' },
+];
 
 const partsApart: Plugin = {
   name: 'parts-apart',
@@ -26,24 +30,50 @@ const partsApart: Plugin = {
   },
 };
 
-await build({
-  entryPoints: [...programs, ...PARTS],
-  plugins: [partsApart],
-  outdir,
-  outExtension: { '.js': '.cjs' },
-  bundle: true,
-  platform: 'node',
-  format: 'cjs',
-  target: 'node22',
-  minify: true,
-  // Some packages carry a CommonJS build that cannot be bundled.
-  mainFields: ['module', 'main'],
-  keepNames: false,
-  legalComments: 'none',
-  external: ['better-sqlite3', './hub-main.cjs'],
-  define: {
-    SQUAD_VERSION: JSON.stringify(process.env.SQUAD_BUILD_VERSION ?? version),
-    'import.meta.url': 'undefined',
-  },
-  logLevel: 'warning',
-});
+/** The programs are there all the same. */
+const PAGE_FAILED = 3;
+const web = new URL('../web/index.html', import.meta.url).pathname;
+
+await Promise.all([buildPrograms(), existsSync(web) && buildPage()]);
+
+/** Made beside the old one, which a hub may be serving, and put in its place. */
+async function buildPage(): Promise<void> {
+  const { build: vite } = await import('vite');
+  const configFile = new URL('../vite.config.ts', import.meta.url).pathname;
+  const root = new URL('../web', import.meta.url).pathname;
+  const made = join(outdir, `web.${process.pid}`);
+  try {
+    await vite({ configFile, root, logLevel: 'warn', build: { outDir: made } });
+  } catch (error) {
+    rmSync(made, { recursive: true, force: true });
+    console.error(`The page cannot be built: ${(error as Error).message}`);
+    process.exitCode = PAGE_FAILED;
+    return;
+  }
+  rmSync(join(outdir, 'web'), { recursive: true, force: true });
+  renameSync(made, join(outdir, 'web'));
+}
+
+function buildPrograms() {
+  return build({
+    entryPoints: [...programs, ...PARTS],
+    plugins: [partsApart],
+    outdir,
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node22',
+    minify: true,
+    // Some packages carry a CommonJS build that cannot be bundled.
+    mainFields: ['module', 'main'],
+    keepNames: false,
+    legalComments: 'none',
+    external: ['better-sqlite3', './hub-main.cjs'],
+    define: {
+      SQUAD_VERSION: JSON.stringify(process.env.SQUAD_BUILD_VERSION ?? version),
+      'import.meta.url': 'undefined',
+    },
+    logLevel: 'warning',
+  });
+}

@@ -20,7 +20,12 @@ process.exit(failed > 0 || passed === 0 ? 1 : 0);
 /** How many of the tools that look at the code found something. */
 function checks(): number {
   let found = 0;
-  for (const [program, ...args] of [['biome', 'check', '.'], ['tsc', '-p', 'tsconfig.json'], ['knip']])
+  for (const [program, ...args] of [
+    ['biome', 'check', '.'],
+    ['tsc', '-p', 'tsconfig.json'],
+    ['tsc', '-p', 'web/tsconfig.json'],
+    ['knip'],
+  ])
     if (spawnSync(program!, args, { stdio: 'inherit' }).status !== 0) {
       console.error(
         `\n${program} found something; see above (npm run fix mends what can be mended by itself)`,

@@ -12,6 +12,9 @@ import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { openWork } from './app/work-parts.ts';
+import { BoardPages } from './core/board-pages.ts';
+import { askForServer } from './core/inbox/ask-for-server.ts';
+import { LastActivity } from './core/last-activity.ts';
 import type { Caller } from './core/ports/workspace.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
@@ -141,6 +144,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     pins: store,
     current: id => runner.current(id),
     note: (id, text) => runner.note(id, text),
+    ask: question => askForServer(question, inbox, runner, settings.all()['inbox.timeout_minutes']),
     onDenied: async (run, tool, count) =>
       recordToolCall(
         { services, caller: await callerOfRun(run, identities) },
@@ -151,7 +155,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       ),
     log: (level, message) => log.write(level, message),
   });
-  const { reviews, proposals, ...work } = openWork({
+  const { inbox, reviews, proposals, ...work } = openWork({
     ...{ home, clock, store, files, worktrees, branches, sessions, runner, checkpoint, warn },
     path: env.PATH ?? '',
     settings: () => settings.all(),
@@ -171,6 +175,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     onFault: (file, fault) => log.write('warning', `${file} cannot be used: ${fault}`),
   });
 
+  const activity = new LastActivity(store, id => runner.current(id) !== null);
   const team = new TeamKeeper(store, clock, message => log.write('warning', message));
 
   let calls = 0;
@@ -198,7 +203,10 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     integration: work.integration,
     integrator: work.integrator,
     sessions,
+    activity,
+    boards: new BoardPages(),
     reviews,
+    inbox,
     proposals,
     search: createTextSearch(),
     mcpConfigs: servers.configs,
@@ -283,8 +291,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     serversOf: servers.viewOf,
     version,
     port: wishedPort(env.MCP_SERVER_PORT, message => log.write('warning', message)),
-    tokenFile,
-    identities,
+    ...{ tokenFile, programs, identities },
     notices,
     teamUpdates,
     onInFlight: countCalls,
@@ -309,6 +316,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const onEnd: (() => void)[] = [];
   const stopped = new AbortController();
   store.onEvents(events => {
+    activity.take(events);
     notices.take(events);
     teamUpdates.take(events);
     team.take(events);
@@ -332,7 +340,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     setTimeout(() => process.exit(1), STOP_MS).unref();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
-    await reviews.close();
+    await Promise.all([reviews.close(), inbox.close()]);
     stopped.abort();
     teamUpdates.close();
     await Promise.all([team.flush(), endHooks.close(), servers.close()]);

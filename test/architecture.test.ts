@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   github: ['schema', 'core', 'process'],
   mcp: ['schema', 'core', 'operations', 'wire'],
   http: ['schema', 'operations', 'wire'],
+  page: ['schema', 'core', 'operations'],
   control: ['schema', 'core', 'operations'],
   link: [],
   hub: ['schema', 'link'],
@@ -33,6 +34,7 @@ const ONLY_IN: [RegExp, string][] = [
   [/^eta(\/|$)/, 'engines'],
   [/^commander$/, 'cli'],
   [/^@octokit\//, 'github'],
+  [/^(hono|@hono\/node-server|ws)(\/|$)/, 'page'],
 ];
 
 const root = resolve(import.meta.dirname, '..');
@@ -49,6 +51,44 @@ const imports: Import[] = files.flatMap(file =>
     ([, specifier]) => ({ file, specifier: specifier! }),
   ),
 );
+const IMPORT =
+  /^(?:import|export)\s+(type\s+)?(\{[^}]*\}|\*(?:\s+as\s+\w+)?|\w+(?:\s*,\s*\{[^}]*\})?)\s+from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
+
+/** A type: with `import type`, or with `type` at every name. */
+const importsOfText = (text: string) =>
+  [...text.matchAll(IMPORT)].map(([, type, names = '', named, bare, called]) => ({
+    specifier: (named ?? bare ?? called)!,
+    isType: type !== undefined || /^\{(\s*type\s[^,}]+,?)+\s*\}$/.test(names),
+  }));
+
+const importsIn = (root: string, pattern: RegExp) =>
+  (existsSync(root) ? readdirSync(root, { recursive: true, encoding: 'utf8' }) : [])
+    .filter(file => pattern.test(file))
+    .flatMap(file =>
+      importsOfText(readFileSync(join(root, file), 'utf8')).map(found => ({ file, ...found })),
+    );
+
+const web = join(root, 'web');
+const webImports = importsIn(web, /\.tsx?$/);
+
+/** Imports of other folders of ours that are there when the code runs. */
+const valuesFrom = (base: string, folder: string) =>
+  importsIn(base, /\.ts$/)
+    .filter(({ file, specifier, isType }) => {
+      if (folderOf(file) !== folder || isTest(file) || isType || !specifier.startsWith('.')) return false;
+      return folderOf(relative(base, resolve(base, dirname(file), specifier))) !== folder;
+    })
+    .map(({ file, specifier }) => `${file} → ${specifier}`);
+
+/** Itself or by what it imports. */
+function bringsZod(file: string): boolean {
+  return importsOfText(readFileSync(join(src, file), 'utf8')).some(
+    ({ specifier, isType }) =>
+      !isType &&
+      (specifier === 'zod' || (specifier.startsWith('.') && bringsZod(join(dirname(file), specifier)))),
+  );
+}
+
 const folderOf = (file: string) => (file.includes('/') ? file.split('/')[0]! : '');
 const isTest = (file: string) => /\.test\.ts$|\/(testing|fixtures)\//.test(file);
 
@@ -83,14 +123,42 @@ describe('the import directions hold', () => {
 
   test('what few hubs need is not loaded with the hub', () => {
     const atOnce = files.filter(file =>
-      /from '[^']*octokit-client\.ts'/.test(readFileSync(join(src, file), 'utf8')),
+      /^import (?!type ).*from '[^']*(octokit-client|serve-page)\.ts'/m.test(
+        readFileSync(join(src, file), 'utf8'),
+      ),
     );
-    expect(atOnce).toEqual([]);
+    expect(atOnce.filter(file => !isTest(file))).toEqual([]);
+  });
+
+  test('the page has nothing of ours but types and the table of routes: it is a bundle of its own', () => {
+    expect(valuesFrom(src, 'page')).toEqual(['page/route-table.ts → ../schema/routes.ts']);
+  });
+
+  test('the page in the browser has types of schema and operations, and values of schema that bring no zod', () => {
+    const wrong = webImports.filter(({ file, specifier, isType }) => {
+      const target = relative(src, resolve(web, dirname(file), specifier));
+      if (!specifier.startsWith('.') || isTest(file) || !relative(web, join(src, target)).startsWith('..'))
+        return false;
+      return (
+        !(isType ? /^(schema|operations)\// : /^schema\//).test(target) || (!isType && bringsZod(target))
+      );
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('what shows the page is known to the page alone', () => {
+    const shows = /^(preact|preact-iso|@preact\/signals)(\/|$)/;
+    expect(imports.filter(({ specifier }) => shows.test(specifier))).toEqual([]);
+    const others = webImports.filter(
+      ({ file, specifier, isType }) =>
+        !specifier.startsWith('.') && !isType && !shows.test(specifier) && !isTest(file),
+    );
+    expect(others).toEqual([]);
   });
 
   test('only the one spawner, the hub and the command line start processes', () => {
     const mayStart =
-      /^(process\/|link\/start-hub|app\.ts|cli\/(at-terminal|commands\/(doctor|demo))|engines\/scripted\/agent)/;
+      /^(process\/|link\/start-hub|app\.ts|cli\/(at-terminal|open-browser|commands\/(doctor|demo))|engines\/scripted\/agent)/;
     const wrong = imports.filter(
       ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
     );

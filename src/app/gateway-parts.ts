@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import type { ServerAsk } from '../core/inbox/ask-for-server.ts';
+import type { Elicited } from '../core/inbox/elicitation.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
@@ -23,6 +25,8 @@ export interface GatewayPorts {
   /** For the result of the run. */
   note(id: RunId, text: string): void;
   onDenied(run: Run, tool: string, count: number): void;
+  /** A server wants something of a person. */
+  ask(question: ServerAsk): Promise<Elicited>;
   log(level: 'debug' | 'warning', message: string): void;
 }
 
@@ -71,6 +75,10 @@ export function openGateway({
     variablesOf: async ({ id }) => ({ ...(await files.environment(id)), ...(await files.variables(id)) }),
     onDenied: ports.onDenied,
     onTrouble: ports.note,
+    async onQuestion(runId, server, params, signal) {
+      const run = ports.current(runId);
+      return run ? { ...(await ports.ask({ run, server, params, signal })) } : { action: 'cancel' };
+    },
   });
   return {
     gateway,

@@ -14,6 +14,7 @@ import type { Run } from '../schema/run.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { followTeam } from './follow-team.ts';
+import { pageWhenNeeded } from './page-parts.ts';
 import { type ListName, tellOf } from './run-audiences.ts';
 
 export interface HttpPortOptions {
@@ -22,6 +23,8 @@ export interface HttpPortOptions {
   /** The user's own wish; null takes the last one, or the usual one. */
   port: number | null;
   tokenFile: string;
+  /** The folder of the bundled programs. */
+  programs: string;
   identities: CallerPorts;
   notices: EndNotices;
   teamUpdates: TeamUpdates;
@@ -98,6 +101,7 @@ export class HttpPort {
       version,
       port,
       tokenFile,
+      programs,
       identities,
       notices,
       teamUpdates,
@@ -107,7 +111,8 @@ export class HttpPort {
       log,
     } = this.options;
     const stored = Number((await services.store.settings())['http.port']);
-    const userToken = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
+    const userToken = ownToken(tokenFile);
+    const user = [{ tokenHash: hashOf(userToken) }];
     const bearers = new WeakMap<IncomingMessage, Run>();
     const asking = new WeakMap<IncomingMessage, Asking>();
     let inFlight = 0;
@@ -129,14 +134,14 @@ export class HttpPort {
       admits: (token, request) => {
         const run = bearerOf(identities.liveRuns(), token);
         if (run) bearers.set(request, run);
-        return run !== null || bearerOf(userToken, token) !== null;
+        return run !== null || bearerOf(user, token) !== null;
       },
       mcp: {
         handle: async (request, response) => {
           const run = bearers.get(request);
-          const { 'squad-workspace': workspace, 'squad-toolsets': toolsets = [] } = request.headers;
+          const { 'squad-toolsets': toolsets = [] } = request.headers;
           asking.set(request, {
-            caller: run ? await callerOf(run) : userOverHttp(workspace),
+            caller: run ? await callerOf(run) : userOverHttp(request),
             toolsets: toolsetsIn([toolsets].flat().join()),
           });
           if (listens(request)) {
@@ -149,6 +154,13 @@ export class HttpPort {
         },
         close: () => mcp.close(),
       },
+      page: pageWhenNeeded({
+        ...{ services, version, programs, userToken, onInFlight, log },
+        callerOf: async request => {
+          const run = bearers.get(request);
+          return run ? callerOf(run) : userOverHttp(request);
+        },
+      }),
       onOpen,
       onError: thrown => log('error', 'A bug in HTTP', thrown),
     });
@@ -165,9 +177,29 @@ const listens = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' || headers['mcp-method'] === 'subscriptions/listen';
 
 /** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
-function userOverHttp(workspace: string | string[] | undefined): Caller {
-  if (Array.isArray(workspace)) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
+function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
+  const { 'squad-workspace': workspaces = [], 'squad-client': clients = [] } = headersDistinct;
+  if (workspaces.length > 1) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
+  const [client = ''] = clients;
+  return {
+    client: CLIENT_NAME.test(client) ? client : null,
+    cwd: null,
+    workspace: workspaces[0] === undefined ? null : workspaceIn(workspaces[0]),
+    env: {},
+    parent: null,
+  };
+}
+
+const CLIENT_NAME = /^[\w][\w .-]{0,39}$/;
+
+/** A browser can put letters beyond ASCII into a header only in disguise. */
+function workspaceIn(header: string): string {
+  const encoded = /^utf-8''(.*)$/is.exec(header)?.[1];
   // Node gives each byte of a header as one letter.
-  const named = workspace === undefined ? null : Buffer.from(workspace, 'latin1').toString('utf8');
-  return { client: null, cwd: null, workspace: named, env: {}, parent: null };
+  if (encoded === undefined) return Buffer.from(header, 'latin1').toString('utf8');
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw new SquadError('INVALID_INPUT', 'The Squad-Workspace header is not percent-encoded UTF-8');
+  }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Inbox } from '../core/inbox/inbox.ts';
 import { Integrator } from '../core/integration/integrator.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Integration } from '../core/ports/integration.ts';
@@ -35,8 +36,9 @@ export interface WorkPorts {
   warn(message: string, cause: unknown): void;
 }
 
-/** What becomes of runs' work: reviews, pull requests, merges. */
+/** What becomes of runs' work, and of what they ask: reviews, pull requests, merges, the inbox. */
 export interface WorkParts {
+  inbox: Inbox;
   reviews: ReviewLoop;
   proposals: Proposals;
   integration: Integration;
@@ -47,6 +49,7 @@ export interface WorkParts {
 
 export function openWork(ports: WorkPorts): WorkParts {
   const { home, path, runner, planReviewer: plan, nextTag, log, warn, ...rest } = ports;
+  const inbox = new Inbox({ ...rest, current: id => runner.current(id), warn });
   const reviews = new ReviewLoop({ ...rest, runner, plan, warn });
   const forge = createForge({ openGit, env: { PATH: path } });
   const proposals = new Proposals({ ...rest, runner, reviews, forge, warn });
@@ -59,6 +62,7 @@ export function openWork(ports: WorkPorts): WorkParts {
     setupLog: join(home, 'check-setup.log'),
   });
   return {
+    inbox,
     reviews,
     proposals,
     integration,
@@ -66,6 +70,7 @@ export function openWork(ports: WorkPorts): WorkParts {
     async recover() {
       // What cannot be brought to its end now must not keep the hub, and with it every run, from starting.
       const later = (what: string) => (thrown: unknown) => warn(`${what} could not be seen to`, thrown);
+      await inbox.recover().catch(later('Questions that were open'));
       await proposals.recover().catch(later('Pull requests that were under way'));
       await reviews.recover().catch(later('Reviews that were under way'));
       const merges = await integrator.recover().catch(later('Merges that were under way'));

@@ -4,6 +4,13 @@ import { backOff, closedDoor, HubClient, HubGone, MOST_CLOSED_DOORS } from './hu
 export interface FollowOptions {
   squadId?: string;
   runId?: string;
+  workspace?: string;
+  /** Only what happens after this event; otherwise from the beginning. */
+  after?: number;
+  /** Ends the following. */
+  signal?: AbortSignal;
+  /** How to get to another hub when this one has gone; it is started unless told otherwise. */
+  reconnect?(gone: HubClient): Promise<HubClient>;
   /** Called with each event once, in order; true ends the following. */
   onEvent(event: Event): boolean;
 }
@@ -12,23 +19,31 @@ export interface FollowOptions {
 const STEADY_MS = 5_000;
 
 /** Reads events until one of them is the last wanted. A hub that restarts meanwhile is found again, and nothing is missed. */
-export async function follow(client: HubClient, { squadId, runId, onEvent }: FollowOptions): Promise<void> {
-  let after = 0;
+export async function follow(client: HubClient, options: FollowOptions): Promise<void> {
+  const { squadId, runId, workspace, signal, onEvent, reconnect = () => HubClient.start() } = options;
+  const stopped = new Promise<null>(settle => {
+    if (signal?.aborted) settle(null);
+    signal?.addEventListener('abort', () => settle(null), { once: true });
+  });
+  let after = options.after ?? 0;
   let current = client;
   let closedDoors = 0;
   try {
-    for (;;) {
+    while (!signal?.aborted) {
       const since = Date.now();
       const before = after;
       try {
-        await new Promise<void>((resolve, reject) => {
+        const lastWanted = new Promise<void>((resolve, reject) => {
           const onItem = (item: unknown) => {
             const event = item as Event;
+            // A call that one hub did not take is asked of the next as it was.
+            if (event.seq <= after || signal?.aborted) return;
             after = event.seq;
             if (onEvent(event)) resolve();
           };
-          current.call('follow_events', { after, squadId, runId }, { onItem }).catch(reject);
+          current.call('follow_events', { after, squadId, runId, workspace }, { onItem }).catch(reject);
         });
+        await Promise.race([lastWanted, stopped]);
         return;
       } catch (thrown) {
         if (!(thrown instanceof HubGone)) throw thrown;
@@ -36,7 +51,11 @@ export async function follow(client: HubClient, { squadId, runId, onEvent }: Fol
         closedDoors = wasOfUse ? 0 : closedDoors + 1;
         if (closedDoors > MOST_CLOSED_DOORS) throw closedDoor();
         if (closedDoors > 0) await backOff(closedDoors - 1);
-        current = await HubClient.start();
+        const next = reconnect(current);
+        const found = await Promise.race([next, stopped]);
+        // Nobody waits for it any more, and it would keep the program alive.
+        if (found === null) return void next.then(late => late.close()).catch(() => {});
+        current = found;
       }
     }
   } finally {

@@ -100,6 +100,13 @@ export class HubClient {
     });
   }
 
+  /** Settles when the hub that is connected now goes: with what it said at the end, or null if it could say nothing. */
+  async untilGone(): Promise<Bye['bye'] | null> {
+    const { socket } = this;
+    if (socket && !socket.closed) await new Promise(settle => socket.once('close', settle));
+    return this.bye?.bye ?? null;
+  }
+
   close(): void {
     this.isClosed = true;
     this.socket?.destroy();

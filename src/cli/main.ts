@@ -10,7 +10,7 @@ import { addProjectCommands } from './groups/project-commands.ts';
 import { addRunCommands } from './groups/run-commands.ts';
 import { addWorkCommands } from './groups/work-commands.ts';
 import { printJson } from './output/json.ts';
-import { oneLine } from './output/sanitize.ts';
+import { oneLine, sanitize } from './output/sanitize.ts';
 import { createStyle } from './output/style.ts';
 import { wrap } from './output/wrap.ts';
 
@@ -79,7 +79,9 @@ function report(error: SquadError, json: boolean): number {
   else {
     const { columns } = context.err;
     const head = `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`;
-    const next = error.suggestions.flatMap(line => wrap(line, columns - 2)).map(line => `  ${line}`);
+    const next = error.suggestions
+      .flatMap(line => wrap(sanitize(line), columns - 2))
+      .map(line => `  ${line}`);
     context.err.write(`${[...wrap(head, columns), ...next].join('\n')}\n`);
   }
   return exitCodeOf(error.code);

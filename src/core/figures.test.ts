@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { RunId } from '../schema/ids.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
 import { figuresOf, type RunFigures } from './figures.ts';
 
 const RUN: RunFigures = {
   id: 'run_1' as RunId,
+  squadId: 'squad_1' as SquadId,
+  roleId: null,
   status: 'completed',
   usage: null,
+  createdAt: 0,
   startedAt: null,
   endedAt: null,
 };

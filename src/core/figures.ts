@@ -1,7 +1,10 @@
 import { isEnd, type Run } from '../schema/run.ts';
 
 /** What of a run sums are made of. */
-export type RunFigures = Pick<Run, 'id' | 'status' | 'usage' | 'startedAt' | 'endedAt'>;
+export type RunFigures = Pick<
+  Run,
+  'id' | 'squadId' | 'roleId' | 'status' | 'usage' | 'createdAt' | 'startedAt' | 'endedAt'
+>;
 
 export interface Figures {
   runs: number;

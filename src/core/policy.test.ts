@@ -34,9 +34,18 @@ const USER: Subject = { kind: 'user' };
 
 /** Written by hand, apart from the code: what a run may do with `spawn`, and what without. */
 const WITH_SPAWN = [
+  ...['answer_question', 'list_inbox'],
   ...['list_roles', 'start_squad_members', 'spawn_claude', 'spawn_codex', 'spawn_agent', 'spawn_parallel'],
   ...['get_result', 'list_running', 'cancel_run'],
-  ...['start_squad', 'list_runs', 'show_run', 'read_output', 'follow_events'],
+  ...[
+    'start_squad',
+    'list_runs',
+    'show_run',
+    'read_output',
+    'locate_output',
+    'search_output',
+    'follow_events',
+  ],
   ...['reply_to_run', 'retry_runs', 'wait_for_runs', 'find_runs', 'diff_run'],
   ...['inspect_workspace', 'inspect_engines', 'preview_context'],
 ];
@@ -44,7 +53,7 @@ const NEVER = [
   ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
-const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team'];
+const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team', 'ask_user'];
 const BY_TYPE: Record<string, AgentType[]> = {
   request_review: ['coding'],
   send_feedback: ['review'],
@@ -88,7 +97,7 @@ describe('what a run may do', () => {
   test('the user may do all of it, to any run, but what agents do about themselves', () => {
     const object = { line: [id(9)], squadId: squad(9) };
     const denied = ACTIONS.filter(action => !allowed(USER, action));
-    expect(denied).toEqual(Object.keys(BY_TYPE));
+    expect(denied).toEqual(['ask_user', ...Object.keys(BY_TYPE)]);
     expect(ACTIONS.filter(action => !allowed(USER, action, object))).toEqual(denied);
   });
 });
@@ -96,7 +105,7 @@ describe('what a run may do', () => {
 /** The same once more, as a table with one row for each way to be related. */
 function reference(subject: Subject, action: string, relation: Relation | null): boolean {
   const types = Object.hasOwn(BY_TYPE, action) ? BY_TYPE[action] : undefined;
-  if (subject.kind === 'user') return types === undefined;
+  if (subject.kind === 'user') return types === undefined && action !== 'ask_user';
   if (types)
     return (
       subject.isLive &&
@@ -216,6 +225,10 @@ test('a decision about an action says what stands against it', () => {
   expect(why(run({ type: 'coding' }), 'request_review', 'child')).toBe('not_its_own');
   expect(why(run({ type: 'coding', isProven: false }), 'request_review')).toBe('unproven');
   expect(why(run({ isProven: false }), 'squad_status')).toBe(true);
+  expect(why(run({ isProven: false }), 'ask_user')).toBe('unproven');
+  expect(why(run({ isProven: false, spawn: true }), 'answer_question')).toBe('unproven');
+  expect(why(run(), 'answer_question')).toBe('spawn');
+  expect(why(USER, 'ask_user')).toBe('for_agents');
   expect(why(USER, 'send_feedback')).toBe('for_agents');
   expect(why(run({ spawn: true, isLive: false }), 'start_squad')).toBe('ended');
   expect(why(run({ spawn: true }), 'show_run', 'stranger')).toBe('not_its_own');

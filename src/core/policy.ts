@@ -48,7 +48,14 @@ export interface Asked {
 }
 
 /** What a run may do at all: with nothing granted, or with that granted. Whatever is not here is the user's alone. */
-const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn' | 'record' | AgentType | 'typed'>> = {
+const FOR_RUNS: Readonly<
+  Record<string, 'always' | 'spawn' | 'lead' | 'record' | 'proven' | AgentType | 'typed'>
+> = {
+  // About its own run, by whoever is that run.
+  ask_user: 'proven',
+  // What it was asked itself, by runs it started.
+  answer_question: 'lead',
+  list_inbox: 'lead',
   // What a role has by its type, about its own run or the one it reviews. The user has other ways to all of it.
   request_review: 'coding',
   send_feedback: 'review',
@@ -77,6 +84,8 @@ const FOR_RUNS: Readonly<Record<string, 'always' | 'spawn' | 'record' | AgentTyp
   find_runs: 'spawn',
   wait_for_runs: 'spawn',
   read_output: 'spawn',
+  locate_output: 'spawn',
+  search_output: 'spawn',
   follow_events: 'spawn',
   reply_to_run: 'spawn',
   retry_runs: 'spawn',
@@ -123,10 +132,14 @@ export function allowed(subject: Holder | Subject, action: string, object?: Aske
 function mayAct(subject: Subject, action: string, object: Asked | undefined): Decision {
   const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
   const type = TYPES.find(each => each === needs);
-  if (subject.kind === 'user') return type ? { allowed: false, reason: 'for_agents' } : ALLOWED;
+  const isForAgents = type !== undefined || needs === 'proven';
+  if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
-  if (needs === 'spawn' && !subject.spawn) return { allowed: false, reason: 'spawn' };
+  if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
+  // Else an agent could answer what it asked, as the run that started it.
+  if ((needs === 'proven' || needs === 'lead') && !subject.isProven)
+    return { allowed: false, reason: 'unproven' };
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
   if (type) return mayInReview(subject, type, object);
   if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
@@ -164,7 +177,7 @@ export function notAllowed(subject: Subject, action: string): SquadError {
   if (subject.kind === 'user')
     return refusal(
       `${action} is for agents at work, about their own run`,
-      '`squad review` shows and steers reviews; `squad help` has the rest.',
+      '`squad review` shows and steers reviews, `squad answer` answers agents; `squad help` has the rest.',
     );
   const { id, type } = subject;
   switch (why.allowed ? null : why.reason) {

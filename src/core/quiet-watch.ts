@@ -60,8 +60,8 @@ export class QuietWatch {
   }
 
   private async look(entry: LiveRun): Promise<void> {
-    // Who waits for a run of its own is not idle.
-    if (this.hasLiveChild(entry)) entry.lastSignAt = this.ports.clock.now();
+    // Who waits for a run of its own, or for an answer, is not idle.
+    if (entry.waits > 0 || this.hasLiveChild(entry)) entry.lastSignAt = this.ports.clock.now();
     const { run, process, turn, lastSignAt } = entry;
     const { clock } = this.ports;
     const { stallMs } = run.options;

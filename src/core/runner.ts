@@ -110,6 +110,11 @@ export class Runner {
     }
   }
 
+  /** Throws BUDGET_EXCEEDED while nothing more may be started. */
+  admit(): Promise<void> {
+    return this.money.admit();
+  }
+
   /**
    * Queues the next turn of a run that waits, on its chat, beginning with this text; `change` is true along with it. False
    * while its last turn is still at work: there is a word (`onTurnOver`) when it is not.
@@ -160,6 +165,11 @@ export class Runner {
   /** How quiet a run at work is; null while it gives signs of life. */
   silenceOf(id: RunId): Silence | null {
     return this.quiet.of(id);
+  }
+
+  /** It was told to stop, and has not ended yet. */
+  isStopping(id: RunId): boolean {
+    return (this.live.get(id)?.stop ?? null) !== null;
   }
 
   get busy(): boolean {

@@ -4,6 +4,7 @@ import type { Audit, Gateway, McpConfigs, PinStore } from '../core/ports/gateway
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';
+import type { Json } from '../wire/upstream/link.ts';
 import { Admin } from './admin.ts';
 import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
@@ -36,6 +37,8 @@ export interface GatewayOptions {
   onDenied?(run: Run, name: string, count: number): void;
   /** A server the run has cannot be used: for its result. Once for each server and each kind of trouble. */
   onTrouble?(runId: RunId, text: string): void;
+  /** A server that the run has to itself wants something of a person, and the run's own client asks nobody. */
+  onQuestion?(runId: RunId, server: string, params: Json, signal: AbortSignal): Promise<Json>;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -53,6 +56,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     timers,
     warn,
+    onQuestion: options.onQuestion,
     onChange(server, what) {
       for (const runId of server.users) changed(runId, [what]);
     },

@@ -9,6 +9,7 @@ import type { Server } from '../schema/mcp-config.ts';
 import type { UpstreamFault } from '../wire/upstream/link.ts';
 import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
+import type { GatewayOptions } from './gateway.ts';
 import type { PinBook } from './pin-book.ts';
 import { PooledServer } from './pooled-server.ts';
 import { createStartLimit, type StartLimit } from './start-limit.ts';
@@ -42,6 +43,7 @@ export interface PoolOptions {
   warn(message: string): void;
   onChange(server: PooledServer, what: ListKind): void;
   onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
+  onQuestion: GatewayOptions['onQuestion'];
 }
 
 /** Every server in use, each once for all runs for which it is the same thing with the same values. */
@@ -117,8 +119,8 @@ export class Pool {
     void server.upstream.retire().finally(() => this.#ending.delete(server));
   }
 
-  #create(key: string, { workspace, id, config, resolved, variables }: Wanted): PooledServer {
-    const { connect, books, clock, timers, warn, onChange, onTrouble } = this.#options;
+  #create(key: string, { runId, workspace, id, config, resolved, variables }: Wanted): PooledServer {
+    const { connect, books, clock, timers, warn, onChange, onTrouble, onQuestion } = this.#options;
     // Of whoever was first: what it is started in makes it no other server.
     const base = baseEnvironment(variables);
     const redactor = createRedactor([...resolved.secrets, ...Object.values(base).flatMap(urlSecrets)]);
@@ -143,6 +145,7 @@ export class Pool {
       isFinal,
       onChange,
       onTrouble,
+      askPerson: onQuestion ? (params, signal) => onQuestion(runId, id, params, signal) : null,
       onRefused: ({ name, reason }) =>
         warn(`The MCP server ${id} of ${workspace} lists ${name}, which is not handed on: ${reason}.`),
     });

@@ -6,7 +6,7 @@ import type { Json } from '../wire/upstream/link.ts';
 import { Catalogue, type CatalogueOptions, type ListKind } from './catalogue.ts';
 import { createInFlight, type InFlight } from './in-flight.ts';
 import type { PinBook } from './pin-book.ts';
-import { ServerQuestions } from './server-questions.ts';
+import { type AskPerson, ServerQuestions } from './server-questions.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 const MOST_CALLS = { inAll: 32, ofOneRun: 8 };
@@ -31,6 +31,7 @@ export interface PooledServerOptions {
   onChange(server: PooledServer, what: ListKind): void;
   onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
   onRefused: CatalogueOptions['onRefused'];
+  askPerson: AskPerson | null;
 }
 
 /** A server with all that belongs to it: its connection, what it has, who uses it, what is under way. */
@@ -64,7 +65,9 @@ export class PooledServer {
     this.book = book;
     this.inFlight = createInFlight(MOST_CALLS, options.timers);
     const questions =
-      config.instance === 'shared' ? null : new ServerQuestions(redactor, () => this.#stray());
+      config.instance === 'shared'
+        ? null
+        : new ServerQuestions(redactor, () => this.#stray(), options.askPerson);
     this.questions = questions;
     this.catalogue = new Catalogue(book, {
       timeoutMs: () => this.timeoutMs,

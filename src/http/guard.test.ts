@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
@@ -11,17 +12,24 @@ beforeAll(async () => {
   server = await serveHttp({
     port: 0,
     admits: token => token === TOKEN,
-    mcp: {
-      async handle(request, response) {
+    mcp: { handle: letIn, close: async () => {} },
+    page: {
+      handle: letIn,
+      upgrade: async (_request, socket) => {
         reached += 1;
-        request.resume();
-        response.end('reached');
+        socket.end('reached');
       },
       close: async () => {},
     },
   });
 });
 afterAll(() => server.close());
+
+async function letIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  reached += 1;
+  request.resume();
+  response.end('reached');
+}
 
 /** Sends exactly these lines, and a body only in name: whoever waited for it would never answer. */
 async function ask(...lines: string[]): Promise<{ status: number; text: string }> {
@@ -42,6 +50,27 @@ const POST = 'POST /mcp HTTP/1.1';
 const OWN = 'Host: 127.0.0.1:PORT';
 const BEARER = `Authorization: Bearer ${TOKEN}`;
 const BODY = ['Content-Type: application/json', 'Content-Length: 100'];
+
+const UPGRADE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+];
+
+/** Every kind of door there is, as a request that would be let in. */
+const DOORS: [what: string, line: string, ...headers: string[]][] = [
+  ['MCP', POST, BEARER, ...BODY],
+  ['a question of the REST API', 'GET /api/hub HTTP/1.1', BEARER],
+  ['a deed of the REST API', 'POST /api/cancel HTTP/1.1', BEARER, ...BODY],
+  ['a ticket', 'POST /api/ticket HTTP/1.1', BEARER, ...BODY],
+  ['a download', 'GET /api/download?ticket=t HTTP/1.1'],
+  ['an opening', 'GET /api/open?ticket=t HTTP/1.1'],
+  ['the page', 'GET / HTTP/1.1'],
+  ['a file of the page', 'GET /assets/main.js HTTP/1.1'],
+  ['the head of the page', 'HEAD /inbox HTTP/1.1', 'Connection: close'],
+  ['the live feed', 'GET /api/live?ticket=t HTTP/1.1', ...UPGRADE],
+];
 
 const HOSTS = [
   'evil.example',
@@ -85,6 +114,75 @@ const HOSTS = [
   '',
   '\tlocalhost :PORT',
 ];
+
+describe.each(DOORS)('%s', (_what, line, ...headers) => {
+  test('is open to our own page', async () => {
+    const before = reached;
+    await ask(line, OWN, 'Origin: http://127.0.0.1:PORT', ...headers);
+    expect(reached).toBe(before + 1);
+  });
+
+  test('is closed to every Host that is not ours', async () => {
+    const before = reached;
+    for (const host of HOSTS) {
+      const { status } = await ask(line, `Host: ${host}`, ...headers);
+      expect([403, 400], host).toContain(status);
+    }
+    expect(reached).toBe(before);
+  });
+
+  test('is closed to pages of other sites, and nothing tells them that they may look', async () => {
+    const before = reached;
+    for (const origin of [
+      'null',
+      '',
+      'http://evil.example',
+      'http://127.0.0.1:1',
+      'https://127.0.0.1:PORT',
+    ]) {
+      const { status, text } = await ask(line, OWN, `Origin: ${origin}`, ...headers);
+      expect(status, origin).toBe(403);
+      expect(text.toLowerCase()).not.toContain('access-control');
+    }
+    expect(reached).toBe(before);
+  });
+});
+
+test.each(['/mcp', '/api/hub', '/api/cancel', '/api/ticket', '/api/live', '/'])(
+  'asking beforehand (OPTIONS %s) is refused, from another site and from our own',
+  async path => {
+    const before = reached;
+    const preflight = [
+      'Access-Control-Request-Method: POST',
+      'Access-Control-Request-Headers: authorization',
+    ];
+    for (const [origin, wanted] of [
+      ['http://evil.example', 403],
+      ['http://127.0.0.1:PORT', 401],
+    ] as const) {
+      const { status, text } = await ask(`OPTIONS ${path} HTTP/1.1`, OWN, `Origin: ${origin}`, ...preflight);
+      expect(status).toBe(wanted);
+      expect(text.toLowerCase()).not.toContain('access-control');
+    }
+    expect(reached).toBe(before);
+  },
+);
+
+test.each([
+  ['of MCP', 'GET /mcp HTTP/1.1'],
+  ['of a file', 'GET / HTTP/1.1'],
+  ['of another path of the API', 'GET /api/hub HTTP/1.1'],
+  ['by POST', 'POST /api/live HTTP/1.1'],
+])('an upgrade %s becomes no WebSocket', async (_what, line) => {
+  const { text } = await ask(line, OWN, ...UPGRADE);
+  expect(text).not.toMatch(/^reached/);
+  expect(text).not.toMatch(/^HTTP\/1\.1 101/);
+});
+
+test('another protocol is not what the live feed is upgraded to', async () => {
+  const { text } = await ask('GET /api/live?ticket=t HTTP/1.1', OWN, 'Connection: Upgrade', 'Upgrade: h2c');
+  expect(text).toMatch(/^HTTP\/1\.1 (200|400)/);
+});
 
 describe('a request that is not meant for us is refused before its body comes, with the token and all', () => {
   test.each(HOSTS)('Host: %s', async host => {
@@ -160,7 +258,17 @@ describe('a request that is not meant for us is refused before its body comes, w
   });
 });
 
-describe('a request without its one token is refused before its body comes', () => {
+describe.each([
+  POST,
+  'GET /mcp HTTP/1.1',
+  'POST /api/cancel HTTP/1.1',
+  'POST /api/ticket HTTP/1.1',
+  'GET /api/hub HTTP/1.1',
+  'GET /api HTTP/1.1',
+  'HEAD /api/hub HTTP/1.1',
+  'POST /api/download?ticket=t HTTP/1.1',
+  'HEAD /api/download?ticket=t HTTP/1.1',
+])('without its one token it is refused before its body comes: %s', line => {
   test.each([
     ['none'],
     ['an empty one', 'Authorization:'],
@@ -180,12 +288,14 @@ describe('a request without its one token is refused before its body comes', () 
     ['it in a cookie', `Cookie: authorization=${TOKEN}`],
   ])('%s', async (_what, ...headers) => {
     const before = reached;
-    const { status, text } = await ask(POST, OWN, ...headers, ...BODY);
-    expect([status, text.includes('TOKEN_WRONG')]).toEqual([401, true]);
+    const { status, text } = await ask(line, OWN, ...headers, ...BODY);
+    expect([status, text.includes('TOKEN_WRONG') || line.startsWith('HEAD')]).toEqual([401, true]);
     expect(text.toLowerCase()).toContain('www-authenticate: bearer');
     expect(reached).toBe(before);
   });
+});
 
+describe('a token elsewhere is none', () => {
   test('one in the address', async () => {
     const line = `POST /mcp?token=${TOKEN}&access_token=${TOKEN}&authorization=Bearer%20${TOKEN} HTTP/1.1`;
     expect((await ask(line, OWN, ...BODY)).status).toBe(401);

@@ -5,10 +5,12 @@ import { expect, test, vi } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
 
 const TOKEN = 'a-token-of-this-test';
+const NO_PAGE = { handle: async () => {}, upgrade: async () => {}, close: async () => {} };
 
 async function withServer(use: (server: HttpServer) => Promise<void>): Promise<void> {
   const server = await serveHttp({
     port: 0,
+    page: NO_PAGE,
     admits: token => token === TOKEN,
     mcp: {
       handle: async (_request, response) => void response.end('reached'),
@@ -108,7 +110,7 @@ test('a foreign Host or Origin is refused even with the token', async () => {
 
 test('another path is not found', async () => {
   await withServer(async ({ port }) => {
-    const answer = await ask(port, '/', { authorization: `Bearer ${TOKEN}` });
+    const answer = await ask(port, '/mcp/x', { authorization: `Bearer ${TOKEN}` });
     expect([answer.status, refusal(answer).code]).toEqual([404, 'NOT_FOUND']);
   });
 });
@@ -118,6 +120,7 @@ test('an admitted request is counted until its answer has ended; a refused one i
   const held: { end(): void }[] = [];
   const server = await serveHttp({
     port: 0,
+    page: NO_PAGE,
     admits: token => token === TOKEN,
     onOpen: count => counts.push(count),
     mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
@@ -137,6 +140,7 @@ test('a bug in the handler is an answer without its details, and is reported', a
   const bug = new Error('secret detail');
   const server = await serveHttp({
     port: 0,
+    page: NO_PAGE,
     admits: token => token === TOKEN,
     onError: error => errors.push(error),
     mcp: { handle: () => Promise.reject(bug), close: async () => {} },
@@ -152,6 +156,7 @@ test('closing does not wait for an answer that never ends', async () => {
   let isOpen = false;
   const server = await serveHttp({
     port: 0,
+    page: NO_PAGE,
     admits: token => token === TOKEN,
     onOpen: count => {
       isOpen ||= count === 1;
@@ -192,6 +197,7 @@ test('a connection that has shown a token stays, whoever comes after it', async 
   const held: ServerResponse[] = [];
   const server = await serveHttp({
     port: 0,
+    page: NO_PAGE,
     admits: token => token === TOKEN,
     mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
   });

@@ -1,9 +1,12 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { type Refusal, refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { listenNear } from './listen-near.ts';
+import { Strangers } from './strangers.ts';
+import { isLive, type Way, wayOf } from './way-of.ts';
 
 export interface HttpServerOptions {
   /** Asked for; if others hold it, one of the next ones is taken. */
@@ -11,9 +14,22 @@ export interface HttpServerOptions {
   /** Whether this token is anybody's: the user's, or that of a run at work. */
   admits(token: string, request: IncomingMessage): boolean;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
+  page: PageFace;
   /** How many admitted requests are being answered, streams that stay open included. */
   onOpen?(count: number): void;
   onError?(error: unknown): void;
+}
+
+/** The page's files and what it asks for. Whoever comes by a ticket is let in by it, and says so with `admit`. */
+export interface PageFace {
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    way: Exclude<Way, 'mcp' | 'none'>,
+    admit: () => void,
+  ): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface HttpServer {
@@ -25,39 +41,41 @@ export interface HttpServer {
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 120_000;
 const LOOK_MS = 2_000;
-/** Connections at a time, and those of them that have not shown a token. */
 const MOST_CONNECTIONS = 4_096;
-const MOST_STRANGERS = 256;
 
 /** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const { admits, mcp, onOpen, onError } = options;
+  const { admits, mcp, page, onOpen, onError } = options;
   let open = 0;
   const limits = {
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     connectionsCheckingInterval: LOOK_MS,
+    // What else would like to be upgraded is answered as it is, where Node asks.
+    shouldUpgradeCallback: isLive,
   };
   const server = createServer(limits, (request, response) => {
     if (passes(request, response)) answer(request, response);
   });
   server.maxConnections = MOST_CONNECTIONS;
-  /** The longest there first. */
-  const strangers = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    strangers.add(socket);
-    socket.once('close', () => strangers.delete(socket));
-    if (strangers.size <= MOST_STRANGERS) return;
-    // Who has said nothing for the longest makes room, so that connections that only stand there keep nobody out.
-    const [first] = strangers;
-    strangers.delete(first!);
-    first!.destroy();
-  });
+  const strangers = new Strangers();
+  server.on('connection', (socket: Socket) => strangers.add(socket));
   // Who asks before it sends a body is told to go on only if the body would be read.
   server.on('checkContinue', (request, response) => {
     if (!passes(request, response)) return;
     response.writeContinue();
     answer(request, response);
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => {}); // 'close' follows
+    const refusal = refuseForeign(request, port) ?? (isLive(request) ? null : NO_UPGRADE);
+    if (refusal) return refuseUpgrade(socket, refusal);
+    page
+      .upgrade(request, socket, head, () => enter(request, socket))
+      .catch((thrown: unknown) => {
+        onError?.(thrown);
+        socket.destroy();
+      });
   });
   const port = await listenNear(server, options.port);
   server.unref();
@@ -65,7 +83,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     port,
     async close() {
       const closed = new Promise<void>(settle => server.close(() => settle()));
-      await mcp.close();
+      await Promise.all([mcp.close(), page.close()]);
       server.closeAllConnections();
       await closed;
     },
@@ -74,14 +92,17 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   function passes(request: IncomingMessage, response: ServerResponse): boolean {
     const refusal = refusalOf(request);
     if (refusal) refuse(response, refusal);
-    else strangers.delete(request.socket);
     return refusal === null;
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    onOpen?.(++open);
-    response.once('close', () => onOpen?.(--open));
-    mcp.handle(request, response).catch((thrown: unknown) => {
+    const way = wayOf(request) as Exclude<Way, 'none'>;
+    if (way === 'mcp' || way === 'api') enter(request, response);
+    const answered =
+      way === 'mcp'
+        ? mcp.handle(request, response)
+        : page.handle(request, response, way, () => enter(request, response));
+    answered.catch((thrown: unknown) => {
       const { code, kind, message, suggestions = [] } = asSquadError(thrown).toShape();
       const isMistake = kind === 'usage';
       if (!isMistake) onError?.(thrown);
@@ -93,13 +114,19 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     });
   }
 
+  /** From here on it is somebody we know, until it closes. */
+  function enter({ socket }: IncomingMessage, held: ServerResponse | Duplex): void {
+    strangers.delete(socket);
+    onOpen?.(++open);
+    held.once('close', () => onOpen?.(--open));
+  }
+
   function refusalOf(request: IncomingMessage): Refusal | null {
-    const path = request.url?.split('?', 1)[0];
-    return (
-      refuseForeign(request, port) ??
-      refuseUnknown(request) ??
-      (path === '/mcp' ? null : { status: 404, code: 'NOT_FOUND', message: 'The MCP endpoint is /mcp' })
-    );
+    const foreign = refuseForeign(request, port);
+    if (foreign) return foreign;
+    const way = wayOf(request);
+    if (way === 'file' || way === 'ticket') return null;
+    return refuseUnknown(request) ?? (way === 'none' ? NOWHERE : null);
   }
 
   function refuseUnknown(request: IncomingMessage): Refusal | null {
@@ -108,11 +135,30 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   }
 }
 
-function refuse(response: ServerResponse, { status, code, message }: Refusal): void {
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    connection: 'close',
-    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
-  });
-  response.end(`${JSON.stringify({ error: { code, message } })}\n`);
+const NOWHERE: Refusal = {
+  status: 404,
+  code: 'NOT_FOUND',
+  message: 'The MCP endpoint is /mcp, the REST API is below /api',
+};
+const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only /api/live is a WebSocket' };
+
+function refuse(response: ServerResponse, refusal: Refusal): void {
+  response.writeHead(refusal.status, headersOf(refusal));
+  response.end(bodyOf(refusal));
 }
+
+function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
+  const body = bodyOf(refusal);
+  const headers = { ...headersOf(refusal), 'content-length': String(Buffer.byteLength(body)) };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  socket.end([`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines, '', body].join('\r\n'));
+}
+
+const headersOf = ({ status }: Refusal): Record<string, string> => ({
+  'content-type': 'application/json',
+  connection: 'close',
+  ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+});
+
+const bodyOf = ({ status, code, message }: Refusal): string =>
+  `${JSON.stringify({ error: { code, kind: status === 500 ? 'internal' : 'usage', message, suggestions: [] } })}\n`;

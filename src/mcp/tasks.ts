@@ -1,4 +1,5 @@
 import { squadStatus } from '../core/run-state.ts';
+import { askNotes } from '../operations/asks-of.ts';
 import { findRun, findSquad } from '../operations/find.ts';
 import { squadResult } from '../operations/member-result.ts';
 import type { Services } from '../operations/operation.ts';
@@ -78,7 +79,10 @@ function result(services: Services, { target, squad, runs }: Found) {
   return parallelResult(services, squad.id, runs, { aggregates: target.shape === 'aggregate' });
 }
 
-async function statusMessage({ store, clock }: Services, runs: Run[]): Promise<string> {
+async function statusMessage(services: Services, runs: Run[]): Promise<string> {
+  const { store, clock } = services;
+  const [asks] = askNotes(services, runs);
+  if (asks !== undefined) return asks;
   const [run] = runs;
   if (runs.length > 1 || !run)
     return `${squadStatus(runs.map(({ status }) => status))}: ${statusCounts(runs)}`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Event } from '../schema/event.ts';
 import { RunId, SquadId } from '../schema/ids.ts';
-import { operation } from './operation.ts';
+import { operation, type Services } from './operation.ts';
 
 /** A reader this far behind is cut off and told so: it asks again from where it was. */
 const MOST_AT_ONCE = 1000;
@@ -14,13 +14,16 @@ export const followEvents = operation({
     after: z.number().int().default(0),
     squadId: SquadId.optional(),
     runId: RunId.optional(),
+    /** What runs and squads of it do, and the hub. */
+    workspace: z.string().optional(),
     /** False: only what is stored. */
     live: z.boolean().default(true),
   }),
   output: z.object({ last: z.number() }),
-  async run({ services, caller, signal, emit }, { after, squadId, runId, live }) {
+  async run({ services, caller, signal, emit }, { after, squadId, runId, workspace, live }) {
     const { store, runner } = services;
     const { parent } = caller;
+    const isOfPlace = placeFilter(services, workspace);
     const fresh: Event[] = [];
     let wake = () => {};
     const unsubscribe = store.onEvents(events => {
@@ -32,7 +35,7 @@ export const followEvents = operation({
       for (;;) {
         const stored = await store.events({ after: last, squadId, runId, limit: MOST_AT_ONCE });
         for (const event of stored) {
-          emit(event);
+          if (await isOfPlace(event)) emit(event);
           last = event.seq;
         }
         if (stored.length < MOST_AT_ONCE) break;
@@ -40,7 +43,7 @@ export const followEvents = operation({
       while (live && !signal.aborted) {
         for (const event of fresh.splice(0)) {
           if (event.seq <= last) continue;
-          emit(event);
+          if (await isOfPlace(event)) emit(event);
           last = event.seq;
         }
         const news = () =>
@@ -60,3 +63,20 @@ export const followEvents = operation({
 
 const matches = (event: Event, squadId?: string, runId?: string) =>
   (squadId === undefined || event.squadId === squadId) && (runId === undefined || event.runId === runId);
+
+/** Events do not say where: their runs do, and that never changes. */
+function placeFilter({ store, runner }: Services, workspace: string | undefined) {
+  const known = new Map<RunId | SquadId, string | null>();
+  const placeOf = async (runId: RunId | null, squadId: SquadId | null): Promise<string | null> => {
+    const row = runId
+      ? (runner.current(runId) ?? (await store.run(runId)))
+      : squadId && (await store.squad(squadId));
+    return row ? row.workspace : null;
+  };
+  return async ({ runId, squadId }: Event): Promise<boolean> => {
+    const id = runId ?? squadId;
+    if (workspace === undefined || id === null) return true;
+    if (!known.has(id)) known.set(id, await placeOf(runId, squadId));
+    return known.get(id) === workspace;
+  };
+}

@@ -6,7 +6,7 @@ import { operation } from './operation.ts';
 import { outputPage, Page } from './output-page.ts';
 import { RunEvidence } from './run-evidence.ts';
 import { RunResult, runResult, Tokens } from './run-result.ts';
-import { waitForEnds } from './wait.ts';
+import { waitForEndsOrAsks } from './wait-or-asks.ts';
 
 const loose = z.looseObject({});
 /** Whichever was asked for, so nothing is always there: a run's result, a page of it, or a squad's. */
@@ -18,8 +18,9 @@ const either = {
   nextOffset: z.number().optional(),
   note: z.string().optional(),
 };
+const { asks, ...shortResult } = RunResult.partial().shape;
 const listed = z.object({
-  ...RunResult.partial().shape,
+  ...shortResult,
   tokens: loose.nullable().optional(),
   usage_source: z.string().optional(),
   evidence: loose.optional(),
@@ -62,11 +63,11 @@ export const getResult = operation({
     if (squad_id !== undefined) {
       if (stream !== undefined || offset < 0) throw notOfASquad();
       const { squad, runs } = await findSquad(services, squad_id);
-      await waitForEnds(call, runs, wait);
+      await waitForEndsOrAsks(call, runs, wait);
       return squadResult(services, squad, runs, { offset });
     }
     const run = await findRun(services, spawn_id!);
-    await waitForEnds(call, [run], wait);
+    await waitForEndsOrAsks(call, [run], wait);
     if (stream === undefined && offset === 0) return runResult(services, run);
     return {
       spawn_id: run.id,

@@ -1,6 +1,7 @@
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
+import { asItIsNow } from './find.ts';
 import type { Services } from './operation.ts';
 import { runsOfRepository, runsWithTrees } from './runs-of-repository.ts';
 
@@ -28,6 +29,20 @@ export async function knownWorktrees(services: Services, folder?: string): Promi
       known.push({ worktree: owners[0]!.worktree!, runs: owners });
   }
   return known;
+}
+
+/** The work tree of a run, if it would be among those; null: it has none, or none any more. */
+export async function knownWorktreeOf(services: Services, run: Run): Promise<KnownWorktree | null> {
+  const { worktree, lineageId } = run;
+  if (worktree === null) return null;
+  // A reply goes on in the work tree of the run before, and both are of one task.
+  const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: EVERY });
+  const sharing = rows.filter(each => each.worktree?.path === worktree.path).toReversed();
+  const runs = await Promise.all(sharing.map(row => asItIsNow(services, row)));
+  const isThere = async () => (await services.worktrees.strays([])).includes(worktree.path);
+  const isKnown =
+    runs.some(({ status }) => !isEnd(status)) || (await isThere()) || (await wasMade(services, runs));
+  return isKnown ? { worktree, runs } : null;
 }
 
 /** Folders that no run and nothing under way is known for. */

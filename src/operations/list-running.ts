@@ -1,10 +1,28 @@
 import { z } from 'zod';
 import { firstThatFit } from '../core/digest.ts';
 import { runSummary } from '../schema/run.ts';
+import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { operation } from './operation.ts';
 
-const ROOM_FOR_REST = 100;
+const ROOM_FOR_REST = 300;
+
+const Listed = z.object({
+  agents: z.array(
+    z.object({
+      spawn_id: z.string(),
+      squad_id: z.string(),
+      role_id: z.string().nullable(),
+      status: z.string(),
+      model: z.string().nullable(),
+      started_at: z.string().nullable(),
+      elapsed_seconds: z.number().nullable(),
+      task_summary: z.string(),
+    }),
+  ),
+  count: z.number(),
+  note: z.string().optional(),
+});
 
 export const listRunning = operation({
   name: 'list_running',
@@ -12,24 +30,10 @@ export const listRunning = operation({
     title: 'List running',
     description: 'Agents that are queued or at work now, across all clients.',
     readOnly: true,
+    listed: { output: Listed },
   },
   input: z.strictObject({}),
-  output: z.object({
-    agents: z.array(
-      z.object({
-        spawn_id: z.string(),
-        squad_id: z.string(),
-        role_id: z.string().nullable(),
-        status: z.string(),
-        model: z.string().nullable(),
-        started_at: z.string().nullable(),
-        elapsed_seconds: z.number().nullable(),
-        task_summary: z.string(),
-      }),
-    ),
-    count: z.number(),
-    note: z.string().optional(),
-  }),
+  output: Listed.extend({ asks: z.array(ShownAsk).optional() }),
   async run({ services }) {
     const now = services.clock.now();
     const live = services.runner.liveRuns();
@@ -43,11 +47,16 @@ export const listRunning = operation({
       elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
       task_summary: runSummary(run),
     }));
-    const shown = firstThatFit(agents, RESULT_LIMIT - ROOM_FOR_REST);
+    const asked = asksOf(services, live);
+    const room = RESULT_LIMIT - ROOM_FOR_REST - JSON.stringify(asked).length;
+    const shown = firstThatFit(agents, room);
+    const left = live.length - shown.length;
+    const notes = [...askNotes(services, live), ...(left > 0 ? [`${left} more are not shown`] : [])];
     return {
       agents: shown,
       count: live.length,
-      ...(shown.length < live.length && { note: `${live.length - shown.length} more are not shown` }),
+      ...asked,
+      ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
 });

@@ -3,6 +3,7 @@ import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
 import { isEnd, type Run, runName } from '../schema/run.ts';
+import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
 import type { Services } from './operation.ts';
 import { waitingFor } from './waiting-for.ts';
 
@@ -38,6 +39,8 @@ export interface SquadResult {
   /** What the caller gave along, for whoever asks later. */
   metadata?: Record<string, unknown>;
   members: MemberResult[];
+  /** What members wait for an answer to. */
+  asks?: ShownAsk[];
   /** Members that did not fit: `get_result` with this offset goes on with them. */
   nextOffset?: number;
   note?: string;
@@ -45,7 +48,7 @@ export interface SquadResult {
 
 /** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
 export async function squadResult(
-  services: Pick<Services, 'files' | 'store' | 'reviews'>,
+  services: Pick<Services, 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
   runs: Run[],
   { offset = 0, warnings = [] }: { offset?: number; warnings?: string[] } = {},
@@ -56,9 +59,10 @@ export async function squadResult(
     status: squadStatus(runs.map(run => run.status)),
     ...(metadata && { metadata }),
     members: [],
+    ...asksOf(services, runs),
   };
   const waiting = runs.filter(run => !isEnd(run.status)).length;
-  const notes = [...warnings, ...(await waitingFor(services, runs))];
+  const notes = [...warnings, ...askNotes(services, runs), ...(await waitingFor(services, runs))];
   if (waiting > 0)
     notes.push(
       `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${id}","wait_seconds":40} to go on waiting.`,

@@ -1,5 +1,8 @@
 import type { z } from 'zod';
+import type { BoardPages } from '../core/board-pages.ts';
+import type { Inbox } from '../core/inbox/inbox.ts';
 import type { Integrator } from '../core/integration/integrator.ts';
+import type { LastActivity } from '../core/last-activity.ts';
 import type { AuditTrail } from '../core/ports/audit-trail.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Engines } from '../core/ports/engine.ts';
@@ -33,14 +36,19 @@ export interface Services {
   integration: Pick<Integration, 'touched' | 'tips'>;
   integrator: Pick<Integrator, 'plan' | 'carryOut'>;
   sessions: Sessions;
+  activity: Pick<LastActivity, 'of'>;
+  /** Lists of runs that somebody is leafing through. */
+  boards: BoardPages;
   search: TextSearch;
   runner: Pick<
     Runner,
     | 'submit'
+    | 'admit'
     | 'current'
     | 'usageOf'
     | 'moneyLeft'
     | 'silenceOf'
+    | 'isStopping'
     | 'liveRuns'
     | 'untilEnded'
     | 'whileWaiting'
@@ -58,8 +66,26 @@ export interface Services {
     | 'abandon'
     | 'openedPullRequest'
     | 'reviewBy'
+    | 'openReviewOf'
     | 'rounds'
     | 'untilSettled'
+  >;
+  /** What agents want of somebody else. */
+  inbox: Pick<
+    Inbox,
+    | 'ask'
+    | 'answer'
+    | 'untilSettled'
+    | 'heard'
+    | 'open'
+    | 'openOf'
+    | 'openFor'
+    | 'tell'
+    | 'find'
+    | 'owned'
+    | 'list'
+    | 'askedBy'
+    | 'onAsked'
   >;
   /** What agents put on GitHub. */
   proposals: Pick<Proposals, 'open' | 'createIssues'>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { Aggregate, aggregateOf, aggregateText } from './aggregate.ts';
+import { askNotes } from './asks-of.ts';
 import { answerSample, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
 import { briefly } from './run-evidence.ts';
@@ -45,7 +46,7 @@ export async function parallelResult(
   const details: Detail[] = ['full', 'brief', 'line'];
   for (const detail of details) {
     const hint = detail === 'full' ? [] : ['get_result {"spawn_id"} has all of one.'];
-    const note = longestStart([...notes, ...hint].join(' '), LONGEST_NOTE);
+    const note = longestStart([...askNotes(services, runs), ...notes, ...hint].join(' '), LONGEST_NOTE);
     const frame: ParallelResult = {
       squad_id: squadId,
       results: facts.map((fact, i) => item(fact, detail, paths[i]!)),

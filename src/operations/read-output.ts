@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { keptPlan } from '../core/kept-plan.ts';
-import type { Engine, EngineEvent, EngineReader } from '../core/ports/engine.ts';
 import type { OutputPage } from '../core/ports/run-files.ts';
-import { isEnd, type Run, RunStatus } from '../schema/run.ts';
+import { isEnd, RunStatus } from '../schema/run.ts';
+import { eventWords, readerOf } from './event-words.ts';
 import { findRun } from './find.ts';
-import { operation, type Services } from './operation.ts';
+import { operation } from './operation.ts';
 
 const BYTES = 256 * 1024;
+/** A page is wanted now: in a long output that nobody has counted yet, locate_output tells its line later. */
+const COUNT_MS = 100;
 
 /** What a run wrote, by byte range: for the terminal and the page, which may have as much as they ask for. */
 export const readOutput = operation({
@@ -21,6 +22,8 @@ export const readOutput = operation({
     limit: z.number().int().min(1).max(BYTES).default(BYTES),
     /** An engine's event lines as words; engines without any are raw either way. */
     readable: z.boolean().default(false),
+    /** Whole lines, as far as one fits, and which line it begins in. */
+    lines: z.boolean().default(false),
   }),
   output: z.object({
     runId: z.string(),
@@ -33,32 +36,32 @@ export const readOutput = operation({
     offset: z.number(),
     nextOffset: z.number(),
     size: z.number(),
+    /** From 1; null: not asked for, or not known yet. */
+    firstLine: z.number().nullable(),
   }),
-  async run({ services }, { run: given, turn: asked, stream, offset, limit, readable }) {
+  async run({ services }, { run: given, turn: asked, stream, offset, limit, readable, lines }) {
     const run = await findRun(services, given);
     // Read before the page: an end seen here means the page after it is the last.
     const { status, turn: lastTurn } = run;
     const turn = asked ?? lastTurn;
-    const page = await services.files.page({ runId: run.id, number: turn }, stream, offset, limit);
-    const reader = readable && stream === 'stdout' ? await readerFor(services, run) : null;
+    const key = { runId: run.id, number: turn };
+    const page = await services.files.page(key, stream, offset, limit, lines);
+    const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
+    const place = lines ? await services.files.lineAt(key, stream, page.offset, COUNT_MS) : null;
     return {
       runId: run.id,
       status,
       isOver: isEnd(status),
       turn,
       lastTurn,
-      ...(reader ? inWords(page, reader(), limit) : page),
+      firstLine: place?.line ?? null,
+      ...(reader ? inWords(page, eventWords(reader()), limit) : page),
     };
   },
 });
 
-async function readerFor({ files, engines }: Services, run: Run): Promise<Engine['reader']> {
-  const kept = await keptPlan(files, run);
-  return kept && engines.create(kept.spec).reader;
-}
-
 /** Whole lines only: the next page begins where the last unfinished one does. */
-function inWords(page: OutputPage, reader: EngineReader, limit: number): OutputPage {
+function inWords(page: OutputPage, words: (line: string) => string[], limit: number): OutputPage {
   const end = page.text.lastIndexOf('\n') + 1;
   // A line longer than a page is no event of ours: passed over.
   if (end === 0)
@@ -68,21 +71,10 @@ function inWords(page: OutputPage, reader: EngineReader, limit: number): OutputP
       nextOffset: Buffer.byteLength(page.text) >= limit - 4 ? page.nextOffset : page.offset,
     };
   const whole = page.text.slice(0, end);
-  const text = whole
-    .split('\n')
-    .flatMap(line => reader.line(line).map(words))
-    .filter(Boolean);
+  const text = whole.split('\n').flatMap(words);
   return {
     ...page,
     text: text.map(line => `${line}\n`).join(''),
     nextOffset: page.offset + Buffer.byteLength(whole),
   };
-}
-
-function words(event: EngineEvent): string {
-  if (event.type === 'text') return event.text;
-  if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
-  if (event.type === 'note') return `· ${event.text}`;
-  if (event.type === 'end' && !event.ok) return `✗ ${event.error ?? 'failed'}`;
-  return '';
 }

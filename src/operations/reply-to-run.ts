@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { keptPlan } from '../core/kept-plan.ts';
+import { chatBusy } from '../core/plan.ts';
+import type { Workspace } from '../core/ports/workspace.ts';
+import type { SquadRequest } from '../core/run-request.ts';
 import { checkTask } from '../core/text.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { findRun } from './find.ts';
-import { operation, type Services } from './operation.ts';
+import { type Call, operation, type Services } from './operation.ts';
 import { refuseReviewer } from './refuse-reviewer.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
@@ -17,31 +20,46 @@ export const replyToRun = operation({
   input: z.strictObject({ run: z.string(), text: z.string() }),
   output: Started,
   async run(call, { run: given, text }) {
-    const { services, caller } = call;
     checkTask(text);
-    const run = await findRun(services, given);
-    refuseReviewer(run);
-    if (!isEnd(run.status)) throw atWork(run);
-    const kept = await keptPlan(services.files, run);
-    if (kept === null) throw gone(run);
-    const { spec } = kept;
-    if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
-    if (!services.engines.canStart(spec)) throw noProgram(run, spec);
-    const { tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema } = run.options;
-    const request = {
-      ...kept.request,
-      ...{ tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema },
-      title: undefined,
-      task: text,
-      timeoutMs: run.timeoutMs,
-      chatId: run.chatId,
-      spec,
-      place: { directory: run.directory, worktree: run.worktree },
-    };
-    const workspace = await services.workspaces.open({ ...caller, workspace: run.workspace });
-    return started(await startRuns(call, { members: [request] }, workspace));
+    const { asked, workspace } = await replyTo(call, await findRun(call.services, given), text);
+    return started(await startRuns(call, asked, workspace));
   },
 });
+
+/** What a reply asks for, and where. Throws why there cannot be one. */
+export async function replyTo(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  run: Run,
+  text: string,
+): Promise<{ asked: SquadRequest; workspace: Workspace }> {
+  refuseReviewer(run);
+  if (!isEnd(run.status)) throw atWork(run);
+  const kept = await keptPlan(services.files, run);
+  if (kept === null) throw gone(run);
+  const { spec } = kept;
+  if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
+  if (!services.engines.canStart(spec)) throw noProgram(run, spec);
+  refuseBusyChat(services, run.chatId);
+  const { tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema } = run.options;
+  const request = {
+    ...kept.request,
+    ...{ tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema },
+    title: undefined,
+    task: text,
+    timeoutMs: run.timeoutMs,
+    chatId: run.chatId,
+    spec,
+    place: { directory: run.directory, worktree: run.worktree },
+  };
+  const workspace = await services.workspaces.open({ ...caller, workspace: run.workspace });
+  return { asked: { members: [request] }, workspace };
+}
+
+/** The runner would say the same, but only after everything was planned. */
+export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: string): void {
+  const holder = runner.liveRuns().find(run => run.chatId === chatId && !isEnd(run.status));
+  if (holder) throw chatBusy(chatId, `run ${holder.id}`);
+}
 
 const atWork = ({ id, status }: Run): SquadError =>
   new SquadError('CHAT_BUSY', `Run ${id} is still ${status}: its chat is in use`, {

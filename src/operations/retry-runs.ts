@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { keptPlan } from '../core/kept-plan.ts';
-import type { RunRequest } from '../core/run-request.ts';
+import type { Workspace } from '../core/ports/workspace.ts';
+import type { RunRequest, SquadRequest } from '../core/run-request.ts';
 import type { Config } from '../schema/config.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import { findRunOrSquad, findSquad } from './find.ts';
-import { operation, type Services } from './operation.ts';
+import { type Call, operation, type Services } from './operation.ts';
 import { refuseReviewer } from './refuse-reviewer.ts';
-import { gone } from './reply-to-run.ts';
+import { gone, refuseBusyChat } from './reply-to-run.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
 
@@ -34,18 +35,27 @@ export const retryRuns = operation({
   input: Overrides.extend({ id: z.string() }),
   output: Started,
   async run(call, { id, ...overrides }) {
-    const { services, caller } = call;
-    const found = await findRunOrSquad(services, id);
-    found.runs.forEach(refuseReviewer);
-    const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
-    const { squad } = await findSquad(services, runs[0]!.squadId);
-    const workspace = await services.workspaces.open({ ...caller, workspace: squad.workspace });
-    const members = await Promise.all(
-      runs.map(run => requestAgain(services, run, overrides, workspace.config)),
-    );
-    return started(await startRuns(call, { members, metadata: squad.metadata ?? undefined }, workspace));
+    const found = await findRunOrSquad(call.services, id);
+    const { asked, workspace } = await askAgain(call, found, overrides);
+    return started(await startRuns(call, asked, workspace));
   },
 });
+
+/** What a retry asks for, and where. Throws why there cannot be one. */
+export async function askAgain(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  found: { squad: Squad | null; runs: Run[] },
+  overrides: Overrides,
+): Promise<{ asked: SquadRequest; workspace: Workspace }> {
+  found.runs.forEach(refuseReviewer);
+  const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
+  const { squad } = await findSquad(services, runs[0]!.squadId);
+  const workspace = await services.workspaces.open({ ...caller, workspace: squad.workspace });
+  const members = await Promise.all(
+    runs.map(run => requestAgain(services, run, overrides, workspace.config)),
+  );
+  return { asked: { members, metadata: squad.metadata ?? undefined }, workspace };
+}
 
 function ended(runs: Run[]): Run[] {
   const open = runs.find(run => !isEnd(run.status));
@@ -64,17 +74,20 @@ function notCompleted({ id }: Squad, runs: Run[]): Run[] {
 }
 
 async function requestAgain(
-  { files }: Services,
+  services: Services,
   run: Run,
   { engine, ...overrides }: Overrides,
   config: Config,
 ): Promise<RunRequest> {
-  const kept = await keptPlan(files, run);
+  const kept = await keptPlan(services.files, run);
   if (kept === null) throw gone(run);
   const { spec } = kept;
   const request = { ...kept.request, ...overrides };
   if (run.chatIsNew) return { ...request, ...(engine === undefined ? sameEngine(spec, config) : { engine }) };
-  if (engine === undefined) return { ...request, chatId: run.chatId ?? undefined, spec };
+  if (engine === undefined) {
+    if (run.chatId !== null) refuseBusyChat(services, run.chatId);
+    return { ...request, chatId: run.chatId ?? undefined, spec };
+  }
   throw new SquadError(
     'INVALID_INPUT',
     `Run ${run.id} went on with a chat of ${run.engine}: no other engine has it`,

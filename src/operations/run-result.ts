@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { firstThatFit, fitTexts, longestStart } from '../core/digest.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
 import { answerSample, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
@@ -35,6 +36,7 @@ export const RunResult = z.object({
   evidence: RunEvidence,
   advisory: z.array(z.string()).optional().describe('Limits that only its instructions hold'),
   activity: z.string().optional().describe('What it did last, while it runs'),
+  asks: z.array(ShownAsk).optional().describe('What it waits for an answer to'),
   chat_id: z.string().optional(),
   truncated: z.boolean().optional(),
   output_file: z.string().optional(),
@@ -50,6 +52,7 @@ export async function runResult(services: Services, live: Run, warnings: string[
   const result = await withoutText(services, run);
   const notes = [
     ...warnings,
+    ...askNotes(services, [run]),
     ...(await waitingFor(services, [run])),
     ...(await workNotes(services, run)),
     ...run.notes,
@@ -78,7 +81,8 @@ function loginHint({ engines }: Services, { engine, error }: Run): string[] {
 }
 
 /** Everything of a result but the words of the agent and the handles to them. */
-export async function withoutText({ store, files, clock }: Services, run: Run): Promise<RunResult> {
+export async function withoutText(services: Services, run: Run): Promise<RunResult> {
+  const { store, files, clock } = services;
   const over = isEnd(run.status);
   const { usage, options } = run;
   const [turns, structured, activity] = await Promise.all([
@@ -109,6 +113,7 @@ export async function withoutText({ store, files, clock }: Services, run: Run): 
     evidence: runEvidence(run, turns.at(-1)),
     ...(advisory.length > 0 && { advisory: firstThatFit(advisory, ROOM.advisory) }),
     ...(activity !== null && { activity }),
+    ...(!over && asksOf(services, [run])),
     ...(run.stateMode === 'stateful' && run.chatId !== null && { chat_id: run.chatId }),
   };
 }

@@ -1,4 +1,5 @@
 import { allowed, type RunSubject, type Subject } from '../core/policy.ts';
+import { inboxWithin } from './inbox-within.ts';
 import type { Call, Services } from './operation.ts';
 import { Sight } from './sight.ts';
 import { storeWithin } from './store-within.ts';
@@ -20,10 +21,13 @@ export async function within(services: Services, subject: RunSubject, action: st
   return {
     ...services,
     store: storeWithin(store, subject, sight),
+    inbox: inboxWithin(services.inbox, subject, id => sight.ifSeen(runner.current(id)) !== null),
     runner: {
       submit: squad => runner.submit(squad),
+      admit: () => runner.admit(),
       current: id => sight.ifSeen(runner.current(id)),
       usageOf: id => (sight.ifSeen(runner.current(id)) ? runner.usageOf(id) : null),
+      isStopping: id => sight.ifSeen(runner.current(id)) !== null && runner.isStopping(id),
       silenceOf: id => (sight.ifSeen(runner.current(id)) ? runner.silenceOf(id) : null),
       // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && sight.sees(run)),

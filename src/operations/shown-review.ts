@@ -1,27 +1,34 @@
 import { z } from 'zod';
 import type { Review } from '../schema/review.ts';
 import { Review as ReviewSchema } from '../schema/review.ts';
-import { RunStatus } from '../schema/run.ts';
+import { RunStatus, runName, runSummary } from '../schema/run.ts';
 import { asItIsNow } from './find.ts';
 import type { Services } from './operation.ts';
 
-/** A round as people see it: with how both who take part in it are now. */
+/** A round as people see it: with who takes part in it, how both are now, and what it is about. Null: its run is gone. */
 export const ShownReview = ReviewSchema.extend({
+  title: z.string().nullable(),
+  coder: z.string().nullable(),
   coderStatus: RunStatus.nullable(),
+  reviewer: z.string().nullable(),
   reviewerStatus: RunStatus.nullable(),
 });
 type ShownReview = z.infer<typeof ShownReview>;
 
 export async function shownReview(services: Services, review: Review): Promise<ShownReview> {
-  const statusOf = async (id: Review['coderId']) => {
+  const runOf = async (id: Review['coderId']) => {
     const row = await services.store.run(id);
-    return row ? (await asItIsNow(services, row)).status : null;
+    return row ? asItIsNow(services, row) : null;
   };
-  const [coderStatus, reviewerStatus] = await Promise.all([
-    statusOf(review.coderId),
-    statusOf(review.reviewerId),
-  ]);
-  return { ...review, coderStatus, reviewerStatus };
+  const [coder, reviewer] = await Promise.all([runOf(review.coderId), runOf(review.reviewerId)]);
+  return {
+    ...review,
+    title: coder && runSummary(coder),
+    coder: coder && runName(coder),
+    coderStatus: coder?.status ?? null,
+    reviewer: reviewer && runName(reviewer),
+    reviewerStatus: reviewer?.status ?? null,
+  };
 }
 
 /** How far a task has come against its limits. */

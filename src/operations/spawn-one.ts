@@ -4,7 +4,7 @@ import { isEnd, RunStatus } from '../schema/run.ts';
 import type { Call, Tool } from './operation.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { startMembers } from './start-members.ts';
-import { waitForEnds } from './wait.ts';
+import { waitForEndsOrAsks } from './wait-or-asks.ts';
 
 /** Starts one run and waits for it, unless told not to. */
 export async function spawnOne(
@@ -14,7 +14,7 @@ export async function spawnOne(
 ): Promise<RunResult> {
   const { runs, warnings } = await startMembers(call, { members: [request] });
   const { run } = runs[0]!;
-  await waitForEnds(call, [run], isAsync ? 0 : call.waitMs);
+  await waitForEndsOrAsks(call, [run], isAsync ? 0 : call.waitMs);
   return runResult(call.services, run, warnings);
 }
 

@@ -6,7 +6,7 @@ import { isAsync } from './spawn-one.ts';
 import { runRequest, StatefulAgent } from './spawn-request.ts';
 import { startMembers } from './start-members.ts';
 import { parallelTaskId } from './task-id.ts';
-import { waitForEnds } from './wait.ts';
+import { waitForEndsOrAsks } from './wait-or-asks.ts';
 
 const MOST_AGENTS = 50;
 
@@ -45,7 +45,7 @@ export const spawnParallel = operation({
       members: input.agents.map(agent => runRequest({ async: input.async, ...agent })),
     });
     const runs = planned.map(({ run }) => run);
-    await waitForEnds(call, runs, input.async ? 0 : call.waitMs);
+    await waitForEndsOrAsks(call, runs, input.async ? 0 : call.waitMs);
     if (runs.some(({ status }) => !isEnd(status)))
       warnings.push(
         `Not all have finished. Call get_result {"squad_id":"${squad.id}","wait_seconds":40} to go on waiting.`,

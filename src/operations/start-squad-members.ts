@@ -3,7 +3,7 @@ import type { Run } from '../schema/run.ts';
 import { type SquadResult, squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
 import { StatefulRequest, StatelessRequest, startMembers } from './start-members.ts';
-import { waitForEnds } from './wait.ts';
+import { waitForEndsOrAsks } from './wait-or-asks.ts';
 
 const memberResult = z.object({
   memberId: z.string(),
@@ -48,7 +48,7 @@ export const startSquadMembers = operation({
   async run(call, input) {
     const { squad, runs: planned, warnings } = await startMembers(call, input);
     const runs: Run[] = planned.map(({ run }) => run);
-    await waitForEnds(call, runs, call.waitMs);
+    await waitForEndsOrAsks(call, runs, call.waitMs);
     return squadResult(call.services, { id: squad.id }, runs, { warnings });
   },
 });

@@ -68,22 +68,27 @@ export const steerReview = operation({
   },
 });
 
-async function coderOf(services: Services, given: string): Promise<Run> {
+export async function coderOf(services: Pick<Services, 'store' | 'runner'>, given: string): Promise<Run> {
   const run = await findRun(services, given);
   return run.reviewOf === null ? run : findRun(services, run.reviewOf);
 }
 
-async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
-  const { runner, reviews, store } = call.services;
+/** Those who would be stopped. Throws REVIEW_OVER when there is nobody. */
+export function atWorkOn({ runner }: Pick<Services, 'runner'>, coder: Run): Run[] {
   const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
-  if (atWork.length === 0)
-    throw new SquadError(
-      'REVIEW_OVER',
-      `Run ${coder.id} is ${coder.status}: nobody is at work on its task any more`,
-      {
-        suggestions: ['`squad worktrees` shows what is left of it.'],
-      },
-    );
+  if (atWork.length > 0) return atWork;
+  throw new SquadError(
+    'REVIEW_OVER',
+    `Run ${coder.id} is ${coder.status}: nobody is at work on its task any more`,
+    {
+      suggestions: ['`squad worktrees` shows what is left of it.'],
+    },
+  );
+}
+
+async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
+  const { reviews, store } = call.services;
+  const atWork = atWorkOn(call.services, coder);
   await reviews.abandon(coder, 'The user gave the task up.');
   await waitForEnds(call, atWork, SETTLE_MS);
   await reviews.untilSettled(coder.lineageId);

@@ -1,5 +1,6 @@
 import { descendantsOf } from '../core/descendants.ts';
 import type { RunSubject } from '../core/policy.ts';
+import type { BoardStore } from '../core/ports/board-store.ts';
 import type { EventFilter, ReviewFilter, RunFilter, Store } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
@@ -75,6 +76,7 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
 
   return {
     ...store,
+    ...NO_LISTS,
     run,
     runs,
     events,
@@ -89,6 +91,9 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     },
     reviewLimit: async lineageId =>
       (await runs({ lineageId, limit: 1 })).length > 0 ? store.reviewLimit(lineageId) : null,
+    // The inbox knows what of it is a run's business.
+    inboxItem: async () => null,
+    inboxItems: async () => [],
     // What is half done is the hub's business alone.
     intents: async () => [],
     turns: async id => ((await run(id)) ? store.turns(id) : []),
@@ -101,3 +106,14 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
       }),
   };
 }
+
+/** Lists for people are the user's alone. */
+const NO_LISTS: Omit<BoardStore, 'lastEvent'> = {
+  endedRuns: async () => [],
+  countEnded: async () => ({ failed: 0, done: 0 }),
+  liveIds: async () => new Set(),
+  takenUp: async () => new Set(),
+  spending: async () => ({ costUsd: null, unreported: 0 }),
+  workspaces: async () => [],
+  turnsOf: async () => [],
+};

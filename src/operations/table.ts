@@ -1,14 +1,20 @@
 import { nearest } from '../core/nearest.ts';
 import { SquadError } from '../schema/error.ts';
+import { answerQuestion } from './answer-question.ts';
 import { approveTools } from './approve-tools.ts';
+import { askUser } from './ask-user.ts';
 import { cancelRun } from './cancel-run.ts';
 import { changeSetting } from './change-setting.ts';
 import { changeTrust } from './change-trust.ts';
+import { commentOnRun } from './comment-on-run.ts';
+import { costReport } from './cost-report.ts';
 import { createIssues } from './create-issues.ts';
 import { createPullRequest } from './create-pull-request.ts';
 import { decisionRecord } from './decision-record.ts';
 import { decisionSearch } from './decision-search.ts';
+import { diffReview } from './diff-review.ts';
 import { diffRun } from './diff-run.ts';
+import { exportRun } from './export-run.ts';
 import { findOverlap } from './find-overlap.ts';
 import { findRuns } from './find-runs.ts';
 import { followEvents } from './follow-events.ts';
@@ -20,12 +26,17 @@ import { inspectRoleTools } from './inspect-role-tools.ts';
 import { inspectWorkspace } from './inspect-workspace.ts';
 import { integrate } from './integrate.ts';
 import { listBacklog } from './list-backlog.ts';
+import { listBoard } from './list-board.ts';
 import { listDecisions } from './list-decisions.ts';
+import { listEvents } from './list-events.ts';
+import { listInbox } from './list-inbox.ts';
 import { listReviews } from './list-reviews.ts';
 import { listRoles } from './list-roles.ts';
 import { listRunning } from './list-running.ts';
 import { listRuns } from './list-runs.ts';
+import { listWorkspaces } from './list-workspaces.ts';
 import { listWorktrees } from './list-worktrees.ts';
+import { locateOutput } from './locate-output.ts';
 import { openSession } from './open-session.ts';
 import type { Operation } from './operation.ts';
 import { planIntegration } from './plan-integration.ts';
@@ -38,9 +49,12 @@ import { readTeam } from './read-team.ts';
 import { replyToRun } from './reply-to-run.ts';
 import { requestReview } from './request-review.ts';
 import { retryRuns } from './retry-runs.ts';
+import { runActions } from './run-actions.ts';
+import { searchOutput } from './search-output.ts';
 import { sendFeedback } from './send-feedback.ts';
 import { showReview } from './show-review.ts';
 import { showRun } from './show-run.ts';
+import { showSquad } from './show-squad.ts';
 import { spawnAgent } from './spawn-agent.ts';
 import { spawnClaude } from './spawn-claude.ts';
 import { spawnCodex } from './spawn-codex.ts';
@@ -64,9 +78,11 @@ export const OPERATIONS: readonly Operation[] = [
   getResult,
   listRunning,
   cancelRun,
+  answerQuestion,
   squadStatus,
   decisionSearch,
   decisionRecord,
+  askUser,
   requestReview,
   sendFeedback,
   createPullRequest,
@@ -74,18 +90,30 @@ export const OPERATIONS: readonly Operation[] = [
   startSquad,
   replyToRun,
   retryRuns,
+  listBoard,
   listRuns,
   showRun,
+  runActions,
+  commentOnRun,
+  showSquad,
+  listEvents,
+  costReport,
+  listWorkspaces,
   findRuns,
   waitForRuns,
+  listInbox,
   listReviews,
   showReview,
   steerReview,
+  diffReview,
   diffRun,
+  exportRun,
   findOverlap,
   planIntegration,
   integrate,
   readOutput,
+  locateOutput,
+  searchOutput,
   openSession,
   takeOver,
   followEvents,

@@ -67,8 +67,9 @@ export async function canBeTakenOver(services: Services, run: Run): Promise<bool
   );
 }
 
-async function wayIn(
-  services: Services,
+/** How a person goes on with the chat of a run. Throws why that cannot be. */
+export async function wayIn(
+  services: Pick<Services, 'files' | 'engines' | 'runner'>,
   run: Run,
 ): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
   const kept = await keptPlan(services.files, run);

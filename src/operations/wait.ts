@@ -6,29 +6,43 @@ import type { Call } from './operation.ts';
 const HEARTBEAT_MS = 15_000;
 
 /** Waits for runs to end, giving signs of life, until `ms` are over (null: for ever) or the caller goes away. */
-export async function waitForEnds(
-  { services, signal, progress }: Call,
-  runs: Run[],
-  ms: number | null,
-): Promise<void> {
+export async function waitForEnds(call: Call, runs: Run[], ms: number | null): Promise<void> {
+  const { services, signal } = call;
   const open = runs.filter(run => !isEnd(run.status));
   if (open.length === 0 || ms === 0) return;
   const timeUp = new AbortController();
   const timer = ms === null ? null : setTimeout(() => timeUp.abort(), ms);
-  // Never waited for: a client that has stopped reading must not keep a result from being made.
-  const beat = () => void progress(statusCounts(runs)).catch(() => {});
-  const heart = setInterval(beat, HEARTBEAT_MS);
   const either = AbortSignal.any([signal, timeUp.signal]);
   try {
-    beat();
-    await Promise.all(
-      open.map(async run => {
-        await services.runner.untilEnded(run.id, either);
-        if (!either.aborted && runs.length > 1) beat();
-      }),
+    await withHeartbeat(
+      call,
+      () => statusCounts(runs),
+      beat =>
+        Promise.all(
+          open.map(async run => {
+            await services.runner.untilEnded(run.id, either);
+            if (!either.aborted && runs.length > 1) beat();
+          }),
+        ),
     );
   } finally {
     if (timer) clearTimeout(timer);
+  }
+}
+
+/** Gives signs of life, in these words, for as long as something is waited for. */
+export async function withHeartbeat<T>(
+  { progress }: Pick<Call, 'progress'>,
+  words: () => string,
+  wait: (beat: () => void) => Promise<T>,
+): Promise<T> {
+  // Never waited for: a client that has stopped reading must not keep a result from being made.
+  const beat = () => void progress(words()).catch(() => {});
+  const heart = setInterval(beat, HEARTBEAT_MS);
+  try {
+    beat();
+    return await wait(beat);
+  } finally {
     clearInterval(heart);
   }
 }

@@ -130,3 +130,22 @@ test.each([
   const page = await readPage(odd, 0, 100, over);
   expect(page).toEqual({ text: '', offset: 0, nextOffset: 0, size: 0 });
 });
+
+describe('pages of whole lines', () => {
+  const lines = (offset: number, limit: number) => readPage(path, offset, limit, () => true, true);
+
+  test('leave out the pieces of lines at their edges', async () => {
+    writeFileSync(path, 'one\ntwo é\nthree\nfour');
+    expect(await lines(0, 9)).toMatchObject({ text: 'one\n', offset: 0, nextOffset: 4 });
+    expect(await lines(4, 12)).toMatchObject({ text: 'two é\n', nextOffset: 11 });
+    expect(await lines(5, 12)).toMatchObject({ text: 'three\n', offset: 11, nextOffset: 17 });
+    expect(await lines(-8, 100)).toMatchObject({ text: 'four', offset: 17, nextOffset: 21 });
+  });
+
+  test('are pieces where no whole line fits', async () => {
+    writeFileSync(path, `${'x'.repeat(50)}\nend\n`);
+    expect(await lines(0, 20)).toMatchObject({ text: 'x'.repeat(20), nextOffset: 20 });
+    expect(await lines(20, 20)).toMatchObject({ text: 'x'.repeat(20), nextOffset: 40 });
+    expect(await lines(40, 11)).toMatchObject({ text: `${'x'.repeat(10)}\n`, offset: 40, nextOffset: 51 });
+  });
+});

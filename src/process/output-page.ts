@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { openRegular } from './open-regular.ts';
+import { readFully } from './read-fully.ts';
 import { endOfCharacter, endOfWhole, LONGEST, startOfCharacter } from './utf8-cut.ts';
 
 /** Structurally the core's `OutputPage`. */
@@ -10,6 +11,7 @@ export interface OutputPage {
   size: number;
 }
 
+const NEWLINE = 0x0a;
 const NOTHING: OutputPage = { text: '', offset: 0, nextOffset: 0, size: 0 };
 
 /**
@@ -22,6 +24,8 @@ export async function readPage(
   offset: number,
   limit: number,
   isOver: () => boolean,
+  /** Without the rest of a line at its beginning and the start of one at its end, as far as a whole one is left. */
+  isWholeLines = false,
 ): Promise<OutputPage> {
   const file = await openRegular(path);
   if (!file) return NOTHING;
@@ -31,7 +35,8 @@ export async function readPage(
     const from = Math.max(0, wanted - LONGEST);
     const until = Math.min(size, wanted + Math.max(1, limit) + LONGEST);
     const bytes = await read(file, from, until - from);
-    const { start, end } = cut(bytes, wanted - from, Math.max(1, limit));
+    const page = cut(bytes, wanted - from, Math.max(1, limit));
+    const { start, end } = isWholeLines ? wholeLines(bytes, page, from + page.end === size) : page;
     return { text: decode(bytes.subarray(start, end)), offset: from + start, nextOffset: from + end, size };
   } finally {
     await file.close();
@@ -47,6 +52,18 @@ function cut(bytes: Buffer, wanted: number, limit: number): { start: number; end
   return { start, end: end > start ? end : endOfCharacter(bytes, start) };
 }
 
+function wholeLines(
+  bytes: Buffer,
+  { start, end }: { start: number; end: number },
+  isLast: boolean,
+): { start: number; end: number } {
+  const isInside = start > 0 && bytes[start - 1] !== NEWLINE;
+  const first = isInside ? bytes.indexOf(NEWLINE, start) + 1 : start;
+  const from = first > start && first < end ? first : start;
+  const last = isLast ? end : bytes.lastIndexOf(NEWLINE, end - 1) + 1;
+  return { start: from, end: last > from ? last : end };
+}
+
 async function writtenSize(file: FileHandle, isOver: () => boolean): Promise<number> {
   const { size } = await file.stat();
   const from = Math.max(0, size - LONGEST);
@@ -56,16 +73,8 @@ async function writtenSize(file: FileHandle, isOver: () => boolean): Promise<num
   return whole;
 }
 
-async function read(file: FileHandle, from: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await file.read(bytes, filled, length - filled, from + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
-}
+const read = (file: FileHandle, from: number, length: number): Promise<Buffer> =>
+  readFully(file, Buffer.allocUnsafe(length), from);
 
 /** A mark for byte order inside the output is a character like any other. */
 const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);

@@ -3,8 +3,10 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLineFollower, type Following } from './line-follower.ts';
+import { createLineIndex, type OutputPlace } from './line-index.ts';
 import { openRegular } from './open-regular.ts';
 import { type OutputPage, readPage } from './output-page.ts';
+import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
 import { runFolder, type TurnKey, turnFolder } from './turn-folder.ts';
 import { isOver } from './turn-record.ts';
 
@@ -28,7 +30,16 @@ export interface RunFiles<RunName extends string = string> {
   dropEnvironment(runId: string): Promise<void>;
   outputPath(turn: TurnKey, stream: OutputStream): string;
   size(turn: TurnKey, stream: OutputStream): Promise<number>;
-  page(turn: TurnKey, stream: OutputStream, offset: number, limit: number): Promise<OutputPage>;
+  page(
+    turn: TurnKey,
+    stream: OutputStream,
+    offset: number,
+    limit: number,
+    isWholeLines?: boolean,
+  ): Promise<OutputPage>;
+  lineAt(turn: TurnKey, stream: OutputStream, offset: number, budgetMs: number): Promise<OutputPlace>;
+  offsetOf(turn: TurnKey, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
+  search(turn: TurnKey, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
   follow(turn: TurnKey, stream: OutputStream, onLine: (line: string) => void): Following;
   saveAnswer(runId: string, answer: string): Promise<void>;
   answer(runId: string): Promise<string | null>;
@@ -52,6 +63,7 @@ export function createRunFiles<RunName extends string>({
   chatsDir: string;
 }): RunFiles<RunName> {
   const followLines = createLineFollower();
+  const lines = createLineIndex();
   const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
   const variablesFile = (runId: string): string => join(runFolder(runsDir, runId), 'variables.json');
   const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
@@ -99,8 +111,17 @@ export function createRunFiles<RunName extends string>({
     async size(turn, stream) {
       return stat(outputPath(turn, stream)).then(({ size }) => size, none(0));
     },
-    page: (turn, stream, offset, limit) =>
-      readPage(outputPath(turn, stream), offset, limit, () => isOver(turnFolder(runsDir, turn))),
+    page: (turn, stream, offset, limit, isWholeLines) =>
+      readPage(
+        outputPath(turn, stream),
+        offset,
+        limit,
+        () => isOver(turnFolder(runsDir, turn)),
+        isWholeLines,
+      ),
+    lineAt: (turn, stream, offset, budgetMs) => lines.lineAt(outputPath(turn, stream), offset, budgetMs),
+    offsetOf: (turn, stream, line, budgetMs) => lines.offsetOf(outputPath(turn, stream), line, budgetMs),
+    search: (turn, stream, query) => searchOutput(outputPath(turn, stream), query),
     follow: (turn, stream, onLine) => followLines(outputPath(turn, stream), onLine),
 
     async saveAnswer(runId, answer) {

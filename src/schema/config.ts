@@ -104,6 +104,12 @@ export const HubSettings = z.object({
     .positive()
     .max(24 * 365)
     .default(24),
+  /** How long a question of an agent is open, unless it says. 0: nobody is there, so every question has its default at once. */
+  'inbox.timeout_minutes': z.coerce
+    .number()
+    .min(0)
+    .max(60 * 24 * 365)
+    .default(60),
   /** Which runs have a window in tmux, where there is tmux. */
   'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
   'prune.days': z.coerce.number().int().min(0).default(30),

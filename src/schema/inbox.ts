@@ -56,9 +56,17 @@ export const InboxItem = z.object({
   answer: z.string().nullable(),
   answeredBy: AnsweredBy.nullable(),
   answeredAt: z.number().nullable(),
+  /** When the asker was told; null: it still has to be. */
+  heardAt: z.number().nullable(),
 });
 export type InboxItem = z.infer<typeof InboxItem>;
 
 /** What an approval or a permission is answered with. */
 export const YES = 'yes';
 export const NO = 'no';
+
+export function whoAnswered(by: AnsweredBy | null): string {
+  if (by === null || by.who === 'default') return 'nobody';
+  if (by.who === 'run') return by.via ?? 'a run';
+  return by.via === null ? 'the user' : `the user (${by.via})`;
+}

@@ -1,10 +1,12 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
+import { itemToRow } from './inbox-rows.ts';
 import { intentToRow, reviewToRow } from './review-rows.ts';
 import { chatToRow, eventToRow, runToRow, squadToRow, turnToRow } from './rows.ts';
 import type {
   ChatRow,
+  InboxRow,
   IntentRow,
   NewEventRow,
   ReviewRow,
@@ -24,6 +26,7 @@ interface Rows {
   turns: TurnRow[];
   chats: ChatRow[];
   reviews: ReviewRow[];
+  inbox: InboxRow[];
   intents: IntentRow[];
   intentsDone: string[];
   reviewLimits: ReviewLimit[];
@@ -37,6 +40,7 @@ export const toRows = (change: Change): Rows => ({
   turns: change.turns?.map(turnToRow) ?? [],
   chats: change.chats?.map(chatToRow) ?? [],
   reviews: change.reviews?.map(reviewToRow) ?? [],
+  inbox: change.inbox?.map(itemToRow) ?? [],
   intents: change.intents?.map(intentToRow) ?? [],
   intentsDone: [...(change.intentsDone ?? [])],
   reviewLimits: change.reviewLimits?.map(limit => ({ ...limit })) ?? [],
@@ -53,6 +57,7 @@ export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<n
   for (const row of rows.turns) await putTurn(trx, row);
   for (const row of rows.chats) await putChat(trx, row);
   for (const row of rows.reviews) await putReview(trx, row);
+  for (const row of rows.inbox) await putItem(trx, row);
   for (const row of rows.intents) await putIntent(trx, row);
   for (const id of rows.intentsDone) await trx.deleteFrom('intents').where('id', '=', id).execute();
   for (const limit of rows.reviewLimits) await putReviewLimit(trx, limit);
@@ -109,6 +114,13 @@ const putChat = (trx: Trx, row: ChatRow) =>
 const putReview = (trx: Trx, { id, ...rest }: ReviewRow) =>
   trx
     .insertInto('reviews')
+    .values({ id, ...rest })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+    .execute();
+
+const putItem = (trx: Trx, { id, ...rest }: InboxRow) =>
+  trx
+    .insertInto('inbox')
     .values({ id, ...rest })
     .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
     .execute();

@@ -5,7 +5,7 @@ type Db = Kysely<Tables>;
 type Found = { id: string; created_at: number };
 
 /** Ids are made of digits and small letters, and `{` is the character after `z`. */
-const AFTER_EVERY_LETTER = '{';
+export const AFTER_EVERY_LETTER = '{';
 
 export async function idsLike(db: Db, prefix: string, limit: number): Promise<string[]> {
   const [, tag, letters] = /^(run_|squad_)?([0-9a-z]*)$/.exec(prefix) ?? [];

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend, SchemaWords } from './backend.ts';
+import { inbox } from './migrations/inbox.ts';
 import { reviews } from './migrations/reviews.ts';
 import { runsAndEvents } from './migrations/runs-and-events.ts';
 import { toolPins } from './migrations/tool-pins.ts';
@@ -16,6 +17,7 @@ const MIGRATIONS: Migration[] = [
   { name: '001-runs-and-events', up: runsAndEvents },
   { name: '002-tool-pins', up: toolPins },
   { name: '003-reviews', up: reviews },
+  { name: '004-inbox', up: inbox },
 ];
 
 /** Brings the database to this build's shape, all at once or not at all. */

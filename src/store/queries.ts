@@ -9,6 +9,16 @@ import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
 
+const FIGURES = [
+  'id',
+  'squad_id',
+  'role_id',
+  'status',
+  'usage',
+  'created_at',
+  'started_at',
+  'ended_at',
+] as const;
 const LIVE = RunStatus.options.filter(status => !isEnd(status));
 
 export async function squad(db: Db, id: SquadId): Promise<Squad | null> {
@@ -68,6 +78,7 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   if (filter.types?.length === 0) return [];
   let query = db.selectFrom('events').selectAll().limit(filter.limit);
   if (filter.after !== undefined) query = query.where('seq', '>', filter.after);
+  if (filter.before !== undefined) query = query.where('seq', '<', filter.before);
   if (filter.runId !== undefined) query = query.where('run_id', '=', filter.runId);
   if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
   if (filter.types) query = query.where('type', 'in', filter.types);
@@ -85,13 +96,16 @@ export async function figures(
   db: Db,
   { workspace, since, limit }: { workspace?: string; since?: number; limit: number },
 ): Promise<RunFigures[]> {
-  let query = db.selectFrom('runs').select(['id', 'status', 'usage', 'started_at', 'ended_at']).limit(limit);
+  let query = db.selectFrom('runs').select(FIGURES).limit(limit);
   if (workspace !== undefined) query = query.where('workspace', '=', workspace);
   if (since !== undefined) query = query.where('created_at', '>=', since);
   return (await query.orderBy('created_at', 'desc').execute()).map(row => ({
     id: row.id,
     status: row.status,
+    squadId: row.squad_id,
+    roleId: row.role_id,
     usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
+    createdAt: row.created_at,
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }));

@@ -2,9 +2,11 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
 import type { Change, Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
+import * as board from './board-queries.ts';
 import { putRows, putSetting, toRows } from './changes.ts';
 import { forgetRuns } from './forget.ts';
 import { idsLike, recentIds } from './ids.ts';
+import { inboxItem, inboxItems } from './inbox-queries.ts';
 import { patiently } from './patiently.ts';
 import { pinRows, pinsOf, replacePins } from './pins.ts';
 import * as queries from './queries.ts';
@@ -80,11 +82,21 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
     review: id => read(db => review(db, id)),
     reviews: filter => read(db => reviews(db, filter)),
     reviewLimit: lineageId => read(db => reviewLimit(db, lineageId)),
+    inboxItem: id => read(db => inboxItem(db, id)),
+    inboxItems: filter => read(db => inboxItems(db, filter)),
     intents: () => read(intents),
     events: filter => read(db => queries.events(db, filter)),
     spent: filter => read(db => queries.spent(db, filter)),
     figures: filter => read(db => queries.figures(db, filter)),
     settings: () => read(queries.settings),
+    endedRuns: filter => read(db => board.endedRuns(db, filter)),
+    countEnded: (filter, at) => read(db => board.countEnded(db, filter, at)),
+    liveIds: filter => read(db => board.liveIds(db, filter)),
+    takenUp: ids => read(db => board.takenUp(db, ids)),
+    spending: since => read(db => board.spending(db, since)),
+    workspaces: () => read(board.workspaces),
+    turnsOf: ids => read(db => board.turnsOf(db, ids)),
+    lastEvent: () => read(board.lastEvent),
     pins: key => read(db => pinsOf(db, key)),
     endedSince: (since, limit) => read(db => queries.endedSince(db, since, limit)),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),

@@ -1,7 +1,8 @@
 import type { Generated } from 'kysely';
 import type { PinState } from '../core/ports/gateway.ts';
 import type { EventBody } from '../schema/event.ts';
-import type { ReviewId, RunId, SquadId } from '../schema/ids.ts';
+import type { InboxId, ReviewId, RunId, SquadId } from '../schema/ids.ts';
+import type { InboxKind, InboxState } from '../schema/inbox.ts';
 import type { Intent } from '../schema/intent.ts';
 import type { AgentType, FeedbackBy, ReviewOutcome } from '../schema/review.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
@@ -101,6 +102,27 @@ export interface ReviewRow {
   told_in_turn: number | null;
 }
 
+export interface InboxRow {
+  id: InboxId;
+  run_id: RunId;
+  squad_id: SquadId;
+  kind: InboxKind;
+  source: string | null;
+  question: string;
+  details: string | null;
+  choices: Json;
+  fields: Json;
+  owner: 'user' | RunId;
+  default_answer: string | null;
+  created_at: number;
+  deadline_at: number;
+  state: InboxState;
+  answer: string | null;
+  answered_by: Json | null;
+  answered_at: number | null;
+  heard_at: number | null;
+}
+
 export interface IntentRow {
   id: string;
   kind: Intent['kind'];
@@ -158,6 +180,7 @@ export interface Tables {
   turns: TurnRow;
   chats: ChatRow;
   reviews: ReviewRow;
+  inbox: InboxRow;
   intents: IntentRow;
   review_limits: ReviewLimitRow;
   events: NewEventRow & { seq: Generated<number> };

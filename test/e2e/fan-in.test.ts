@@ -15,7 +15,8 @@ test(`${AGENTS} agents that use ${SERVERS.length} servers share ${SERVERS.length
       SERVERS.map(async id => {
         const nonce = `${runId} ${id}`;
         const answer = await edge.call({ name: `${id}__say`, args: { nonce } });
-        return answer.kind === 'said' && answer.text === nonce ? 'right' : answer;
+        // As text: an object in a list is printed without what it says.
+        return answer.kind === 'said' && answer.text === nonce ? 'right' : `${id}: ${JSON.stringify(answer)}`;
       }),
     ),
   );

@@ -112,11 +112,11 @@ describe('an agent whose role grants nothing', () => {
         squad.client({ args: ['--identity', agent.file], env: { SQUAD_HOME: '', SQUAD_AGENTS_DIR: '' } }),
     ],
   ])(
-    '%s: sees squad_status, which knows it, the search of decisions, and nothing else',
+    '%s: sees squad_status, which knows it, the search of decisions, a way to ask, and nothing else',
     async (_, connect) => {
       const agent = await atWork('coder');
       const client = await connect(agent);
-      expect(await names(client)).toEqual(['squad_status', 'squad_decision_search']);
+      expect(await names(client)).toEqual(['squad_status', 'squad_decision_search', 'ask_user']);
       expect(await callTool(client, 'squad_status')).toMatchObject({
         run: { spawn_id: agent.id, role_id: 'coder', status: 'running', depth: 0, may_spawn: false },
         children: [],

@@ -26,6 +26,7 @@ test('a template that hands over mcpConfigFile lets its agent reach Squad as its
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
     'squad_status',
     'squad_decision_search',
+    'ask_user',
   ]);
   expect(JSON.stringify(await callTool(client, 'squad_status'))).toContain(runIds[0]);
   squad.write('release', '');

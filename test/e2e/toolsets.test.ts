@@ -16,6 +16,7 @@ const CORE = [
   'get_result',
   'list_running',
   'cancel_run',
+  'answer_question',
 ];
 const SHIPPED = ['analyze_deps', 'review_code', 'run_tests'];
 

@@ -3,9 +3,10 @@ import type { diffRun } from '../../operations/diff-run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { showDiff } from '../output/diff-text.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine, sanitize } from '../output/sanitize.ts';
-import { createStyle, type Style } from '../output/style.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { createStyle } from '../output/style.ts';
 
 type Diff = z.output<typeof diffRun.output>;
 
@@ -22,7 +23,7 @@ export async function diffCommand(
     return EXIT.done;
   }
   if (stat) print(context, statLines(diff));
-  else showText(diff.text ?? '', context);
+  else showDiff(diff.text ?? '', context);
   const { dim } = createStyle(context.err.color);
   for (const line of remarks(diff, stat)) context.err.write(`${dim(oneLine(line))}\n`);
   return EXIT.done;
@@ -51,19 +52,4 @@ function statLines({ files, lines }: Diff): string[] {
     ),
     `${files.length} ${files.length === 1 ? 'file' : 'files'} changed${figures}`,
   ];
-}
-
-/** A pipe gets it as it is; a screen gets nothing that could do something to it. */
-function showText(text: string, { out, style }: CliContext): void {
-  const shown = out.isTTY ? sanitize(text) : text;
-  const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];
-  out.write(lines.join('\n'));
-}
-
-function paint(line: string, style: Style): string {
-  if (/^(diff |index |--- |\+\+\+ |new file |deleted file )/.test(line)) return style.bold(line);
-  if (line.startsWith('+')) return style.green(line);
-  if (line.startsWith('-')) return style.red(line);
-  if (line.startsWith('@@')) return style.dim(line);
-  return line.startsWith('#') ? style.yellow(line) : line;
 }

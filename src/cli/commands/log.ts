@@ -3,6 +3,7 @@ import type { RunStatus } from '../../schema/run.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient, HubGone } from '../hub-client.ts';
+import { nextHub } from '../next-hub.ts';
 import { printJson } from '../output/json.ts';
 import { sanitize } from '../output/sanitize.ts';
 import type { Terminal } from '../output/terminal.ts';
@@ -28,7 +29,6 @@ interface Page {
 }
 
 const LOOK_EVERY_MS = 150;
-const HUB_EVERY_MS = 500;
 /** The hub ends the session before that, and takes its clients back to where they were. */
 const WINDOW_STAYS_MS = 15_000;
 
@@ -39,7 +39,8 @@ export async function logCommand(
   context: CliContext,
 ): Promise<number> {
   if (window) stayOpen(context.err);
-  const reach = () => (window ? nextHub(context.err) : HubClient.start());
+  const tellWait = () => context.err.write('\n— waits for the hub —\n');
+  const reach = () => (window ? nextHub(tellWait) : HubClient.start());
   let client = await reach();
   const at = { turn: 1, stdout: 0, stderr: 0 };
   let isWaiting = false;
@@ -77,16 +78,6 @@ function stayOpen(err: Terminal): void {
     process.on(signal, () =>
       err.write('\n— the run goes on; your tmux prefix (Ctrl-b, unless you changed it), then d leaves —\n'),
     );
-}
-
-/** The hub that is there, or the one that somebody starts. One that starts ends windows of runs that are over. */
-async function nextHub(err: Terminal): Promise<HubClient> {
-  for (let isTold = false; ; isTold = true) {
-    const client = await HubClient.findOnly();
-    if (client) return client;
-    if (!isTold) err.write('\n— waits for the hub —\n');
-    await sleep(HUB_EVERY_MS);
-  }
 }
 
 interface Place {

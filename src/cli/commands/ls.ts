@@ -12,6 +12,7 @@ import { paintStatus, statusWord } from '../output/status-word.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
+import { lsByNeed } from './ls-need.ts';
 
 type ListedRun = z.output<typeof listRuns.output>['runs'][number];
 
@@ -19,11 +20,16 @@ export interface LsOptions {
   all?: boolean;
   running?: boolean;
   limit?: string;
+  need?: boolean;
 }
 
 /** `squad ls`: runs of this workspace, newest first. */
-export async function lsCommand({ all, running, limit }: LsOptions, context: CliContext): Promise<number> {
+export async function lsCommand(
+  { all = false, running = false, limit, need }: LsOptions,
+  context: CliContext,
+): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
+  if (need) return lsByNeed({ all, running, most }, context);
   const client = await HubClient.start({ workspace: context.workspace });
   const { runs } = await client
     .call<{ runs: ListedRun[] }>('list_runs', {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { diffReview } from '../../operations/diff-review.ts';
 import type { listReviews } from '../../operations/list-reviews.ts';
 import type { showReview } from '../../operations/show-review.ts';
 import type { steerReview } from '../../operations/steer-review.ts';
@@ -7,11 +8,13 @@ import { type RunStatus, runSummary } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { showDiff } from '../output/diff-text.ts';
 import { formatDateTime } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
 import { outcomeWord, reviewTable } from '../output/review-table.ts';
 import { oneLine, sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
+import { createStyle } from '../output/style.ts';
 import { wrap } from '../output/wrap.ts';
 import { readInput } from '../read-input.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -19,11 +22,13 @@ import { workspaceRoot } from '../workspace-root.ts';
 
 type Listed = z.output<typeof listReviews.output>;
 type Shown = z.output<typeof showReview.output>;
+type Diff = z.output<typeof diffReview.output>;
 type Steered = z.output<typeof steerReview.output>;
 
 export interface ReviewOptions {
   all?: boolean;
   limit?: string;
+  diff?: boolean;
   allow?: string;
   abandon?: boolean;
   cancel?: boolean;
@@ -39,6 +44,7 @@ export async function reviewCommand(
   context: CliContext,
 ): Promise<number> {
   const decision = await decided(run, options);
+  if (options.diff) return reviewDiff(run, options, context);
   const most = wholeNumber('--limit', options.limit ?? '20', 1, 1000);
   const client = await HubClient.start({ workspace: context.workspace });
   try {
@@ -55,6 +61,42 @@ export async function reviewCommand(
       const listed = await client.call<Listed>('list_reviews', { workspace, limit: most });
       if (context.json) printJson(context.out, listed);
       else print(context, list(listed, context));
+    }
+    return EXIT.done;
+  } finally {
+    client.close();
+  }
+}
+
+/** The last round against the one before it. The diff goes to standard output, words about it to standard error. */
+async function reviewDiff(
+  run: string | undefined,
+  { allow, abandon, cancel, feedback }: ReviewOptions,
+  context: CliContext,
+): Promise<number> {
+  if (run === undefined || allow !== undefined || abandon || cancel || feedback !== undefined)
+    throw new SquadError('INVALID_INPUT', '--diff only shows something, of one run', {
+      suggestions: ['squad review RUN --diff'],
+    });
+  const client = await HubClient.start({ workspace: context.workspace });
+  try {
+    const shown = await client.call<Shown>('show_review', { run });
+    const last = shown.reviews.at(-1);
+    if (!last)
+      throw new SquadError('DIFF_UNAVAILABLE', `No review of ${shown.run.id} was asked for yet`, {
+        suggestions: [`squad diff ${shown.run.id}`],
+      });
+    const diff = await client.call<Diff>('diff_review', { review: last.id });
+    if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
+    else {
+      showDiff(diff.text, context);
+      const { dim } = createStyle(context.err.color);
+      const remarks = [
+        ...(diff.text === '' ? ['Nothing changed.'] : []),
+        ...(diff.isTruncated ? ['The diff is longer than this.'] : []),
+        ...diff.notes.map(note => `Round ${last.iteration}: ${note}.`),
+      ];
+      for (const line of remarks) context.err.write(`${dim(oneLine(line))}\n`);
     }
     return EXIT.done;
   } finally {

@@ -4,9 +4,10 @@ import type { CliContext } from '../context.ts';
 import { dollars } from '../dollars.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { readInput } from '../read-input.ts';
+import type { TellOptions } from '../run-teller.ts';
 import { startAndWatch } from '../start-and-watch.ts';
 
-export interface RunOptions {
+export interface RunOptions extends TellOptions {
   cwd?: string;
   engine?: string;
   model?: string;
@@ -38,6 +39,7 @@ export interface SquadInput {
 /** `squad run ROLE "task" [ROLE "task" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
   const { engine, model, permission, worktree, budget, timeout, chat, detach } = options;
+  const { only, quiet, group } = options;
   const request: SquadInput = {
     members: await membersFrom(words, options),
     engine,
@@ -48,7 +50,10 @@ export async function runCommand(words: string[], options: RunOptions, context: 
     ...(timeout !== undefined && { timeoutMs: milliseconds('--timeout', timeout) }),
   };
   const env: Record<string, string> = chat === undefined ? {} : { STATE_MODE: 'stateful' };
-  return startAndWatch({ operation: 'start_squad', input: request, env, detach }, context);
+  return startAndWatch(
+    { operation: 'start_squad', input: request, env, detach, tell: { only, quiet, group } },
+    context,
+  );
 }
 
 async function membersFrom(words: string[], { cwd, chat }: RunOptions): Promise<MemberInput[]> {

@@ -6,6 +6,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { loginHints } from '../login-hints.ts';
+import { askFact } from '../output/ask-words.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
 import { evidenceLines } from '../output/evidence-words.ts';
 import { printJson } from '../output/json.ts';
@@ -61,6 +62,7 @@ function lines(
     ],
     ['limit', formatDuration(run.timeoutMs)],
   ];
+  for (const ask of result.asks ?? []) facts.push(['asks', askFact(ask, style)]);
   if (review) facts.push(reviewFact(run, review));
   if (work) facts.push(...workFacts(work));
   if (pullRequest) facts.push(['pull req.', `#${pullRequest.number} ${sanitize(pullRequest.url)}`]);

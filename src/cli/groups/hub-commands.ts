@@ -2,9 +2,23 @@ import type { Command } from 'commander';
 import type { CommandMaker } from '../command-maker.ts';
 import { showAudit, verifyAudit } from '../commands/audit.ts';
 import { hubLog, hubStart, hubStatus, hubStop } from '../commands/hub.ts';
+import { openCommand } from '../commands/open.ts';
+import { upCommand } from '../commands/up.ts';
+import { VIEWS } from '../page-address.ts';
 
-/** The hub itself, and what it keeps a record of. */
+/** The page, the hub itself, and what it keeps a record of. */
 export function addHubCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'open [what]', `the page, in your browser; what: a run, a squad, or ${VIEWS.join(', ')}`)
+    .option('--no-browser', 'only print its address')
+    .action(
+      does((context, what: string | undefined, options: { browser: boolean }) =>
+        openCommand(what, options, context),
+      ),
+    );
+  command(program, 'up', 'keep the hub and the page there until Ctrl-C').action(
+    does(context => upCommand(context)),
+  );
+
   const audit = command(program, 'audit', 'what agents asked of other servers, the newest last')
     .option('--run <run>', 'only of this run')
     .option('--denied', 'only what they did not get')

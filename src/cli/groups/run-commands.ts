@@ -2,7 +2,10 @@ import { type Command, Option } from 'commander';
 import type { CommandMaker } from '../command-maker.ts';
 import { attachCommand } from '../commands/attach.ts';
 import { cancelCommand } from '../commands/cancel.ts';
+import { commentCommand } from '../commands/comment.ts';
+import { costCommand } from '../commands/cost.ts';
 import { diffCommand } from '../commands/diff.ts';
+import { eventsCommand } from '../commands/events.ts';
 import { logCommand } from '../commands/log.ts';
 import { lsCommand } from '../commands/ls.ts';
 import { replyCommand } from '../commands/reply.ts';
@@ -11,10 +14,14 @@ import { runCommand } from '../commands/run.ts';
 import { showCommand } from '../commands/show.ts';
 import { takeOverCommand } from '../commands/take-over.ts';
 import { waitCommand } from '../commands/wait.ts';
+import { watchCommand } from '../commands/watch.ts';
+import type { TellOptions } from '../run-teller.ts';
 
 /** Starting agents, watching them, and what can be done with a run. */
 export function addRunCommands(program: Command, { command, does }: CommandMaker): void {
-  command(program, 'run <words...>', 'start agents and watch them: squad run ROLE "task" [ROLE "task" …]')
+  told(
+    command(program, 'run <words...>', 'start agents and watch them: squad run ROLE "task" [ROLE "task" …]'),
+  )
     .usage('[options] ROLE "task" [ROLE "task" …]')
     .option('--cwd <dir>', 'folder to work in, relative to the workspace')
     .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
@@ -26,11 +33,26 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .option('--chat <id>', 'go on with this chat (stateful)')
     .option('-d, --detach', 'print the run ids and leave')
     .action(does((context, words: string[], options: object) => runCommand(words, options, context)));
+  told(
+    command(program, 'watch [ids...]', 'what happens to runs from now on, of this workspace or those named'),
+  )
+    .option('-a, --all', 'of every workspace')
+    .action(does((context, ids: string[], options: TellOptions) => watchCommand(ids, options, context)));
   command(program, 'ls', 'runs of this workspace, newest first')
     .option('-a, --all', 'of every workspace')
     .option('-r, --running', 'only those that have not ended')
+    .option('--need', 'those that wait for you first, then failed ones, then the rest')
     .option('-n, --limit <n>', 'how many', '20')
     .action(does((context, options: object) => lsCommand(options, context)));
+  command(program, 'events', 'what happened, the newest last')
+    .option('--run <run>', 'only of this run')
+    .option('-f, --follow', 'and what happens next, until the run ends or Ctrl-C')
+    .option('-n, --limit <n>', 'how many', '50')
+    .action(does((context, options: object) => eventsCommand(options, context)));
+  command(program, 'cost', 'what runs have cost, by day, by role and by squad')
+    .option('--days <n>', 'of so many days, today included', '14')
+    .option('--here', 'of this workspace alone')
+    .action(does((context, options: object) => costCommand(options, context)));
   command(program, 'show <run>', 'all that is known of one run').action(
     does((context, run: string) => showCommand(run, context)),
   );
@@ -72,7 +94,25 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
   command(program, 'diff <run>', 'what is different in its folder from before the run')
     .option('--stat', 'only the files, and how many lines')
     .action(does((context, run: string, options: object) => diffCommand(run, options, context)));
+  command(program, 'comment <run> <words...>', 'comment on lines of its changes; the agent goes on with them')
+    .usage('[options] RUN FILE:LINE "words" [FILE:LINE "words" …]')
+    .option('-m, --message <text>', 'said before the comments')
+    .action(
+      does((context, run: string, words: string[], options: object) =>
+        commentCommand(run, words, options, context),
+      ),
+    );
   command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')
     .option('--all', 'every run')
     .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
 }
+
+/** How much of what happens is shown, and when. */
+const told = (command: Command): Command =>
+  command
+    .option('--only <role>', 'only runs with this role; may be given again', (role, roles: string[] = []) => [
+      ...roles,
+      role,
+    ])
+    .option('--quiet', 'only who needs you, failures and the summary')
+    .option('--group', "a run's lines together when it ends, for CI");

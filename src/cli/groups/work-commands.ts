@@ -1,13 +1,24 @@
 import { type Command, Option } from 'commander';
 import { FeedbackType } from '../../schema/review.ts';
 import type { CommandMaker } from '../command-maker.ts';
+import { answerCommand } from '../commands/answer.ts';
+import { inboxCommand } from '../commands/inbox.ts';
 import { integrateCommand } from '../commands/integrate.ts';
 import { overlapCommand } from '../commands/overlap.ts';
 import { reviewCommand } from '../commands/review.ts';
 import { listWorktrees, pruneWorktrees } from '../commands/worktrees.ts';
 
-/** What becomes of runs' work: work trees, reviews, merges. */
+/** What runs want to know, and what becomes of their work: the inbox, work trees, reviews, merges. */
 export function addWorkCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'inbox', 'what agents ask: open questions, the nearest deadline first')
+    .option('-a, --all', 'also what is settled, and how')
+    .option('-n, --limit <n>', 'how many', '50')
+    .action(does((context, options: object) => inboxCommand(options, context)));
+  command(
+    program,
+    'answer <item> [answer...]',
+    'answer an agent: words, a choice or its number, yes or no; - reads stdin',
+  ).action(does((context, item: string, words: string[]) => answerCommand(item, words, context)));
   const worktrees = command(
     program,
     'worktrees',
@@ -27,6 +38,7 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
   command(program, 'review [run]', 'reviews here, or all rounds of one task; with an option, decide about it')
     .option('-a, --all', 'of every workspace')
     .option('-n, --limit <n>', 'how many', '20')
+    .option('--diff', 'what changed from its round before to its last')
     .option('--allow <n>', 'let it have so many more rounds')
     .option('--feedback <text>', "give the feedback in the reviewer's place; - reads it from stdin")
     .addOption(

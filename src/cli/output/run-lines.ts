@@ -1,5 +1,6 @@
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
+import { askLine, askWord, settledLine, settledWord } from './ask-words.ts';
 import { formatClock, formatDuration } from './duration.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from './figures.ts';
 import { QUIET_WORDS } from './quiet-word.ts';
@@ -79,6 +80,14 @@ export function eventToLine(
       );
     case 'run.stopping':
       return line(name, style.yellow(padEnd('stopping', WORD_WIDTH)), STOPPING[body.reason]);
+    case 'inbox.asked':
+      return line(
+        name,
+        style.yellow(padEnd(askWord(body.item), WORD_WIDTH)),
+        askLine(body.item, room, style),
+      );
+    case 'inbox.settled':
+      return line(name, padEnd(settledWord(body.item), WORD_WIDTH), settledLine(body.item, room));
     case 'review.requested':
       return line(
         name,

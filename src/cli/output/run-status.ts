@@ -4,6 +4,7 @@ import { costOf, formatUsage, tokensOf, totalOf } from './figures.ts';
 import { quietWords } from './quiet-word.ts';
 import { labelWidth } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
+import { oneLine } from './sanitize.ts';
 import { countByStatus } from './status-word.ts';
 import type { Style } from './style.ts';
 import type { Terminal } from './terminal.ts';
@@ -19,17 +20,27 @@ export function statusLines(
   { columns, rows }: Terminal,
   style: Style,
 ): string[] {
-  const working = runs.filter(run => run.status === 'running');
+  if (runs.length === 0) return [];
+  // Who waits for the user comes first: when not all fit, it is not they who are left out.
+  const working = runs
+    .filter(run => run.status === 'running')
+    .sort((a, b) => Number(b.asks.length > 0) - Number(a.asks.length > 0));
   const shown = working.slice(0, Math.max(1, Math.min(MOST_LINES, rows - 2)));
   const width = labelWidth(shown);
   const spinner = SPINNER[Math.floor(now / 250) % SPINNER.length] ?? '';
   const lines = shown.map(run => {
     const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
     const elapsed = formatElapsed(now - (run.startedAt ?? now));
-    const doing = run.quiet ? quietWords(run.quiet, style) : run.activity || style.dim('at work');
+    const doing = doingNow(run, style);
     return spread(` ${style.role(run.roleId, spinner)} ${name}  ${doing}`, elapsed, columns);
   });
   return [...lines, wholeLine(runs, working.length - shown.length, now, columns, style)];
+}
+
+function doingNow(run: RunView, style: Style): string {
+  const [asked] = run.asks;
+  if (asked) return `${style.yellow('needs you:')} ${oneLine(asked.question)}`;
+  return run.quiet ? quietWords(run.quiet, style) : run.activity || style.dim('at work');
 }
 
 function wholeLine(runs: RunView[], hidden: number, now: number, columns: number, style: Style): string {
@@ -37,6 +48,8 @@ function wholeLine(runs: RunView[], hidden: number, now: number, columns: number
     runs.map(run => run.status),
     style,
   );
+  const asks = runs.flatMap(run => run.asks).length;
+  const waiting = asks > 0 ? ` · ${style.yellow(`${asks} ${asks === 1 ? 'needs' : 'need'} you`)}` : '';
   const more = hidden > 0 ? style.dim(` · ${hidden} more not shown`) : '';
   const since = Math.min(...runs.map(run => run.startedAt ?? now), now);
   const ended = runs.filter(run => isEnd(run.status));
@@ -44,7 +57,7 @@ function wholeLine(runs: RunView[], hidden: number, now: number, columns: number
     totalOf(ended.map(run => tokensOf(run.usage))),
     costOf(ended.map(run => run.usage)),
   );
-  return spread(` ${counts}${more}`, [formatElapsed(now - since), ...usage].join(' · '), columns);
+  return spread(` ${counts}${waiting}${more}`, [formatElapsed(now - since), ...usage].join(' · '), columns);
 }
 
 /** Left and right ends of a line; the left one gives way. */

@@ -1,6 +1,7 @@
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
+import type { InboxItem } from '../../schema/inbox.ts';
 import { type Run, type RunError, type RunStatus, runName, type Usage } from '../../schema/run.ts';
 import { oneLine } from './sanitize.ts';
 
@@ -24,17 +25,26 @@ export interface RunView {
   durationMs: number | null;
   /** How quiet it is, and what is known of it; null while it gives signs. */
   quiet: { state: QuietState; text: string } | null;
+  /** What it wants of the user, oldest first. */
+  asks: readonly InboxItem[];
   /** What Squad saw for itself, once somebody has looked. */
   evidence: Evidence | null;
   /** What else there is to say of how it went: a server that was out. */
   notes: readonly string[];
 }
 
+/** A run as an answer has it: a row, or a card of a list. */
+export type SeenRun = Pick<
+  Run,
+  'id' | 'roleId' | 'engine' | 'status' | 'startedAt' | 'endedAt' | 'error' | 'usage'
+> &
+  Partial<Pick<Run, 'evidence'>> & { activity?: { text: string } | null; quiet?: RunView['quiet'] };
+
 /** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
 export class RunViews {
   readonly #runs = new Map<RunId, RunView>();
 
-  constructor(runs: Run[] = []) {
+  constructor(runs: readonly SeenRun[] = []) {
     for (const run of runs) this.#add(run.id, runName(run), run.engine, pickState(run));
   }
 
@@ -48,6 +58,8 @@ export class RunViews {
     if (body.type === 'run.queued' && !this.#runs.has(runId)) this.#add(runId, runName(body), body.engine);
     const run = this.#runs.get(runId);
     if (!run) return null;
+    if (body.type === 'run.queued') run.status = 'queued';
+    if (body.type === 'run.turn_ended') run.status = 'waiting_review';
     if (body.type === 'run.started') {
       run.status = 'running';
       run.startedAt ??= at;
@@ -62,9 +74,18 @@ export class RunViews {
     if (body.type === 'run.stopping' || body.type === 'run.ended') run.quiet = null;
     if (body.type === 'run.ended') {
       const { status, exitCode, error, usage, durationMs } = body;
-      Object.assign(run, { status, exitCode, error, usage, durationMs, endedAt: at });
+      Object.assign(run, { status, exitCode, error, usage, durationMs, endedAt: at, asks: [] });
     }
+    if (body.type === 'inbox.asked') this.ask(body.item);
+    if (body.type === 'inbox.settled') run.asks = run.asks.filter(({ id }) => id !== body.item.id);
     return run;
+  }
+
+  /** Something a run wants. What it wants of another run is not the user's business. */
+  ask(item: InboxItem): void {
+    const run = this.#runs.get(item.runId);
+    if (run && item.owner === 'user' && run.asks.every(({ id }) => id !== item.id))
+      run.asks = [...run.asks, item];
   }
 
   /** What no event tells. */
@@ -90,6 +111,7 @@ export class RunViews {
       usage: null,
       durationMs: null,
       quiet: null,
+      asks: [],
       evidence: null,
       notes: [],
       ...state,
@@ -97,12 +119,12 @@ export class RunViews {
   }
 }
 
-const pickState = ({ status, startedAt, endedAt, error, usage, evidence }: Run): Partial<RunView> => ({
-  status,
-  evidence,
-  startedAt,
-  endedAt,
-  error,
-  usage,
-  durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
-});
+const pickState = (run: SeenRun): Partial<RunView> => {
+  const { status, startedAt, endedAt, error, usage, evidence = null, activity, quiet } = run;
+  return {
+    ...{ status, evidence, startedAt, endedAt, error, usage },
+    durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
+    activity: oneLine(activity?.text ?? ''),
+    quiet: quiet ? { state: quiet.state, text: oneLine(quiet.text) } : null,
+  };
+};

@@ -12,6 +12,36 @@ export interface OutputPage {
   size: number;
 }
 
+/** A line of an output, from 1, and the byte it starts at. Nulls where it was not found, or not yet. */
+export interface OutputPlace {
+  line: number | null;
+  offset: number | null;
+  /** How many there are; null: not all of it has been read. */
+  lines: number | null;
+  /** False: the time was up. To ask again goes on from there. */
+  isComplete: boolean;
+}
+
+export interface OutputQuery {
+  q: string;
+  /** Of a long line its beginning is tried. Throws an error with code PATTERN_INVALID or PATTERN_TOO_SLOW. */
+  isRegex: boolean;
+  isCaseSensitive: boolean;
+  /** The byte a line starts at. */
+  after: number;
+  limit: number;
+  budgetMs: number;
+  /** What a line says, where that is not the line itself. */
+  words: ((line: string) => string) | null;
+}
+
+export interface OutputMatches {
+  /** One for each line; lines counted from 1 at `after`, colours and the like taken out of the text. */
+  matches: { line: number; offset: number; text: string; column: number }[];
+  /** Where to go on; null: it was searched to its end. */
+  next: number | null;
+}
+
 /** The files of a run: its prompt, its environment while it lives, and every byte its turns wrote. */
 export interface RunFiles {
   /** Makes the folders of a new turn and writes its prompt; returns the prompt's path. */
@@ -36,8 +66,22 @@ export interface RunFiles {
   dropEnvironment(runId: RunId): Promise<void>;
   outputPath(turn: TurnRef, stream: OutputStream): string;
   size(turn: TurnRef, stream: OutputStream): Promise<number>;
-  /** At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. */
-  page(turn: TurnRef, stream: OutputStream, offset: number, limit: number): Promise<OutputPage>;
+  /**
+   * At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. With whole lines
+   * it has no pieces of lines at its edges, unless a piece is all there is.
+   */
+  page(
+    turn: TurnRef,
+    stream: OutputStream,
+    offset: number,
+    limit: number,
+    isWholeLines?: boolean,
+  ): Promise<OutputPage>;
+  /** The line a byte is in. */
+  lineAt(turn: TurnRef, stream: OutputStream, offset: number, budgetMs: number): Promise<OutputPlace>;
+  /** Where a line starts; of one after the end, where the last does. */
+  offsetOf(turn: TurnRef, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
+  search(turn: TurnRef, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
   /**
    * Calls back with each complete line as it is written, until `stop` is called, which reads what is left first.
    * `dropped`: how many lines were left out so far because they were too long.

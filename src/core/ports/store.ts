@@ -1,9 +1,11 @@
 import type { Event, NewEvent } from '../../schema/event.ts';
-import type { ReviewId, RunId, SquadId } from '../../schema/ids.ts';
+import type { InboxId, ReviewId, RunId, SquadId } from '../../schema/ids.ts';
+import type { InboxItem, InboxState } from '../../schema/inbox.ts';
 import type { Intent } from '../../schema/intent.ts';
 import type { Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
 import type { RunFigures } from '../figures.ts';
+import type { BoardStore } from './board-store.ts';
 
 /** Rows to write whole (insert or replace, by key) and events to append: all of it or none of it. */
 export interface Change {
@@ -18,7 +20,18 @@ export interface Change {
   intentsDone?: string[];
   /** How many reviews a lineage may have, whatever the setting says; null puts the setting back. */
   reviewLimits?: { lineageId: RunId; limit: number | null }[];
+  inbox?: InboxItem[];
   events: NewEvent[];
+}
+
+export interface InboxFilter {
+  runId?: RunId;
+  state?: InboxState;
+  /** Of those that this run was asked to answer. */
+  owner?: RunId;
+  /** Ids that begin with this. */
+  idPrefix?: string;
+  limit: number;
 }
 
 export interface RunFilter {
@@ -47,6 +60,7 @@ export interface ReviewFilter {
 
 export interface EventFilter {
   after?: number;
+  before?: number;
   runId?: RunId;
   squadId?: SquadId;
   types?: Event['body']['type'][];
@@ -55,7 +69,7 @@ export interface EventFilter {
   reverse?: boolean;
 }
 
-export interface Store {
+export interface Store extends BoardStore {
   /** Changes are applied in the order given, several to a transaction; the promise settles when this one is on disk. */
   commit(change: Change): Promise<void>;
   squad(id: SquadId): Promise<Squad | null>;
@@ -71,6 +85,9 @@ export interface Store {
   /** Oldest first. */
   reviews(filter: ReviewFilter): Promise<Review[]>;
   reviewLimit(lineageId: RunId): Promise<number | null>;
+  inboxItem(id: InboxId): Promise<InboxItem | null>;
+  /** Newest first. */
+  inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
   /** Those that were neither carried out nor taken back, oldest first. */
   intents(): Promise<Intent[]>;
   events(filter: EventFilter): Promise<Event[]>;
@@ -88,7 +105,7 @@ export interface Store {
   endedSince(since: number, limit: number): Promise<Run[]>;
   /** Ended runs that ended before `before`, oldest first. */
   endedBefore(before: number, limit: number): Promise<Run[]>;
-  /** Removes the rows of these runs, their events, and squads and chats that nothing refers to any more. */
+  /** Removes the rows of these runs, their events and questions, and squads and chats that nothing refers to any more. */
   forget(runIds: RunId[]): Promise<void>;
   /** Called after each committed change with its events, numbered. Returns how to stop. */
   onEvents(listener: (events: Event[]) => void): () => void;

@@ -1,6 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Intent } from '../../schema/intent.ts';
 import type { Run } from '../../schema/run.ts';
+import { OneAtATime } from '../one-at-a-time.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Forge, PullRequest } from '../ports/forge.ts';
 import type { RunFiles } from '../ports/run-files.ts';
@@ -8,7 +9,6 @@ import type { Store } from '../ports/store.ts';
 import type { Branches } from '../ports/worktrees.ts';
 import type { Runner } from '../runner.ts';
 import { type CreatedAs, createIssues, type NewIssue } from './create-issues.ts';
-import { OneAtATime } from './one-at-a-time.ts';
 import { runNow } from './ports.ts';
 import { type ProposalAsk, propose } from './propose.ts';
 import { recoverProposal } from './recover-proposal.ts';

@@ -2,16 +2,16 @@ import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
+import { Alarms } from '../alarms.ts';
+import { OneAtATime } from '../one-at-a-time.ts';
 import type { PullRequest } from '../ports/forge.ts';
 import { abandonLineage } from './abandon-lineage.ts';
-import { Alarms } from './alarms.ts';
 import { clearWorktree } from './clear-worktree.ts';
 import { closing } from './close-review.ts';
 import { lineagesLeft } from './finish-left.ts';
 import { finishIntents, worktreesLeft } from './found-at-start.ts';
 import { giveFeedback } from './give-feedback.ts';
 import { type Rounds, roundsOf } from './lineage-rounds.ts';
-import { OneAtATime } from './one-at-a-time.ts';
 import { EVERY_REVIEW, eventOf, type ReviewPorts } from './ports.ts';
 import { pullRequestOpened } from './pull-request-opened.ts';
 import { type RequestedReview, requestReview } from './request-review.ts';
@@ -246,7 +246,8 @@ export class ReviewLoop {
     });
   }
 
-  private async openReviewOf({ id, status }: Run): Promise<Review> {
+  /** The review of this run that is under way. Throws REVIEW_OVER. */
+  async openReviewOf({ id, status }: Run): Promise<Review> {
     const review = (await this.ports.store.reviews({ coderId: id, isOpen: true, limit: 1 }))[0];
     if (review) return review;
     throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}, and no review of it is under way`, {

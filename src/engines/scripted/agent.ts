@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from './ask.ts';
 import { callSquad } from './call-squad.ts';
 import type { EventLine } from './event-line.ts';
 import { flood, replay } from './output.ts';
@@ -76,6 +77,8 @@ async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Prom
       return call(step.rest, said, env);
     case 'insist':
       return insist(step.rest, said, env);
+    case 'ask':
+      return answer(step.rest, said, env);
     case 'leave':
       return void spawn('/bin/sh', ['-c', step.rest], { detached: true, stdio: 'ignore' }).unref();
     case 'sleep':
@@ -135,6 +138,14 @@ async function insist(words: string, said: string[], env: NodeJS.ProcessEnv): Pr
     } catch (thrown) {
       if (Date.now() > until) throw thrown;
     }
+}
+
+async function answer(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  emit({ type: 'tool', name: 'ask_user', detail: words });
+  const { ok, text } = await ask(env, words);
+  const line = `${ok ? 'The answer is' : 'ask_user refused'}: ${text}`;
+  said.push(line);
+  emit({ type: 'text', text: line });
 }
 
 async function awaitFile(path: string): Promise<void> {

@@ -10,6 +10,7 @@ const VERBS = {
   try: 'a shell command; the agent goes on if it fails',
   call: "one of Squad's own tools, as TOOL or TOOL {json}",
   insist: 'like call, asked again while Squad is not there (up to a minute)',
+  ask: 'a person: a question, or "question" and choices; says the answer',
   follow: 'the steps in a file, as if they stood here',
   sleep: 'for a while: 200ms, 3s, 2m',
   await: 'a file to appear (up to a minute)',
@@ -43,7 +44,7 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   call: asCall,
   insist: asCall,
   ...Object.fromEntries(
-    (['write', 'append', 'run', 'try', 'follow', 'await', 'leave', 'replay'] as const).map(verb => [
+    (['write', 'append', 'run', 'try', 'follow', 'await', 'leave', 'replay', 'ask'] as const).map(verb => [
       verb,
       (rest: string) => (rest === '' ? 'needs something after it' : null),
     ]),

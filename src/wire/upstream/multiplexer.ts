@@ -94,8 +94,12 @@ export class Multiplexer {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const onAbort = () => this.#giveUp(id, cancelled(method));
-      const onTime = () =>
-        this.#giveUp(id, new UpstreamFault('timeout', `No answer to ${method} within the time limit.`));
+      const onTime = () => {
+        const pending = this.#pending.get(id);
+        // It waits for us, and we perhaps for a person.
+        if (pending && this.#serverRequests.isOpen && performance.now() < pending.ceilingAt) extend(pending);
+        else this.#giveUp(id, new UpstreamFault('timeout', `No answer to ${method} within the time limit.`));
+      };
       this.#pending.set(id, {
         resolve,
         reject,

@@ -16,6 +16,11 @@ export class ServerRequests {
     this.#send = send;
   }
 
+  /** It waits for an answer of ours. */
+  get isOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
   take(id: string | number, method: string, params: Json): void {
     if (method === 'ping') this.#send({ jsonrpc: '2.0', id, result: {} });
     else if (!this.#events.onRequest) this.#refuse(id, METHOD_NOT_FOUND, 'Method not found');

@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from './ports/clock.ts';
 
 /** setTimeout's own ceiling; what is further ahead is reached in steps. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

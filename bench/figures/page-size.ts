@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { type Figure, single } from '../figure.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const MOST_SCRIPT_KB = 40;
+const MOST_STYLE_KB = 8;
+const MOST_PACKAGE_KB = 300;
+const BUILD = join(import.meta.dirname, '..', '..', 'scripts', 'build.ts');
+
+/** What a browser has to have before the first thing is seen, and what the page adds to the package. */
+export const pageSize: Figure = {
+  name: 'page-size',
+  title: 'Size of the page',
+  async measure() {
+    const folder = temporaryFolder();
+    try {
+      execFileSync(process.execPath, [BUILD, join(folder, 'dist')], { stdio: 'inherit' });
+      const page = join(folder, 'dist', 'web');
+      const loaded = loadedBy(readFileSync(join(page, 'index.html'), 'utf8'));
+      return [
+        single('script of the first load, gzip', 'kB', zipped(page, loaded, '.js'), {
+          target: `≤ ${MOST_SCRIPT_KB} kB`,
+          isMet: ({ value }) => value <= MOST_SCRIPT_KB,
+          note: 'what index.html names: the shell and the list of runs; other views come when they are opened',
+        }),
+        single('style of the first load, gzip', 'kB', zipped(page, loaded, '.css'), {
+          target: `≤ ${MOST_STYLE_KB} kB`,
+          isMet: ({ value }) => value <= MOST_STYLE_KB,
+        }),
+        single('all files of the page, as they ship', 'kB', kilobytes(sizeOf(page)), {
+          target: `< ${MOST_PACKAGE_KB} kB`,
+          isMet: ({ value }) => value < MOST_PACKAGE_KB,
+        }),
+      ];
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+function loadedBy(html: string): string[] {
+  return [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, file]) => file!);
+}
+
+function zipped(page: string, files: string[], ending: string): number {
+  const wanted = files.filter(file => file.endsWith(ending));
+  if (wanted.length === 0) throw new Error(`index.html loads no ${ending}: this would measure nothing`);
+  return kilobytes(wanted.reduce((sum, file) => sum + gzipSync(readFileSync(join(page, file))).length, 0));
+}
+
+function sizeOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(file => statSync(join(folder, file)))
+    .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
+}
+
+const kilobytes = (bytes: number): number => Math.round(bytes / 10) / 100;

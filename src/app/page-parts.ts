@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { PageFace } from '../http/serve.ts';
+import { dispatch } from '../operations/dispatch.ts';
+import { cardsOf } from '../operations/run-card.ts';
+import { OPERATIONS } from '../operations/table.ts';
+import type { PagePorts } from '../page/page-ports.ts';
+import type { PageServer } from '../page/serve-page.ts';
+import { asSquadError } from '../schema/error.ts';
+import { PageMessage } from '../schema/live.ts';
+
+/** The page's server, loaded when somebody first asks it for something. */
+export function pageWhenNeeded(
+  ports: Pick<PagePorts, 'services' | 'callerOf' | 'userToken' | 'version' | 'onInFlight' | 'log'> & {
+    programs: string;
+  },
+): PageFace {
+  let loading: Promise<PageServer> | null = null;
+  const page = () => {
+    loading ??= import('../page/serve-page.ts').then(({ servePage }) =>
+      servePage({
+        ...ports,
+        operations: OPERATIONS,
+        dispatch,
+        errorOf: thrown => asSquadError(thrown).toShape(),
+        schemaOf,
+        pageMessage: words => PageMessage.safeParse(words).data ?? null,
+        cardsOf: runs => cardsOf(ports.services, runs),
+        webFolder: join(ports.programs, 'web'),
+        mostBodyBytes: MOST_BODY_BYTES,
+      }),
+    );
+    return loading;
+  };
+  return {
+    handle: async (...asked) => (await page()).handle(...asked),
+    upgrade: async (...asked) => (await page()).upgrade(...asked),
+    close: async () => (await loading)?.close(),
+  };
+}
+
+/** As much as an MCP message may have. */
+const MOST_BODY_BYTES = 32 * 1024 * 1024;
+
+function schemaOf(type: z.ZodType, io: 'input' | 'output') {
+  const { $schema, ...schema } = z.toJSONSchema(type, {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema: node }) => {
+      // Fields may be added to an answer without breaking a client that validates it.
+      if (io === 'output') delete node.additionalProperties;
+    },
+  });
+  return schema;
+}

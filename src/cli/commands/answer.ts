@@ -1,0 +1,73 @@
+import { createInterface } from 'node:readline/promises';
+import type { z } from 'zod';
+import type { answerQuestion } from '../../operations/answer-question.ts';
+import type { listInbox, ShownItem } from '../../operations/list-inbox.ts';
+import { SquadError } from '../../schema/error.ts';
+import { NO } from '../../schema/inbox.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { answerHint } from '../output/ask-words.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { readInput } from '../read-input.ts';
+import { itemLines } from './inbox.ts';
+
+/** `squad answer ITEM [ANSWER]`: without words, whoever is at the terminal is asked. */
+export async function answerCommand(given: string, words: string[], context: CliContext): Promise<number> {
+  const client = await HubClient.start();
+  try {
+    const said = words.length === 0 ? await askHere(client, given, context) : await spoken(words);
+    const answered = await client.call<z.output<typeof answerQuestion.output>>('answer_question', {
+      item: given,
+      answer: said,
+    });
+    if (context.json) printJson(context.out, answered);
+    else
+      print(context, [
+        `${context.style.green('answered')}  ${answered.id}  ${oneLine(answered.answer ?? '')}`,
+      ]);
+    return EXIT.done;
+  } finally {
+    client.close();
+  }
+}
+
+const spoken = async (words: string[]): Promise<string> =>
+  words.length === 1 && words[0] === '-' ? readInput() : words.join(' ');
+
+async function askHere(client: HubClient, given: string, context: CliContext): Promise<string> {
+  const { items } = await client.call<z.output<typeof listInbox.output>>('list_inbox', { item: given });
+  const item = items[0]!;
+  // The hub says what became of it.
+  if (item.state !== 'open') return '';
+  if (context.json || !process.stdin.isTTY || !context.out.isTTY)
+    throw new SquadError(
+      'ANSWER_NEEDED',
+      `Nobody is at the terminal to answer ${item.id}: ${oneLine(item.question)}`,
+      {
+        suggestions: [answerHint(item)],
+      },
+    );
+  print(context, itemLines(item, context));
+  const asking = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return item.fields.length > 0 ? await form(item, asking) : await asking.question('> ');
+  } finally {
+    asking.close();
+  }
+}
+
+async function form(
+  { fields }: ShownItem,
+  asking: { question(text: string): Promise<string> },
+): Promise<string> {
+  const values: Record<string, string> = {};
+  for (const { name, choices, isRequired } of fields) {
+    const hint = [...choices.map(oneLine), ...(isRequired ? [] : ['empty: none'])].join(', ');
+    const value = await asking.question(`${oneLine(name)}${hint === '' ? '' : ` (${hint})`}> `);
+    if (value.trim() !== '') values[name] = value.trim();
+  }
+  const goesOn = await asking.question('Send this? [Y/n] ');
+  return /^n/i.test(goesOn.trim()) ? NO : JSON.stringify(values);
+}

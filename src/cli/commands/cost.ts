@@ -1,0 +1,100 @@
+import type { z } from 'zod';
+import type { costReport } from '../../operations/cost-report.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatCost, formatTokens } from '../output/figures.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { formatTable } from '../output/table.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { workspaceRoot } from '../workspace-root.ts';
+
+type Report = z.output<typeof costReport.output>;
+type Cost = Report['total'];
+
+export interface CostOptions {
+  days?: string;
+  here?: boolean;
+}
+
+const MOST_SQUADS = 10;
+
+/** `squad cost`: what runs have cost, by day, by role and by squad. */
+export async function costCommand({ days, here }: CostOptions, context: CliContext): Promise<number> {
+  const count = wholeNumber('--days', days ?? '14', 1, 366);
+  const client = await HubClient.start({ workspace: context.workspace });
+  const report = await client
+    .call<Report>('cost_report', {
+      days: count,
+      ...(here && { workspace: workspaceRoot(context.workspace) }),
+    })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, report);
+  else print(context, lines(report, count, context));
+  return EXIT.done;
+}
+
+function lines(report: Report, count: number, context: CliContext): string[] {
+  const { days, roles, squads, total, budgets } = report;
+  if (total.runs === 0)
+    return [
+      `No runs in the last ${count === 1 ? 'day' : `${count} days`}.`,
+      'Start one: squad run ROLE "task"',
+    ];
+  const withRuns = days.filter(({ runs }) => runs > 0);
+  const budget = budgets.dayUsd === null ? '' : ` of ${formatCost(budgets.dayUsd)} (budget.day_usd)`;
+  return [
+    ...table('day', [...withRuns.map(each => row(each.day, each)), row('together', total)], context),
+    '',
+    ...table(
+      'role',
+      roles.map(each => row(each.roleId ?? '(none)', each)),
+      context,
+    ),
+    '',
+    ...table(
+      'squad',
+      squads.slice(0, MOST_SQUADS).map(each => row(`${each.squadId}  ${each.title}`, each)),
+      context,
+    ),
+    '',
+    `Today: ${money(report.spentTodayUsd, days.at(-1)?.isEstimated)}${budget}`,
+    ...(total.unreported > 0
+      ? [
+          context.style.dim(
+            `What ${total.unreported === 1 ? 'one run' : `${total.unreported} runs`} cost is not known, and in no sum: the engine did not say.`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+const row = (name: string, cost: Cost): string[] => [
+  oneLine(name),
+  money(cost.costUsd, cost.isEstimated),
+  tokens(cost.inputTokens),
+  tokens(cost.outputTokens),
+  String(cost.runs),
+  cost.unreported === 0 ? '' : String(cost.unreported),
+];
+
+/** What nobody said is not nothing. */
+const money = (usd: number | null, isEstimated?: boolean) =>
+  usd === null ? 'unknown' : formatCost(usd, isEstimated);
+const tokens = (count: number | null) => (count === null ? 'unknown' : formatTokens(count));
+
+const table = (title: string, rows: string[][], { out, style }: CliContext): string[] =>
+  formatTable(
+    [
+      { title, shrinkTo: 16 },
+      { title: 'cost', align: 'right' },
+      { title: 'in', align: 'right' },
+      { title: 'out', align: 'right' },
+      { title: 'runs', align: 'right' },
+      { title: 'not known', align: 'right' },
+    ],
+    rows,
+    out.columns,
+    style,
+  );

@@ -1,0 +1,101 @@
+import type { z } from 'zod';
+import type { listBoard } from '../../operations/list-board.ts';
+import { isEnd, runName } from '../../schema/run.ts';
+import type { Need, RunCard } from '../../schema/run-card.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDuration } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { QUIET_WORDS } from '../output/quiet-word.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { paintStatus, statusWord } from '../output/status-word.ts';
+import type { Style } from '../output/style.ts';
+import { formatTable } from '../output/table.ts';
+import { workspaceRoot } from '../workspace-root.ts';
+
+type Board = z.output<typeof listBoard.output>;
+
+const MOST_A_PAGE = 200;
+const NEED_WORDS: Record<Need, string> = {
+  needs_you: 'need you',
+  failed: 'failed',
+  running: 'at work',
+  queued: 'queued',
+  done: 'done',
+};
+
+/** `squad ls --need`: runs that wait for somebody first, then those that failed, then the rest. */
+export async function lsByNeed(
+  { all, running, most }: { all: boolean; running: boolean; most: number },
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const { runs, counts } = await board(client, most, {
+    ...(!all && { workspace: workspaceRoot(context.workspace) }),
+    ...(running && { status: ['needs_you', 'running', 'queued'] }),
+  }).finally(() => client.close());
+  if (context.json) printJson(context.out, { runs, counts });
+  else if (runs.length === 0)
+    print(context, [
+      all ? 'No runs yet.' : 'No runs in this workspace yet.',
+      'Start one: squad run ROLE "task"   (squad ls --need --all shows every workspace)',
+    ]);
+  else print(context, [...table(runs, context), '', countsLine(counts, context.style)]);
+  return EXIT.done;
+}
+
+async function board(
+  client: HubClient,
+  most: number,
+  filter: object,
+): Promise<Pick<Board, 'runs' | 'counts'>> {
+  const runs: RunCard[] = [];
+  let cursor: string | undefined;
+  for (;;) {
+    const limit = Math.min(MOST_A_PAGE, most - runs.length);
+    const page = await client.call<Board>('list_board', { ...filter, cursor, limit });
+    runs.push(...page.runs);
+    if (page.next === null || runs.length >= most) return { runs, counts: page.counts };
+    cursor = page.next;
+  }
+}
+
+function table(runs: RunCard[], { out, style }: CliContext): string[] {
+  const now = Date.now();
+  const rows = runs.map(run => [
+    run.id,
+    stateOf(run, style),
+    style.role(runName(run), oneLine(runName(run))),
+    run.engine,
+    `${formatDuration(now - run.createdAt)} ago`,
+    run.startedAt === null
+      ? '–'
+      : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
+    oneLine(run.asking ? `${run.asking.question}   squad answer ${run.asking.id}` : run.title),
+  ]);
+  return formatTable(
+    [
+      { title: 'run' },
+      { title: 'state' },
+      { title: 'role', shrinkTo: 8 },
+      { title: 'engine' },
+      { title: 'asked', align: 'right' },
+      { title: 'took', align: 'right' },
+      { title: 'task', shrinkTo: 0 },
+    ],
+    rows,
+    out.columns,
+    style,
+  );
+}
+
+function stateOf({ need, quiet, status }: RunCard, style: Style): string {
+  if (need === 'needs_you') return style.yellow('asks you');
+  return quiet ? style.yellow(QUIET_WORDS[quiet.state]) : paintStatus(status, statusWord(status), style);
+}
+
+function countsLine(counts: Board['counts'], style: Style): string {
+  const some = (Object.keys(NEED_WORDS) as Need[]).filter(need => counts[need] > 0);
+  return style.dim(some.map(need => `${NEED_WORDS[need]} ${counts[need]}`).join(' · '));
+}

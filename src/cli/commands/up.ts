@@ -1,0 +1,36 @@
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { pageAddress } from '../page-address.ts';
+import { refuseAgents } from '../refuse-agents.ts';
+
+/** `squad up`: keeps the hub, and with it the page, there until Ctrl-C. */
+export async function upCommand(context: CliContext): Promise<number> {
+  await refuseAgents();
+  const interrupted = new Promise<'interrupted'>(settle => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => settle('interrupted'));
+  });
+  for (let shown = ''; ; ) {
+    const client = await HubClient.start();
+    try {
+      const { url } = await pageAddress(client, '/');
+      if (url !== shown) show(url, context);
+      shown = url;
+      const end = await Promise.race([client.untilGone(), interrupted]);
+      if (end === 'interrupted') return EXIT.done;
+      if (end === 'stop') {
+        context.err.write('The hub was stopped. Agents go on; the next command finds them.\n');
+        return EXIT.done;
+      }
+    } finally {
+      client.close();
+    }
+  }
+}
+
+function show(url: string, context: CliContext): void {
+  if (context.json) printJson(context.out, { url });
+  else print(context, [url]);
+  context.err.write('The hub stays while this runs. Ctrl-C leaves; agents go on.\n');
+}

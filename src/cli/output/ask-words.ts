@@ -1,0 +1,48 @@
+import type { ShownAsk } from '../../operations/asks-of.ts';
+import { type InboxItem, type InboxState, whoAnswered } from '../../schema/inbox.ts';
+import { oneLine } from './sanitize.ts';
+import type { Style } from './style.ts';
+import { displayWidth, truncate } from './width.ts';
+
+const SHORTEST = 24;
+const GAP = '  ';
+
+const SETTLED: Record<InboxState, string> = {
+  open: 'open',
+  answered: 'answered',
+  expired: 'expired',
+  withdrawn: 'withdrawn',
+};
+
+export const settledWord = ({ state }: Pick<InboxItem, 'state'>): string => SETTLED[state];
+
+export const askWord = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
+
+/** What to type to answer it. */
+export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choices' | 'fields'>): string {
+  if (fields.length > 0) return `squad answer ${id}`;
+  if (choices.length === 0) return `squad answer ${id} "…"`;
+  const isShort = choices.every(choice => /^[\p{L}\p{N}_.-]{1,12}$/u.test(choice)) && choices.length <= 3;
+  return `squad answer ${id} ${isShort ? choices.join('|') : `1…${choices.length}`}`;
+}
+
+/** The question with what to type; where both have no room, the question gives way. */
+export function askLine(item: InboxItem, room: number, style: Style): string {
+  const hint = item.owner === 'user' ? answerHint(item) : item.owner;
+  const left = Math.max(SHORTEST, room - displayWidth(hint) - GAP.length);
+  return `${truncate(oneLine(item.question), left)}${GAP}${style.dim(hint)}`;
+}
+
+export const settledLine = (item: InboxItem, room: number): string =>
+  truncate(settledWords(item), Math.max(SHORTEST, room));
+
+/** `"yes" by you (page)`. */
+export function settledWords({ state, answer, answeredBy }: InboxItem): string {
+  if (state === 'withdrawn') return 'whoever asked is gone';
+  const words = answer === null ? 'no answer' : `"${oneLine(answer)}"`;
+  return state === 'expired' ? `${words}, by default` : `${words} by ${oneLine(whoAnswered(answeredBy))}`;
+}
+
+export function askFact({ item, question }: ShownAsk, style: Style): string {
+  return `${oneLine(question)}${GAP}${style.dim(`squad answer ${item}`)}`;
+}

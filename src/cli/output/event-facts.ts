@@ -1,0 +1,70 @@
+import type { EventBody } from '../../schema/event.ts';
+import { formatDuration } from './duration.ts';
+import { formatCost } from './figures.ts';
+import { oneLine } from './sanitize.ts';
+
+/** What an event says beside its type, on one line. */
+export const eventFacts = (body: EventBody): string => oneLine(words(body));
+
+function words(body: EventBody): string {
+  switch (body.type) {
+    case 'hub.started':
+      return `version ${body.version}, pid ${body.pid}`;
+    case 'hub.stopped':
+      return body.reason;
+    case 'hub.recovered':
+      return `${body.watched} at work, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
+    case 'squad.created':
+      return body.members === 1 ? '1 member' : `${body.members} members`;
+    case 'run.queued':
+      return `${body.roleId ?? 'no role'} on ${body.engine}${body.turn === undefined ? '' : `, turn ${body.turn}`}`;
+    case 'run.started':
+      return `turn ${body.turn}${body.pid === null ? '' : `, pid ${body.pid}`}`;
+    case 'run.activity':
+      return body.text;
+    case 'run.quiet':
+      return body.state === null ? 'gives signs again' : `${body.state.replace('_', ' ')}: ${body.text}`;
+    case 'run.budget':
+      return `${formatCost(body.spentUsd)} of ${formatCost(body.budgetUsd)} for the ${body.scope}`;
+    case 'run.stopping':
+      return body.reason.replace('_', ' ');
+    case 'run.turn_ended':
+      return `turn ${body.turn}${exit(body.exitCode)}`;
+    case 'run.ended':
+      return [
+        `${body.status}${exit(body.exitCode)}`,
+        ...(body.durationMs === null ? [] : [formatDuration(body.durationMs)]),
+        ...(body.error ? [`${body.error.code}: ${body.error.message}`] : []),
+      ].join(' · ');
+    case 'inbox.asked':
+      return `${body.item.id} ${body.item.kind}: ${body.item.question}`;
+    case 'inbox.settled':
+      return `${body.item.id} ${body.item.state}${body.item.answer === null ? '' : `: ${body.item.answer}`}`;
+    case 'review.requested':
+      return `round ${body.iteration} by ${body.reviewerId}, commit ${body.commit.slice(0, 12)}`;
+    case 'review.closed':
+      return `round ${body.iteration}: ${body.outcome.replace('_', ' ')}${body.reason === null ? '' : `: ${body.reason}`}`;
+    case 'review.limit_changed':
+      return body.limit === null ? 'as the setting says' : `${body.limit} rounds`;
+    case 'worktree.made':
+      return `${body.branch} in ${body.path}`;
+    case 'worktree.removed':
+      return `${body.path}${body.savedRef === null ? '' : `, saved as ${body.savedRef}`}`;
+    case 'worktree.kept':
+      return `${body.path}: ${body.why}`;
+    case 'pull_request.opened':
+      return `#${body.number} ${body.url}`;
+    case 'issues.created':
+      return body.issues.map(({ number, title }) => `#${number} ${title}`).join(', ');
+    case 'branch.integrated':
+      return `${body.branch} into ${body.into}`;
+    case 'tool.called':
+      return `${body.tool}${body.client === null ? '' : ` by ${body.client}`}${body.code === null ? '' : `: ${body.code}`}${body.count === undefined ? '' : ` ×${body.count}`}`;
+    case 'setting.changed':
+      return `${body.key} = ${body.value ?? 'default'}`;
+    case 'runs.pruned':
+      return `${body.runs} runs`;
+  }
+}
+
+const exit = (code: number | null) => (code === null ? '' : `, exit code ${code}`);

@@ -1,0 +1,125 @@
+import { SquadError } from '../../schema/error.ts';
+import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
+import { oneLine } from '../one-line.ts';
+import { checkText, parseJson } from '../text.ts';
+
+type Asked = Pick<InboxItem, 'kind' | 'choices' | 'fields'>;
+
+const LONGEST = 64_000;
+const LONGEST_SHOWN = 60;
+const YESES = new Set([YES, 'y', 'ok', 'okay', 'true', 'approve', 'allow', 'accept']);
+const NOES = new Set([NO, 'n', 'false', 'deny', 'decline', 'reject']);
+
+/** What is written down for what somebody said. Throws ANSWER_INVALID and INVALID_TEXT. */
+export function answerText(item: Asked, said: string): string {
+  checkText(said, 'The answer');
+  if (said.length > LONGEST)
+    throw refused(`The answer has ${said.length} characters; at most ${LONGEST} are taken`, 'Say less.');
+  const words = said.trim();
+  if (words === '') throw refused('The answer is empty', waysToAnswer(item));
+  if (item.fields.length > 0) return isNo(words) ? NO : JSON.stringify(formAnswer(item.fields, words));
+  if (item.kind !== 'question') return yesOrNo(words);
+  return item.choices.length > 0 ? choiceOf(item.choices, words) : words;
+}
+
+/** How an item can be answered, in words. */
+export function waysToAnswer({ kind, choices, fields }: Asked): string {
+  if (fields.length > 0) return `Answer with a JSON object, or no: ${fields.map(fieldInWords).join(', ')}.`;
+  if (kind !== 'question') return 'Answer yes or no.';
+  if (choices.length === 0) return 'Answer in words.';
+  return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${oneLine(choice, LONGEST_SHOWN)}`).join(', ')}.`;
+}
+
+function yesOrNo(words: string): string {
+  if (isNo(words)) return NO;
+  if (YESES.has(words.toLowerCase())) return YES;
+  if (words === '1') return YES;
+  if (words === '2') return NO;
+  throw refused(`"${shown(words)}" is neither yes nor no`, 'Answer yes or no.');
+}
+
+const isNo = (words: string) => NOES.has(words.toLowerCase());
+
+/** By its words first: a choice may be a number. */
+function choiceOf(choices: readonly string[], words: string): string {
+  const named = choices.find(choice => choice.toLowerCase() === words.toLowerCase());
+  const picked = named ?? (/^\d{1,3}$/.test(words) ? choices[Number(words) - 1] : undefined);
+  if (picked !== undefined) return picked;
+  throw refused(
+    `"${shown(words)}" is none of the choices`,
+    waysToAnswer({ kind: 'question', choices: [...choices], fields: [] }),
+  );
+}
+
+function formAnswer(fields: readonly InboxField[], words: string): Record<string, unknown> {
+  const given = parseJson(words);
+  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
+  const [first] = fields;
+  // A form with one field needs no braces.
+  const values = isObject ? (given as Record<string, unknown>) : { [first!.name]: words };
+  if (!isObject && fields.length > 1)
+    throw refused(
+      'This asks for several values',
+      waysToAnswer({ kind: 'question', choices: [], fields: [...fields] }),
+    );
+  for (const name of Object.keys(values))
+    if (!fields.some(field => field.name === name))
+      throw refused(
+        `There is no field "${shown(name)}"`,
+        `The fields are ${fields.map(fieldInWords).join(', ')}.`,
+      );
+  const filled = fields.flatMap(field => {
+    const value = fieldValue(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined);
+    return value === undefined ? [] : [[field.name, value] as const];
+  });
+  return Object.fromEntries(filled);
+}
+
+/** As its type wants it; undefined: left out. */
+function fieldValue(field: InboxField, value: unknown): unknown {
+  const isMissing = value === undefined || value === null || value === '';
+  if (isMissing && !field.isRequired) return undefined;
+  const taken = isMissing ? undefined : READERS[field.type](value, field.choices);
+  if (taken !== undefined) return taken;
+  throw refused(
+    isMissing
+      ? `"${shown(field.name)}" is missing`
+      : `"${shown(field.name)}" cannot be ${shown(JSON.stringify(value))}`,
+    `It is ${fieldInWords(field)}.`,
+  );
+}
+
+const READERS: Record<InboxField['type'], (value: unknown, choices: readonly string[]) => unknown> = {
+  text: value => (typeof value === 'string' ? value : String(JSON.stringify(value))),
+  number: value => {
+    const figure = typeof value === 'string' ? Number(value.trim() || Number.NaN) : value;
+    return typeof figure === 'number' && Number.isFinite(figure) ? figure : undefined;
+  },
+  boolean: value => {
+    if (typeof value === 'boolean') return value;
+    const word = String(value).toLowerCase();
+    return YESES.has(word) ? true : NOES.has(word) ? false : undefined;
+  },
+  choice: (value, choices) => choices.find(choice => choice === String(value)),
+  choices: (value, choices) => {
+    const list = Array.isArray(value)
+      ? value.map(String)
+      : String(value)
+          .split(',')
+          .map(each => each.trim());
+    return list.every(each => choices.includes(each)) ? list : undefined;
+  },
+};
+
+function fieldInWords({ name, type, choices, isRequired }: InboxField): string {
+  const what =
+    choices.length > 0
+      ? `${type} of ${choices.map(choice => `"${oneLine(choice, LONGEST_SHOWN)}"`).join(', ')}`
+      : type;
+  return `"${oneLine(name, LONGEST_SHOWN)}" (${what}${isRequired ? '' : ', may be left out'})`;
+}
+
+const shown = (text: string) => oneLine(text, LONGEST_SHOWN);
+
+const refused = (message: string, suggestion: string) =>
+  new SquadError('ANSWER_INVALID', message, { suggestions: [suggestion] });

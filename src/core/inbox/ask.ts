@@ -1,0 +1,89 @@
+import { SquadError } from '../../schema/error.ts';
+import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
+import type { Run } from '../../schema/run.ts';
+import { checkText } from '../text.ts';
+
+/** What somebody is to be asked, as it came. */
+export interface Ask {
+  run: Run;
+  kind: InboxKind;
+  /** Beside the run: an MCP server, a tool of the engine. */
+  source?: string;
+  question: string;
+  details?: string;
+  choices?: readonly string[];
+  fields?: readonly InboxField[];
+  default?: string;
+  minutes?: number;
+  to?: 'user' | 'lead';
+}
+
+/** What is asked, without who asks whom and until when. */
+export type Wording = Pick<InboxItem, 'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields'>;
+
+/** In characters; whoever has to answer reads all of it. */
+const LONGEST = { question: 8_000, details: 40_000, choice: 200 };
+const MOST_CHOICES = 20;
+const MOST_FIELDS = 50;
+
+/** Throws INVALID_INPUT and INVALID_TEXT. */
+export function wordingOf(ask: Ask): Wording {
+  const { kind, source = null, question, details = null, fields = [] } = ask;
+  const isYesOrNo = kind !== 'question';
+  if (isYesOrNo && (ask.choices?.length ?? 0) > 0)
+    throw invalid(`An ${kind} is answered with yes or no`, 'Leave choices out, or ask a question with them.');
+  const choices = isYesOrNo ? [YES, NO] : (ask.choices ?? []).map(choice => choice.trim());
+  checkLength(question, 'question');
+  if (details !== null) checkLength(details, 'details');
+  checkChoices(choices);
+  if (fields.length > MOST_FIELDS) throw invalid(`A form has at most ${MOST_FIELDS} fields`, 'Ask for less.');
+  return {
+    kind,
+    source,
+    question: question.trim(),
+    details: details?.trim() ? details : null,
+    choices,
+    fields: [...fields],
+  };
+}
+
+/** The same once more: its call broke off, or it was asked by two at once. What a server asks is asked for one call alone. */
+export function isSame(a: Wording, b: Wording): boolean {
+  const isOfItsOwn = a.kind === 'permission' || a.source === null;
+  return isOfItsOwn && JSON.stringify(plain(a)) === JSON.stringify(plain(b));
+}
+
+const plain = ({ kind, source, question, details, choices, fields }: Wording) => [
+  ...[kind, source, question, details],
+  ...[choices, fields],
+];
+
+function checkLength(text: string, what: 'question' | 'details'): void {
+  if (what === 'question' && text.trim() === '')
+    throw invalid('The question is empty', 'Ask in a sentence or more what you need to know.');
+  checkText(text, `The ${what}`);
+  if (text.length > LONGEST[what])
+    throw invalid(
+      `The ${what} has ${text.length} characters; at most ${LONGEST[what]} are taken`,
+      'Keep to what a person needs to decide, and name files instead of quoting them. Nobody was asked.',
+    );
+}
+
+function checkChoices(choices: readonly string[]): void {
+  for (const choice of choices) {
+    checkText(choice, 'A choice');
+    if (choice === '' || choice.length > LONGEST.choice)
+      throw invalid(
+        `A choice has 1 to ${LONGEST.choice} characters`,
+        'Say what each means in the question or in details.',
+      );
+  }
+  const count = choices.length;
+  if (count > MOST_CHOICES)
+    throw invalid(`There are ${count} choices; at most ${MOST_CHOICES} are taken`, 'Ask without choices.');
+  if (count === 1 || new Set(choices.map(choice => choice.toLowerCase())).size < count)
+    throw invalid('Choices are two or more, all different', 'Leave choices out for an answer in words.');
+}
+
+const invalid = (message: string, suggestion: string) =>
+  new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });

@@ -1,0 +1,296 @@
+import type { HubSettings } from '../../schema/config.ts';
+import type { NewEvent } from '../../schema/event.ts';
+import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
+import { type AnsweredBy, type InboxItem, NO } from '../../schema/inbox.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { Alarms } from '../alarms.ts';
+import { LONGEST_LINE } from '../descendants.ts';
+import { OneAtATime } from '../one-at-a-time.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { InboxFilter, Store } from '../ports/store.ts';
+import { answerText } from './answer-text.ts';
+import { type Ask, isSame, wordingOf } from './ask.ts';
+import { deadlineOf } from './deadline.ts';
+import { alreadySettled, full, unknownItem } from './refusals.ts';
+
+export interface InboxPorts {
+  clock: Clock;
+  store: Store;
+  settings(): HubSettings;
+  /** The run as it is now, if it has not ended. */
+  current(id: RunId): Run | null;
+  warn(message: string, cause: unknown): void;
+}
+
+/** An agent that asks without end is not one that waits for answers. */
+const MOST_OPEN_OF_RUN = 20;
+/** Of a run, the newest that are looked through for an answer it did not hear. */
+const LOOKED_THROUGH = 100;
+const EVERY = 100_000;
+const AGAIN_MS = 5_000;
+
+/** What agents want of somebody else, from the question to the answer or whatever comes in its place. All of it is on disk. */
+export class Inbox {
+  private readonly ports: InboxPorts;
+  private readonly opened = new Map<InboxId, InboxItem>();
+  private readonly waiting = new Map<InboxId, Set<(item: InboxItem) => void>>();
+  private readonly listeners = new Set<(item: InboxItem) => void>();
+  private readonly told = new Map<InboxId, Set<RunId | 'user'>>();
+  private readonly queue = new OneAtATime<InboxId | RunId>();
+  private readonly alarms: Alarms<InboxId>;
+
+  constructor(ports: InboxPorts) {
+    this.ports = ports;
+    this.alarms = new Alarms(ports.clock, id => this.expire(id));
+    // What is on disk is what counts, and whoever else hears of an event finds it so.
+    ports.store.onEvents(events => {
+      for (const { body, runId } of events)
+        if (body.type === 'inbox.asked') this.keep(body.item);
+        else if (body.type === 'inbox.settled') this.letGo(body.item);
+        else if (body.type === 'run.ended' && runId !== null) this.onEnd(runId);
+    });
+  }
+
+  /**
+   * What the run asks, open from now on. The same question again is that item: still open, or answered and never heard. Throws
+   * INVALID_INPUT, INVALID_TEXT, ANSWER_INVALID (of the default) and INBOX_FULL.
+   */
+  ask(ask: Ask): Promise<InboxItem> {
+    const wording = wordingOf(ask);
+    const { run } = ask;
+    const usual = ask.kind === 'question' ? null : NO;
+    const byDefault = ask.default === undefined ? usual : answerText(wording, ask.default);
+    return this.queue.run(run.id, async () => {
+      const known = await this.askedBefore(run.id, wording);
+      if (known) return known;
+      if (this.openOf(run.id).length >= MOST_OPEN_OF_RUN) throw full(run.id, MOST_OPEN_OF_RUN);
+      const now = this.ports.clock.now();
+      const turn = (await this.ports.store.turns(run.id)).at(-1);
+      const item: InboxItem = {
+        ...{ id: newInboxId(), runId: run.id, squadId: run.squadId },
+        ...wording,
+        owner: (ask.to === 'lead' && this.leadOf(run)) || 'user',
+        default: byDefault,
+        createdAt: now,
+        deadlineAt: deadlineOf(ask, this.ports.settings(), turn?.deadlineAt ?? null, now),
+        ...{ state: 'open', answer: null, answeredBy: null, answeredAt: null, heardAt: null },
+      };
+      await this.write(item, 'inbox.asked');
+      // It may have ended while that was written.
+      if (!this.ports.current(run.id)) this.onEnd(run.id);
+      return item;
+    });
+  }
+
+  /** Throws ANSWER_INVALID, INVALID_TEXT, ALREADY_ANSWERED and INBOX_UNKNOWN. Of several who answer, the first is heard. */
+  answer(id: InboxId, said: string, by: AnsweredBy): Promise<InboxItem> {
+    return this.queue.run(id, async () => {
+      const item = this.opened.get(id);
+      if (!item) throw alreadySettled(await this.stored(id));
+      return this.settle(item, { state: 'answered', answer: answerText(item, said), answeredBy: by });
+    });
+  }
+
+  /** Nobody waits for it any more. */
+  withdraw(id: InboxId): Promise<void> {
+    return this.ifOpen(id, { state: 'withdrawn' });
+  }
+
+  /** Settles with the item once it is settled; with null when the signal fires before. Throws INBOX_UNKNOWN. */
+  async untilSettled(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
+    if (!this.opened.has(id)) return this.stored(id);
+    if (signal.aborted) return null;
+    return new Promise(settle => {
+      const waiting = this.waiting.get(id) ?? new Set();
+      this.waiting.set(id, waiting);
+      const done = (item: InboxItem | null) => {
+        waiting.delete(done);
+        signal.removeEventListener('abort', gone);
+        settle(item);
+      };
+      const gone = () => done(null);
+      waiting.add(done);
+      signal.addEventListener('abort', gone, { once: true });
+    });
+  }
+
+  /** What the user is asked by these runs, or by any that came of them. */
+  openFor(runIds: readonly RunId[], owner: InboxItem['owner'] = 'user'): InboxItem[] {
+    const wanted = new Set(runIds);
+    return [...this.opened.values()].filter(item => item.owner === owner && this.isBelow(item.runId, wanted));
+  }
+
+  /** Whether somebody hears of an open question for the first time. */
+  tell(id: InboxId, whom: RunId | 'user'): boolean {
+    const told = this.told.get(id) ?? new Set();
+    if (!this.opened.has(id) || told.has(whom)) return false;
+    this.told.set(id, told.add(whom));
+    return true;
+  }
+
+  /** Called with what is asked from now on. Returns how to stop. */
+  onAsked(listener: (item: InboxItem) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** The asker has been told how it was settled: the same question from now on is a new one. */
+  async heard(item: InboxItem): Promise<void> {
+    if (item.state === 'open' || item.heardAt !== null) return;
+    await this.ports.store.commit({ inbox: [{ ...item, heardAt: this.ports.clock.now() }], events: [] });
+  }
+
+  /** Nearest deadline first. */
+  open(): InboxItem[] {
+    return [...this.opened.values()].sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
+  }
+
+  /** Oldest first. */
+  openOf(runId: RunId): InboxItem[] {
+    return [...this.opened.values()].filter(item => item.runId === runId);
+  }
+
+  /** By its id or any beginning of it that only one has. Throws INBOX_UNKNOWN. */
+  find(given: string): Promise<InboxItem> {
+    return this.findAmong(given, {});
+  }
+
+  /** The same, of what this run asked. */
+  askedBy(runId: RunId, given: string): Promise<InboxItem> {
+    return this.findAmong(given, { runId });
+  }
+
+  /** The same, of what this run was asked. */
+  owned(owner: RunId, given: string): Promise<InboxItem> {
+    return this.findAmong(given, { owner });
+  }
+
+  /** Newest first, whatever became of them. */
+  list(filter: Omit<InboxFilter, 'idPrefix' | 'state'>): Promise<InboxItem[]> {
+    return this.ports.store.inboxItems(filter);
+  }
+
+  /** What an earlier hub left open: whose run is gone is withdrawn, whose time is up expires, the rest waits on. */
+  async recover(): Promise<void> {
+    const items = await this.ports.store.inboxItems({ state: 'open', limit: EVERY });
+    for (const item of items.reverse()) {
+      this.keep(item);
+      // The call of a server that asked broke off with that hub.
+      const isOfServer = item.source !== null && item.kind !== 'permission';
+      if (isOfServer || !this.ports.current(item.runId)) await this.withdraw(item.id);
+      else if (item.owner !== 'user' && !this.ports.current(item.owner)) await this.handOver(item.id);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.alarms.close();
+    await this.queue.idle();
+  }
+
+  private async findAmong(given: string, whose: { runId?: RunId; owner?: RunId }): Promise<InboxItem> {
+    const { store } = this.ports;
+    const letters = given.trim().toLowerCase().replace(/^ask_/, '');
+    const found = /^[0-9a-z]{1,10}$/.test(letters)
+      ? await store.inboxItems({ ...whose, idPrefix: `ask_${letters}`, limit: 5 })
+      : [];
+    const [item] = found;
+    if (item && found.length === 1) return this.opened.get(item.id) ?? item;
+    throw unknownItem(given, found, await store.inboxItems({ ...whose, limit: 200 }));
+  }
+
+  private async askedBefore(runId: RunId, wording: ReturnType<typeof wordingOf>): Promise<InboxItem | null> {
+    const open = this.openOf(runId).find(item => isSame(item, wording));
+    if (open) return open;
+    const earlier = await this.ports.store.inboxItems({ runId, limit: LOOKED_THROUGH });
+    return (
+      earlier.find(
+        item => item.heardAt === null && /^(answered|expired)$/.test(item.state) && isSame(item, wording),
+      ) ?? null
+    );
+  }
+
+  /** The run that started it, if that can answer. Who is reviewed cannot: it has no turn meanwhile. */
+  private leadOf({ parentId, reviewOf }: Run): RunId | null {
+    const lead = parentId === null || reviewOf !== null ? null : this.ports.current(parentId);
+    return lead && !isEnd(lead.status) && lead.options.spawn ? lead.id : null;
+  }
+
+  private isBelow(runId: RunId, wanted: ReadonlySet<RunId>): boolean {
+    let above: RunId | null = runId;
+    for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
+      if (wanted.has(above)) return true;
+      above = this.ports.current(above)?.parentId ?? null;
+    }
+    return false;
+  }
+
+  private expire(id: InboxId): void {
+    const item = this.opened.get(id);
+    if (!item) return;
+    const patch = {
+      state: 'expired',
+      answer: item.default,
+      answeredBy: { who: 'default', via: null },
+    } as const;
+    this.ifOpen(id, patch).catch(thrown => {
+      this.ports.warn(`That ${id} is past its deadline could not be recorded`, thrown);
+      if (this.opened.has(id)) this.alarms.set(id, this.ports.clock.now() + AGAIN_MS);
+    });
+  }
+
+  private onEnd(runId: RunId): void {
+    const left = [...this.opened.values()].filter(item => item.runId === runId || item.owner === runId);
+    for (const { id, runId: asker } of left) {
+      const done = asker === runId ? this.withdraw(id) : this.handOver(id);
+      done.catch(thrown => this.ports.warn(`What ${runId} left in the inbox could not be seen to`, thrown));
+    }
+  }
+
+  /** The run that was to answer it is gone: it is the user's now. */
+  private handOver(id: InboxId): Promise<void> {
+    return this.queue.run(id, async () => {
+      const item = this.opened.get(id);
+      if (!item || item.owner === 'user') return;
+      await this.write({ ...item, owner: 'user' }, 'inbox.asked');
+    });
+  }
+
+  private ifOpen(id: InboxId, patch: Partial<InboxItem>): Promise<void> {
+    return this.queue.run(id, async () => {
+      const item = this.opened.get(id);
+      if (item) await this.settle(item, patch);
+    });
+  }
+
+  private async settle(item: InboxItem, patch: Partial<InboxItem>): Promise<InboxItem> {
+    const settled: InboxItem = { ...item, ...patch, answeredAt: this.ports.clock.now() };
+    await this.write(settled, 'inbox.settled');
+    return settled;
+  }
+
+  private keep(item: InboxItem): void {
+    this.opened.set(item.id, item);
+    this.alarms.set(item.id, item.deadlineAt);
+    for (const listener of [...this.listeners]) listener(item);
+  }
+
+  private letGo(item: InboxItem): void {
+    this.opened.delete(item.id);
+    this.alarms.set(item.id, null);
+    for (const done of [...(this.waiting.get(item.id) ?? [])]) done(item);
+    this.waiting.delete(item.id);
+    this.told.delete(item.id);
+  }
+
+  private write(item: InboxItem, type: 'inbox.asked' | 'inbox.settled'): Promise<void> {
+    const { runId, squadId } = item;
+    const told: NewEvent = { at: this.ports.clock.now(), runId, squadId, body: { type, item } };
+    return this.ports.store.commit({ inbox: [item], events: [told] });
+  }
+
+  private async stored(id: InboxId): Promise<InboxItem> {
+    const item = await this.ports.store.inboxItem(id);
+    if (!item) throw unknownItem(id, [], []);
+    return item;
+  }
+}

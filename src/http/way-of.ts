@@ -1,0 +1,22 @@
+import type { IncomingMessage } from 'node:http';
+
+/** What a request is for. Files hold no secret, and a ticket is a secret of its own; everything else shows a token. */
+export type Way = 'mcp' | 'api' | 'ticket' | 'file' | 'none';
+
+/** Where a browser goes by itself, and so cannot show a token. */
+const BY_TICKET = ['/api/live', '/api/download', '/api/open'];
+
+export function wayOf({ method, url }: Pick<IncomingMessage, 'method' | 'url'>): Way {
+  const path = pathOf(url);
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (path === '/mcp') return 'mcp';
+  if (method === 'GET' && BY_TICKET.includes(path)) return 'ticket';
+  if (path === '/api' || path.startsWith('/api/')) return 'api';
+  return isRead && !path.startsWith('/mcp/') ? 'file' : 'none';
+}
+
+/** Only this becomes a WebSocket. */
+export const isLive = ({ method, url, headers }: IncomingMessage): boolean =>
+  method === 'GET' && pathOf(url) === '/api/live' && headers.upgrade?.toLowerCase() === 'websocket';
+
+const pathOf = (url: string | undefined): string => url?.split('?', 1)[0] ?? '';

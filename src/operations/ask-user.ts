@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { SquadError } from '../schema/error.ts';
+import { type InboxItem, whoAnswered } from '../schema/inbox.ts';
+import type { Run } from '../schema/run.ts';
+import { type Call, operation } from './operation.ts';
+import { ownRun } from './own-run.ts';
+import { withHeartbeat } from './wait.ts';
+
+const WEEK_IN_MINUTES = 7 * 24 * 60;
+
+const Input = z.strictObject({
+  question: z.string().optional(),
+  kind: z.enum(['question', 'approval']).optional().describe('approval: yes or no'),
+  choices: z.array(z.string()).optional(),
+  details: z.string().optional().describe('What to know before answering'),
+  default: z.string().optional().describe('Counts when nobody answers'),
+  minutes: z.number().positive().max(WEEK_IN_MINUTES).optional(),
+  to: z.enum(['user', 'lead']).optional().describe('lead: the run that started you'),
+  id: z.string().optional(),
+});
+type Wish = Omit<z.output<typeof Input>, 'id'>;
+
+export const askUser = operation({
+  name: 'ask_user',
+  tool: {
+    title: 'Ask user',
+    description:
+      'Ask a person, and wait for the answer, when you cannot decide alone: a choice that is theirs, leave for something that cannot be undone. First do what needs no answer. On status "waiting" call again with id.',
+    readOnly: false,
+    forAgents: true,
+  },
+  input: Input,
+  output: z.object({
+    status: z.enum(['answered', 'expired', 'waiting', 'withdrawn']),
+    id: z.string(),
+    answer: z.string().nullable(),
+    by: z.string().nullable(),
+    note: z.string().optional(),
+  }),
+  async run(call, { id, ...ask }) {
+    const run = ownRun(call);
+    const item =
+      id === undefined ? await asked(call, run, ask) : await call.services.inbox.askedBy(run.id, id);
+    const settled = await answered(call, run, item);
+    return settled ? told(settled) : waiting(item, ask.to);
+  },
+});
+
+function asked(
+  { services }: Call,
+  run: Run,
+  { question, kind = 'question', ...rest }: Wish,
+): Promise<InboxItem> {
+  if (question === undefined)
+    throw new SquadError('INVALID_INPUT', 'Give a question, or the id of one you asked', {
+      suggestions: ['ask_user { question } asks; ask_user { id } goes on waiting.'],
+    });
+  return services.inbox.ask({ run, kind, question, ...rest });
+}
+
+/** Null when it must be told before there is an answer. Its place among those at work is free meanwhile. */
+async function answered(call: Call, run: Run, item: InboxItem): Promise<InboxItem | null> {
+  const { services, signal, waitMs } = call;
+  const { inbox, runner } = services;
+  if (item.state !== 'open') {
+    await inbox.heard(item);
+    return item;
+  }
+  const timeUp = waitMs === null ? [] : [AbortSignal.timeout(waitMs)];
+  const either = AbortSignal.any([signal, ...timeUp]);
+  const settled = await withHeartbeat(
+    call,
+    () => `waits for ${item.owner === 'user' ? 'the user' : item.owner}`,
+    () => runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, either)),
+  );
+  if (settled && !signal.aborted) await inbox.heard(settled);
+  return settled;
+}
+
+const told = ({ id, state, answer, answeredBy }: InboxItem) => ({
+  status: state as Exclude<InboxItem['state'], 'open'>,
+  id,
+  answer,
+  by: answeredBy && whoAnswered(answeredBy),
+  ...(state === 'expired' && {
+    note:
+      answer === null
+        ? 'Nobody answered in time. Go on as best you can and say in your report what you assumed.'
+        : 'Nobody answered in time: this is the default, not a decision. Say so in your report.',
+  }),
+});
+
+const waiting = ({ id, owner }: InboxItem, to: Wish['to']) => ({
+  status: 'waiting' as const,
+  id,
+  answer: null,
+  by: null,
+  note: [
+    `Not answered yet. Call ask_user with {"id": "${id}"} to go on waiting.`,
+    ...(to === 'lead' && owner === 'user'
+      ? ['No run that could answer started you: the user was asked.']
+      : []),
+  ].join(' '),
+});

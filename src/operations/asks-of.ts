@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { oneLine } from '../core/one-line.ts';
+import type { InboxItem } from '../schema/inbox.ts';
+import type { Run } from '../schema/run.ts';
+import type { Services } from './operation.ts';
+
+/** Results have a size to keep. */
+const MOST = 5;
+const ROOM = { question: 600, details: 300, choice: 80 };
+
+/** An open question as a result has it. */
+export const ShownAsk = z.object({
+  item: z.string(),
+  spawn_id: z.string(),
+  kind: z.string(),
+  question: z.string(),
+  details: z.string().optional(),
+  choices: z.array(z.string()).optional(),
+  fields: z.array(z.looseObject({ name: z.string() })).optional(),
+  default: z.string().nullable(),
+  seconds_left: z.number(),
+});
+export type ShownAsk = z.infer<typeof ShownAsk>;
+
+/** What these runs, and those they started, want to know of whoever asks; nothing if they want nothing. */
+export function asksOf(
+  services: Pick<Services, 'inbox' | 'runner' | 'clock'>,
+  runs: readonly Run[],
+): { asks?: ShownAsk[] } {
+  const open = services.inbox.openFor(runs.map(({ id }) => id));
+  if (open.length === 0) return {};
+  return { asks: open.slice(0, MOST).map(item => shownAsk(item, services.clock.now())) };
+}
+
+/** The same, as a model is told what to do about it. */
+export function askNotes(services: Pick<Services, 'inbox'>, runs: readonly Run[]): string[] {
+  const [first, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
+  if (!first) return [];
+  const count = more.length === 0 ? 'asks something' : `asks something, and ${more.length} more`;
+  const whom = first.owner === 'user' ? 'Put it to the user, then answer' : 'Answer';
+  return [
+    `${first.runId} ${count} (see asks). ${whom} with answer_question {"item":"${first.id}","answer":…}.`,
+  ];
+}
+
+const shownAsk = (item: InboxItem, now: number): ShownAsk => ({
+  item: item.id,
+  spawn_id: item.runId,
+  kind: item.kind,
+  question: oneLine(item.question, ROOM.question),
+  ...(item.details !== null && { details: oneLine(item.details, ROOM.details) }),
+  ...(item.choices.length > 0 && { choices: item.choices.map(choice => oneLine(choice, ROOM.choice)) }),
+  ...(item.fields.length > 0 && { fields: item.fields.slice(0, MOST) }),
+  default: item.default === null ? null : oneLine(item.default, ROOM.choice),
+  seconds_left: Math.max(0, Math.round((item.deadlineAt - now) / 1000)),
+});

@@ -1,0 +1,26 @@
+import type { RunSubject } from '../core/policy.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Services } from './operation.ts';
+
+/** The inbox as one run has it: what it asked, what it was asked, and that runs it sees have something open. */
+export function inboxWithin(
+  inbox: Services['inbox'],
+  { id: self }: RunSubject,
+  sees: (runId: RunId) => boolean,
+): Services['inbox'] {
+  return {
+    ask: ask => inbox.ask(ask),
+    untilSettled: (id, signal) => inbox.untilSettled(id, signal),
+    heard: item => inbox.heard(item),
+    askedBy: (runId, given) => inbox.askedBy(runId, given),
+    open: () => inbox.open().filter(({ owner }) => owner === self),
+    openOf: runId => (sees(runId) ? inbox.openOf(runId) : []),
+    openFor: runIds => inbox.openFor(runIds.filter(sees), self),
+    tell: id => inbox.tell(id, self),
+    onAsked: listener => inbox.onAsked(item => void (sees(item.runId) && listener(item))),
+    find: given => inbox.owned(self, given),
+    owned: (_, given) => inbox.owned(self, given),
+    list: filter => inbox.list({ ...filter, owner: self }),
+    answer: async (id, said, by) => inbox.answer((await inbox.owned(self, id)).id, said, by),
+  };
+}

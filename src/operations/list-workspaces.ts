@@ -1,0 +1,33 @@
+import { basename } from 'node:path';
+import { z } from 'zod';
+import { isEnd } from '../schema/run.ts';
+import { operation } from './operation.ts';
+
+/** Every workspace that has runs, the one of the newest first. */
+export const listWorkspaces = operation({
+  name: 'list_workspaces',
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    workspaces: z.array(
+      z.object({
+        path: z.string(),
+        /** Of its folder. */
+        name: z.string(),
+        runs: z.number(),
+        /** Of those, not ended. */
+        live: z.number(),
+        lastRunAt: z.number(),
+      }),
+    ),
+  }),
+  async run({ services: { store, runner } }) {
+    const live = runner.liveRuns().filter(({ status }) => !isEnd(status));
+    const workspaces = (await store.workspaces()).map(each => ({
+      ...each,
+      name: basename(each.path),
+      live: live.filter(({ workspace }) => workspace === each.path).length,
+    }));
+    return { workspaces };
+  },
+});

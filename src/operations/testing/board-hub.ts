@@ -1,0 +1,89 @@
+import { BoardPages } from '../../core/board-pages.ts';
+import { LastActivity } from '../../core/last-activity.ts';
+import type { Store } from '../../core/ports/store.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { InboxItem } from '../../schema/inbox.ts';
+import { isEnd, type Run, type Usage } from '../../schema/run.ts';
+import { openForTest } from '../../store/fixtures/open-for-test.ts';
+import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
+import { tempFile } from '../../store/fixtures/temp-file.ts';
+import { dispatch } from '../dispatch.ts';
+import type { Call, Operation, Services } from '../operation.ts';
+
+/** A hub with a real database and runs that go on as the test says: as much of it as lists of runs ask of one. */
+export class BoardHub {
+  readonly store: Store;
+  readonly squad = aSquad({ createdAt: 1 });
+  readonly usages = new Map<RunId, Usage>();
+  readonly settings: Record<string, number> = {};
+  now = 1_700_000_000_000;
+  private readonly live = new Map<RunId, Run>();
+  private readonly asks: InboxItem[] = [];
+  private readonly services: Services;
+
+  private constructor(store: Store) {
+    this.store = store;
+    const runner = {
+      liveRuns: () => [...this.live.values()],
+      current: (id: RunId) => this.live.get(id) ?? null,
+      usageOf: (id: RunId) => this.usages.get(id) ?? null,
+      silenceOf: () => null,
+      isStopping: () => false,
+    };
+    const activity = new LastActivity(store, id => this.live.has(id));
+    store.onEvents(events => activity.take(events));
+    this.services = {
+      ...{ store, runner, activity, boards: new BoardPages() },
+      clock: { now: () => this.now },
+      settings: { all: () => this.settings },
+      inbox: { openOf: (id: RunId) => this.asks.filter(({ runId }) => runId === id) },
+      hub: {
+        reportBug: (_: string, thrown: unknown) => {
+          throw thrown;
+        },
+      },
+    } as unknown as Services;
+  }
+
+  static async open(): Promise<BoardHub> {
+    const hub = new BoardHub(await openForTest(tempFile()));
+    await hub.store.commit({ squads: [hub.squad], events: [] });
+    return hub;
+  }
+
+  async ask<T>(operation: Operation, input: object = {}): Promise<T> {
+    const call = { services: this.services, caller: {} } as unknown as Call;
+    return (await dispatch(operation, input, call)) as T;
+  }
+
+  run(some: Partial<Run> = {}): Run {
+    const endedAt = some.status && isEnd(some.status) ? this.now - 1 : null;
+    return aRun(this.squad, { createdAt: this.now - 2, startedAt: this.now - 2, endedAt, ...some });
+  }
+
+  /** On disk, and with the runner as long as they have not ended. */
+  async put(...runs: Run[]): Promise<void> {
+    await this.store.commit({ runs, events: [] });
+    for (const run of runs) {
+      if (isEnd(run.status)) this.live.delete(run.id);
+      else this.live.set(run.id, run);
+    }
+  }
+
+  /** As the runner does it: on disk first, then whoever holds the run sees it, then it is let go. */
+  async change(run: Run, change: Partial<Run>): Promise<void> {
+    const next = { ...run, ...change };
+    await this.store.commit({ runs: [next], events: [] });
+    Object.assign(run, next);
+    if (isEnd(next.status)) this.live.delete(run.id);
+  }
+
+  asking(run: Run, owner: InboxItem['owner'] = 'user'): void {
+    this.asks.push({
+      ...{ id: 'ask_0000000000', runId: run.id, squadId: run.squadId, kind: 'question', source: null },
+      ...{ question: 'Which\none?', details: null, choices: ['a', 'b'], fields: [], owner, default: null },
+      ...{ createdAt: this.now, deadlineAt: this.now, state: 'open', answer: null, answeredBy: null },
+      answeredAt: null,
+    } as unknown as InboxItem);
+  }
+}

@@ -1,0 +1,39 @@
+import type { Operation } from '../operations/operation.ts';
+import type { RunId } from '../schema/ids.ts';
+import { HttpProblem } from './problem.ts';
+import type { Errand } from './tickets.ts';
+
+type Ask = (operation: string, input: unknown) => Promise<unknown>;
+
+/** Paths of the page: of our own server, and nothing a header could be broken with. */
+const PAGE_PATH = /^\/(?!\/)[\w/.~%?=&,:-]*$/;
+
+/** What a body of `POST /api/ticket` asks for; a run is looked for now, so that who asks is told if there is none. */
+export async function errandOf(body: Record<string, unknown>, ask: Ask): Promise<Errand> {
+  const { purpose, ...rest } = body;
+  if (purpose === 'live') return { purpose };
+  if (purpose === 'open') {
+    const { path = '/' } = rest;
+    if (typeof path !== 'string' || !PAGE_PATH.test(path))
+      throw new HttpProblem(400, 'INVALID_INPUT', 'path is not one of the page');
+    return { purpose, path };
+  }
+  if (purpose !== 'download')
+    throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download or open');
+  const found = (await ask('read_output', { ...rest, limit: 1 })) as OutputFound;
+  if (found.turn > found.lastTurn)
+    throw new HttpProblem(404, 'INVALID_INPUT', `${found.runId} has no turn ${found.turn}`, [
+      `Its last is ${found.lastTurn}.`,
+    ]);
+  const { runId, turn } = found;
+  return { purpose, runId, turn, stream: rest.stream === 'stderr' ? 'stderr' : 'stdout' };
+}
+
+interface OutputFound {
+  runId: RunId;
+  turn: number;
+  lastTurn: number;
+}
+
+export const named = (operations: readonly Operation[], name: string): Operation =>
+  operations.find(operation => operation.name === name)!;

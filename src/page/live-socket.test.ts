@@ -1,0 +1,430 @@
+import { once } from 'node:events';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { dirname } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import type { EventBody } from '../schema/event.ts';
+import { newInboxId, newRunId, newSquadId } from '../schema/ids.ts';
+import type { InboxItem } from '../schema/inbox.ts';
+import type { Run } from '../schema/run.ts';
+import { aRun, aSquad } from '../store/fixtures/sample-rows.ts';
+import { PageFixture } from './testing/page-fixture.ts';
+
+const note = (text: string): EventBody => ({ type: 'run.activity', kind: 'note', text });
+const setting = (value: string): EventBody => ({ type: 'setting.changed', key: 'x', value });
+
+async function withRun(fixture: PageFixture, overrides: Partial<Run> = {}): Promise<Run> {
+  const squad = aSquad();
+  const run = aRun(squad, { status: 'running', endedAt: null, turn: 1, ...overrides });
+  await fixture.store.commit({ squads: [squad], runs: [run], events: [] });
+  fixture.live.set(run.id, run);
+  return run;
+}
+
+const item = (run: Run, state: InboxItem['state']): InboxItem => ({
+  id: newInboxId(),
+  runId: run.id,
+  squadId: newSquadId(),
+  kind: 'question',
+  source: null,
+  question: 'Which?',
+  details: null,
+  choices: [],
+  fields: [],
+  owner: 'user',
+  default: null,
+  createdAt: 1,
+  deadlineAt: 2,
+  state,
+  answer: null,
+  answeredBy: null,
+  answeredAt: null,
+  heardAt: null,
+});
+
+describe('an open page', () => {
+  test('is greeted with who speaks and where it stands', async () => {
+    await using fixture = await PageFixture.start();
+    await fixture.event(setting('a'));
+    const page = await fixture.page();
+    expect(await page.hears('hello')).toEqual({ type: 'hello', version: '1.2.3', hubStartedAt: 5, last: 1 });
+  });
+
+  test('hears what happens, with every run and question it is about as they are now', async () => {
+    await using fixture = await PageFixture.start();
+    const run = await withRun(fixture);
+    const page = await fixture.page();
+    await page.hears('hello');
+    const asked = item(run, 'open');
+    await Promise.all([
+      fixture.event(note('one'), run.id),
+      fixture.event(note('two'), run.id),
+      fixture.event({ type: 'inbox.asked', item: asked }, run.id),
+      fixture.event({ type: 'inbox.settled', item: { ...asked, state: 'answered' } }, run.id),
+    ]);
+    await expect.poll(() => page.ofType('changes').at(-1)?.last).toBe(4);
+    const heard = page.ofType('changes');
+    expect(heard.flatMap(({ events }) => events.map(({ seq }) => seq))).toEqual([1, 2, 3, 4]);
+    expect(heard.at(-1)!.runs).toEqual([{ id: run.id, status: 'running' }]);
+    expect(heard.at(-1)!.inbox.map(({ state }) => state)).toEqual(['answered']);
+  });
+
+  test('hears of a reviewer when its review is asked for', async () => {
+    await using fixture = await PageFixture.start();
+    const [coder, reviewer] = [await withRun(fixture), await withRun(fixture)];
+    const page = await fixture.page();
+    await page.hears('hello');
+    const body = { reviewId: 'review_0123456789', iteration: 1, commit: 'c', reviewerId: reviewer.id };
+    await fixture.event({ type: 'review.requested', ...body } as EventBody, coder.id);
+    const { runs } = await page.hears('changes');
+    expect(runs.map(({ id }) => id)).toEqual([coder.id, reviewer.id]);
+  });
+
+  test('is not told of a run that is not there any more', async () => {
+    await using fixture = await PageFixture.start();
+    const page = await fixture.page();
+    await page.hears('hello');
+    await fixture.event(note('gone'), newRunId());
+    expect(await page.hears('changes')).toMatchObject({ runs: [], events: [{ seq: 1 }] });
+  });
+
+  test('counts as a client until it goes', async () => {
+    await using fixture = await PageFixture.start();
+    const page = await fixture.page();
+    await page.hears('hello');
+    await expect.poll(() => fixture.open).toBe(1);
+    page.socket.close();
+    await expect.poll(() => fixture.open).toBe(0);
+  });
+
+  test('is told goodbye when the hub stops', async () => {
+    await using fixture = await PageFixture.start();
+    const page = await fixture.page();
+    await page.hears('hello');
+    await fixture.close();
+    expect(await page.closed).toEqual({ code: 1001, why: 'The hub stops' });
+  });
+
+  test('that never answers the goodbye does not hold the hub up', async () => {
+    await using fixture = await PageFixture.start();
+    const socket = await deaf(fixture);
+    await fixture.close();
+    socket.destroy();
+  });
+});
+
+describe('a page that comes back', () => {
+  test('hears exactly what it missed, however its coming meets what happens', async () => {
+    await using fixture = await PageFixture.start();
+    const run = await withRun(fixture);
+    for (let i = 0; i < 40; i++) await fixture.event(note(`before ${i}`), run.id);
+    const coming = Promise.all([5, 17, 39, 40].map(after => fixture.page(after)));
+    for (let i = 0; i < 40; i++) await fixture.event(note(`meanwhile ${i}`), run.id);
+    const pages = await coming;
+    for (const [i, after] of [5, 17, 39, 40].entries()) {
+      const page = pages[i]!;
+      await expect.poll(() => page.ofType('changes').at(-1)?.last).toBe(80);
+      const seqs = page.ofType('changes').flatMap(({ events }) => events.map(({ seq }) => seq));
+      expect(seqs).toEqual(Array.from({ length: 80 - after }, (_, j) => after + 1 + j));
+    }
+  });
+
+  test('with nothing missed is only greeted', async () => {
+    await using fixture = await PageFixture.start();
+    await fixture.event(setting('a'));
+    const page = await fixture.page(1);
+    await page.hears('hello');
+    await fixture.event(setting('b'));
+    await page.hears('changes');
+    expect(page.told.map(({ type }) => type)).toEqual(['hello', 'changes']);
+  });
+
+  test('with too much missed is told to ask for everything anew, and hears what comes after', async () => {
+    await using fixture = await PageFixture.start();
+    const events = Array.from({ length: 1_001 }, () => ({
+      at: 1,
+      runId: null,
+      squadId: null,
+      body: setting('many'),
+    }));
+    await fixture.store.commit({ events });
+    const page = await fixture.page(0);
+    expect(await page.hears('reset')).toMatchObject({ last: 1_001 });
+    await fixture.event(setting('next'));
+    expect((await page.hears('changes')).events.map(({ seq }) => seq)).toEqual([1_002]);
+    expect((await (await fixture.page(2)).hears('changes')).events).toHaveLength(1_000);
+  });
+
+  test.each(['7', '-1', '1.5', 'x', '99999999999999999999', '1e2', ''])(
+    'with a number it was never given is told to ask for everything anew: %j',
+    async after => {
+      await using fixture = await PageFixture.start();
+      await fixture.event(setting('a'));
+      const page = await fixture.page(after as unknown as number);
+      expect(await page.hears('reset')).toMatchObject({ last: 1 });
+    },
+  );
+});
+
+test('more than can be told at once is told as a reset', async () => {
+  await using fixture = await PageFixture.start({ times: { flushMs: 200 } });
+  const page = await fixture.page();
+  await page.hears('hello');
+  const many = Array.from({ length: 1_500 }, () => ({
+    at: 1,
+    runId: null,
+    squadId: null,
+    body: setting('x'),
+  }));
+  await fixture.store.commit({ events: many });
+  expect(await page.hears('reset')).toMatchObject({ last: 1_500 });
+  await fixture.event(setting('after'));
+  expect(await page.hears('changes')).toMatchObject({ last: 1_501, events: [{ seq: 1_501 }] });
+});
+
+test('what cannot be read is a reset, not silence', async () => {
+  await using fixture = await PageFixture.start();
+  const run = await withRun(fixture);
+  const page = await fixture.page();
+  await page.hears('hello');
+  fixture.live.set(run.id, new Proxy(run, { get: () => failing() }));
+  await fixture.event(note('x'), run.id);
+  expect(await page.hears('reset')).toMatchObject({ last: 1 });
+  expect(fixture.errors).toHaveLength(1);
+});
+
+describe('a page that reads nothing', () => {
+  test('is not sent everything, and is told to begin anew when it reads again', async () => {
+    await using fixture = await PageFixture.start({ times: { flushMs: 1 } });
+    const [slow, quick] = [await fixture.page(), await fixture.page()];
+    await Promise.all([slow.hears('hello'), quick.hears('hello')]);
+    slow.socket.pause();
+    // Forty megabytes: more than what the system keeps for a connection, and we.
+    for (let i = 1; i <= 400; i++) {
+      await fixture.event(setting('x'.repeat(100 * 1024)));
+      await quick.hears('changes', i);
+    }
+    slow.socket.resume();
+    expect(await slow.hears('reset')).toMatchObject({ last: 400 });
+    expect(slow.ofType('changes').length).toBeLessThan(300);
+    await fixture.event(setting('again'));
+    await expect.poll(() => slow.ofType('changes').at(-1)?.last).toBe(401);
+    expect(quick.ofType('reset')).toEqual([]);
+  });
+
+  test('and answers nothing is let go after a while', async () => {
+    await using fixture = await PageFixture.start({ times: { beatMs: 20, silentMs: 150 } });
+    const socket = await deaf(fixture);
+    await expect.poll(() => fixture.open).toBe(1);
+    await expect.poll(() => fixture.open, { timeout: 5_000 }).toBe(0);
+    socket.destroy();
+  });
+});
+
+test('one that answers stays, and hears a sign of life', async () => {
+  await using fixture = await PageFixture.start({ times: { beatMs: 20, silentMs: 150 } });
+  const page = await fixture.page();
+  await page.hears('beat', 20);
+  expect(page.socket.readyState).toBe(WebSocket.OPEN);
+});
+
+describe('a watched output', () => {
+  const target = (run: Run, turn = 1) => ({ runId: run.id, turn, stream: 'stdout' as const });
+  const write = (fixture: PageFixture, run: Run, text: string, turn = 1) => {
+    const file = fixture.files.outputPath({ runId: run.id, number: turn }, 'stdout');
+    mkdirSync(dirname(file), { recursive: true });
+    appendFileSync(file, text);
+  };
+
+  test('is told of at once, whenever it grows, and once when it is over', async () => {
+    await using fixture = await PageFixture.start();
+    const run = await withRun(fixture);
+    write(fixture, run, 'four');
+    const page = await fixture.page();
+    await page.hears('hello');
+    page.say({ type: 'watch', ...target(run) });
+    expect(await page.hears('grew')).toEqual({ type: 'grew', ...target(run), size: 4, isOver: false });
+    write(fixture, run, 'more');
+    expect(await page.hears('grew', 2)).toMatchObject({ size: 8, isOver: false });
+    write(fixture, run, '!');
+    fixture.live.delete(run.id);
+    await expect.poll(() => page.ofType('grew').at(-1)).toMatchObject({ size: 9, isOver: true });
+    const count = page.told.length;
+    write(fixture, run, 'too late');
+    await fixture.event(setting('later'));
+    await page.hears('changes');
+    expect(page.told.length).toBe(count + 1);
+  });
+
+  test('of a turn that is over is over, and so is that of a run nobody knows', async () => {
+    await using fixture = await PageFixture.start();
+    const run = await withRun(fixture, { turn: 2 });
+    const page = await fixture.page();
+    page.socket.once('open', () => {
+      page.say({ type: 'watch', ...target(run, 1) });
+      page.say({ type: 'watch', ...target({ id: newRunId() } as Run) });
+    });
+    expect(await page.hears('grew')).toMatchObject({ size: 0, isOver: true });
+    expect(await page.hears('grew', 2)).toMatchObject({ size: 0, isOver: true });
+  });
+
+  test('is not told of to a page that has stopped watching', async () => {
+    await using fixture = await PageFixture.start();
+    const run = await withRun(fixture);
+    const [one, other] = [await fixture.page(), await fixture.page()];
+    await Promise.all([one.hears('hello'), other.hears('hello')]);
+    for (const page of [one, other]) page.say({ type: 'watch', ...target(run) });
+    await Promise.all([one.hears('grew'), other.hears('grew')]);
+    one.say({ type: 'unwatch', ...target(run) });
+    one.say({ type: 'watch', ...target(run, 2) });
+    await one.hears('grew', 2);
+    write(fixture, run, 'x');
+    await other.hears('grew', 2);
+    expect(one.ofType('grew').filter(({ turn }) => turn === 1)).toHaveLength(1);
+  });
+
+  test('one too many ends the connection; the same one again does not', async () => {
+    await using fixture = await PageFixture.start();
+    const page = await fixture.page();
+    await page.hears('hello');
+    const runs = await Promise.all(Array.from({ length: 9 }, () => withRun(fixture)));
+    for (const run of [...runs.slice(0, 8), runs[0]!]) page.say({ type: 'watch', ...target(run) });
+    await page.hears('grew', 8);
+    expect(page.socket.readyState).toBe(WebSocket.OPEN);
+    page.say({ type: 'watch', ...target(runs[8]!) });
+    expect(await page.closed).toMatchObject({ code: 1008 });
+  });
+});
+
+test.each([
+  ['no JSON', '{'],
+  ['another type', '{"type":"cancel"}'],
+  ['a list', '[]'],
+  ['null', 'null'],
+  ['a run id that leads elsewhere', '{"type":"watch","runId":"../../etc","turn":1,"stream":"stdout"}'],
+  ['another file', '{"type":"watch","runId":"run_0123456789","turn":1,"stream":"identity.json"}'],
+  ['a turn that is none', '{"type":"watch","runId":"run_0123456789","turn":0,"stream":"stdout"}'],
+  ['a field too many', '{"type":"watch","runId":"run_0123456789","turn":1,"stream":"stdout","x":1}'],
+  ['bytes', Buffer.from([0, 1, 2])],
+])('who says what no page says is cut off: %s', async (_what, words) => {
+  await using fixture = await PageFixture.start();
+  const page = await fixture.page();
+  await page.hears('hello');
+  page.socket.send(words);
+  expect(await page.closed).toMatchObject({ code: 1008 });
+  expect(fixture.errors).toEqual([]);
+});
+
+test('who says too much at once is cut off before it is read', async () => {
+  await using fixture = await PageFixture.start();
+  const page = await fixture.page();
+  await page.hears('hello');
+  page.socket.send('x'.repeat(64 * 1024 * 1024));
+  expect(await page.closed).toMatchObject({ code: 1009 });
+});
+
+describe('a ticket', () => {
+  const opens = async (fixture: PageFixture, query: string, headers = {}): Promise<boolean> => {
+    const socket = new WebSocket(`ws://127.0.0.1:${fixture.port}/api/live${query}`, { headers });
+    socket.on('error', () => {});
+    const isOpen = await new Promise<boolean>(settle => {
+      socket.once('open', () => settle(true));
+      socket.once('close', () => settle(false));
+    });
+    socket.terminate();
+    return isOpen;
+  };
+
+  test('opens the feed once', async () => {
+    await using fixture = await PageFixture.start();
+    const ticket = await fixture.ticket();
+    expect(await opens(fixture, `?ticket=${ticket}`)).toBe(true);
+    expect(await opens(fixture, `?ticket=${ticket}`)).toBe(false);
+  });
+
+  test('does not open it when it is late, for something else, made up, or not there', async () => {
+    await using fixture = await PageFixture.start();
+    const late = await fixture.ticket();
+    fixture.now += 30_000;
+    expect(await opens(fixture, `?ticket=${late}`)).toBe(false);
+    expect(await opens(fixture, `?ticket=${await fixture.ticket({ purpose: 'open' })}`)).toBe(false);
+    for (const query of ['', '?ticket=', '?ticket=x', '?ticket[]=x'])
+      expect(await opens(fixture, query)).toBe(false);
+  });
+
+  test('does not open it to a page of another site, or by another name, and is not used up by that', async () => {
+    await using fixture = await PageFixture.start();
+    const ticket = await fixture.ticket();
+    expect(await opens(fixture, `?ticket=${ticket}`, { origin: 'http://evil.example' })).toBe(false);
+    expect(await opens(fixture, `?ticket=${ticket}`, { host: `evil.example:${fixture.port}` })).toBe(false);
+    expect(await opens(fixture, `?ticket=${ticket}`, { origin: fixture.origin })).toBe(true);
+  });
+
+  test('is not given to an agent, nor is the token a ticket', async () => {
+    await using fixture = await PageFixture.start();
+    fixture.callers.set('of-a-run', { parent: { id: newRunId() } } as never);
+    const response = await fixture.post('/api/ticket', { purpose: 'live' }, { token: 'of-a-run' });
+    expect([response.status, await response.json()]).toEqual([
+      403,
+      { error: expect.objectContaining({ code: 'NOT_ALLOWED' }) },
+    ]);
+    expect(await opens(fixture, '?ticket=the-token-of-the-user')).toBe(false);
+    expect(await opens(fixture, '', { authorization: 'Bearer the-token-of-the-user' })).toBe(false);
+  });
+
+  test.each([
+    [{}, 400],
+    [{ purpose: 'all' }, 400],
+    [{ purpose: 'open', path: 'http://evil.example/' }, 400],
+    [{ purpose: 'open', path: '//evil.example/' }, 400],
+    [{ purpose: 'open', path: '/\\evil.example' }, 400],
+    [{ purpose: 'open', path: '/a\r\nset-cookie: x' }, 400],
+    [{ purpose: 'open', path: '/a#token=other' }, 400],
+    [{ purpose: 'open', path: 7 }, 400],
+  ])('is not given for %j', async (body, status) => {
+    await using fixture = await PageFixture.start();
+    expect((await fixture.post('/api/ticket', body)).status).toBe(status);
+  });
+
+  test('lets a browser in that cannot be given the token otherwise, once', async () => {
+    await using fixture = await PageFixture.start();
+    const address = `/api/open?ticket=${await fixture.ticket({ purpose: 'open', path: '/r/run_0123456789?w=%2Fx' })}`;
+    const opened = await fixture.fetch(address, { token: null });
+    expect([opened.status, opened.headers.get('location')]).toEqual([
+      303,
+      '/r/run_0123456789?w=%2Fx#token=the-token-of-the-user',
+    ]);
+    expect(opened.headers.get('cache-control')).toBe('no-store');
+    const again = await fixture.fetch(address, { token: null });
+    expect([again.status, again.headers.get('location')]).toEqual([401, null]);
+    expect(await again.json()).toMatchObject({ error: { code: 'TICKET_WRONG' } });
+  });
+});
+
+test('who goes to the feed without a WebSocket is told what it is', async () => {
+  await using fixture = await PageFixture.start();
+  expect((await fixture.fetch('/api/live', { token: null })).status).toBe(426);
+});
+
+/** A WebSocket in name only: it says what opens one, and then neither reads nor says anything. */
+async function deaf(fixture: PageFixture): Promise<Socket> {
+  const socket = connect(fixture.port, '127.0.0.1');
+  socket.on('error', () => {});
+  const lines = [
+    `GET /api/live?ticket=${await fixture.ticket()} HTTP/1.1`,
+    `Host: 127.0.0.1:${fixture.port}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  ];
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  await once(socket, 'data');
+  socket.pause();
+  return socket;
+}
+
+function failing(): never {
+  throw new Error('it cannot be read');
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http';
+import type { z } from 'zod';
+import type { Caller } from '../core/ports/workspace.ts';
+import type { Call, Operation, Services } from '../operations/operation.ts';
+import type { ErrorShape } from '../schema/error.ts';
+import type { PageMessage } from '../schema/live.ts';
+import type { Run } from '../schema/run.ts';
+import type { RunCard } from '../schema/run-card.ts';
+
+export type JsonSchema = Record<string, unknown>;
+
+/**
+ * What the page's server is given. It is a bundle of its own: what it imported from us beside types would be there twice, and an
+ * error or a schema of one copy is none of the other's.
+ */
+export interface PagePorts {
+  services: Services;
+  operations: readonly Operation[];
+  dispatch(operation: Operation, input: unknown, call: Call): Promise<unknown>;
+  errorOf(thrown: unknown): ErrorShape;
+  schemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema;
+  /** Null: it is none. */
+  pageMessage(words: unknown): PageMessage | null;
+  cardsOf(runs: Run[]): Promise<RunCard[]>;
+  /** Who asks, of a request whose token was right. */
+  callerOf(request: IncomingMessage): Promise<Caller>;
+  userToken: string;
+  version: string;
+  /** Where the page's files are. */
+  webFolder: string;
+  mostBodyBytes: number;
+  onInFlight(change: 1 | -1): void;
+  log(level: 'debug' | 'error', message: string, cause: unknown): void;
+}

@@ -1,0 +1,190 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { type Call, type Operation, operation } from '../operations/operation.ts';
+import { type ErrorCode, SquadError } from '../schema/error.ts';
+import { statusOf } from './problem.ts';
+import { PageFixture, TOKEN } from './testing/page-fixture.ts';
+
+let page: PageFixture;
+let lastCall: Call | null = null;
+
+/** In place of the real ones, whose names have routes: what is asked of them comes back. */
+const echo = (name: string, input: z.ZodType): Operation =>
+  operation({
+    name,
+    tool: null,
+    input,
+    output: z.unknown(),
+    async run(call, given) {
+      lastCall = call;
+      return { given };
+    },
+  }) as Operation;
+
+beforeAll(async () => {
+  page = await PageFixture.start({
+    operations: [
+      echo(
+        'list_runs',
+        z.strictObject({ limit: z.number().default(20), status: z.array(z.string()).optional() }),
+      ),
+      echo('show_run', z.strictObject({ run: z.string() })),
+      echo('reply_to_run', z.strictObject({ run: z.string(), text: z.string() })),
+      operation({
+        name: 'list_roles',
+        tool: null,
+        input: z.strictObject({}),
+        output: z.unknown(),
+        run: () => Promise.reject(new TypeError('a secret detail')),
+      }) as Operation,
+      operation({
+        name: 'wait_for_runs',
+        tool: null,
+        input: z.strictObject({}),
+        output: z.unknown(),
+        run: async call => {
+          lastCall = call;
+          await once(call.signal, 'abort');
+          return {};
+        },
+      }) as Operation,
+    ],
+  });
+});
+afterAll(() => page[Symbol.asyncDispose]());
+
+const errorIn = async (response: Response) =>
+  ((await response.json()) as { error: Record<string, unknown> }).error;
+
+test('a query, a path and a body become the input of an operation', async () => {
+  expect(await (await page.fetch('/api/runs?limit=3&status=running')).json()).toEqual({
+    given: { limit: 3, status: ['running'] },
+  });
+  expect(await (await page.fetch('/api/runs/run_a%2Fb')).json()).toEqual({ given: { run: 'run_a/b' } });
+  expect(await (await page.post('/api/runs/run_x/reply', { text: 'go on' })).json()).toEqual({
+    given: { run: 'run_x', text: 'go on' },
+  });
+});
+
+test('how long to wait is said in a header; nobody waits unless they say so', async () => {
+  await page.fetch('/api/runs');
+  expect(lastCall!.waitMs).toBe(0);
+  await page.fetch('/api/runs', { headers: { prefer: 'respond-async, wait=7' } });
+  expect(lastCall!.waitMs).toBe(7_000);
+  await page.fetch('/api/runs', { headers: { prefer: 'wait=99999999999' } });
+  expect(lastCall!.waitMs).toBe(3_600_000);
+});
+
+test('who goes away waits no longer', async () => {
+  const gone = new AbortController();
+  lastCall = null;
+  const asked = page.post('/api/wait', {}, { signal: gone.signal });
+  await expect.poll(() => lastCall).not.toBeNull();
+  gone.abort();
+  await expect(asked).rejects.toThrow();
+  await expect.poll(() => lastCall!.signal.aborted).toBe(true);
+});
+
+test.each([
+  ['a field nobody knows', '/api/runs?nonsense=1', 400, 'INVALID_INPUT'],
+  ['a value that does not fit', '/api/runs?limit=many', 400, 'INVALID_INPUT'],
+  ['a place that is not there', '/api/nowhere', 404, 'UNKNOWN_OPERATION'],
+  ['the API itself', '/api', 404, 'UNKNOWN_OPERATION'],
+  ['a wrong method', '/api/wait', 405, 'INVALID_INPUT'],
+  ['a path that disagrees with its query', '/api/runs/run_a?run=run_b', 400, 'INVALID_INPUT'],
+])('%s is refused with a code, a status and no cross-origin leave', async (_what, path, status, code) => {
+  const response = await page.fetch(path);
+  expect(response.status).toBe(status);
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  const { message, ...error } = await errorIn(response);
+  expect(error).toEqual({ code, kind: 'usage', suggestions: expect.any(Array), details: null });
+  expect(message).toEqual(expect.any(String));
+});
+
+test('a wrong method says which is right', async () => {
+  expect((await page.fetch('/api/wait')).headers.get('allow')).toBe('POST');
+});
+
+test.each([
+  ['no type', {}],
+  ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+  ['plain text', { 'content-type': 'text/plain' }],
+  ['a type that begins like JSON', { 'content-type': 'application/json5' }],
+])('a body that does not say it is JSON is not read: %s', async (_what, headers) => {
+  const body = new Blob([JSON.stringify({ text: 'x' })]);
+  const response = await page.fetch('/api/runs/r/reply', {
+    method: 'POST',
+    headers: headers as Record<string, string>,
+    body,
+  });
+  expect(response.status).toBe(415);
+});
+
+test.each(['{', '[]', '"text"', 'null', '1', '{"text":'])(
+  'a body that is no object is refused: %s',
+  async body => {
+    const headers = { 'content-type': 'application/json; charset=utf-8' };
+    const response = await page.fetch('/api/runs/r/reply', { method: 'POST', headers, body });
+    expect([response.status, (await errorIn(response)).code]).toEqual([400, 'INVALID_INPUT']);
+  },
+);
+
+test('a body that is too large is refused, whether or not it says how large it is', async () => {
+  const response = await page.post('/api/runs/r/reply', { text: 'x'.repeat(2_000) });
+  expect([response.status, (await errorIn(response)).code]).toEqual([413, 'MESSAGE_TOO_LARGE']);
+  const socket = connect(page.port, '127.0.0.1');
+  let heard = '';
+  socket.setEncoding('utf8').on('data', chunk => {
+    heard += chunk;
+  });
+  socket.on('error', () => {});
+  const head = [
+    'POST /api/runs/r/reply HTTP/1.1',
+    `Host: 127.0.0.1:${page.port}`,
+    `Authorization: Bearer ${TOKEN}`,
+    'Content-Type: application/json',
+    'Transfer-Encoding: chunked',
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  const piece = `400\r\n${'x'.repeat(1_024)}\r\n`;
+  for (let i = 0; i < 8; i++) socket.write(piece);
+  await expect.poll(() => heard).toMatch(/^HTTP\/1\.1 413/);
+  socket.destroy();
+});
+
+test('a bug is told without its stack, and is in the log', async () => {
+  const response = await page.fetch('/api/roles');
+  expect(response.status).toBe(500);
+  const error = await errorIn(response);
+  expect(error).toMatchObject({ code: 'INTERNAL', kind: 'internal' });
+  expect(JSON.stringify(error)).not.toContain('rest.test.ts');
+  expect(page.errors).toContainEqual(expect.any(TypeError));
+});
+
+test('the head of an answer is the head of an answer', async () => {
+  const response = await page.fetch('/api/runs', { method: 'HEAD' });
+  expect([response.status, await response.text()]).toEqual([200, '']);
+});
+
+test.each<[ErrorCode, number]>([
+  ['INVALID_INPUT', 400],
+  ['RUN_UNKNOWN', 404],
+  ['SQUAD_UNKNOWN', 404],
+  ['UNKNOWN_OPERATION', 404],
+  ['RUN_NOT_OVER', 409],
+  ['NOT_ALLOWED', 403],
+  ['GIT_FAILED', 502],
+  ['DATABASE_LOCKED', 503],
+  ['INTERNAL', 500],
+])('%s is answered with %i', (code, status) => {
+  expect(statusOf(new SquadError(code, 'x').toShape())).toBe(status);
+});
+
+test('the description says where everything is', async () => {
+  const document = (await (await page.fetch('/api/openapi.json')).json()) as { paths: object };
+  expect(Object.keys(document.paths)).toContain('/api/runs/{run}/reply');
+});

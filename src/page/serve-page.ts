@@ -1,0 +1,41 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { getRequestListener } from '@hono/node-server';
+import { serveByTicket } from './by-ticket.ts';
+import { LiveSocket, type LiveTimes } from './live-socket.ts';
+import { PageFiles } from './page-files.ts';
+import type { PagePorts } from './page-ports.ts';
+import { restApi } from './rest.ts';
+import { Tickets } from './tickets.ts';
+
+export interface PageServer {
+  /** `way`: whether it has shown a token, comes with a ticket, or wants a file. */
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    way: 'api' | 'ticket' | 'file',
+    admit: () => void,
+  ): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `beatMs` and `silentMs` are the page's times too: `schema/live.ts`. */
+export const LIVE_TIMES: LiveTimes = { flushMs: 50, beatMs: 15_000, silentMs: 35_000, lookMs: 200 };
+
+/** Everything of the page's that is not the guard: files, REST, tickets, the live feed. */
+export function servePage(ports: PagePorts, times: LiveTimes = LIVE_TIMES): PageServer {
+  const tickets = new Tickets(() => ports.services.clock.now());
+  const files = new PageFiles(ports.webFolder);
+  const live = new LiveSocket(ports, tickets, times);
+  const rest = getRequestListener(restApi(ports, tickets).fetch, { overrideGlobalObjects: false });
+  return {
+    async handle(request, response, way, admit) {
+      if (way === 'file') await files.serve(request, response);
+      else if (way === 'ticket') await serveByTicket(request, response, { ports, tickets, admit });
+      else await rest(request, response);
+    },
+    upgrade: async (request, socket, head, admit) => live.upgrade(request, socket, head, admit),
+    close: () => live.close(),
+  };
+}

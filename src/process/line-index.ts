@@ -1,0 +1,210 @@
+import type { FileHandle } from 'node:fs/promises';
+import { openRegular } from './open-regular.ts';
+import { readFully } from './read-fully.ts';
+
+/** Structurally the core's `OutputPlace`. */
+export interface OutputPlace {
+  line: number | null;
+  offset: number | null;
+  lines: number | null;
+  isComplete: boolean;
+}
+
+export interface LineIndex {
+  /** The line that the byte is in, and where it starts. */
+  lineAt(path: string, offset: number, budgetMs: number): Promise<OutputPlace>;
+  /** Where the line starts; the last one for a number after it. */
+  offsetOf(path: string, line: number, budgetMs: number): Promise<OutputPlace>;
+}
+
+/** Newlines before every `step` bytes of a file, as far as it has been read. */
+interface Counts {
+  inode: number;
+  step: number;
+  before: number[];
+  /** Bytes read so far, and newlines in them. */
+  read: number;
+  newlines: number;
+}
+
+const NEWLINE = 0x0a;
+const FIRST_STEP = 64 * 1024;
+const MOST_COUNTS = 16_384;
+const MOST_FILES = 32;
+const CHUNK = 1024 * 1024;
+const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete: true };
+
+/**
+ * Which line is where, in files that only grow. Each is read once and then only what was added; what is kept of it is a count
+ * for every so many bytes, twice as many bytes when there are too many counts. An answer that would take longer than its
+ * budget is not complete: the next one goes on from there.
+ */
+export function createLineIndex({ mostCounts = MOST_COUNTS, mostFiles = MOST_FILES } = {}): LineIndex {
+  const files = new Map<string, Counts>();
+  /** One at a time for each file: two that read on at once would count twice. */
+  const turns = new Map<string, Promise<unknown>>();
+
+  async function alone<T>(path: string, use: () => Promise<T>): Promise<T> {
+    const mine = (turns.get(path) ?? Promise.resolve()).then(use, use);
+    turns.set(path, mine);
+    try {
+      return await mine;
+    } finally {
+      if (turns.get(path) === mine) turns.delete(path);
+    }
+  }
+
+  function countsOf(path: string, inode: number, size: number): Counts {
+    const known = files.get(path);
+    files.delete(path);
+    const isSame = known && known.inode === inode && known.read <= size;
+    const counts = isSame ? known : { inode, step: FIRST_STEP, before: [0], read: 0, newlines: 0 };
+    files.set(path, counts);
+    const [oldest] = files.keys();
+    if (files.size > mostFiles && oldest !== undefined) files.delete(oldest);
+    return counts;
+  }
+
+  async function find(
+    path: string,
+    budgetMs: number,
+    isEnough: (counts: Counts) => boolean,
+    place: (file: FileHandle, counts: Counts, size: number) => Promise<{ line: number; offset: number }>,
+  ): Promise<OutputPlace> {
+    const file = await openRegular(path);
+    if (!file) return NOWHERE;
+    try {
+      const { ino, size } = await file.stat();
+      if (size === 0) return { ...NOWHERE, lines: 0 };
+      const counts = countsOf(path, ino, size);
+      const isThere = await readOn(file, counts, { size, until: isEnough, budgetMs, mostCounts });
+      if (!isThere) return { ...NOWHERE, isComplete: false };
+      const lines = counts.read === size ? linesIn(counts, await lastByte(file, size)) : null;
+      return { ...(await place(file, counts, size)), lines, isComplete: true };
+    } finally {
+      await file.close();
+    }
+  }
+
+  return {
+    lineAt: (path, offset, budgetMs) =>
+      alone(path, () =>
+        find(
+          path,
+          budgetMs,
+          ({ read }) => read > offset,
+          async (file, counts, size) => {
+            const byte = Math.max(0, Math.min(offset, size - 1));
+            const at = Math.floor(byte / counts.step);
+            const rest = await bytesOf(file, at * counts.step, byte);
+            const line = counts.before[at]! + newlinesIn(rest) + 1;
+            return { line, offset: await startOf(file, counts, line) };
+          },
+        ),
+      ),
+    offsetOf: (path, line, budgetMs) =>
+      alone(path, () =>
+        find(
+          path,
+          budgetMs,
+          ({ newlines }) => newlines >= line,
+          async (file, counts, size) => {
+            const last = linesIn(counts, await lastByte(file, size));
+            const found = Math.max(1, Math.min(line, last));
+            return { line: found, offset: await startOf(file, counts, found) };
+          },
+        ),
+      ),
+  };
+}
+
+/** Reads until that is enough or the file ends; false when the time was up before. */
+async function readOn(
+  file: FileHandle,
+  counts: Counts,
+  {
+    size,
+    until,
+    budgetMs,
+    mostCounts,
+  }: { size: number; until: (counts: Counts) => boolean; budgetMs: number; mostCounts: number },
+): Promise<boolean> {
+  const end = performance.now() + budgetMs;
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK, Math.max(1, size - counts.read)));
+  while (counts.read < size && !until(counts)) {
+    const bytes = await readFully(
+      file,
+      chunk.subarray(0, Math.min(chunk.length, size - counts.read)),
+      counts.read,
+    );
+    if (bytes.length === 0) break;
+    add(counts, bytes, mostCounts);
+    if (performance.now() > end) break;
+  }
+  return counts.read >= size || until(counts);
+}
+
+function add(counts: Counts, bytes: Buffer, most: number): void {
+  let at = 0;
+  while (at < bytes.length) {
+    const next = counts.before.length * counts.step;
+    const end = Math.min(bytes.length, at + next - counts.read);
+    counts.newlines += newlinesIn(bytes.subarray(at, end));
+    counts.read += end - at;
+    at = end;
+    if (counts.read === next) counts.before.push(counts.newlines);
+    if (counts.before.length > most) {
+      counts.before = counts.before.filter((_, index) => index % 2 === 0);
+      counts.step *= 2;
+    }
+  }
+}
+
+async function startOf(file: FileHandle, { before, step, read }: Counts, line: number): Promise<number> {
+  if (line === 1) return 0;
+  // It starts after newline number line - 1, which is after the last count that is smaller.
+  let [low, high] = [0, before.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (before[middle]! < line - 1) low = middle;
+    else high = middle - 1;
+  }
+  const bytes = await bytesOf(file, low * step, Math.min(read, (low + 1) * step));
+  let at = -1;
+  for (let left = line - 1 - before[low]!; left > 0; left--) at = bytes.indexOf(NEWLINE, at + 1);
+  return low * step + at + 1;
+}
+
+const bytesOf = (file: FileHandle, from: number, until: number): Promise<Buffer> =>
+  readFully(file, Buffer.allocUnsafe(Math.max(0, until - from)), from);
+
+const lastByte = async (file: FileHandle, size: number): Promise<number | undefined> =>
+  (await bytesOf(file, size - 1, size))[0];
+
+const linesIn = ({ newlines }: Counts, last: number | undefined): number =>
+  last === NEWLINE ? newlines : newlines + 1;
+
+/** Four bytes at a time: a GiB is counted in well under a second. */
+export function newlinesIn(bytes: Uint8Array): number {
+  const lead = Math.min(bytes.length, (4 - (bytes.byteOffset & 3)) & 3);
+  const words = new Int32Array(
+    bytes.buffer,
+    bytes.length > lead ? bytes.byteOffset + lead : 0,
+    (bytes.length - lead) >> 2,
+  );
+  const rest = lead + words.length * 4;
+  let count = oneByOne(bytes.subarray(0, lead)) + oneByOne(bytes.subarray(rest));
+  for (let at = 0; at < words.length; at++) {
+    // A newline is a zero byte now, and the only byte that gets no top bit here.
+    const other = words[at]! ^ 0x0a0a0a0a;
+    const found = ~(((other & 0x7f7f7f7f) + 0x7f7f7f7f) | other) & 0x80808080;
+    if (found !== 0) count += Math.imul(found >>> 7, 0x01010101) >>> 24;
+  }
+  return count;
+}
+
+function oneByOne(bytes: Uint8Array): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === NEWLINE) count++;
+  return count;
+}

@@ -1,0 +1,122 @@
+import type { FileHandle } from 'node:fs/promises';
+import { newlinesIn } from './line-index.ts';
+import { createLineMatcher, type LineMatcher, type LineQuery } from './line-matcher.ts';
+import { openRegular } from './open-regular.ts';
+import { readFully } from './read-fully.ts';
+import { shownLine, withoutSequences } from './shown-line.ts';
+
+/** Structurally the core's `OutputQuery`. */
+export interface OutputQuery extends LineQuery {
+  /** The start of a line. */
+  after: number;
+  limit: number;
+  budgetMs: number;
+  /** What a line says, where that is not the line itself. */
+  words: ((line: string) => string) | null;
+}
+
+/** Structurally the core's `OutputMatches`; lines are counted from where the search began. */
+export interface OutputMatches {
+  matches: { line: number; offset: number; text: string; column: number }[];
+  next: number | null;
+}
+
+const NEWLINE = 0x0a;
+const CHUNK = 256 * 1024;
+/** Of a longer line its beginning is searched. */
+const LONGEST_LINE = 1024 * 1024;
+/** A pattern may have to try again at every character of a line. */
+const LONGEST_PATTERN_LINE = 10_000;
+const AROUND = 400;
+const BEFORE = 120;
+
+/** Line by line through a file of any size, a chunk of it in memory, until the limit, the time or the file is used up. */
+export async function searchOutput(path: string, query: OutputQuery): Promise<OutputMatches> {
+  const matcher = createLineMatcher(query);
+  const file = await openRegular(path);
+  if (!file) return { matches: [], next: null };
+  try {
+    return await search(file, matcher, query);
+  } finally {
+    await file.close();
+  }
+}
+
+async function search(file: FileHandle, matcher: LineMatcher, query: OutputQuery): Promise<OutputMatches> {
+  const end = performance.now() + query.budgetMs;
+  const { size } = await file.stat();
+  const found: OutputMatches['matches'] = [];
+  let at = query.after;
+  let line = 1;
+  while (at < size) {
+    const { bytes, next } = await wholeLines(file, at, size);
+    for (const match of matchesIn(bytes, matcher, query)) {
+      found.push({ ...match, line: line + match.line, offset: at + match.offset });
+      if (found.length === query.limit) {
+        const after = bytes.indexOf(NEWLINE, match.offset);
+        const going = after < 0 ? next : at + after + 1;
+        return { matches: found, next: going < size ? going : null };
+      }
+    }
+    line += newlinesIn(bytes);
+    if (next > at + bytes.length) line++;
+    at = next;
+    if (performance.now() > end) break;
+  }
+  return { matches: found, next: at < size ? at : null };
+}
+
+/** At least one line from `at`: of one that is too long its beginning, and where the next starts. */
+async function wholeLines(
+  file: FileHandle,
+  at: number,
+  size: number,
+): Promise<{ bytes: Buffer; next: number }> {
+  for (let length = CHUNK; ; length *= 2) {
+    const bytes = await readFully(file, Buffer.allocUnsafe(Math.min(length, size - at)), at);
+    const last = bytes.lastIndexOf(NEWLINE);
+    if (last >= 0) return { bytes: bytes.subarray(0, last + 1), next: at + last + 1 };
+    if (at + bytes.length >= size || bytes.length === 0) return { bytes, next: size };
+    if (length >= LONGEST_LINE) return { bytes, next: await endOfLine(file, at + bytes.length, size) };
+  }
+}
+
+async function endOfLine(file: FileHandle, from: number, size: number): Promise<number> {
+  const chunk = Buffer.allocUnsafe(LONGEST_LINE);
+  for (let at = from; at < size; at += chunk.length) {
+    const bytes = await readFully(file, chunk, at);
+    const end = bytes.indexOf(NEWLINE);
+    if (end >= 0) return at + end + 1;
+    if (bytes.length === 0) break;
+  }
+  return size;
+}
+
+/** Lines counted from 0, offsets from the start of the bytes. */
+function* matchesIn(
+  bytes: Buffer,
+  matcher: LineMatcher,
+  { words, isRegex }: OutputQuery,
+): Generator<{ line: number; offset: number; text: string; column: number }> {
+  // Most of a log does not match: that is told of many lines at once.
+  if (!words && matcher.mayMatch && !matcher.mayMatch(withoutSequences(bytes.toString('utf8')))) return;
+  const lines: string[] = [];
+  const offsets: number[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline;
+    const text = bytes.toString('utf8', start, end);
+    const shown = words ? words(text) : shownLine(text);
+    lines.push(isRegex ? shown.slice(0, LONGEST_PATTERN_LINE) : shown);
+    offsets.push(start);
+    start = end + 1;
+  }
+  const columns = matcher.match(lines);
+  for (const [line, column] of columns.entries())
+    if (column >= 0) yield { line, offset: offsets[line]!, text: around(lines[line]!, column), column };
+}
+
+const around = (line: string, column: number): string => {
+  const from = Math.max(0, Math.min(column - BEFORE, line.length - AROUND));
+  return line.slice(from, from + AROUND).toWellFormed();
+};

@@ -1,0 +1,13 @@
+import './style/tokens.css';
+import './style/base.css';
+import './style/ui.css';
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { listenToKeys } from './keys.ts';
+import { goLive } from './state/live.ts';
+import { findToken } from './state/token.ts';
+
+findToken();
+goLive();
+listenToKeys();
+render(<App />, document.getElementById('app')!);

@@ -1,0 +1,66 @@
+import { ApiError } from '../state/api.ts';
+import type { Answers, Inputs } from '../state/operations.ts';
+import type { SavedRun } from '../state/saved.ts';
+import { SavedOutput } from './saved-output.ts';
+import { searchLines } from './search-lines.ts';
+
+/** The size of a page where none was asked for. */
+const EVENTS = 200;
+const BYTES = 256 * 1024;
+
+type OutputOf = { run: string; turn?: number | undefined; stream?: 'stdout' | 'stderr' | undefined };
+
+/** What a saved run answers. Undefined: that is not in the file. */
+export function answersOf(saved: SavedRun): (name: string, input: object) => unknown {
+  const read = new Map<SavedRun['outputs'][number], SavedOutput>();
+  const shown = saved.answers.find(({ name }) => name === 'show_run')?.answer as Answers['show_run'];
+  const { turn: lastTurn, status, endedAt } = shown.run;
+
+  return (name, input) => {
+    if (name === 'list_events') return events(saved, input as Inputs['list_events']);
+    if (name === 'read_output') return readOutput(input as Inputs['read_output']);
+    if (name === 'locate_output') return located(input as Inputs['locate_output']);
+    if (name === 'search_output') return searched(input as Inputs['search_output']);
+    const one = saved.answers.find(each => each.name === name && keyOf(each.input) === keyOf(input));
+    if (one?.error) throw new ApiError(one.error.code, one.error.message, one.error.suggestions);
+    return one?.answer;
+  };
+
+  function readOutput(input: Inputs['read_output']): Answers['read_output'] | undefined {
+    const { offset = 0, limit = BYTES, lines = false, readable = false } = input;
+    const about = { runId: saved.run, status, isOver: endedAt !== null, turn: input.turn ?? lastTurn, lastTurn };
+    const page = output(input)?.read({ offset, limit, isWholeLines: lines, isWords: readable });
+    return page && { ...about, ...page };
+  }
+
+  function located(input: Inputs['locate_output']): Answers['locate_output'] | undefined {
+    const place = output(input)?.locate(input);
+    return place && { runId: saved.run, turn: input.turn ?? lastTurn, ...place };
+  }
+
+  function searched(input: Inputs['search_output']): Answers['search_output'] | undefined {
+    const one = output(input);
+    return one && { runId: saved.run, turn: input.turn ?? lastTurn, ...searchLines(one, input) };
+  }
+
+  function output({ run, turn = lastTurn, stream = 'stdout' }: OutputOf): SavedOutput | undefined {
+    const kept = saved.outputs.find(each => each.turn === turn && each.stream === stream);
+    if (!kept || run !== saved.run) return undefined;
+    const known = read.get(kept) ?? new SavedOutput(kept);
+    read.set(kept, known);
+    return known;
+  }
+}
+
+function events(saved: SavedRun, input: Inputs['list_events']): Answers['list_events'] | undefined {
+  const { run, before = Number.POSITIVE_INFINITY, limit = EVENTS } = input;
+  if (run !== saved.run) return undefined;
+  const found = saved.events.filter(({ seq }) => seq < before);
+  const page = found.slice(0, limit);
+  return { events: page, next: found.length > limit ? page.at(-1)!.seq : null };
+}
+
+function keyOf(input: object): string {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  return JSON.stringify(given.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

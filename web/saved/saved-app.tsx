@@ -1,0 +1,65 @@
+import './saved.css';
+import { LocationProvider, Route, Router, useRoute } from 'preact-iso';
+import type { SavedRun } from '../state/saved.ts';
+import { Copy } from '../ui/copy.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Ago } from '../ui/time.tsx';
+import { Toasts } from '../ui/toast.tsx';
+import { RunPage } from '../views/run/run-page.tsx';
+import { SquadPage } from '../views/squad/squad-page.tsx';
+
+/** The pages of one run and its squad, out of a file. */
+export function SavedApp({ saved }: { saved: SavedRun }) {
+  return (
+    <LocationProvider>
+      <SavedHead saved={saved} />
+      <main id="main" tabIndex={-1}>
+        <Router>
+          <Route path="/r/:run/:tab?" component={OneRun} />
+          <Route path="/s/:squad" component={OneSquad} />
+          <Route default component={NotHere} />
+        </Router>
+      </main>
+      <Toasts />
+    </LocationProvider>
+  );
+}
+
+function OneRun() {
+  return <RunPage key={useRoute().params.run} />;
+}
+
+function OneSquad() {
+  return <SquadPage key={useRoute().params.squad} />;
+}
+
+/** Whose file it is, from when, and what is not in it. */
+function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: SavedRun }) {
+  return (
+    <header class="saved-head">
+      <a class="logo" href={`/r/${run}`}>
+        Squad
+      </a>
+      <span>
+        Saved run, as it was <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
+      </span>
+      <span class="soft">
+        On the machine that ran it: <Copy text={`squad open ${run}`} label="command" isShown />
+      </span>
+      {leftOut.length > 0 && (
+        <details>
+          <summary class="tone-ask">Not all of it is here</summary>
+          <ul>
+            {leftOut.map(what => (
+              <li key={what}>Left out: {what}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </header>
+  );
+}
+
+function NotHere() {
+  return <Empty title="This is not in the file">A saved run holds its own pages and its squad's.</Empty>;
+}

@@ -1,0 +1,116 @@
+import type { SavedRun } from '../state/saved.ts';
+
+type Output = SavedRun['outputs'][number];
+
+const NEWLINE = 0x0a;
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+/** What does not start a character. */
+const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+
+export interface Range {
+  offset: number;
+  limit: number;
+  /** No pieces of lines at its edges, unless a piece is all there is. */
+  isWholeLines: boolean;
+  /** What its lines say to people, where they are an engine's events. */
+  isWords: boolean;
+}
+
+/** One output that was saved, read as the hub reads the file it was: by bytes and by lines. What is left out is not counted. */
+export class SavedOutput {
+  readonly #bytes: Uint8Array;
+  /** Where each line starts. */
+  readonly #starts: number[] = [];
+  readonly #words: Output['words'];
+  readonly #first: number | null;
+
+  constructor({ text, words, firstLine }: Pick<Output, 'text' | 'words' | 'firstLine'>) {
+    this.#bytes = new TextEncoder().encode(text);
+    this.#words = words;
+    this.#first = firstLine;
+    for (let at = 0; at < this.#bytes.length; ) {
+      this.#starts.push(at);
+      const end = this.#bytes.indexOf(NEWLINE, at);
+      at = end === -1 ? this.#bytes.length : end + 1;
+    }
+  }
+
+  read({ offset, limit, isWholeLines, isWords }: Range) {
+    const size = this.#bytes.length;
+    const wanted = offset < 0 ? Math.max(0, size + offset) : Math.min(offset, size);
+    let [start, end] = this.#cut(wanted, Math.max(1, limit));
+    if (isWholeLines) [start, end] = this.#whole(start, end);
+    const firstLine = isWholeLines ? this.#number(this.#indexAt(start)) : null;
+    const inWords = isWords && this.#words !== null;
+    if (inWords) end = Math.max(start, this.#bytes.lastIndexOf(NEWLINE, end - 1) + 1);
+    const text = inWords ? this.#wordsBetween(start, end) : decoder.decode(this.#bytes.subarray(start, end));
+    return { text, offset: start, nextOffset: end, size, firstLine };
+  }
+
+  /** Where a line starts, or which line a byte is in. */
+  locate({ line, offset }: { line?: number | undefined; offset?: number | undefined }) {
+    const last = this.#starts.length - 1;
+    const index = line === undefined ? this.#indexAt(offset ?? 0) : line - (this.#first ?? 1);
+    const found = Math.min(Math.max(0, index), last);
+    return {
+      line: last < 0 ? null : this.#number(found),
+      offset: this.#starts[found] ?? null,
+      lines: this.#number(last),
+      isComplete: true,
+    };
+  }
+
+  /** Each line from a byte on: its number, its start and what is to be read in it. */
+  *lines(after: number, isWords: boolean): Generator<{ line: number | null; offset: number; text: string }> {
+    for (let index = this.#indexAt(after); index < this.#starts.length; index++) {
+      const offset = this.#starts[index]!;
+      if (offset < after) continue;
+      const end = this.#starts[index + 1] ?? this.#bytes.length;
+      const raw = () => decoder.decode(this.#bytes.subarray(offset, end)).replace(/\n$/, '');
+      const words = isWords && this.#words ? (this.#words[index] ?? '').replaceAll('\n', ' ') : raw();
+      yield { line: this.#number(index), offset, text: words };
+    }
+  }
+
+  #cut(wanted: number, limit: number): [number, number] {
+    let start = wanted;
+    while (isInside(this.#bytes[start])) start++;
+    let end = Math.min(start + limit, this.#bytes.length);
+    while (end > start && isInside(this.#bytes[end])) end--;
+    // A character that is more than the limit: so that whoever reads on comes to the end.
+    if (end === start) while (++end < this.#bytes.length && isInside(this.#bytes[end]));
+    return [start, Math.min(end, this.#bytes.length)];
+  }
+
+  #whole(start: number, end: number): [number, number] {
+    const isPiece = start > 0 && this.#bytes[start - 1] !== NEWLINE;
+    const next = isPiece ? this.#bytes.indexOf(NEWLINE, start) + 1 : start;
+    const from = next > start && next < end ? next : start;
+    const last = end === this.#bytes.length ? end : this.#bytes.lastIndexOf(NEWLINE, end - 1) + 1;
+    return [from, last > from ? last : end];
+  }
+
+  #wordsBetween(start: number, end: number): string {
+    const shown: string[] = [];
+    for (let index = this.#indexAt(start); (this.#starts[index] ?? end) < end; index++) {
+      const words = this.#starts[index]! >= start ? this.#words![index] : null;
+      if (words) shown.push(`${words}\n`);
+    }
+    return shown.join('');
+  }
+
+  /** Of the line a byte is in. */
+  #indexAt(offset: number): number {
+    let [low, high] = [0, this.#starts.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (this.#starts[middle]! <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  #number(index: number): number | null {
+    return this.#first === null ? null : this.#first + index;
+  }
+}

@@ -1,0 +1,36 @@
+import { useEffect, useState } from 'preact/hooks';
+import { type Changes, card, inbox, onChanges } from '../state/live.ts';
+import { lookOfStatus } from '../ui/status-words.ts';
+
+/** Says the few changes that somebody who does not see the page wants to hear, and nothing of what agents say. */
+export function Announcer() {
+  const [text, setText] = useState('');
+  useEffect(
+    () =>
+      onChanges(changes => {
+        const said = announcements(changes);
+        if (said.length > 0) setText(said.slice(-3).join('. '));
+      }),
+    [],
+  );
+  const waiting = inbox.value.filter(({ owner }) => owner === 'user').length;
+  useEffect(() => {
+    document.title = waiting > 0 ? `(${waiting}) Squad` : 'Squad';
+  }, [waiting]);
+  return (
+    <p class="unseen" role="status" aria-live="polite">
+      {text}
+    </p>
+  );
+}
+
+function announcements({ events }: Changes): string[] {
+  return events.flatMap(({ runId, body }) => {
+    if (runId === null) return [];
+    const run = card(runId).peek();
+    const who = run?.roleId ?? run?.engine ?? 'a run';
+    if (body.type === 'inbox.asked' && body.item.owner === 'user') return [`${who} needs you`];
+    if (body.type === 'run.ended') return [`${who} ${lookOfStatus(body.status).word}`];
+    return [];
+  });
+}

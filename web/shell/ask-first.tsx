@@ -1,0 +1,38 @@
+import { signal } from '@preact/signals';
+import type { ApiError } from '../state/api.ts';
+import { Confirm } from '../ui/dialog.tsx';
+import { toast } from '../ui/toast.tsx';
+
+interface Question {
+  title: string;
+  effect: string;
+  command: string;
+  yes: string;
+  /** Its words are said when it is done. */
+  run(): Promise<string>;
+}
+
+const asked = signal<Question | null>(null);
+
+/** For what cannot be taken back and is no view's own. */
+export function askFirst(question: Question): void {
+  asked.value = question;
+}
+
+export function AskFirst() {
+  const question = asked.value;
+  if (!question) return null;
+  return (
+    <Confirm
+      {...question}
+      onYes={() => void question.run().then(toast, sayFailure)}
+      onClose={() => {
+        asked.value = null;
+      }}
+    />
+  );
+}
+
+export function sayFailure({ message, suggestions = [] }: ApiError): void {
+  toast([message, ...suggestions.slice(0, 1)].join('. '));
+}

@@ -1,0 +1,32 @@
+import { useEffect, useState } from 'preact/hooks';
+import { connection } from '../state/live.ts';
+import { saved } from '../state/saved.ts';
+import { Copy } from '../ui/copy.tsx';
+import { Ago } from '../ui/time.tsx';
+
+/** What is shown is not how it is now. */
+export const isStale = (): boolean => connection.value === 'reconnecting' || connection.value === 'offline';
+
+/** Why, and since when; it covers nothing but its own strip, so that what was known can still be read. */
+export function Banner() {
+  const stale = isStale();
+  const [since, setSince] = useState(Date.now());
+  useEffect(() => {
+    if (stale) setSince(Date.now());
+  }, [stale]);
+  if (!stale || saved) return null;
+  return (
+    <div class="banner" role="status">
+      {connection.value === 'reconnecting' ? (
+        <span>
+          <strong>Hub restarting.</strong> What you see is from <Ago at={since} />. Agents at work go on.
+        </span>
+      ) : (
+        <span>
+          <strong>The hub does not answer.</strong> What you see is from <Ago at={since} />. To start it:{' '}
+          <Copy text="squad open" label="command" isShown />
+        </span>
+      )}
+    </div>
+  );
+}

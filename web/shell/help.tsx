@@ -1,0 +1,26 @@
+import { shownKey } from '../key-names.ts';
+import type { Binding } from '../keys.ts';
+import { Dialog } from '../ui/dialog.tsx';
+
+const IS_MAC = /Mac|iP/.test(navigator.platform);
+
+/** From the table that binds them: it cannot say anything else than is true. */
+export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl class="key-list">
+        {keys.map(({ key, what }) => (
+          <div key={key}>
+            <dt>
+              <kbd>{shownKey(key, IS_MAC)}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="soft">
+        Keys rest while you type. <kbd>esc</kbd> closes this.
+      </p>
+    </Dialog>
+  );
+}

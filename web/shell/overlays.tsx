@@ -1,0 +1,56 @@
+import { effect, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { ErrorBoundary, lazy } from 'preact-iso';
+import { type Binding, keysNow, restKeys, useKeys } from '../keys.ts';
+import { AskFirst } from './ask-first.tsx';
+import { RunActionDialog } from './run-action.tsx';
+
+/** When the first view is drawn: whoever types fast must not be faster than the palette. */
+const PRELOAD_MS = 500;
+
+type Open = { name: 'palette' | 'help'; keys: Binding[] } | { name: 'start' } | null;
+
+const open = signal<Open>(null);
+// What is typed before it is there must not be taken for keys of the view below.
+effect(() => restKeys(open.value !== null));
+const close = () => {
+  open.value = null;
+};
+
+// The keys of the view below: with the dialog open they rest, and it is about them.
+export const openPalette = () => {
+  open.value = { name: 'palette', keys: keysNow() };
+};
+const openHelp = () => {
+  open.value = { name: 'help', keys: keysNow() };
+};
+export const openStart = () => {
+  open.value = { name: 'start' };
+};
+
+const Palette = lazy(() => import('./palette.tsx').then(m => m.Palette));
+const Help = lazy(() => import('./help.tsx').then(m => m.Help));
+const StartRun = lazy(() => import('./start-run.tsx').then(m => m.StartRun));
+
+/** What lies over every view. */
+export function Overlays() {
+  useKeys([
+    { key: 'ctrl+k', what: 'Commands, views and runs', run: openPalette },
+    { key: '?', what: 'Keys', run: openHelp },
+    { key: 'N', what: 'Start a run', run: openStart },
+  ]);
+  useEffect(() => {
+    const timer = setTimeout(() => void Palette.preload(), PRELOAD_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const now = open.value;
+  return (
+    <ErrorBoundary>
+      {now?.name === 'palette' && <Palette keys={now.keys} onClose={close} />}
+      {now?.name === 'help' && <Help keys={now.keys} onClose={close} />}
+      {now?.name === 'start' && <StartRun onClose={close} />}
+      <RunActionDialog />
+      <AskFirst />
+    </ErrorBoundary>
+  );
+}

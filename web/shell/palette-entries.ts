@@ -1,0 +1,118 @@
+import { useLocation } from 'preact-iso';
+import type { Binding } from '../keys.ts';
+import { call } from '../state/api.ts';
+import { inbox } from '../state/live.ts';
+import { useQuery } from '../state/query.ts';
+import { workspace } from '../state/workspace.ts';
+import { harmless } from '../ui/harmless.ts';
+import { lookOfCard } from '../ui/status-words.ts';
+import { askFirst } from './ask-first.tsx';
+import type { Entry } from './palette-match.ts';
+import { askToCancel, askToRetry } from './run-action.tsx';
+import { VIEWS } from './views.ts';
+
+const MOST_RUNS = 8;
+
+/** Everything that can be done or opened from here. Runs are looked for by the hub: there may be more than the page knows. */
+export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
+  const { route } = useLocation();
+  const board = useQuery('list_board', {
+    q: typed.replace(/^(cancel|retry)\b/i, '').trim() || undefined,
+    workspace: workspace.value ?? undefined,
+    limit: MOST_RUNS,
+  });
+  const workspaces = useQuery('list_workspaces', {});
+  const runs = board.data?.runs ?? [];
+  return [
+    ...inbox.value.map(item => ({
+      id: item.id,
+      group: 'Waiting for you',
+      label: harmless(item.question),
+      hint: 'answer',
+      run: () => route(`/inbox#${item.id}`),
+    })),
+    ...keys
+      .filter(({ key }) => key !== 'ctrl+k' && !key.startsWith('g '))
+      .map(({ key, what, run }) => ({ id: `key ${key}`, group: 'Here', label: what, key, run })),
+    ...VIEWS.map(({ name, href, key }) => ({
+      id: `view ${href}`,
+      group: 'Views',
+      label: name,
+      key,
+      run: () => route(href),
+    })),
+    ...runs.map(card => ({
+      id: card.id,
+      group: 'Runs',
+      label: harmless(card.title) || card.id,
+      // What was typed found it, wherever the words are.
+      hint: `${lookOfCard(card).word} · ${card.roleId ?? card.engine} · ${card.id}${board.isOf ? `\u200b${typed}` : ''}`,
+      run: () => route(`/r/${card.id}`),
+    })),
+    ...(typed.trim() === ''
+      ? []
+      : runs.map(card => {
+          const isOver = card.endedAt !== null;
+          return {
+            id: `act ${card.id}`,
+            group: 'Actions on runs',
+            label: `${isOver ? 'Retry' : 'Cancel'}: ${harmless(card.title)}`,
+            hint: card.roleId ?? card.engine,
+            run: () => (isOver ? askToRetry(card) : askToCancel(card)),
+          };
+        })),
+    ...COMMANDS,
+    ...workspaceEntries(workspaces.data?.workspaces ?? []),
+  ];
+}
+
+const COMMANDS: Entry[] = [
+  {
+    id: 'cancel all',
+    group: 'Squad',
+    label: 'Cancel every run',
+    hint: 'squad cancel --all',
+    run: () =>
+      askFirst({
+        title: 'Cancel every run',
+        effect:
+          'Stops every agent that is at work or waits for a place, in all workspaces. What they did stays.',
+        command: 'squad cancel --all',
+        yes: 'Cancel all',
+        run: async () => {
+          const { runs } = await call('cancel_run', { all: true });
+          return runs.length === 0 ? 'Nothing was at work' : `Stopping ${runs.length}`;
+        },
+      }),
+  },
+  {
+    id: 'stop hub',
+    group: 'Squad',
+    label: 'Stop the hub',
+    hint: 'squad hub stop',
+    run: () =>
+      askFirst({
+        title: 'Stop the hub',
+        effect: 'Agents at work go on, and the next hub takes them up. This page has nothing new until then.',
+        command: 'squad hub stop',
+        yes: 'Stop the hub',
+        run: async () => {
+          await call('stop_hub', {});
+          return 'The hub ends';
+        },
+      }),
+  },
+];
+
+function workspaceEntries(known: { path: string; name: string }[]): Entry[] {
+  const all = workspace.value === null ? [] : [{ path: null, name: 'All workspaces' }];
+  return [...all, ...known].map(({ path, name }) => ({
+    id: `workspace ${path}`,
+    group: 'Workspaces',
+    label: name,
+    hint: path ?? undefined,
+    run: () => {
+      workspace.value = path;
+    },
+  }));
+}

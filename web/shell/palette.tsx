@@ -1,0 +1,112 @@
+import './palette.css';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { shownKey } from '../key-names.ts';
+import type { Binding } from '../keys.ts';
+import { usePaletteEntries } from './palette-entries.ts';
+import { type Entry, matching } from './palette-match.ts';
+
+const MOST_OF_GROUP = 8;
+const IS_MAC = /Mac|iP/.test(navigator.platform);
+
+export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
+  const [typed, setTyped] = useState('');
+  const [at, setAt] = useState(0);
+  const list = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const entries = matching(usePaletteEntries(keys, typed), typed, MOST_OF_GROUP);
+  const chosen = Math.min(at, entries.length - 1);
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected && document.activeElement === document.body)
+        before.focus();
+    };
+  }, []);
+  useEffect(() => {
+    document.getElementById(`${list}-${chosen}`)?.scrollIntoView({ block: 'nearest' });
+  }, [chosen]);
+  const choose = (entry: Entry | undefined) => {
+    if (!entry) return;
+    onClose();
+    // After this dialog is gone: what it opens may be one too.
+    setTimeout(entry.run);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt((chosen + step + entries.length) % Math.max(1, entries.length));
+    } else if (event.key === 'Enter') {
+      event.preventDefault();
+      choose(entries[chosen]);
+    }
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: esc does what a click beside the dialog does
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label="Commands, views and runs"
+      onClose={onClose}
+      onClick={event => event.target === dialog.current && onClose()}
+    >
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Type what to do or to open"
+        aria-expanded="true"
+        aria-controls={list}
+        aria-activedescendant={entries.length > 0 ? `${list}-${chosen}` : undefined}
+        placeholder="what to do, or which run"
+        autocomplete="off"
+        value={typed}
+        onInput={event => {
+          setTyped(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div class="palette-list" role="listbox" id={list} aria-label="Found">
+        {entries.map((entry, index) => (
+          <Choice
+            key={entry.id}
+            id={`${list}-${index}`}
+            entry={entry}
+            isFirst={entries[index - 1]?.group !== entry.group}
+            isChosen={index === chosen}
+            onChoose={() => choose(entry)}
+          />
+        ))}
+      </div>
+      {entries.length === 0 && <p class="palette-none soft">Nothing is called that.</p>}
+    </dialog>
+  );
+}
+
+interface ChoiceProps {
+  id: string;
+  entry: Entry;
+  isFirst: boolean;
+  isChosen: boolean;
+  onChoose(): void;
+}
+
+function Choice({ id, entry, isFirst, isChosen, onChoose }: ChoiceProps) {
+  return (
+    <>
+      {isFirst && (
+        <div class="palette-group" role="presentation">
+          {entry.group}
+        </div>
+      )}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the box above, where the focus stays */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the same */}
+      <div id={id} role="option" aria-selected={isChosen} class="palette-entry" onClick={onChoose}>
+        <span class="palette-label">{entry.label}</span>
+        {entry.hint && <span class="palette-hint soft">{entry.hint.split('\u200b')[0]}</span>}
+        {entry.key && <kbd>{shownKey(entry.key, IS_MAC)}</kbd>}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,132 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import type { Need } from '../../src/schema/run-card.ts';
+import { shownKey } from '../key-names.ts';
+import { useKeys } from '../keys.ts';
+import { connection } from '../state/live.ts';
+import { useParam, withQuery } from '../state/url-state.ts';
+import { Icon } from '../ui/icon.tsx';
+import { NEED_WORDS, NEEDS } from '../ui/status-words.ts';
+import { Money } from '../ui/usage.tsx';
+import { openPalette } from './overlays.tsx';
+import { useSummary } from './summary.ts';
+
+const IS_MAC = /Mac|iP/.test(navigator.platform);
+
+export function TopBar() {
+  const { data } = useSummary();
+  return (
+    <header class="top">
+      <a class="logo" href="/" aria-label="Squad, all runs">
+        Squad
+      </a>
+      <FilterBox />
+      <Chips counts={data?.counts} />
+      <span class="top-end">
+        <button type="button" class="button quiet" onClick={openPalette} aria-label="Commands">
+          <Icon name="search" />
+          <kbd>{shownKey('ctrl+k', IS_MAC)}</kbd>
+        </button>
+        {data && (
+          <a class="today" href="/cost" title={todayTitle(data)}>
+            {data.spentTodayUsd === null ? (
+              <span class="faint">cost unknown</span>
+            ) : (
+              <Money usd={data.spentTodayUsd} />
+            )}
+            <span class="soft">{data.budgetDayUsd === null ? ' today' : ` of $${data.budgetDayUsd}`}</span>
+          </a>
+        )}
+        <ConnectionMark />
+      </span>
+    </header>
+  );
+}
+
+function FilterBox() {
+  const { path, route } = useLocation();
+  const [q, setQ] = useParam('q');
+  const box = useRef<HTMLInputElement>(null);
+  const [typed, setTyped] = useState(q ?? '');
+  useEffect(() => {
+    if (document.activeElement !== box.current) setTyped(q ?? '');
+  }, [q]);
+  useEffect(() => {
+    if (path !== '/' || typed.trim() === (q ?? '')) return;
+    const timer = setTimeout(() => setQ(typed.trim(), { replace: true }), 120);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  useKeys([{ key: '/', what: 'Filter runs', run: () => box.current?.select() }]);
+  return (
+    <search class="filter">
+      <Icon name="search" class="faint" />
+      <input
+        ref={box}
+        type="search"
+        aria-label="Filter runs by words of their task, role, engine or id"
+        placeholder="filter"
+        value={typed}
+        onInput={event => setTyped(event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key === 'Escape') {
+            setTyped('');
+            if (path === '/') setQ(null, { replace: true });
+            box.current?.blur();
+          }
+          if (event.key === 'Enter' && path !== '/') route(withQuery('/', { q: typed.trim() }));
+          if (event.key === 'Enter' || event.key === 'ArrowDown')
+            document.querySelector<HTMLElement>('.board a')?.focus();
+        }}
+      />
+      <kbd>/</kbd>
+    </search>
+  );
+}
+
+/** How many there are of each, and the way to see only those. */
+function Chips({ counts }: { counts: Partial<Record<Need, number>> | undefined }) {
+  const { path, query } = useLocation();
+  const chosen = path === '/' ? (query.need ?? null) : undefined;
+  const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need });
+  const all = counts && NEEDS.reduce((sum, need) => sum + (counts[need] ?? 0), 0);
+  return (
+    <nav class="chips" aria-label="Runs by need">
+      <a href={href(null)} aria-current={chosen === null ? 'true' : undefined}>
+        all <span class="num">{all ?? '…'}</span>
+      </a>
+      {NEEDS.map(need => (
+        <a
+          key={need}
+          href={href(need)}
+          class={counts?.[need] ? `need-${need}` : ''}
+          aria-current={chosen === need ? 'true' : undefined}
+        >
+          {NEED_WORDS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const CONNECTION_WORDS = {
+  connecting: 'connecting',
+  live: 'live',
+  reconnecting: 'reconnecting',
+  offline: 'no hub',
+  locked: 'locked',
+} as const;
+
+function ConnectionMark() {
+  const state = connection.value;
+  return (
+    <span class={`connection ${state}`}>
+      {CONNECTION_WORDS[state]}
+      <span class="dot" aria-hidden="true" />
+    </span>
+  );
+}
+
+function todayTitle({ unreportedToday }: { unreportedToday: number }): string {
+  const missing = `${unreportedToday} ${unreportedToday === 1 ? 'run' : 'runs'} of today reported no cost`;
+  return unreportedToday > 0 ? missing : 'What runs of today have reported';
+}

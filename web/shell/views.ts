@@ -1,0 +1,12 @@
+/** The views with a place of their own, in the order of the navigation. */
+export const VIEWS = [
+  { name: 'Runs', href: '/', key: 'g r' },
+  { name: 'Inbox', href: '/inbox', key: 'g i' },
+  { name: 'Reviews', href: '/reviews', key: 'g v' },
+  { name: 'Backlog', href: '/backlog', key: 'g b' },
+  { name: 'Decisions', href: '/decisions', key: 'g d' },
+  { name: 'Cost', href: '/cost', key: 'g c' },
+  { name: 'Gateway', href: '/gateway', key: 'g g' },
+  { name: 'Events', href: '/events', key: 'g e' },
+  { name: 'Settings', href: '/settings', key: 'g s' },
+] as const;

@@ -1,0 +1,87 @@
+import type { Answers, Inputs } from './operations.ts';
+import { requestOf, workspaceHeader } from './request.ts';
+import { saved, savedAnswers } from './saved.ts';
+import { dropToken, token } from './token.ts';
+
+/** The hub said no, or could not be asked (then `status` is 0). */
+export class ApiError extends Error {
+  code: string;
+  suggestions: string[];
+  status: number;
+  constructor(code: string, message: string, suggestions: string[] = [], status = 0) {
+    super(message);
+    this.code = code;
+    this.suggestions = suggestions;
+    this.status = status;
+  }
+}
+
+export interface CallOptions {
+  workspace?: string;
+  signal?: AbortSignal;
+  /** How long an operation that waits may take; otherwise it answers at once with what there is. */
+  waitSeconds?: number;
+}
+
+export async function call<N extends keyof Answers>(
+  name: N,
+  input?: Inputs[N],
+  { workspace, signal, waitSeconds }: CallOptions = {},
+): Promise<Answers[N]> {
+  if (saved) return fromFile(name, input);
+  const { method, path, body } = requestOf(name, input as object | undefined);
+  const headers: Record<string, string> = {};
+  if (workspace !== undefined) headers['Squad-Workspace'] = workspaceHeader(workspace);
+  if (waitSeconds !== undefined) headers.Prefer = `wait=${waitSeconds}`;
+  return (await send(method, path, { body, headers, signal })) as Answers[N];
+}
+
+function fromFile<N extends keyof Answers>(name: N, input?: Inputs[N]): Answers[N] {
+  const answer = savedAnswers.of(name, input ?? {});
+  if (answer !== undefined) return answer as Answers[N];
+  throw new ApiError('NOT_SAVED', 'This is a saved run: that is not in the file', [
+    `Ask the hub that ran it: squad open ${saved!.run}`,
+  ]);
+}
+
+/** A ticket of one use for what cannot carry the token in a header: the live line, a download. */
+export async function ticket(
+  wish: { purpose: 'live' } | { purpose: 'download'; run: string; turn: number; stream: 'stdout' | 'stderr' },
+): Promise<string> {
+  const { ticket } = (await send('POST', '/ticket', { body: JSON.stringify(wish) })) as { ticket: string };
+  return ticket;
+}
+
+interface Message {
+  body: string | null;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+async function send(method: string, path: string, { body, headers, signal }: Message): Promise<unknown> {
+  const answer = await fetch(`/api${path}`, {
+    method,
+    body,
+    signal,
+    cache: 'no-store',
+    headers: {
+      Authorization: `Bearer ${token.value}`,
+      'Squad-Client': 'page',
+      ...(body !== null && { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+  }).catch(thrown => {
+    if (signal?.aborted) throw thrown;
+    throw new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['squad open starts it again.']);
+  });
+  const value = await answer.json().catch(() => null);
+  if (answer.ok) return value;
+  if (answer.status === 401) dropToken();
+  const told = value?.error;
+  throw new ApiError(
+    told?.code ?? 'HTTP_ERROR',
+    told?.message ?? `The hub answered ${answer.status}`,
+    told?.suggestions ?? [],
+    answer.status,
+  );
+}

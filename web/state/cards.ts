@@ -1,0 +1,56 @@
+import { type Signal, signal } from '@preact/signals';
+import type { RunCard } from '../../src/schema/run-card.ts';
+
+/** Runs nobody looks at are forgotten beyond this many. */
+const MOST_KEPT = 2_000;
+
+/** One signal for each run, so that a change touches one row. */
+export class Cards {
+  #signals = new Map<string, Signal<RunCard | undefined>>();
+  /** Those the live line has told of: an answer that was under way is older. */
+  #told = new Set<string>();
+  #watched = new Set<string>();
+
+  of(id: string): Signal<RunCard | undefined> {
+    const known = this.#signals.get(id);
+    if (known) return known;
+    const made = signal<RunCard | undefined>(undefined, {
+      watched: () => void this.#watched.add(id),
+      unwatched: () => void this.#watched.delete(id),
+    });
+    this.#signals.set(id, made);
+    this.#forget();
+    return made;
+  }
+
+  tell(cards: readonly RunCard[]): void {
+    for (const card of cards) {
+      this.#told.add(card.id);
+      this.#write(card);
+    }
+  }
+
+  see(cards: readonly RunCard[]): void {
+    for (const card of cards) if (!this.#told.has(card.id)) this.#write(card);
+  }
+
+  /** The line broke: from now on whatever is answered is newer than what it had told. */
+  distrust(): void {
+    this.#told.clear();
+  }
+
+  #write(card: RunCard): void {
+    const one = this.of(card.id);
+    if (JSON.stringify(one.peek()) !== JSON.stringify(card)) one.value = card;
+  }
+
+  #forget(): void {
+    if (this.#signals.size <= MOST_KEPT) return;
+    for (const id of this.#signals.keys()) {
+      if (this.#watched.has(id)) continue;
+      this.#signals.delete(id);
+      this.#told.delete(id);
+      return;
+    }
+  }
+}

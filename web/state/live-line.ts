@@ -1,0 +1,102 @@
+import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
+import { backOffMs } from './back-off.ts';
+
+/** The hub gives a sign each 15 s. */
+const SILENT_MS = 35_000;
+/** A hub that restarts is back by then. */
+const FAILURES_UNTIL_OFFLINE = 6;
+
+export interface LineOptions {
+  /** The address of a new line, with a ticket of its own. */
+  address(): Promise<string>;
+  onMessage(message: LiveMessage): void;
+  onBroken(state: 'reconnecting' | 'offline'): void;
+}
+
+/** One WebSocket, opened again whenever it breaks: soon, then less often, at once when there is a reason for hope. */
+export class LiveLine {
+  #socket: WebSocket | null = null;
+  #failures = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isOpening = false;
+  #isStopped = true;
+  readonly #options: LineOptions;
+
+  constructor(options: LineOptions) {
+    this.#options = options;
+    addEventListener('online', () => this.#hope());
+    document.addEventListener('visibilitychange', () => document.hidden || this.#hope());
+  }
+
+  start(): void {
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
+    this.#failures = 0;
+    void this.#open();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#drop();
+  }
+
+  send(message: PageMessage): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  async #open(): Promise<void> {
+    if (this.#isOpening || this.#socket || this.#isStopped) return;
+    this.#isOpening = true;
+    clearTimeout(this.#timer);
+    try {
+      const address = await this.#options.address();
+      if (!this.#isStopped) this.#listen(new WebSocket(address));
+    } catch {
+      // Whatever it was, the way out is to try again; a token that is not known stops the line from outside.
+      this.#broken();
+    } finally {
+      this.#isOpening = false;
+    }
+  }
+
+  #listen(socket: WebSocket): void {
+    this.#socket = socket;
+    this.#expectSign(socket);
+    socket.onmessage = ({ data }) => {
+      if (this.#socket !== socket) return;
+      this.#expectSign(socket);
+      const message = JSON.parse(data) as LiveMessage;
+      if (message.type === 'hello') this.#failures = 0;
+      this.#options.onMessage(message);
+    };
+    socket.onclose = () => {
+      if (this.#socket === socket) this.#broken();
+    };
+  }
+
+  #expectSign(socket: WebSocket): void {
+    clearTimeout(this.#timer);
+    // A line to nowhere may take minutes to be closed in order: not waited for.
+    this.#timer = setTimeout(() => this.#socket === socket && this.#broken(), SILENT_MS);
+  }
+
+  #broken(): void {
+    this.#drop();
+    if (this.#isStopped) return;
+    const wait = backOffMs(this.#failures++);
+    this.#options.onBroken(this.#failures > FAILURES_UNTIL_OFFLINE ? 'offline' : 'reconnecting');
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#open(), wait);
+  }
+
+  #drop(): void {
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  #hope(): void {
+    if (this.#socket === null) void this.#open();
+  }
+}

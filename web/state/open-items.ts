@@ -1,0 +1,10 @@
+import type { InboxItem } from '../../src/schema/inbox.ts';
+
+/** The open ones of both, the changed one where both have it; whose time is up first comes first. */
+export function openItems(known: readonly InboxItem[], changed: readonly InboxItem[]): InboxItem[] {
+  const byId = new Map(known.map(item => [item.id, item]));
+  for (const item of changed) byId.set(item.id, item);
+  return [...byId.values()]
+    .filter(item => item.state === 'open')
+    .sort((a, b) => a.deadlineAt - b.deadlineAt || (a.id < b.id ? -1 : 1));
+}

@@ -1,0 +1,49 @@
+import type { Event } from '../../src/schema/event.ts';
+import type { InboxItem } from '../../src/schema/inbox.ts';
+import type { RunCard } from '../../src/schema/run-card.ts';
+
+/** What is different since the last time. */
+export interface Changes {
+  events: Event[];
+  runs: RunCard[];
+  inbox: InboxItem[];
+  /** Anything may be: ask anew. */
+  isReset: boolean;
+}
+
+/** More than a page looks at in one go: then asking anew is cheaper. */
+const MOST_EVENTS = 2_000;
+
+/** What came in and was not shown yet. A page in the background shows nothing for a long time, so this has to stay small. */
+export class Pending {
+  #events: Event[] = [];
+  #runs = new Map<string, RunCard>();
+  #inbox = new Map<string, InboxItem>();
+  #isReset = false;
+
+  add({ events, runs, inbox }: Omit<Changes, 'isReset'>): void {
+    for (const run of runs) this.#runs.set(run.id, run);
+    for (const item of inbox) this.#inbox.set(item.id, item);
+    for (const event of events) this.#events.push(event);
+    if (this.#events.length > MOST_EVENTS) this.reset();
+  }
+
+  reset(): void {
+    this.#events = [];
+    this.#isReset = true;
+  }
+
+  take(): Changes {
+    const taken: Changes = {
+      events: this.#events,
+      runs: [...this.#runs.values()],
+      inbox: [...this.#inbox.values()],
+      isReset: this.#isReset,
+    };
+    this.#events = [];
+    this.#runs = new Map();
+    this.#inbox = new Map();
+    this.#isReset = false;
+    return taken;
+  }
+}

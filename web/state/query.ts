@@ -1,0 +1,78 @@
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { ApiError, call } from './api.ts';
+import { type Changes, lastSeq, onChanges } from './live.ts';
+import type { Answers, Inputs } from './operations.ts';
+import { QueryCache } from './query-cache.ts';
+
+export interface QueryOptions {
+  workspace?: string;
+  /** What happened makes the answer old. After a reset every answer is. */
+  refreshOn?: (changes: Changes) => boolean;
+}
+
+export interface QueryResult<T> {
+  /** The last one there was, while it is asked for anew. */
+  data: T | undefined;
+  /** It is the answer to this input, not to the one before. */
+  isOf: boolean;
+  error: ApiError | null;
+  isLoading: boolean;
+  reload(): void;
+}
+
+const cache = new QueryCache<ApiError>();
+onChanges(({ isReset }) => {
+  if (isReset) cache.reloadAll(isOld);
+});
+
+/** Null input: not now. */
+export function useQuery<N extends keyof Answers>(
+  name: N,
+  input: Inputs[N] | null,
+  { workspace, refreshOn }: QueryOptions = {},
+): QueryResult<Answers[N]> {
+  const key = input === null ? null : JSON.stringify([name, input, workspace]);
+  const [query, release] = useMemo(
+    () =>
+      key === null
+        ? NOTHING
+        : cache.use(key, signal => asked(call(name, input as Inputs[N], { workspace, signal }))),
+    [key],
+  );
+  useEffect(() => release, [release]);
+
+  const isWanted = useRef(refreshOn);
+  isWanted.current = refreshOn;
+  useEffect(
+    () => onChanges(changes => !changes.isReset && isWanted.current?.(changes) && query?.reloadSoon()),
+    [query],
+  );
+
+  const state = query?.state.value;
+  const before = useRef<Answers[N] | undefined>(undefined);
+  if (state?.data !== undefined) before.current = state.data as Answers[N];
+  return {
+    data: key === null ? undefined : before.current,
+    isOf: state?.data !== undefined,
+    error: state?.error ?? null,
+    isLoading: state?.isLoading ?? false,
+    reload: () => query?.reload(),
+  };
+}
+
+const NOTHING: [null, () => void] = [null, () => {}];
+
+/** Nothing but the hub's word for what went wrong gets to a view. */
+async function asked<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    throw thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown));
+  }
+}
+
+/** Some answers say up to what they tell. */
+function isOld(data: unknown): boolean {
+  const last = (data as { last?: unknown } | undefined)?.last;
+  return typeof last !== 'number' || last < lastSeq.peek();
+}

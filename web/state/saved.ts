@@ -1,0 +1,15 @@
+import type { Answers } from './operations.ts';
+
+/** A run in one file, with the answers the page would have got. */
+export type SavedRun = Answers['export_run'];
+
+/** Set when the page is such a file: there is no hub to ask then. */
+export const saved: SavedRun | null = readSaved();
+
+/** How such a file answers; undefined: that was not saved. The page that is one sets it, so that no other has to carry it. */
+export const savedAnswers: { of(name: string, input: object): unknown } = { of: () => undefined };
+
+function readSaved(): SavedRun | null {
+  const text = globalThis.document?.getElementById('saved-run')?.textContent;
+  return text ? (JSON.parse(text) as SavedRun) : null;
+}

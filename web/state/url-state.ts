@@ -1,0 +1,25 @@
+import { useLocation } from 'preact-iso';
+
+/** The same address with these fields of its query set, or without those that are null. */
+export function withQuery(url: string, fields: Record<string, string | null>): string {
+  const [path, query = ''] = url.split('?', 2) as [string, string?];
+  const params = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(fields))
+    if (value === null || value === '') params.delete(name);
+    else params.set(name, value);
+  return params.size > 0 ? `${path}?${params}` : path;
+}
+
+/** One field of the query, and how to change it. Typing replaces the address, choosing adds one to go back to. */
+export function useParam(
+  name: string,
+): [string | null, (value: string | null, options?: { replace?: boolean }) => void] {
+  const { query, route } = useLocation();
+  const set = (value: string | null, { replace = false } = {}) => {
+    // As it is now: two that are set in one go must not undo each other.
+    const now = location.pathname + location.search;
+    const next = withQuery(now, { [name]: value });
+    if (next !== now) route(next, replace);
+  };
+  return [query[name] ?? null, set];
+}

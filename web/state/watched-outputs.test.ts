@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import type { PageMessage } from '../../src/schema/live.ts';
+import { WatchedOutputs } from './watched-outputs.ts';
+
+const target = { runId: 'run_0000000000', turn: 1, stream: 'stdout' } as const;
+
+test('the hub is told once of an output, and when the last has gone', () => {
+  const said: PageMessage['type'][] = [];
+  const outputs = new WatchedOutputs(({ type }) => said.push(type));
+  const grown: string[] = [];
+  const first = outputs.add(target, size => grown.push(`first ${size}`));
+  const second = outputs.add({ ...target }, size => grown.push(`second ${size}`));
+  outputs.grew(target, 10, false);
+  first();
+  first();
+  outputs.grew(target, 20, true);
+  second();
+  outputs.grew(target, 30, true);
+  expect(said).toEqual(['watch', 'unwatch']);
+  expect(grown).toEqual(['first 10', 'second 10', 'second 20']);
+});
+
+test('a new line is told of all that are watched', () => {
+  const said: string[] = [];
+  const outputs = new WatchedOutputs(({ type, stream }) => said.push(`${type} ${stream}`));
+  outputs.add(target, () => {});
+  outputs.add({ ...target, stream: 'stderr' }, () => {});
+  said.length = 0;
+  outputs.sayAll();
+  expect(said).toEqual(['watch stdout', 'watch stderr']);
+});

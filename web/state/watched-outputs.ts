@@ -1,0 +1,50 @@
+import type { PageMessage } from '../../src/schema/live.ts';
+
+export interface OutputTarget {
+  runId: string;
+  turn: number;
+  stream: 'stdout' | 'stderr';
+}
+type OnGrew = (size: number, isOver: boolean) => void;
+
+/** Who wants to know when an output grows. The hub is told once for each output, however many want it. */
+export class WatchedOutputs {
+  #targets = new Map<string, { target: OutputTarget; listeners: Set<OnGrew> }>();
+  readonly #send: (message: PageMessage) => void;
+
+  constructor(send: (message: PageMessage) => void) {
+    this.#send = send;
+  }
+
+  add(target: OutputTarget, onGrew: OnGrew): () => void {
+    const key = keyOf(target);
+    const known = this.#targets.get(key);
+    const entry = known ?? { target, listeners: new Set<OnGrew>() };
+    entry.listeners.add(onGrew);
+    if (!known) {
+      this.#targets.set(key, entry);
+      this.#say('watch', target);
+    }
+    return () => {
+      entry.listeners.delete(onGrew);
+      if (entry.listeners.size > 0 || this.#targets.get(key) !== entry) return;
+      this.#targets.delete(key);
+      this.#say('unwatch', target);
+    };
+  }
+
+  grew(target: OutputTarget, size: number, isOver: boolean): void {
+    for (const listener of this.#targets.get(keyOf(target))?.listeners ?? []) listener(size, isOver);
+  }
+
+  /** A new line knows of none. */
+  sayAll(): void {
+    for (const { target } of this.#targets.values()) this.#say('watch', target);
+  }
+
+  #say(type: PageMessage['type'], { runId, turn, stream }: OutputTarget): void {
+    this.#send({ type, runId: runId as PageMessage['runId'], turn, stream });
+  }
+}
+
+const keyOf = ({ runId, turn, stream }: OutputTarget): string => `${runId}/${turn}/${stream}`;

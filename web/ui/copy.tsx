@@ -1,0 +1,32 @@
+import { useState } from 'preact/hooks';
+import { Icon } from './icon.tsx';
+import { toast } from './toast.tsx';
+
+const SAID_MS = 1_500;
+
+export interface CopyProps {
+  text: string;
+  /** What it is: `run id`, `command`. */
+  label: string;
+  /** The text itself is shown, as the button. */
+  isShown?: boolean;
+}
+
+export function Copy({ text, label, isShown = false }: CopyProps) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+      setTimeout(() => setCopied(false), SAID_MS);
+    } catch {
+      toast(`The browser did not let it be copied: ${text}`);
+    }
+  };
+  return (
+    <button type="button" class="copy" title={`Copy ${label}`} aria-label={`Copy ${label}`} onClick={copy}>
+      {isShown && <code>{text}</code>}
+      <Icon name={isCopied ? 'check' : 'copy'} class={isCopied ? 'tone-good' : ''} />
+    </button>
+  );
+}

@@ -1,0 +1,74 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+/** After the pointer or the focus has left. */
+const REST_MS = 1_000;
+/** A pointer that lies there for so long is not about to click, and who left the desk wants to come back to the truth. */
+const IDLE_MS = 10_000;
+
+/**
+ * The order that is shown: the wanted one, unless somebody points at the list or is in it. A row must not be somewhere else when
+ * the click comes.
+ */
+export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: string) {
+  const [shown, setShown] = useState({ wanted, filter });
+  const list = useRef<L>(null);
+  const latest = useRef({ wanted, filter });
+  latest.current = { wanted, filter };
+  const isPointed = useRef(false);
+  const lastSign = useRef(0);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const focused = useRef<Element | null>(null);
+
+  const apply = () => {
+    const active = document.activeElement;
+    focused.current = list.current?.contains(active) ? active : null;
+    setShown(latest.current);
+  };
+  const isHeld = () => isPointed.current || list.current?.contains(document.activeElement) === true;
+  const settle = () => {
+    clearTimeout(timer.current);
+    const left = lastSign.current + IDLE_MS - performance.now();
+    if (!isHeld() || left <= 0) apply();
+    else timer.current = setTimeout(settle, left);
+  };
+  const settleSoon = () => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(settle, REST_MS);
+  };
+  const sign = () => {
+    lastSign.current = performance.now();
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(settle, [wanted, filter]);
+  // An element that is put elsewhere loses the focus.
+  useLayoutEffect(() => {
+    if (focused.current instanceof HTMLElement && focused.current.isConnected)
+      focused.current.focus({ preventScroll: true });
+    focused.current = null;
+  }, [shown]);
+
+  // Another list altogether, or the first answer: nothing of it was under the pointer.
+  const isOther = shown.filter !== filter || shown.wanted === '';
+  return {
+    ids: idsOf(isOther ? wanted : shown.wanted),
+    wantedIds: idsOf(wanted),
+    apply,
+    list,
+    hold: {
+      onPointerEnter: () => {
+        isPointed.current = true;
+        sign();
+      },
+      onPointerMove: sign,
+      onKeyDown: sign,
+      onFocusIn: sign,
+      onPointerLeave: () => {
+        isPointed.current = false;
+        settleSoon();
+      },
+      onFocusOut: settleSoon,
+    },
+  };
+}
+
+const idsOf = (order: string): string[] => order.split(' ').filter(Boolean);

@@ -1,0 +1,38 @@
+import type { ApiError } from '../state/api.ts';
+import { Button } from './button.tsx';
+import { Icon } from './icon.tsx';
+
+/** What went wrong, and the next step. */
+export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void }) {
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-title">
+        <Icon name="warn" class="tone-bad" />
+        {error.message}
+        <code class="faint">{error.code}</code>
+      </p>
+      {error.suggestions.length > 0 && (
+        <ul>
+          {error.suggestions.map(text => (
+            <li key={text}>
+              <WithRuns text={text} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** Ids in a sentence are links to what they name. */
+function WithRuns({ text }: { text: string }) {
+  const parts = text.split(/\b((?:run|squad)_[0-9a-z]{10})\b/);
+  return (
+    <>
+      {parts.map((part, index) =>
+        index % 2 === 0 ? part : <a href={`/${part.startsWith('run_') ? 'r' : 's'}/${part}`}>{part}</a>,
+      )}
+    </>
+  );
+}

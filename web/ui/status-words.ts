@@ -1,0 +1,46 @@
+import type { RunStatus } from '../../src/schema/run.ts';
+import type { Need, RunCard } from '../../src/schema/run-card.ts';
+import type { IconName } from './icon.tsx';
+
+export interface Look {
+  word: string;
+  icon: IconName;
+  /** One of the colours of tokens.css. */
+  tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good' | 'off';
+}
+
+const OF_STATUS: Record<RunStatus, Look> = {
+  queued: { word: 'queued', icon: 'clock', tone: 'calm' },
+  running: { word: 'running', icon: 'half', tone: 'busy' },
+  waiting_review: { word: 'in review', icon: 'eye', tone: 'busy' },
+  completed: { word: 'done', icon: 'check', tone: 'good' },
+  error: { word: 'failed', icon: 'cross', tone: 'bad' },
+  timeout: { word: 'timed out', icon: 'cross', tone: 'bad' },
+  lost: { word: 'lost', icon: 'cross', tone: 'bad' },
+  cancelled: { word: 'cancelled', icon: 'stop', tone: 'off' },
+  terminated: { word: 'ended', icon: 'stop', tone: 'off' },
+  abandoned: { word: 'given up', icon: 'stop', tone: 'off' },
+};
+
+const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;
+
+export const lookOfStatus = (status: RunStatus): Look => OF_STATUS[status];
+
+/** What matters most of it: that it waits for somebody, then that it is being stopped or gives no sign, then its state. */
+export function lookOfCard(card: Pick<RunCard, 'need' | 'status' | 'isStopping' | 'quiet'>): Look {
+  if (card.need === 'needs_you') return { word: 'needs you', icon: 'hand', tone: 'ask' };
+  if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
+  if (card.quiet && card.status === 'running')
+    return { word: QUIET_WORDS[card.quiet.state], icon: 'warn', tone: 'ask' };
+  return OF_STATUS[card.status];
+}
+
+export const NEEDS: readonly Need[] = ['needs_you', 'failed', 'running', 'queued', 'done'];
+
+export const NEED_WORDS: Record<Need, string> = {
+  needs_you: 'needs you',
+  failed: 'failed',
+  running: 'running',
+  queued: 'queued',
+  done: 'done',
+};

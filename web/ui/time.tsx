@@ -1,0 +1,25 @@
+import { now } from './clock.ts';
+import { shownAgo, shownDuration } from './figures.ts';
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+/** How long ago, exact on hover. */
+export function Ago({ at }: { at: number }) {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exact.format(at)}>
+      {shownAgo(at, now.value)}
+    </time>
+  );
+}
+
+/** From one time to another, or to now. */
+export function Duration({ from, to }: { from: number | null; to?: number | null }) {
+  if (from === null) return <span class="num faint">–</span>;
+  const end = to ?? now.value;
+  const title = `${exact.format(from)}${to ? ` – ${exact.format(to)}` : ''}`;
+  return (
+    <time class="num" dateTime={`PT${Math.max(0, Math.round((end - from) / 1000))}S`} title={title}>
+      {shownDuration(end - from)}
+    </time>
+  );
+}

@@ -1,0 +1,39 @@
+import { signal } from '@preact/signals';
+
+interface Toast {
+  id: number;
+  text: string;
+  href?: string;
+}
+
+const SHOWN_MS = 6_000;
+const MOST = 4;
+
+const toasts = signal<Toast[]>([]);
+let last = 0;
+
+/** Says that something was done where it cannot be seen. */
+export function toast(text: string, { href }: { href?: string } = {}): void {
+  const id = ++last;
+  toasts.value = [...toasts.value, { id, text, href }].slice(-MOST);
+  setTimeout(() => remove(id), SHOWN_MS);
+}
+
+const remove = (id: number) => {
+  toasts.value = toasts.value.filter(one => one.id !== id);
+};
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map(({ id, text, href }) => (
+        <p key={id} class="toast">
+          {href ? <a href={href}>{text}</a> : text}
+          <button type="button" class="button quiet" aria-label="Close" onClick={() => remove(id)}>
+            ×
+          </button>
+        </p>
+      ))}
+    </div>
+  );
+}

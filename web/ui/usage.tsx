@@ -1,0 +1,52 @@
+import type { Usage } from '../../src/schema/run.ts';
+import { shownCount, shownMoney } from './figures.ts';
+
+const whole = new Intl.NumberFormat();
+
+/** Input and output together; what was not reported is unknown, never 0. */
+export function Tokens({ usage }: { usage: Usage | null }) {
+  if (usage === null || (usage.input === null && usage.output === null)) return <Unknown what="tokens" />;
+  const said = [
+    part('input', usage.input),
+    part('of which from a cache', usage.cached),
+    part('output', usage.output),
+  ].filter(text => text !== null);
+  return (
+    <span class="num" title={said.join(' · ')}>
+      {shownCount((usage.input ?? 0) + (usage.output ?? 0))}
+    </span>
+  );
+}
+
+export function Money({ usd, isEstimated = false }: { usd: number | null; isEstimated?: boolean }) {
+  if (usd === null) return <Unknown what="cost" />;
+  return isEstimated ? (
+    <span class="num" title="Worked out from a price list: the engine reports tokens only">
+      ≈{shownMoney(usd)}
+    </span>
+  ) : (
+    <span class="num">{shownMoney(usd)}</span>
+  );
+}
+
+/** Lines of its work. */
+export function Lines({ lines }: { lines: { insertions: number; deletions: number } | null }) {
+  if (lines === null) return <span class="num faint">–</span>;
+  if (lines.insertions + lines.deletions === 0) return <span class="num faint">±0</span>;
+  return (
+    <span class="num lines">
+      <span class="plus">+{lines.insertions}</span> <span class="minus">−{lines.deletions}</span>
+    </span>
+  );
+}
+
+function Unknown({ what }: { what: string }) {
+  return (
+    <span class="num faint" title={`No ${what} reported`}>
+      unknown
+    </span>
+  );
+}
+
+const part = (name: string, count: number | null) =>
+  count === null ? null : `${name} ${whole.format(count)}`;

@@ -1,0 +1,19 @@
+import type { Answers } from '../../state/operations.ts';
+
+export type BacklogItem = Answers['list_backlog']['groups'][number]['items'][number];
+
+/** What a run for an item is told to do: its words, and where they come from. */
+export function taskText({ title, issue, notes }: BacklogItem): string {
+  return [
+    issue === null ? title : `${title} (${issue})`,
+    ...(notes === null ? [] : ['', notes]),
+    ...['', 'This is an item of .squad/backlog.md.'],
+  ].join('\n');
+}
+
+/** The role that an owner's name is, if there is one. */
+export function roleOf(owner: string | null, roles: readonly { id: string; name: string }[]): string | null {
+  if (owner === null) return null;
+  const name = owner.replace(/^@/, '').toLowerCase();
+  return roles.find(role => role.id.toLowerCase() === name || role.name.toLowerCase() === name)?.id ?? null;
+}

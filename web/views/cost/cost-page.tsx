@@ -1,0 +1,251 @@
+import '../views.css';
+import './cost.css';
+import type { ComponentChildren } from 'preact';
+import type { Changes } from '../../state/live.ts';
+import type { Answers } from '../../state/operations.ts';
+import { useQuery } from '../../state/query.ts';
+import { useParam } from '../../state/url-state.ts';
+import { workspace } from '../../state/workspace.ts';
+import { Copy } from '../../ui/copy.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { shownMoney } from '../../ui/figures.ts';
+import { Plain } from '../../ui/plain.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Money, Tokens } from '../../ui/usage.tsx';
+import { sharesOf, standing, unreportedWords } from './shares.ts';
+
+type Report = Answers['cost_report'];
+type Figures = Pick<
+  Report['days'][number],
+  'costUsd' | 'isEstimated' | 'inputTokens' | 'outputTokens' | 'runs' | 'unreported'
+>;
+
+const CHOICES = [7, 14, 30, 90, 365];
+
+/** `/cost`: what was spent, by day, role and squad, against what may be. */
+export function CostPage() {
+  const [given, setDays] = useParam('days');
+  const days = CHOICES.find(choice => String(choice) === given) ?? 14;
+  const input = { days, ...(workspace.value !== null && { workspace: workspace.value }) };
+  const { data, error, reload } = useQuery('cost_report', input, { refreshOn });
+  // A day's budget is for all folders together.
+  const all = useQuery('cost_report', workspace.value === null ? null : { days: 1 }, { refreshOn });
+  const today = workspace.value === null ? data : all.data;
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  return (
+    <div class="cost">
+      <header class="page-head">
+        <h1>Cost</h1>
+        <p class="soft">As engines report it. What they do not report is unknown, and not in any sum.</p>
+        <p class="page-tools">
+          <label>
+            Last{' '}
+            <select value={days} onChange={event => setDays(event.currentTarget.value)}>
+              {CHOICES.map(choice => (
+                <option key={choice} value={choice}>
+                  {choice} days
+                </option>
+              ))}
+            </select>
+          </label>
+          <Copy text={`squad cost --days ${days}`} label="command" isShown />
+        </p>
+      </header>
+      {today && today.total.runs > 0 && <Today spent={today.spentTodayUsd} budgets={today.budgets} />}
+      {data && <Shown report={data} />}
+    </div>
+  );
+}
+
+/** Money moves with a run's end and its warnings; between these a minute's figure is good enough. */
+const refreshOn = ({ events }: Changes) =>
+  events.some(({ body }) => /^(run\.(started|ended|turn_ended|budget)|setting\.changed)$/.test(body.type));
+
+function Shown({ report }: { report: Report }) {
+  const { days, roles, squads, budgets, total } = report;
+  if (total.runs === 0)
+    return (
+      <Empty title="No runs in this time" command={'squad run coder "Say hello"'}>
+        What runs cost appears here as soon as one has started.
+      </Empty>
+    );
+  const isGuessed = (list: readonly Figures[]) => list.some(({ isEstimated }) => isEstimated);
+  return (
+    <>
+      <section class="page-part">
+        <h2>
+          By day{' '}
+          <span class="soft">
+            <Money usd={total.costUsd} isEstimated={total.isEstimated} /> together
+          </span>
+        </h2>
+        <Sheet
+          name="day"
+          budget={budgets.dayUsd}
+          rows={[...days]
+            .reverse()
+            .map(day => ({ ...day, key: day.day, label: <span class="num">{day.day}</span> }))}
+        />
+      </section>
+      <section class="page-part">
+        <h2>By role</h2>
+        <Sheet
+          name="role"
+          budget={null}
+          rows={roles.map(role => ({
+            ...role,
+            key: role.roleId ?? '',
+            label:
+              role.roleId === null ? (
+                <span class="soft">no role</span>
+              ) : (
+                <Plain text={role.roleId} isBlock={false} />
+              ),
+          }))}
+        />
+      </section>
+      <section class="page-part">
+        <h2>By squad</h2>
+        <Sheet
+          name="squad"
+          budget={budgets.squadUsd}
+          rows={squads.map(squad => ({
+            ...squad,
+            key: squad.squadId,
+            label: (
+              <a href={`/s/${squad.squadId}`}>
+                <Plain text={squad.title} isBlock={false} />
+              </a>
+            ),
+          }))}
+        />
+      </section>
+      {isGuessed([...days, ...roles]) && (
+        <p class="soft">≈ is worked out from a price list, where an engine reports tokens only.</p>
+      )}
+    </>
+  );
+}
+
+function Today({ spent, budgets }: { spent: number | null; budgets: Report['budgets'] }) {
+  const { state, share } = standing(spent, budgets.dayUsd);
+  const tone = { none: '', under: 'tone-good', near: 'tone-ask', over: 'tone-bad' }[state];
+  return (
+    <section class="page-part cost-today">
+      <h2>Today</h2>
+      <p>
+        <b>
+          <Money usd={spent} />
+        </b>{' '}
+        {budgets.dayUsd === null ? (
+          <span class="soft">of no budget</span>
+        ) : (
+          <span class={tone}>
+            of {shownMoney(budgets.dayUsd)}
+            {state === 'over' && ': no run is started any more today'}
+            {state === 'near' && ': most of it'}
+          </span>
+        )}
+      </p>
+      {share !== null && (
+        <meter
+          low={0.8}
+          high={0.99}
+          optimum={0}
+          min={0}
+          max={1}
+          value={Math.min(share, 1)}
+          aria-label="Today’s spending against the day’s budget"
+        />
+      )}
+      <p class="soft">
+        A run may cost {limit(budgets.runUsd)}, a squad {limit(budgets.squadUsd)}, a day{' '}
+        {limit(budgets.dayUsd)}. <a href="/settings">Change that</a>
+      </p>
+    </section>
+  );
+}
+
+const limit = (usd: number | null) => (usd === null ? 'any amount' : shownMoney(usd));
+
+interface SheetProps {
+  name: string;
+  budget: number | null;
+  rows: (Figures & { key: string; label: ComponentChildren })[];
+}
+
+function Sheet({ name, budget, rows }: SheetProps) {
+  const { bars, line } = sharesOf(
+    rows.map(({ costUsd }) => costUsd),
+    budget,
+  );
+  return (
+    <table class="sheet">
+      <thead>
+        <tr>
+          <th scope="col">{name}</th>
+          <th scope="col" class="cost-bar">
+            {line === null ? (
+              <span class="unseen">share</span>
+            ) : (
+              `│ is the budget, ${shownMoney(budget ?? 0)}`
+            )}
+          </th>
+          <th scope="col" class="num">
+            cost
+          </th>
+          <th scope="col" class="num">
+            tokens
+          </th>
+          <th scope="col" class="num">
+            runs
+          </th>
+          <th scope="col">missing</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={row.key} class={row.runs === 0 ? 'without-runs' : ''}>
+            <td class="wide">{row.label}</td>
+            <td class="wide cost-bar">
+              <Bar share={bars[index] ?? null} line={line} />
+            </td>
+            <td class="num">
+              {row.runs === 0 ? (
+                <span class="faint">–</span>
+              ) : (
+                <Money usd={row.costUsd} isEstimated={row.isEstimated} />
+              )}
+            </td>
+            <td class="num" data-name="tokens">
+              {row.runs === 0 ? <span class="faint">–</span> : <Tokens usage={usageOf(row)} />}
+            </td>
+            <td class="num" data-name="runs">
+              {row.runs}
+            </td>
+            <td class="soft">{unreportedWords(row.unreported, row.runs)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What is over the budget is thinner, so that colour is not needed to see it. */
+function Bar({ share, line }: { share: number | null; line: number | null }) {
+  const under = Math.min(share ?? 0, line ?? 1);
+  return (
+    <svg class="bar-box" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="bar-under" x={0} y={1} width={under * 1000} height={8} />
+      {share !== null && line !== null && share > line && (
+        <rect class="bar-over" x={line * 1000} y={3} width={(share - line) * 1000} height={4} />
+      )}
+      {line !== null && <rect class="bar-line" x={Math.min(line * 1000, 996)} y={0} width={4} height={10} />}
+    </svg>
+  );
+}
+
+const usageOf = ({ inputTokens, outputTokens, costUsd, isEstimated }: Figures) => ({
+  ...{ input: inputTokens, output: outputTokens, cached: null, costUsd },
+  costIsEstimated: isEstimated,
+});

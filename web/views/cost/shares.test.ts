@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { sharesOf, standing, unreportedWords } from './shares.ts';
+
+describe('sharesOf', () => {
+  it('measures bars against the dearest, or the budget where that is more', () => {
+    expect(sharesOf([1, 4, null], null)).toEqual({ bars: [0.25, 1, null], line: null });
+    expect(sharesOf([1, 4], 8)).toEqual({ bars: [0.125, 0.5], line: 1 });
+    expect(sharesOf([1, 4], 2)).toEqual({ bars: [0.25, 1], line: 0.5 });
+  });
+
+  it('draws nothing where nothing was reported, and keeps unknown apart from free', () => {
+    expect(sharesOf([null, 0], null)).toEqual({ bars: [null, 0], line: null });
+    expect(sharesOf([], null)).toEqual({ bars: [], line: null });
+  });
+});
+
+describe('standing', () => {
+  it('says how near the budget is', () => {
+    expect(standing(1, null)).toEqual({ state: 'none', share: null });
+    expect(standing(1, 4)).toEqual({ state: 'under', share: 0.25 });
+    expect(standing(3.5, 4).state).toBe('near');
+    expect(standing(4, 4).state).toBe('over');
+    expect(standing(null, 4)).toEqual({ state: 'under', share: 0 });
+  });
+});
+
+describe('unreportedWords', () => {
+  it('says how much of a sum is missing', () => {
+    expect(unreportedWords(0, 3)).toBe('');
+    expect(unreportedWords(1, 3)).toBe('1 of 3 not reported');
+    expect(unreportedWords(3, 3)).toBe('none reported');
+    expect(unreportedWords(1, 1)).toBe('not reported');
+  });
+});

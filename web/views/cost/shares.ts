@@ -1,0 +1,29 @@
+/** How long the bars of a list are, from 0 to 1, and where the budget's line is; null: there is nothing to draw. */
+export function sharesOf(
+  costs: readonly (number | null)[],
+  budget: number | null,
+): { bars: (number | null)[]; line: number | null } {
+  const most = Math.max(budget ?? 0, ...costs.map(cost => cost ?? 0));
+  if (most <= 0) return { bars: costs.map(cost => (cost === null ? null : 0)), line: null };
+  return {
+    bars: costs.map(cost => (cost === null ? null : cost / most)),
+    line: budget === null ? null : budget / most,
+  };
+}
+
+/** How today's money stands against the day's budget. */
+export function standing(
+  spent: number | null,
+  budget: number | null,
+): { state: 'none' | 'under' | 'near' | 'over'; share: number | null } {
+  if (budget === null) return { state: 'none', share: null };
+  const share = (spent ?? 0) / budget;
+  return { state: share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'under', share };
+}
+
+/** Of so many runs, the engines of some did not say what they used: those figures are missing here, not 0. */
+export function unreportedWords(unreported: number, runs: number): string {
+  if (unreported === 0) return '';
+  if (unreported >= runs) return runs === 1 ? 'not reported' : 'none reported';
+  return `${unreported} of ${runs} not reported`;
+}

@@ -1,0 +1,162 @@
+import '../views.css';
+import './decisions.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../../keys.ts';
+import type { Changes } from '../../state/live.ts';
+import type { Answers } from '../../state/operations.ts';
+import { useQuery } from '../../state/query.ts';
+import { useParam } from '../../state/url-state.ts';
+import { Button } from '../../ui/button.tsx';
+import { Copy } from '../../ui/copy.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { Plain } from '../../ui/plain.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Notes } from '../notes.tsx';
+import { OfWorkspace } from '../of-workspace.tsx';
+import { shellWord } from '../shell-word.ts';
+import { highlight } from './highlight.ts';
+
+type Decision = Answers['list_decisions']['decisions'][number];
+
+const AT_ONCE = 50;
+const MOST = 1000;
+const TYPING_MS = 200;
+
+/** `/decisions`: what the team has decided, when, why and by whom. */
+export function DecisionsPage() {
+  return (
+    <div class="decisions">
+      <header class="page-head">
+        <h1>Decisions</h1>
+        <p class="soft">
+          From <code>.squad/decisions.md</code> and its inbox. Agents read them too.
+        </p>
+      </header>
+      <OfWorkspace what="A list of decisions">{path => <Decisions path={path} key={path} />}</OfWorkspace>
+    </div>
+  );
+}
+
+function Decisions({ path }: { path: string }) {
+  const [q, setQ] = useParam('search');
+  const [typed, setTyped] = useState(q ?? '');
+  const [limit, setLimit] = useState(AT_ONCE);
+  const box = useRef<HTMLInputElement>(null);
+  const search = q?.trim() ?? '';
+  const { data, error, isLoading, reload } = useQuery(
+    'list_decisions',
+    { limit, ...(search !== '' && { search }) },
+    { workspace: path, refreshOn },
+  );
+  useKeys([{ key: '/', what: 'Search decisions', run: () => box.current?.focus() }]);
+  useEffect(() => {
+    const timer = setTimeout(() => setQ(typed.trim() || null, { replace: true }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  const command = `squad decisions${search === '' ? '' : ` --search ${shellWord(search)}`}`;
+  return (
+    <>
+      <search class="page-tools decisions-search">
+        <label>
+          <span class="unseen">Search decisions</span>
+          <input
+            ref={box}
+            type="search"
+            placeholder='/ words, "a phrase", begin*'
+            value={typed}
+            onInput={event => setTyped(event.currentTarget.value)}
+          />
+        </label>
+        <span class="soft num" role="status">
+          {data && !isLoading && found(data, search)}
+        </span>
+        <Copy text={command} label="command" isShown />
+      </search>
+      <Notes notes={data?.notes ?? []} />
+      {data && data.decisions.length === 0 && <Nothing search={search} />}
+      <ol class="decision-list">
+        {data?.decisions.map(decision => (
+          <Shown key={decision.id} decision={decision} search={search} />
+        ))}
+      </ol>
+      {data && data.total > data.decisions.length && limit < MOST && (
+        <Button onClick={() => setLimit(Math.min(limit * 4, MOST))}>Show more of {data.total}</Button>
+      )}
+    </>
+  );
+}
+
+const refreshOn = ({ events }: Changes) =>
+  events.some(
+    ({ body }) =>
+      body.type === 'run.ended' || (body.type === 'tool.called' && body.tool === 'squad_decision_record'),
+  );
+
+const found = ({ total, decisions }: Answers['list_decisions'], search: string) =>
+  search === ''
+    ? `${total === 1 ? '1 decision' : `${total} decisions`}`
+    : `${total} found${total > decisions.length ? `, ${decisions.length} shown` : ''}`;
+
+function Nothing({ search }: { search: string }) {
+  if (search !== '') return <Empty title="No decision has these words">Fewer words find more.</Empty>;
+  return (
+    <Empty title="No decisions yet" command="squad init">
+      A decision is a <code>### Title</code> in <code>.squad/decisions.md</code> with what and why, or a file
+      in <code>.squad/decisions/inbox</code>. Agents record them with <code>squad_decision_record</code>.
+    </Empty>
+  );
+}
+
+function Shown({ decision, search }: { decision: Decision; search: string }) {
+  const { id, title, date, by, what, why, text, file, merged, snippet } = decision;
+  return (
+    <li class="decision">
+      <p class="decision-when num">
+        {date === null ? <span class="faint">no date</span> : <time dateTime={date}>{date}</time>}
+      </p>
+      <div class="decision-body">
+        <h2>
+          <Marked text={title} search={search} />
+        </h2>
+        <p class="soft">
+          {by === null ? 'nobody named' : <Plain text={by} isBlock={false} />} · <code>{file}</code>
+          {!merged && ' · in the inbox, not merged yet'} <Copy text={id} label="decision id" />
+        </p>
+        {snippet !== undefined && (
+          <p>
+            <Marked text={snippet} search={search} />
+          </p>
+        )}
+        {snippet === undefined && what !== null && <Part name="What" text={what} />}
+        {snippet === undefined && why !== null && <Part name="Why" text={why} />}
+        {(snippet !== undefined || (what === null && why === null)) && text.trim() !== '' && (
+          <details>
+            <summary>All of it</summary>
+            <Plain text={text} />
+          </details>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function Part({ name, text }: { name: string; text: string }) {
+  return (
+    <div class="decision-part">
+      <span class="soft">{name}</span>
+      <Plain text={text} />
+    </div>
+  );
+}
+
+function Marked({ text, search }: { text: string; search: string }) {
+  return (
+    <>
+      {highlight(harmless(text), search).map((stretch, index) =>
+        stretch.isHit ? <mark key={index}>{stretch.text}</mark> : stretch.text,
+      )}
+    </>
+  );
+}

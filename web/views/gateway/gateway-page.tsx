@@ -1,0 +1,185 @@
+import '../views.css';
+import './gateway.css';
+import { useEffect } from 'preact/hooks';
+import type { Answers } from '../../state/operations.ts';
+import { useQuery } from '../../state/query.ts';
+import { Copy } from '../../ui/copy.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Plain } from '../../ui/plain.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { Notes } from '../notes.tsx';
+import { OfWorkspace } from '../of-workspace.tsx';
+import { shellWord } from '../shell-word.ts';
+import { healthLook } from './health-words.ts';
+import { PendingTools } from './pending-tools.tsx';
+import { RoleTools } from './role-tools.tsx';
+
+type Gateway = Answers['inspect_gateway'];
+
+const LOOK_AGAIN_MS = 5_000;
+
+/** `/gateway`: the other MCP servers, how they are, what waits for approval, who sees what. */
+export function GatewayPage() {
+  return (
+    <div class="gateway">
+      <header class="page-head">
+        <h1>Gateway</h1>
+        <p class="soft">Other MCP servers that runs reach through the hub.</p>
+      </header>
+      <OfWorkspace what="A gateway">{path => <Shown path={path} key={path} />}</OfWorkspace>
+    </div>
+  );
+}
+
+function Shown({ path }: { path: string }) {
+  const { data, error, reload } = useQuery('inspect_gateway', {}, { workspace: path });
+  // Servers say nothing in events: how they are has to be asked.
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) reload();
+    }, LOOK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data) return null;
+  return (
+    <>
+      <Notes notes={data.warnings} />
+      <State gateway={data} path={path} />
+      {data.servers.length > 0 && <Servers servers={data.servers} />}
+      <PendingTools pending={data.pending} workspace={path} onDone={reload} />
+      {data.servers.length > 0 && <RoleTools workspace={path} onLooked={reload} />}
+    </>
+  );
+}
+
+function State({ gateway: { state, file, servers }, path }: { gateway: Gateway; path: string }) {
+  if (state === 'untrusted')
+    return (
+      <Empty
+        title="The file of servers is not trusted"
+        command={`squad trust --workspace ${shellWord(path)}`}
+      >
+        <code>{file}</code> names programs that Squad would run. Nothing in it is in force until you have read
+        it and trust it, in a terminal that shows it to you first.
+      </Empty>
+    );
+  if (state === 'invalid')
+    return (
+      <Empty
+        title="The file of servers cannot be read"
+        command={`squad mcp lint --workspace ${shellWord(path)}`}
+      >
+        <code>{file}</code> has a fault; <code>squad mcp lint</code> says where.
+      </Empty>
+    );
+  if (servers.length === 0)
+    return (
+      <Empty title="No servers yet" command="squad mcp add NAME -- COMMAND">
+        They are in <code>{file}</code>. <code>squad mcp import</code> takes over what other clients have.
+      </Empty>
+    );
+  return null;
+}
+
+function Servers({ servers }: { servers: Gateway['servers'] }) {
+  const sorted = servers.toSorted((one, other) => (one.server < other.server ? -1 : 1));
+  return (
+    <section class="page-part">
+      <h2>
+        Servers <Copy text="squad mcp status" label="command" isShown />
+      </h2>
+      <table class="sheet">
+        <thead>
+          <tr>
+            <th scope="col">server</th>
+            <th scope="col">health</th>
+            <th scope="col">since</th>
+            <th scope="col">fault</th>
+            <th scope="col" class="num">
+              calls
+            </th>
+            <th scope="col" class="num">
+              failures
+            </th>
+            <th scope="col" class="num">
+              tools
+            </th>
+            <th scope="col" class="num">
+              runs
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map(server => (
+            <Server key={server.server} server={server} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Server({ server }: { server: Gateway['servers'][number] }) {
+  const { health, since, retryAt, fault, lastFault, calls, failures, tools, runs, callsInFlight } = server;
+  const { word, icon, tone, means } = healthLook(health);
+  return (
+    <tr>
+      <td class="wide">
+        <b>{server.server}</b>{' '}
+        <span class="soft">
+          {server.type}
+          {server.instance === 'per-agent' && ', one for each agent'}
+          {server.pid !== null && `, process ${server.pid}`}
+        </span>
+        {server.refused.map(({ name, reason }) => (
+          <p key={name} class="soft">
+            <Plain text={`${name} is not handed on: ${reason}`} isBlock={false} />
+          </p>
+        ))}
+      </td>
+      <td title={means}>
+        <span class={`status tone-${tone}`}>
+          <Icon name={icon} />
+          {word}
+        </span>
+        {retryAt !== null && (
+          <p class="soft">
+            again <Ago at={retryAt} />
+          </p>
+        )}
+      </td>
+      <td data-name="since">
+        <Ago at={since} />
+      </td>
+      <td class="wide" data-name="fault">
+        {fault !== null && (
+          <span class="tone-bad">
+            <Plain text={fault} isBlock={false} />
+          </span>
+        )}
+        {fault === null && lastFault !== null && (
+          <span class="soft">
+            <Ago at={lastFault.at} />: <Plain text={lastFault.message} isBlock={false} />
+          </span>
+        )}
+        {fault === null && lastFault === null && <span class="faint">none</span>}
+      </td>
+      <td class="num" data-name="calls">
+        {calls}
+        {callsInFlight > 0 && ` (${callsInFlight} now)`}
+      </td>
+      <td class="num" data-name="failures">
+        {failures}
+      </td>
+      <td class="num" data-name="tools">
+        {tools ?? <span class="faint">unknown</span>}
+      </td>
+      <td class="num" data-name="runs">
+        {runs}
+      </td>
+    </tr>
+  );
+}

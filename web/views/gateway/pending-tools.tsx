@@ -1,0 +1,92 @@
+import { useState } from 'preact/hooks';
+import { useKeys } from '../../keys.ts';
+import { call } from '../../state/api.ts';
+import type { Answers } from '../../state/operations.ts';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/dialog.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { Ago } from '../../ui/time.tsx';
+import { shellWord } from '../shell-word.ts';
+import { tell } from '../tell.ts';
+
+type Pending = Answers['inspect_gateway']['pending'][number];
+
+interface PendingToolsProps {
+  pending: readonly Pending[];
+  workspace: string;
+  onDone(): void;
+}
+
+/** Definitions that came or changed after the first look, each with what is different. */
+export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) {
+  const [asks, setAsks] = useState<readonly Pending[] | null>(null);
+  useKeys([
+    {
+      key: 'a',
+      what: 'Approve every pending definition',
+      run: () => setAsks(pending),
+      when: () => pending.length > 0,
+    },
+  ]);
+  if (pending.length === 0) return null;
+  const approve = async (chosen: readonly Pending[]) => {
+    const [one] = chosen;
+    const which = chosen.length === 1 && one ? { server: one.server, tool: one.tool } : {};
+    // What was seen is what is approved: one that changed since waits on.
+    const hashes = chosen.map(({ hash }) => hash);
+    const isDone = await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
+      told.unseen.length > 0 && chosen.length > told.approved.length
+        ? `Approved ${told.approved.length}. ${told.unseen.length} changed once more: look at them again.`
+        : `Approved ${told.approved.length}: agents may use ${told.approved.length === 1 ? 'it' : 'them'} now.`,
+    );
+    if (isDone) onDone();
+  };
+  return (
+    <section class="page-part">
+      <h2>Pending approvals</h2>
+      <p class="soft">
+        These came or changed after the first look at their server. No agent sees them until you say so.
+      </p>
+      <p class="page-tools">
+        <Button keyName="a" onClick={() => setAsks(pending)}>
+          Approve all {pending.length}
+        </Button>
+      </p>
+      {pending.map(change => (
+        <article class="pending" key={`${change.server} ${change.tool} ${change.hash}`}>
+          <header class="page-tools">
+            <h3>
+              {change.server}/{harmless(change.tool)}
+            </h3>
+            <span class="tone-ask">{change.kind}</span>
+            <span class="soft">
+              seen <Ago at={change.seenAt} />
+            </span>
+            <Button label={`Approve ${change.server}/${change.tool}`} onClick={() => setAsks([change])}>
+              Approve
+            </Button>
+          </header>
+          <pre class="pending-diff">
+            {change.diff.map((line, index) => (
+              <span key={index} class={line.startsWith('+') ? 'plus' : line.startsWith('-') ? 'minus' : ''}>
+                {harmless(line)}
+                {'\n'}
+              </span>
+            ))}
+          </pre>
+        </article>
+      ))}
+      {asks && asks.length > 0 && (
+        <Confirm
+          title={asks.length === 1 ? 'Approve this definition' : `Approve ${asks.length} definitions`}
+          effect={`Agents whose roles allow it may use ${asks.length === 1 ? 'it' : 'them'} from now on, as shown here. A later change waits again.`}
+          command={`squad mcp approve ${asks.length === 1 ? `${shellWord(`${asks[0]?.server}/${asks[0]?.tool}`)} ` : ''}--workspace ${shellWord(workspace)}`}
+          yes="Approve"
+          tone="main"
+          onYes={() => void approve(asks)}
+          onClose={() => setAsks(null)}
+        />
+      )}
+    </section>
+  );
+}

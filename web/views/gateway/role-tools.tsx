@@ -1,0 +1,124 @@
+import { useRef, useState } from 'preact/hooks';
+import { useKeys } from '../../keys.ts';
+import { ApiError, call } from '../../state/api.ts';
+import type { Answers } from '../../state/operations.ts';
+import { useQuery } from '../../state/query.ts';
+import { Button } from '../../ui/button.tsx';
+import { Copy } from '../../ui/copy.tsx';
+import { Plain } from '../../ui/plain.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { Notes } from '../notes.tsx';
+import { shellWord } from '../shell-word.ts';
+
+type Tools = Answers['inspect_role_tools'];
+
+interface RoleToolsProps {
+  workspace: string;
+  /** Servers may be up now that were not. */
+  onLooked(): void;
+}
+
+/** What one role sees of all servers, and why not the rest. */
+export function RoleTools({ workspace, onLooked }: RoleToolsProps) {
+  const roles = useQuery('list_roles', {}, { workspace }).data?.roles ?? [];
+  const [role, setRole] = useState('');
+  const [answer, setAnswer] = useState<Tools | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isLooking, setLooking] = useState(false);
+  const latest = useRef(0);
+  const look = async () => {
+    const mine = ++latest.current;
+    setLooking(true);
+    setError(null);
+    try {
+      const told = await call('inspect_role_tools', role === '' ? {} : { role }, { workspace });
+      if (mine === latest.current) setAnswer(told);
+    } catch (thrown) {
+      if (mine === latest.current)
+        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+    } finally {
+      if (mine === latest.current) setLooking(false);
+      onLooked();
+    }
+  };
+  useKeys([
+    {
+      key: 'l',
+      what: 'Start servers and look what this role sees',
+      run: () => void look(),
+      when: () => !isLooking,
+    },
+  ]);
+  return (
+    <section class="page-part">
+      <h2>What a role sees</h2>
+      <p class="soft">
+        Looking starts servers that are not up: they have to be asked. They end again when nobody needs them.
+      </p>
+      <p class="page-tools">
+        <label>
+          Role{' '}
+          <select value={role} onChange={event => setRole(event.currentTarget.value)}>
+            <option value="">no role</option>
+            {roles.map(({ id }) => (
+              <option key={id} value={id}>
+                {id}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Button keyName="l" onClick={() => void look()} why={isLooking ? 'Servers are being asked.' : null}>
+          Start and look
+        </Button>
+        <Copy
+          text={`squad mcp tools${role === '' ? '' : ` --role ${shellWord(role)}`} --workspace ${shellWord(workspace)}`}
+          label="command"
+          isShown
+        />
+      </p>
+      <p role="status" class="soft">
+        {isLooking && 'Asking the servers…'}
+      </p>
+      {error && <Problem error={error} onRetry={() => void look()} />}
+      {answer && <Answer answer={answer} />}
+    </section>
+  );
+}
+
+function Answer({ answer: { role, tools, faults, warnings } }: { answer: Tools }) {
+  const seen = tools.filter(({ isVisible }) => isVisible);
+  return (
+    <>
+      <Notes notes={[...warnings, ...faults.map(({ server, fault }) => `${server}: ${fault}`)]} />
+      <p>
+        {role ?? 'Without a role'}: {seen.length} of {tools.length} tools
+      </p>
+      <table class="sheet">
+        <thead>
+          <tr>
+            <th scope="col">tool</th>
+            <th scope="col">seen</th>
+            <th scope="col">what it is</th>
+          </tr>
+        </thead>
+        <tbody>
+          {tools.map(({ name, server, tool, description, isVisible, reason }) => (
+            <tr key={`${server} ${tool}`}>
+              <td class="wide">
+                <code>
+                  <Plain text={name} isBlock={false} />
+                </code>
+              </td>
+              <td class={isVisible ? 'tone-good' : 'soft'}>
+                {isVisible ? 'yes' : <Plain text={`no: ${reason ?? 'not allowed'}`} isBlock={false} />}
+              </td>
+              <td class="wide soft">
+                <Plain text={description} isBlock={false} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

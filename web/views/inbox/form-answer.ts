@@ -1,0 +1,15 @@
+import type { InboxField } from '../../../src/schema/inbox.ts';
+
+/** What the fields of a form hold, as JSON; what was left empty is left out. */
+export function formAnswer(fields: readonly InboxField[], data: FormData): string {
+  const answer: Record<string, unknown> = {};
+  for (const { name, type } of fields) {
+    if (type === 'boolean') answer[name] = data.get(name) === 'on';
+    else if (type === 'choices') answer[name] = data.getAll(name);
+    else {
+      const text = String(data.get(name) ?? '');
+      if (text !== '') answer[name] = type === 'number' ? Number(text) : text;
+    }
+  }
+  return JSON.stringify(answer);
+}

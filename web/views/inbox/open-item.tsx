@@ -1,0 +1,69 @@
+import { now } from '../../ui/clock.ts';
+import { Copy } from '../../ui/copy.tsx';
+import { shownAgo } from '../../ui/figures.ts';
+import { harmless } from '../../ui/harmless.ts';
+import { Icon } from '../../ui/icon.tsx';
+import { Plain } from '../../ui/plain.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { AnswerBox } from './answer-box.tsx';
+import type { ShownItem } from './inbox-page.tsx';
+
+const KINDS = { question: 'asks', approval: 'wants your yes for', permission: 'asks leave for' } as const;
+
+export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
+  const settled = isOpen ? null : item.state === 'open' ? 'settled' : item.state;
+  return (
+    <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
+      <p class="ask-who soft">
+        <Icon name="hand" class="tone-ask" />
+        <strong>{item.run.roleId ?? 'agent'}</strong>{' '}
+        {item.source ? `by way of ${harmless(item.source)} ` : ''}
+        {KINDS[item.kind]}
+        {' · '}
+        <a href={`/r/${item.runId}`}>{harmless(item.run.title) || item.runId}</a>
+        {' · '}
+        <Ago at={item.createdAt} />
+        {item.owner !== 'user' && (
+          <>
+            {' · asked of '}
+            <a href={`/r/${item.owner}`}>the run that started it</a>
+          </>
+        )}
+      </p>
+      <div class="ask-question">
+        <Plain text={item.question} />
+      </div>
+      {item.details && (
+        <pre class="ask-details">
+          <Plain text={item.details} />
+        </pre>
+      )}
+      {settled === null ? (
+        <>
+          <AnswerBox item={item} />
+          <p class="ask-deadline soft">
+            <Deadline item={item} />
+            <Copy text={`squad answer ${item.id}`} label="command" isShown />
+          </p>
+        </>
+      ) : (
+        <p class="tone-good">
+          <Icon name="check" /> {settled}
+          {item.answer !== null && `: ${harmless(item.answer)}`}
+        </p>
+      )}
+    </li>
+  );
+}
+
+/** When its time is up, and what counts as the answer then. */
+function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
+  const then =
+    standing === null ? 'it is told that nobody answered' : `the answer is “${harmless(standing)}”`;
+  return (
+    <span>
+      No answer <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time>:{' '}
+      {then}.
+    </span>
+  );
+}

@@ -1,0 +1,45 @@
+import type { ComponentChildren } from 'preact';
+import { useQuery } from '../state/query.ts';
+import { workspace } from '../state/workspace.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Ago } from '../ui/time.tsx';
+
+interface OfWorkspaceProps {
+  /** What is shown of it: `The backlog`. */
+  what: string;
+  children(path: string): ComponentChildren;
+}
+
+/** For what only one folder has: the chosen one's, the only one's, or a choice. */
+export function OfWorkspace({ what, children }: OfWorkspaceProps) {
+  const chosen = workspace.value;
+  const { data, error, reload } = useQuery('list_workspaces', chosen === null ? {} : null);
+  if (chosen !== null) return <>{children(chosen)}</>;
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data) return null;
+  const [only, ...more] = data.workspaces;
+  if (!only)
+    return (
+      <Empty title="No folder is known yet" command={'squad run coder "Say hello"'}>
+        {what} is of one folder, and Squad knows a folder once a run was started in it.
+      </Empty>
+    );
+  if (more.length === 0) return <>{children(only.path)}</>;
+  return (
+    <section class="workspaces" aria-label="Folders">
+      <p class="soft">{what} is of one folder. Which?</p>
+      <ul>
+        {data.workspaces.map(({ path, name, live, lastRunAt }) => (
+          <li key={path}>
+            <Button onClick={() => (workspace.value = path)}>{name}</Button> <code>{path}</code>{' '}
+            <span class="soft">
+              {live > 0 && `${live} at work · `}last run <Ago at={lastRunAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

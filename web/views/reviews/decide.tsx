@@ -1,0 +1,43 @@
+import { useState } from 'preact/hooks';
+import { call } from '../../state/api.ts';
+import { Confirm } from '../../ui/dialog.tsx';
+import { shellWord } from '../shell-word.ts';
+import { tell } from '../tell.ts';
+import type { Review } from './reviews-page.tsx';
+
+interface DecideProps {
+  review: Review;
+  isApproval: boolean;
+  onDone(): void;
+  onClose(): void;
+}
+
+/** Feedback in the reviewer's place. */
+export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
+  const [words, setWords] = useState(isApproval ? 'Approved.' : '');
+  const type = isApproval ? 'approved' : 'needs_work';
+  const send = async () => {
+    const input = { run: review.coderId, action: 'feedback', feedback: words, feedback_type: type } as const;
+    const isDone = await tell(call('steer_review', input), () =>
+      isApproval ? 'Approved: the coder goes on with that.' : 'Sent back: the coder goes on with your words.',
+    );
+    if (isDone) onDone();
+  };
+  const who = review.coder ?? 'The coder';
+  return (
+    <Confirm
+      title={isApproval ? 'Approve this round' : 'Send this round back'}
+      effect={`Closes round ${review.iteration} with your words: its reviewer is stopped, and ${who} goes on with ${isApproval ? 'your approval' : 'what you ask for'} in its next turn.`}
+      command={`squad review ${review.coderId} --type ${type} --feedback ${shellWord(words)}`}
+      yes={isApproval ? 'Approve' : 'Send back'}
+      tone="main"
+      onYes={() => void send()}
+      onClose={onClose}
+    >
+      <label>
+        {isApproval ? 'Words with it' : 'What is to be done'}
+        <textarea required value={words} rows={4} onInput={event => setWords(event.currentTarget.value)} />
+      </label>
+    </Confirm>
+  );
+}

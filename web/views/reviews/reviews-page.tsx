@@ -1,0 +1,166 @@
+import '../views.css';
+import './reviews.css';
+import { useState } from 'preact/hooks';
+import { useKeys } from '../../keys.ts';
+import type { Changes } from '../../state/live.ts';
+import type { Answers } from '../../state/operations.ts';
+import { useQuery } from '../../state/query.ts';
+import { workspace } from '../../state/workspace.ts';
+import { Button } from '../../ui/button.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { Plain } from '../../ui/plain.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { StatusWord } from '../../ui/status.tsx';
+import { Ago, Duration } from '../../ui/time.tsx';
+import { Decide } from './decide.tsx';
+import { outcomeWords } from './outcome-words.ts';
+
+export type Review = Answers['list_reviews']['reviews'][number];
+
+/** `/reviews`: what is being reviewed now, then what was. */
+export function ReviewsPage() {
+  const input = workspace.value === null ? {} : { workspace: workspace.value };
+  const { data, error, reload } = useQuery('list_reviews', input, { refreshOn });
+  const [chosen, setChosen] = useState(0);
+  const [deciding, setDeciding] = useState<{ review: Review; isApproval: boolean } | null>(null);
+  const open = data?.reviews.filter(({ outcome }) => outcome === null) ?? [];
+  const over = data?.reviews.filter(({ outcome }) => outcome !== null) ?? [];
+  const current = open[Math.min(chosen, open.length - 1)];
+  const decide = (isApproval: boolean) => current && setDeciding({ review: current, isApproval });
+  const has = () => current !== undefined;
+  useKeys([
+    { key: 'j', what: 'Next review', run: () => setChosen(Math.min(chosen + 1, open.length - 1)), when: has },
+    { key: 'k', what: 'Review before', run: () => setChosen(Math.max(chosen - 1, 0)), when: has },
+    { key: 'a', what: 'Approve this review', run: () => decide(true), when: has },
+    { key: 'b', what: 'Send this review back', run: () => decide(false), when: has },
+  ]);
+
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  return (
+    <div class="reviews">
+      <header class="page-head">
+        <h1>Reviews</h1>
+        <p class="soft">
+          Rounds of work between a coder and its reviewer. Your word closes a round in the reviewer’s place.
+        </p>
+      </header>
+      {data && data.reviews.length === 0 && (
+        <Empty title="No reviews yet" command={'squad run coder "A task" --worktree'}>
+          A coder whose role has <code>type: coding</code> asks for a review when it is done; a reviewer is
+          then started in a work tree of its own.
+        </Empty>
+      )}
+      {open.length > 0 && (
+        <section class="page-part">
+          <h2>Open</h2>
+          <ul class="open-reviews">
+            {open.map((review, index) => (
+              <OpenReview
+                key={review.id}
+                review={review}
+                isCurrent={review === current}
+                onChoose={() => setChosen(index)}
+                onDecide={isApproval => setDeciding({ review, isApproval })}
+              />
+            ))}
+          </ul>
+        </section>
+      )}
+      {data && open.length === 0 && over.length > 0 && (
+        <p class="soft page-part">Nothing is being reviewed now.</p>
+      )}
+      {over.length > 0 && <Closed reviews={over} />}
+      {deciding && <Decide {...deciding} onDone={reload} onClose={() => setDeciding(null)} />}
+    </div>
+  );
+}
+
+const refreshOn = ({ events, runs }: Changes) =>
+  events.some(({ body }) => body.type.startsWith('review.')) ||
+  runs.some(({ reviewOf }) => reviewOf !== null);
+
+interface OpenReviewProps {
+  review: Review;
+  isCurrent: boolean;
+  onChoose(): void;
+  onDecide(isApproval: boolean): void;
+}
+
+function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) {
+  const rounds = useQuery('show_review', { run: review.coderId }).data?.rounds;
+  return (
+    <li class={isCurrent ? 'open-review current' : 'open-review'} onFocusIn={onChoose}>
+      <p class="open-review-title">
+        <a href={`/r/${review.coderId}/review`}>
+          <Plain text={review.title ?? review.coderId} isBlock={false} />
+        </a>
+        <span class="num soft">
+          round {review.iteration}
+          {rounds && ` of ${rounds.max}`}
+        </span>
+      </p>
+      <p class="soft">
+        <a href={`/r/${review.coderId}`}>{review.coder ?? 'coder'}</a> wrote it ·{' '}
+        <a href={`/r/${review.reviewerId}`}>{review.reviewer ?? 'reviewer'}</a>{' '}
+        {review.reviewerStatus && <StatusWord status={review.reviewerStatus} />} · waiting for{' '}
+        <Duration from={review.requestedAt} /> · until <Ago at={review.deadlineAt} />
+      </p>
+      {review.completionMessage && <Plain text={review.completionMessage} />}
+      <p class="page-tools">
+        <Button tone="main" keyName={isCurrent ? 'a' : undefined} onClick={() => onDecide(true)}>
+          Approve
+        </Button>
+        <Button keyName={isCurrent ? 'b' : undefined} onClick={() => onDecide(false)}>
+          Send back
+        </Button>
+        <a href={`/r/${review.coderId}/review`}>Rounds and changes</a>
+      </p>
+    </li>
+  );
+}
+
+function Closed({ reviews }: { reviews: readonly Review[] }) {
+  return (
+    <section class="page-part">
+      <h2>Closed</h2>
+      <table class="sheet">
+        <thead>
+          <tr>
+            <th scope="col">task</th>
+            <th scope="col" class="num">
+              round
+            </th>
+            <th scope="col">outcome</th>
+            <th scope="col">by</th>
+            <th scope="col">closed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {reviews.map(review => (
+            <tr key={review.id}>
+              <td class="wide">
+                <a href={`/r/${review.coderId}/review`}>
+                  <Plain text={review.title ?? review.coderId} isBlock={false} />
+                </a>
+              </td>
+              <td class="num" data-name="round">
+                {review.iteration}
+              </td>
+              <td>
+                {outcomeWords(review.outcome)}
+                {review.reason && (
+                  <span class="soft">
+                    {' · '}
+                    <Plain text={review.reason} isBlock={false} />
+                  </span>
+                )}
+              </td>
+              <td data-name="by">{review.feedbackBy === 'user' ? 'you' : (review.reviewer ?? 'reviewer')}</td>
+              <td>{review.closedAt !== null && <Ago at={review.closedAt} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

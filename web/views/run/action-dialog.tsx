@@ -1,0 +1,132 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { call } from '../../state/api.ts';
+import { Copy } from '../../ui/copy.tsx';
+import { Confirm, Dialog } from '../../ui/dialog.tsx';
+import { toast } from '../../ui/toast.tsx';
+import { tell } from '../tell.ts';
+import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
+
+interface ActionDialogProps {
+  run: ShownRun['run'];
+  action: RunActionShown;
+  onClose(): void;
+}
+
+/** Says what would happen and the command for it, then does it. */
+export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
+  const { route } = useLocation();
+  const [words, setWords] = useState('');
+  const form = FORMS[action.action];
+  if (!form)
+    return (
+      <Dialog title={action.label} onClose={onClose}>
+        <p>{action.effect}</p>
+        <p class="twin">
+          <span>In a terminal</span> <Copy text={action.command} label="command" isShown />
+        </p>
+      </Dialog>
+    );
+  return (
+    <Confirm
+      title={action.label}
+      effect={action.effect}
+      command={withWords(action.command, words)}
+      yes={form.yes}
+      tone={form.isHarmless ? 'main' : 'danger'}
+      onClose={onClose}
+      onYes={() => {
+        if (form.asks && !form.isOptional && words.trim() === '')
+          toast('Nothing was sent: there were no words.');
+        else void form.carryOut({ run, words: words.trim(), route });
+      }}
+    >
+      {form.asks && (
+        <label>
+          {form.asks}
+          <textarea autofocus value={words} onInput={event => setWords(event.currentTarget.value)} />
+        </label>
+      )}
+    </Confirm>
+  );
+}
+
+interface Form {
+  yes: string;
+  /** What the words are for. */
+  asks?: string;
+  isOptional?: true;
+  isHarmless?: true;
+  carryOut(given: { run: ShownRun['run']; words: string; route(url: string): void }): Promise<boolean>;
+}
+
+const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
+  tell(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
+
+const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedback: string) =>
+  tell(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
+    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your words.',
+  );
+
+/** Those without one are for a terminal. */
+const FORMS: Partial<Record<RunActionName, Form>> = {
+  cancel: {
+    yes: 'Stop it',
+    carryOut: ({ run }) =>
+      tell(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
+        ['Stopping.', note].filter(Boolean).join(' '),
+      ),
+  },
+  retry: {
+    yes: 'Start it anew',
+    isHarmless: true,
+    carryOut: ({ run, route }) =>
+      tell(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
+        if (runIds[0]) route(`/r/${runIds[0]}`);
+        return ['Started anew.', ...warnings].join(' ');
+      }),
+  },
+  reply: {
+    yes: 'Send',
+    asks: 'Your words',
+    isHarmless: true,
+    carryOut: ({ run, words, route }) =>
+      tell(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
+        if (runIds[0]) route(`/r/${runIds[0]}`);
+        return ['It goes on.', ...warnings].join(' ');
+      }),
+  },
+  approve: {
+    yes: 'Approve',
+    asks: 'Words to go with it, if any',
+    isOptional: true,
+    isHarmless: true,
+    carryOut: ({ run, words }) => feedback(run.id, 'approved', words || 'Approved.'),
+  },
+  send_back: {
+    yes: 'Send back',
+    asks: 'What is to be done',
+    isHarmless: true,
+    carryOut: ({ run, words }) => feedback(run.id, 'needs_work', words),
+  },
+  cancel_review: {
+    yes: 'End the review',
+    carryOut: ({ run }) => steer(run.id, 'cancel', 'The review is over.'),
+  },
+  abandon: { yes: 'Give it up', carryOut: ({ run }) => steer(run.id, 'abandon', 'Given up.') },
+  remove_worktree: {
+    yes: 'Remove it',
+    carryOut: ({ run }) =>
+      tell(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
+        worktrees
+          .map(({ path, removed, why }) => `${removed ? 'Removed' : 'Kept'} ${path}: ${why}`)
+          .join('. '),
+      ),
+  },
+};
+
+/** The command as it would be for these words, so that it can be copied. */
+function withWords(command: string, words: string): string {
+  if (words.trim() === '') return command;
+  return command.replace('"…"', () => `'${words.trim().replaceAll("'", "'\\''")}'`);
+}

@@ -1,0 +1,145 @@
+import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from '../../../ui/icon.tsx';
+import { Plain } from '../../../ui/plain.tsx';
+import { Ago } from '../../../ui/time.tsx';
+import type { Step } from './steps.ts';
+
+/** Shown one below the other; more of them fold. */
+const MOST_OPEN = 2;
+
+export function StepRow({ step }: { step: Step }) {
+  switch (step.kind) {
+    case 'said':
+      return (
+        <Row icon="more" name="Says" at={step.at} count={step.count}>
+          <Plain text={step.text} />
+        </Row>
+      );
+    case 'tools':
+    case 'notes':
+      return <Folded step={step} />;
+    case 'question':
+      return <Question step={step} />;
+    case 'review':
+      return (
+        <Row icon="eye" name={`Review, round ${step.iteration}`} at={step.at}>
+          <a href={`/r/${step.reviewerId}`}>{step.reviewerId}</a>{' '}
+          {step.outcome === null ? 'is at it' : step.outcome.replaceAll('_', ' ')}
+          {step.reason && (
+            <>
+              : <Plain text={step.reason} isBlock={false} />
+            </>
+          )}
+        </Row>
+      );
+    default:
+      return (
+        <Row
+          icon={step.tone === 'bad' ? 'cross' : step.tone === 'good' ? 'check' : 'clock'}
+          name={step.name}
+          at={step.at}
+          tone={step.tone}
+        >
+          <Linked text={step.text} />
+        </Row>
+      );
+  }
+}
+
+function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
+  const { texts, kind, at } = step;
+  const total = texts.reduce((sum, { count }) => sum + count, 0);
+  const last = texts.at(-1)!;
+  const name = kind === 'tools' ? 'Tool' : 'Note';
+  const list = (
+    <ul class="step-list">
+      {texts.map((one, index) => (
+        <li key={index}>
+          <Plain text={one.text} isBlock={false} />
+          {one.count > 1 && <span class="soft"> ×{one.count}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+  return (
+    <Row icon={kind === 'tools' ? 'half' : 'more'} name={name} at={at} count={total}>
+      {texts.length <= MOST_OPEN ? (
+        list
+      ) : (
+        <details>
+          <summary>
+            <Plain text={last.text} isBlock={false} />
+            <span class="soft"> and {texts.length - 1} before</span>
+          </summary>
+          {list}
+        </details>
+      )}
+    </Row>
+  );
+}
+
+function Question({ step: { item, at } }: { step: Step & { kind: 'question' } }) {
+  const by = item.answeredBy;
+  const who = by === null ? null : by.who === 'default' ? 'its time was up' : `by ${by.via ?? by.who}`;
+  return (
+    <Row
+      icon="hand"
+      name={item.kind === 'question' ? 'Asks' : 'Asks leave'}
+      at={at}
+      tone={item.state === 'open' ? 'ask' : 'plain'}
+    >
+      <Plain text={item.question} />
+      {item.state !== 'open' && (
+        <p class="soft">
+          {item.state}
+          {item.answer !== null && (
+            <>
+              : <Plain text={item.answer} isBlock={false} />
+            </>
+          )}
+          {who && ` (${who})`}
+        </p>
+      )}
+    </Row>
+  );
+}
+
+interface RowProps {
+  icon: IconName;
+  name: string;
+  at: number;
+  count?: number;
+  tone?: 'plain' | 'good' | 'bad' | 'ask';
+  children: ComponentChildren;
+}
+
+function Row({ icon, name, at, count = 1, tone = 'plain', children }: RowProps) {
+  return (
+    <li class="step">
+      <span class={`step-name tone-${tone}`}>
+        <Icon name={icon} /> {name}
+        {count > 1 && <span class="num"> ×{count}</span>}
+      </span>
+      <div class="step-text">{children}</div>
+      <span class="step-at soft">
+        <Ago at={at} />
+      </span>
+    </li>
+  );
+}
+
+/** An address of the web in what Squad itself says is a link. */
+function Linked({ text }: { text: string }) {
+  const url = /https?:\/\/\S+/.exec(text)?.[0];
+  if (!url || !URL.canParse(url)) return <Plain text={text} isBlock={false} />;
+  const [before, after] = text.split(url, 2);
+  return (
+    <>
+      <Plain text={before ?? ''} isBlock={false} />
+      <a href={url} rel="noreferrer noopener" target="_blank">
+        {url}
+      </a>
+      <Plain text={after ?? ''} isBlock={false} />
+    </>
+  );
+}

@@ -1,0 +1,151 @@
+import './changes.css';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../../../keys.ts';
+import { Button } from '../../../ui/button.tsx';
+import { harmless } from '../../../ui/harmless.ts';
+import { Lines } from '../../../ui/usage.tsx';
+import { FileDiff } from './diff-file.tsx';
+import { openAtFirst, placeInHash, placeName } from './diff-place.ts';
+import type { Commenting } from './diff-rows.tsx';
+import { parseDiff } from './parse-diff.ts';
+
+const MOST_FILES = 300;
+
+/** Files of a diff, to be opened, walked through by keys and commented on. */
+export function DiffFiles({ text, commenting }: { text: string; commenting: Commenting | null }) {
+  const files = useMemo(() => parseDiff(text), [text]);
+  const [open, setOpen] = useState(() => withTarget(openAtFirst(files)));
+  const [most, setMost] = useState(MOST_FILES);
+  const [target, setTarget] = useState(() => targetName());
+  const box = useRef<HTMLDivElement>(null);
+  const turn = (path: string, isOpen: boolean) => {
+    const next = new Set(open);
+    if (isOpen) next.add(path);
+    else next.delete(path);
+    setOpen(next);
+  };
+  const jump = (path: string) => {
+    turn(path, true);
+    requestAnimationFrame(() => fileElement(box.current, path)?.scrollIntoView({ block: 'start' }));
+  };
+
+  useEffect(() => {
+    const toTarget = () => {
+      setOpen(withTarget);
+      setTarget(targetName());
+      requestAnimationFrame(() => {
+        const row = box.current?.querySelector<HTMLElement>('.is-target');
+        const path = placeInHash(location.hash)?.path;
+        (row ?? (path ? fileElement(box.current, path) : null))?.scrollIntoView({ block: 'center' });
+      });
+    };
+    toTarget();
+    addEventListener('hashchange', toTarget);
+    return () => removeEventListener('hashchange', toTarget);
+  }, []);
+
+  useKeys([
+    { key: 'n', what: 'Next change', run: () => moveTo(box.current, 1) },
+    { key: 'p', what: 'Previous change', run: () => moveTo(box.current, -1) },
+    {
+      key: 'm',
+      what: 'Comment on the line in focus',
+      run: () => commenting?.edit(placeInFocus()),
+      when: () => commenting !== null && placeInFocus() !== null,
+    },
+    {
+      key: 'a',
+      what: 'Open or fold all files',
+      run: () => setOpen(open.size > 0 ? new Set() : new Set(files.map(({ path }) => path))),
+    },
+  ]);
+
+  return (
+    <div class="diff">
+      <nav class="diff-list" aria-label="Changed files">
+        <ul>
+          {files.slice(0, most).map(file => (
+            <li key={file.path}>
+              <button type="button" class="diff-jump" onClick={() => jump(file.path)}>
+                <span class="diff-path">{harmless(file.path)}</span>
+              </button>
+              <Lines lines={file.isBinary ? null : file} />
+            </li>
+          ))}
+        </ul>
+        {files.length > most && (
+          <Button onClick={() => setMost(most + MOST_FILES)}>Show more of {files.length} files</Button>
+        )}
+      </nav>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows move the focus that a line in it has */}
+      <div ref={box} class="diff-files" onKeyDown={onArrow} onClick={onNumber}>
+        {files.slice(0, most).map(file => (
+          <FileDiff
+            key={file.path}
+            file={file}
+            isOpen={open.has(file.path)}
+            onOpen={isOpen => turn(file.path, isOpen)}
+            commenting={commenting}
+            target={target?.startsWith(`${file.path}:`) ? target : null}
+          />
+        ))}
+      </div>
+    </div>
+  );
+
+  function onNumber(event: MouseEvent) {
+    const number = (event.target as HTMLElement).closest('.diff-number');
+    const place = number?.closest<HTMLElement>('.diff-row')?.dataset.place;
+    if (!place) return;
+    history.replaceState(history.state, '', `${location.pathname}${location.search}#${encodeURI(place)}`);
+    setTarget(place);
+  }
+}
+
+function targetName(): string | null {
+  const place = placeInHash(location.hash);
+  return place && place.line !== null ? placeName({ ...place, line: place.line }) : null;
+}
+
+function withTarget(open: Set<string>): Set<string> {
+  const path = placeInHash(location.hash)?.path;
+  return path === undefined ? open : new Set([...open, path]);
+}
+
+const fileElement = (box: HTMLElement | null, path: string): Element | null =>
+  [...(box?.querySelectorAll<HTMLElement>('.diff-file') ?? [])].find(
+    ({ dataset }) => dataset.path === path,
+  ) ?? null;
+
+/** The next place where something changed, from where the focus is, or from the top of what is in sight. */
+function moveTo(box: HTMLElement | null, by: 1 | -1): void {
+  const heads = [...(box?.querySelectorAll<HTMLElement>('.diff-head') ?? [])];
+  const focus = document.activeElement;
+  const isAfter = (head: HTMLElement) =>
+    focus && box?.contains(focus)
+      ? (focus.compareDocumentPosition(head) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
+      : head.getBoundingClientRect().top > 0;
+  const at = heads.findIndex(isAfter);
+  const next = at < 0 ? heads.length : at;
+  const before = heads[next - 1] === focus ? next - 2 : next - 1;
+  const head = heads[by > 0 ? next : before];
+  head?.focus();
+  head?.scrollIntoView({ block: 'center' });
+}
+
+function placeInFocus() {
+  const name = document.activeElement?.closest<HTMLElement>('.diff-row')?.dataset.place;
+  const place = name === undefined ? null : placeInHash(`#${encodeURIComponent(name)}`);
+  return place && place.line !== null ? { ...place, line: place.line } : null;
+}
+
+function onArrow(event: KeyboardEvent): void {
+  if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+  const rows = [
+    ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.diff-row, .diff-head'),
+  ];
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  if (at < 0) return;
+  event.preventDefault();
+  rows[at + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
+}

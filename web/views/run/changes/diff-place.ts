@@ -1,0 +1,52 @@
+import type { DiffFile, DiffLine } from './parse-diff.ts';
+
+/** A line of a diff: on the right as it is now, on the left as it was. */
+export interface DiffPlace {
+  path: string;
+  line: number;
+  side: 'old' | 'new';
+}
+
+/** `src/a.ts:R40`: what an address calls it. */
+export const placeName = ({ path, line, side }: DiffPlace): string =>
+  `${path}:${side === 'new' ? 'R' : 'L'}${line}`;
+
+/** `#src/a.ts:R40` or `#src/a.ts`; null: not a place in a diff. */
+export function placeInHash(hash: string): { path: string; line: number | null; side: 'old' | 'new' } | null {
+  let name: string;
+  try {
+    name = decodeURIComponent(hash.replace(/^#/, ''));
+  } catch {
+    return null;
+  }
+  if (name === '' || name.startsWith('token=')) return null;
+  const match = /^(.+):([LR])([1-9]\d{0,8})$/s.exec(name);
+  if (!match) return { path: name, line: null, side: 'new' };
+  return { path: match[1]!, line: Number(match[3]), side: match[2] === 'L' ? 'old' : 'new' };
+}
+
+export function placeOfLine(file: DiffFile, { oldLine, newLine }: DiffLine): DiffPlace | null {
+  if (newLine !== null) return { path: file.path, line: newLine, side: 'new' };
+  if (oldLine !== null) return { path: file.oldPath ?? file.path, line: oldLine, side: 'old' };
+  return null;
+}
+
+/** A file longer than this is folded, and so is what comes after so many lines. */
+const LONG_FILE = 400;
+const MOST_OPEN_LINES = 1_500;
+
+export const rowsOf = (file: DiffFile): number =>
+  file.hunks.reduce((sum, { lines }) => sum + lines.length + 1, 0);
+
+/** Which files are open at first. */
+export function openAtFirst(files: readonly DiffFile[]): Set<string> {
+  const open = new Set<string>();
+  let left = MOST_OPEN_LINES;
+  for (const file of files) {
+    const rows = rowsOf(file);
+    if (rows > LONG_FILE || rows > left) continue;
+    left -= rows;
+    open.add(file.path);
+  }
+  return open;
+}

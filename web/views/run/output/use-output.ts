@@ -1,0 +1,149 @@
+import type { RefObject } from 'preact';
+import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../../../state/api.ts';
+import { watchOutput } from '../../../state/live.ts';
+import { type FeedChange, OutputFeed } from './output-feed.ts';
+import { OutputPane } from './output-pane.ts';
+import { type OutputTarget, outputSource } from './output-source.ts';
+
+/** This close to an edge, in pixels, what is beyond it is asked for; and this close to the end it is followed. */
+const NEAR = 600;
+const AT_END = 24;
+
+export interface ShownOutput {
+  feed: OutputFeed | null;
+  pane: OutputPane | null;
+  error: ApiError | null;
+  isReady: boolean;
+  isOver: boolean;
+  /** Scrolls to a line, from wherever it is held or not. */
+  goToLine(line: number): Promise<void>;
+  goToOffset(offset: number, line: number | null): Promise<HTMLElement | null>;
+  follow(): void;
+  onScroll(): void;
+}
+
+/** Keeps an output drawn in the scrolling element: followed while its end is in sight, still when somebody reads above it. */
+export function useOutput(
+  scroller: RefObject<HTMLElement | null>,
+  target: OutputTarget,
+  { firstLine, isLive }: { firstLine: number | null; isLive: boolean },
+): ShownOutput {
+  const { run, turn, stream, readable } = target;
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isReady, setReady] = useState(false);
+  const [isOver, setOver] = useState(!isLive);
+  const held = useRef<{ feed: OutputFeed; pane: OutputPane } | null>(null);
+  const isMoving = useRef(false);
+
+  const told = (work: Promise<unknown>) =>
+    void work.then(
+      () => setError(null),
+      thrown => {
+        if (thrown instanceof ApiError) setError(thrown);
+      },
+    );
+
+  useEffect(() => {
+    const box = scroller.current!;
+    const asking = new AbortController();
+    const pane = new OutputPane(box.querySelector('.out-lines')!);
+    const feed = new OutputFeed(outputSource(target, asking.signal), {
+      isWords: readable,
+      onChange: change => show(change),
+    });
+    held.current = { feed, pane };
+    const show = (change: FeedChange) => {
+      const { scrollHeight, scrollTop } = box;
+      // Our own moves are not the reader's.
+      isMoving.current = true;
+      pane.draw(feed.window);
+      if (feed.isFollowing) box.scrollTop = box.scrollHeight;
+      else if (change === 'older') box.scrollTop = scrollTop + box.scrollHeight - scrollHeight;
+      requestAnimationFrame(() => {
+        isMoving.current = false;
+      });
+      redraw(0);
+    };
+    setReady(false);
+    setOver(!isLive);
+    const opening = firstLine === null || readable ? feed.openEnd() : openLine(firstLine);
+    told(opening.finally(() => setReady(true)));
+    const unwatch = isLive
+      ? watchOutput({ runId: run, turn, stream }, (size, over) => {
+          feed.grew(size);
+          if (over) setOver(true);
+        })
+      : () => {};
+    return () => {
+      unwatch();
+      feed.stop();
+      asking.abort();
+      pane.clear();
+      held.current = null;
+    };
+  }, [run, turn, stream, readable]);
+
+  const openLine = async (line: number) => {
+    const now = held.current;
+    const found = await now?.feed.openLine(line);
+    if (found != null) mark(now?.pane.lineElement(now.feed.window, found) ?? null);
+    else if (now) await now.feed.openEnd();
+  };
+
+  const mark = (element: HTMLElement | null) => {
+    for (const other of scroller.current?.querySelectorAll('.is-target') ?? [])
+      other.classList.remove('is-target');
+    if (!element) return;
+    element.classList.add('is-target');
+    element.scrollIntoView({ block: 'center' });
+  };
+
+  const goToOffset = async (offset: number, line: number | null) => {
+    const now = held.current;
+    if (!now) return null;
+    now.feed.unfollow();
+    const { window } = now.feed;
+    let element = line === null || readable ? null : now.pane.lineElement(window, line);
+    if (!element) {
+      await now.feed.openAt(offset);
+      element = now.pane.firstAt(window, offset);
+    }
+    mark(element);
+    redraw(0);
+    return element;
+  };
+
+  return {
+    feed: held.current?.feed ?? null,
+    pane: held.current?.pane ?? null,
+    error,
+    isReady,
+    isOver,
+    goToOffset,
+    async goToLine(line) {
+      const now = held.current;
+      now?.feed.unfollow();
+      const element = now?.pane.lineElement(now.feed.window, line);
+      if (element) mark(element);
+      else await openLine(line);
+      redraw(0);
+    },
+    follow: () => told(held.current?.feed.follow() ?? Promise.resolve()),
+    onScroll() {
+      const box = scroller.current;
+      const now = held.current;
+      if (!box || !now || isMoving.current) return;
+      const { feed } = now;
+      const below = box.scrollHeight - box.scrollTop - box.clientHeight;
+      const hasAll = feed.window.end >= feed.size;
+      if (feed.isFollowing && below > AT_END) {
+        feed.unfollow();
+        redraw(0);
+      } else if (!feed.isFollowing && below <= AT_END && hasAll) told(feed.follow().then(() => redraw(0)));
+      if (!feed.isFollowing && below < NEAR && !hasAll) told(feed.newer());
+      if (box.scrollTop < NEAR && feed.window.start > 0 && !feed.isFollowing) told(feed.older());
+    },
+  };
+}

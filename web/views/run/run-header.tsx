@@ -1,0 +1,158 @@
+import { card, inbox } from '../../state/live.ts';
+import { useQuery } from '../../state/query.ts';
+import { Copy } from '../../ui/copy.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Plain } from '../../ui/plain.tsx';
+import { Status, StatusWord } from '../../ui/status.tsx';
+import { Ago, Duration } from '../../ui/time.tsx';
+import { Lines, Money, Tokens } from '../../ui/usage.tsx';
+import { RunActions } from './run-actions.tsx';
+import type { ShownRun } from './shown-run.ts';
+
+/** What it is, how it is and why, and what can be done about it. */
+export function RunHeader({ data }: { data: ShownRun }) {
+  const { run } = data;
+  const live = card(run.id).value;
+  const asks = inbox.value.filter(item => item.runId === run.id).length;
+  const usage = live?.usage ?? run.usage;
+  const known = live ?? {
+    need: asks > 0 ? ('needs_you' as const) : ('running' as const),
+    status: run.status,
+    isStopping: data.turns.at(-1)?.stop != null && run.endedAt === null,
+    quiet: data.quiet,
+  };
+  const isOver = run.endedAt !== null;
+  return (
+    <header class="run-head">
+      <p class="run-line soft">
+        <a href={`/s/${run.squadId}`}>squad</a>
+        {run.parentId && (
+          <>
+            {' '}
+            · started by <RunLink id={run.parentId} />
+          </>
+        )}
+        {run.reviewOf && (
+          <>
+            {' '}
+            · reviews <RunLink id={run.reviewOf} />
+          </>
+        )}
+        {data.review && run.reviewOf === null && (
+          <>
+            {' '}
+            · round {data.review.iteration} of {data.review.max}, reviewed by{' '}
+            <RunLink id={data.review.reviewerId} />
+          </>
+        )}
+        {run.lineageId !== run.id && run.reviewOf === null && (
+          <>
+            {' '}
+            · goes on with <RunLink id={run.lineageId} />
+          </>
+        )}
+      </p>
+      <h1>
+        <span class="run-role">{run.roleId ?? run.engine}</span> <Plain text={title(run)} isBlock={false} />
+      </h1>
+      <p class="run-facts">
+        {isOver && asks === 0 ? <StatusWord status={run.status} /> : <Status card={known} />}
+        <Duration from={run.startedAt} to={run.endedAt} />
+        <span class="soft">
+          {run.engine}
+          {run.model && <> · {run.model}</>}
+        </span>
+        <span>
+          <Tokens usage={usage} /> <span class="soft">tokens</span>
+        </span>
+        <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
+        <Lines lines={run.evidence?.diff ?? null} />
+        <span class="soft">
+          {isOver ? 'ended ' : 'asked for '}
+          <Ago at={run.endedAt ?? run.createdAt} />
+        </span>
+        <Copy text={run.id} label="run id" isShown />
+      </p>
+      <Why data={data} asks={asks} activity={isOver ? null : (live?.activity?.text ?? null)} />
+      <Children id={run.id} squadId={run.squadId} />
+      <RunActions data={data} />
+    </header>
+  );
+}
+
+function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity: string | null }) {
+  const { run, quiet } = data;
+  if (asks > 0)
+    return (
+      <p class="run-why tone-ask">
+        <Icon name="hand" /> {asks === 1 ? 'It waits for an answer' : `It waits for ${asks} answers`}:{' '}
+        <a href={`/r/${run.id}/activity`}>answer below</a> or in the <a href="/inbox">inbox</a>
+      </p>
+    );
+  if (run.error)
+    return (
+      <p class="run-why tone-bad">
+        <Plain text={run.error.message} isBlock={false} /> <code class="faint">{run.error.code}</code>
+      </p>
+    );
+  if (quiet)
+    return (
+      <p class="run-why tone-ask">
+        <Icon name="warn" /> {quiet.text} <Ago at={quiet.since} />
+      </p>
+    );
+  if (run.status === 'waiting_review' && data.review)
+    return (
+      <p class="run-why soft">
+        Waits for the review by <RunLink id={data.review.reviewerId} />
+      </p>
+    );
+  if (activity === null) return null;
+  return (
+    <p class="run-why soft">
+      <Plain text={activity} isBlock={false} />
+    </p>
+  );
+}
+
+/** Those it started, as they are now. */
+function Children({ id, squadId }: { id: string; squadId: string }) {
+  const { data } = useQuery(
+    'show_squad',
+    { squad: squadId },
+    { refreshOn: ({ runs }) => runs.some(run => run.parentId === id && run.status === 'queued') },
+  );
+  const children = data?.runs.filter(run => run.parentId === id || run.reviewOf === id) ?? [];
+  if (children.length === 0) return null;
+  return (
+    <ul class="run-children" aria-label="Runs it started and reviewers of it">
+      {children.map(run => (
+        <Child key={run.id} id={run.id} known={run} />
+      ))}
+    </ul>
+  );
+}
+
+function Child({ id, known }: { id: string; known: NonNullable<ReturnType<typeof card>['value']> }) {
+  const shown = card(id).value ?? known;
+  return (
+    <li>
+      <Status card={shown} /> <a href={`/r/${id}`}>{shown.roleId ?? shown.engine}</a>{' '}
+      <span class="soft">
+        <Plain text={shown.title} isBlock={false} />
+      </span>
+    </li>
+  );
+}
+
+export function RunLink({ id }: { id: string }) {
+  const known = card(id).value;
+  return <a href={`/r/${id}`}>{known?.roleId ? `${known.roleId} ${id}` : id}</a>;
+}
+
+const LONGEST_TITLE = 160;
+
+function title({ title: given, task }: ShownRun['run']): string {
+  const line = (given ?? task).trim().split('\n', 1)[0] ?? '';
+  return line.length > LONGEST_TITLE ? `${line.slice(0, LONGEST_TITLE - 1).toWellFormed()}…` : line;
+}

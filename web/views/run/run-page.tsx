@@ -1,0 +1,84 @@
+import './run.css';
+import { useLocation, useRoute } from 'preact-iso';
+import { useKeys } from '../../keys.ts';
+import type { Changes } from '../../state/live.ts';
+import { useQuery } from '../../state/query.ts';
+import { Problem } from '../../ui/problem.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { ActivityTab } from './activity/activity-tab.tsx';
+import { ChangesTab } from './changes/changes-tab.tsx';
+import { DetailsTab } from './details-tab.tsx';
+import { OutputTab } from './output/output-tab.tsx';
+import { ReviewTab } from './review-tab.tsx';
+import { RunHeader } from './run-header.tsx';
+import type { ShownRun } from './shown-run.ts';
+
+const TABS = ['activity', 'output', 'changes', 'details', 'review'] as const;
+type TabName = (typeof TABS)[number];
+const NAMES: Record<TabName, string> = {
+  activity: 'Activity',
+  output: 'Output',
+  changes: 'Changes',
+  details: 'Details',
+  review: 'Review',
+};
+
+/** `/r/:run/:tab`: one run, whole. */
+export function RunPage() {
+  const { params } = useRoute();
+  const given = params.run ?? '';
+  const { data, error, reload } = useQuery(
+    'show_run',
+    { run: given },
+    { refreshOn: changes => concerns(changes, given) },
+  );
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data)
+    return (
+      <p class="page-wait" role="status">
+        Loading the run…
+      </p>
+    );
+  return <Shown data={data} tab={tabOf(params.tab)} />;
+}
+
+function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
+  const { route } = useLocation();
+  const { id } = data.run;
+  const href = (name: TabName) => `/r/${id}/${name}`;
+  const tabs = TABS.filter(name => name !== 'review' || hasReviews(data));
+  useKeys(
+    tabs.map((name, index) => ({
+      key: String(index + 1),
+      what: `${NAMES[name]} of this run`,
+      run: () => route(href(name)),
+    })),
+  );
+  return (
+    <div class="run-page">
+      <RunHeader data={data} />
+      <Tabs
+        label="Views of this run"
+        current={href(tab)}
+        tabs={tabs.map(name => ({ href: href(name), name: NAMES[name] }))}
+      />
+      {tab === 'activity' && <ActivityTab data={data} />}
+      {tab === 'output' && <OutputTab data={data} />}
+      {tab === 'changes' && <ChangesTab data={data} />}
+      {tab === 'details' && <DetailsTab data={data} />}
+      {tab === 'review' && <ReviewTab data={data} />}
+    </div>
+  );
+}
+
+const tabOf = (given: string | undefined): TabName => TABS.find(name => name === given) ?? 'activity';
+
+const hasReviews = ({ run, review }: ShownRun): boolean => review !== null || run.type !== null;
+
+/** What it does from second to second is told by the events; the rest changes with these. */
+function concerns({ events, runs }: Changes, given: string): boolean {
+  return (
+    events.some(({ runId, body }) => runId?.startsWith(given) && body.type !== 'run.activity') ||
+    runs.some(run => run.id.startsWith(given) && run.status !== 'running')
+  );
+}

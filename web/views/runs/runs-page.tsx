@@ -1,0 +1,82 @@
+import './runs.css';
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { useKeys } from '../../keys.ts';
+import { sayFailure } from '../../shell/ask-first.tsx';
+import { openStart } from '../../shell/overlays.tsx';
+import type { ApiError } from '../../state/api.ts';
+import { useParam } from '../../state/url-state.ts';
+import { workspace } from '../../state/workspace.ts';
+import { Button } from '../../ui/button.tsx';
+import { useHeldOrder } from '../../ui/held-order.ts';
+import { Problem } from '../../ui/problem.tsx';
+import { movesBetween, needsOf } from './board-order.ts';
+import { NoRuns } from './no-runs.tsx';
+import { SquadPicker, WorkspacePicker } from './pickers.tsx';
+import { rowKeys } from './row-keys.ts';
+import { RunRow } from './run-row.tsx';
+import { useBoard } from './use-board.ts';
+
+/** Who needs somebody, first; then who failed, who is at work, who waits and who is done. */
+export function RunsPage() {
+  const { route } = useLocation();
+  const [need] = useParam('need');
+  const [q] = useParam('q');
+  const [squad] = useParam('squad');
+  const filter = { workspace: workspace.value, needs: needsOf(need), q, squad };
+  const board = useBoard(filter);
+  const held = useHeldOrder<HTMLOListElement>(board.order, JSON.stringify(filter));
+  const moves = movesBetween(held.ids, held.wantedIds);
+  useKeys([
+    ...rowKeys(held.list, route),
+    { key: 's', what: 'Put the list in order', run: held.apply, when: () => moves > 0 },
+  ]);
+
+  return (
+    <div class="runs">
+      <h1 class="unseen">Runs</h1>
+      <div class="runs-tools">
+        <WorkspacePicker />
+        <SquadPicker ids={held.ids} />
+        <Button icon="plus" keyName="N" onClick={openStart}>
+          start a run
+        </Button>
+        <span class="runs-moves" aria-live="off">
+          {moves > 0 && (
+            <Button tone="quiet" keyName="s" onClick={held.apply}>
+              {moves === 1 ? '1 row has' : `${moves} rows have`} another place: sort
+            </Button>
+          )}
+        </span>
+      </div>
+      {board.error && <Problem error={board.error} onRetry={board.reload} />}
+      {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
+      <ol class="board" ref={held.list} aria-label="Runs by need" aria-busy={board.isLoading} {...held.hold}>
+        {held.ids.map(id => (
+          <RunRow key={id} id={id} />
+        ))}
+      </ol>
+      {board.hasMore && <More onMore={board.more} />}
+      <p class="footer-keys soft" aria-hidden="true">
+        <kbd>j</kbd>/<kbd>k</kbd> move · <kbd>enter</kbd> open · <kbd>y</kbd>/<kbd>n</kbd> answer ·{' '}
+        <kbd>c</kbd> cancel · <kbd>r</kbd> retry · <kbd>?</kbd> keys
+      </p>
+    </div>
+  );
+}
+
+function More({ onMore }: { onMore(): Promise<void> }) {
+  const [isLoading, setLoading] = useState(false);
+  const load = async () => {
+    setLoading(true);
+    await onMore().catch((thrown: ApiError) => sayFailure(thrown));
+    setLoading(false);
+  };
+  return (
+    <p class="more">
+      <Button onClick={() => void load()} why={isLoading ? 'Loading' : null}>
+        show more
+      </Button>
+    </p>
+  );
+}

@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { HubSettings } from '../../../src/schema/config.ts';
+import { settingWords, valueWords } from './setting-words.ts';
+
+describe('settingWords', () => {
+  it.each(Object.keys(HubSettings.shape))('says what %s does', key => {
+    expect(settingWords(key)).toMatch(/^[A-Z].+\.$/);
+  });
+});
+
+describe('valueWords', () => {
+  it('shows what is there, and none for no limit', () => {
+    expect([null, 8, 'all', ['npm', 'test'], { a: 1 }].map(valueWords)).toEqual([
+      ...['none', '8', 'all', '["npm","test"]', '{"a":1}'],
+    ]);
+  });
+});

@@ -1,0 +1,120 @@
+import type { IntegrationPlan } from '../../../src/schema/integration.ts';
+import { Icon, type IconName } from '../../ui/icon.tsx';
+import { Plain } from '../../ui/plain.tsx';
+
+const MARKS: Record<IntegrationPlan['checklist'][number]['state'], { icon: IconName; tone: string }> = {
+  ok: { icon: 'check', tone: 'good' },
+  bad: { icon: 'cross', tone: 'bad' },
+  open: { icon: 'half', tone: 'ask' },
+};
+
+const OUTCOMES: Record<IntegrationPlan['branches'][number]['outcome'], string> = {
+  merges: 'merges',
+  conflict: 'conflicts, left out',
+  nothing: 'nothing to merge',
+  refused: 'cannot be committed, left out',
+};
+
+/** What merging would come to. */
+export function MergePlan({ plan }: { plan: IntegrationPlan }) {
+  const { branches, checklist, leftOut, warnings, blocked, check } = plan;
+  return (
+    <>
+      {checklist.length > 0 && (
+        <ul class="checklist">
+          {checklist.map(({ what, state, note }) => (
+            <li key={what}>
+              <span class={`status tone-${MARKS[state].tone}`}>
+                <Icon name={MARKS[state].icon} />
+                {state}
+              </span>
+              <span>
+                <Plain text={what} isBlock={false} />
+                {note !== null && (
+                  <span class="soft">
+                    {' · '}
+                    <Plain text={note} isBlock={false} />
+                  </span>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {branches.length > 0 && (
+        <table class="sheet">
+          <caption class="unseen">Branches, in the order in which they are merged</caption>
+          <thead>
+            <tr>
+              <th scope="col">run</th>
+              <th scope="col">branch</th>
+              <th scope="col">outcome</th>
+              <th scope="col" class="num">
+                files
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {branches.map(branch => (
+              <tr key={branch.runId}>
+                <td>
+                  <a href={`/r/${branch.runId}/changes`}>
+                    <Plain text={`${branch.name}: ${branch.summary}`} isBlock={false} />
+                  </a>
+                </td>
+                <td>
+                  <code>{branch.branch}</code>
+                  {branch.isBehind && <span class="soft"> began at an older commit</span>}
+                </td>
+                <td class={branch.outcome === 'conflict' || branch.outcome === 'refused' ? 'tone-bad' : ''}>
+                  {OUTCOMES[branch.outcome]}
+                  <Details items={[...branch.conflicts, ...branch.messages]} />
+                  {branch.commitsWork && <span class="soft"> its work is committed when you approve</span>}
+                  {branch.overlaps.length > 0 && (
+                    <span class="soft"> shares files with {branch.overlaps.length} of the others</span>
+                  )}
+                </td>
+                <td class="num">{branch.files ?? '–'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {leftOut.length > 0 && (
+        <ul class="soft">
+          {leftOut.map(({ runId, why }) => (
+            <li key={runId}>
+              <a href={`/r/${runId}`}>{runId}</a> is left out: <Plain text={why} isBlock={false} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {check && check.output !== '' && (
+        <details open={check.outcome !== 'passed'}>
+          <summary>
+            What <code>{check.command.join(' ')}</code> printed
+          </summary>
+          <Plain text={check.output} />
+        </details>
+      )}
+      {[...warnings, ...(blocked?.suggestions ?? [])].map(text => (
+        <p key={text} class="soft">
+          <Plain text={text} isBlock={false} />
+        </p>
+      ))}
+    </>
+  );
+}
+
+function Details({ items }: { items: readonly string[] }) {
+  if (items.length === 0) return null;
+  return (
+    <ul class="merge-conflicts">
+      {items.map(item => (
+        <li key={item}>
+          <Plain text={item} isBlock={false} />
+        </li>
+      ))}
+    </ul>
+  );
+}

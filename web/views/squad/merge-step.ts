@@ -1,0 +1,47 @@
+import type { IntegrationPlan } from '../../../src/schema/integration.ts';
+
+export interface MergeStep {
+  label: string;
+  /** What merging will do. */
+  effect: string;
+  /** Why it cannot be merged; null: it can. */
+  why: string | null;
+  /** What running the check does, where that is the next thing; null: it is not. */
+  check: string | null;
+}
+
+/** What comes next of a plan. */
+export function mergeStep(plan: IntegrationPlan, removes: boolean): MergeStep {
+  const { target, from, to, folder, branches, check, blocked, planId } = plan;
+  const merges = branches.filter(({ outcome }) => outcome === 'merges');
+  const many = merges.length === 1 ? '1 branch' : `${merges.length} branches`;
+  const left = branches.filter(({ outcome }) => outcome === 'conflict' || outcome === 'refused').length;
+  const commits = merges.filter(({ commitsWork }) => commitsWork).length;
+  const isUnchecked = check?.outcome === 'not_run';
+  const parts = [
+    `Moves ${target ?? 'the target'} from ${short(from)} to ${short(to)}, with ${many} merged.`,
+    ...(commits > 0 ? [`Work that ${commits} of them left uncommitted is committed first.`] : []),
+    ...(folder === null ? [] : [`The files in ${folder} follow.`]),
+    ...(left > 0 ? [`${left} ${left === 1 ? 'is' : 'are'} left out.`] : []),
+    removes ? 'Their work trees are removed, the branches stay.' : 'Work trees and branches stay.',
+    'Nothing is pushed.',
+  ];
+  return {
+    label: merges.length === 0 ? 'Merge' : `Merge ${many} into ${target}`,
+    effect: parts.join(' '),
+    why:
+      planId !== null
+        ? null
+        : merges.length === 0
+          ? (blocked?.message ?? 'There is nothing left to merge.')
+          : isUnchecked && (blocked === null || blocked.code === 'CHECK_FAILED')
+            ? 'The check has not been run on this yet.'
+            : (blocked?.message ?? 'There is nothing left to merge.'),
+    check:
+      isUnchecked && merges.length > 0
+        ? `Runs ${check.command.join(' ')} on the merged result, in a folder of its own. No branch is changed.`
+        : null,
+  };
+}
+
+const short = (commit: string | null) => commit?.slice(0, 10) ?? 'nothing';
