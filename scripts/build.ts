@@ -34,7 +34,28 @@ const partsApart: Plugin = {
 const PAGE_FAILED = 3;
 const web = new URL('../web/index.html', import.meta.url).pathname;
 
-await Promise.all([buildPrograms(), existsSync(web) && buildPage()]);
+await Promise.all([buildPrograms(), existsSync(web) && buildPage(), existsSync(web) && buildSavedPage()]);
+
+/** The page of a run that is saved as one file: a single script, since a file has no others beside it. */
+async function buildSavedPage(): Promise<void> {
+  const root = new URL('../web/saved', import.meta.url).pathname;
+  try {
+    await build({
+      entryPoints: [{ in: join(root, 'main.tsx'), out: 'saved' }],
+      inject: [join(root, 'location.ts')],
+      outdir: join(outdir, 'web-saved'),
+      bundle: true,
+      format: 'iife',
+      target: 'es2023',
+      minify: true,
+      legalComments: 'none',
+      logLevel: 'warning',
+    });
+  } catch (error) {
+    console.error(`The page for saved runs cannot be built: ${(error as Error).message}`);
+    process.exitCode = PAGE_FAILED;
+  }
+}
 
 /** Made beside the old one, which a hub may be serving, and put in its place. */
 async function buildPage(): Promise<void> {

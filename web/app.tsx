@@ -49,8 +49,11 @@ function OneSquad() {
 
 function Nowhere() {
   return (
-    <Empty title="There is no such page">
-      <a href="/">All runs</a>
-    </Empty>
+    <>
+      <h1 class="unseen">Not found</h1>
+      <Empty title="There is no such page">
+        <a href="/">All runs</a>
+      </Empty>
+    </>
   );
 }

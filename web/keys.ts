@@ -17,7 +17,7 @@ const TOGETHER_MS = 1_000;
 /** What is mounted last comes first: a view's key before the shell's. */
 const tables: { bindings: Binding[] }[] = [];
 let pressed: string[] = [];
-let isResting = false;
+let giveUp: (() => void) | null = null;
 let lastPress = 0;
 
 /** Keys while the component is there. They rest while somebody types and while a dialog is open. */
@@ -43,9 +43,9 @@ export function keysNow(): Binding[] {
     });
 }
 
-/** While something is about to open that wants the keys for itself. */
-export function restKeys(isWanted: boolean): void {
-  isResting = isWanted;
+/** While something is about to open that wants the keys for itself, escape gives it up. Null: keys are keys again. */
+export function restKeys(onEscape: (() => void) | null): void {
+  giveUp = onEscape;
 }
 
 /** Once, at the start of the page. */
@@ -55,6 +55,7 @@ export function listenToKeys(): void {
 
 function onKey(event: KeyboardEvent): void {
   const step = stepPressed(event);
+  if (giveUp && step === 'escape' && !document.querySelector('dialog[open]')) giveUp();
   if (step === null || event.defaultPrevented || isTaken(event, step)) return;
   const now = performance.now();
   pressed = now - lastPress < TOGETHER_MS ? [...pressed, step] : [step];
@@ -79,7 +80,7 @@ function afresh(keys: Binding[], step: string): Binding | undefined {
 
 /** Somebody types, a dialog is open, or the element in focus has its own use for the key. */
 function isTaken({ target }: KeyboardEvent, step: string): boolean {
-  if (isResting || document.querySelector('dialog[open]')) return true;
+  if (giveUp || document.querySelector('dialog[open]')) return true;
   if (!(target instanceof HTMLElement) || step.startsWith('ctrl+')) return false;
   if (target.isContentEditable || target.matches('textarea, select')) return true;
   if (target instanceof HTMLInputElement)

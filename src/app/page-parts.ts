@@ -7,7 +7,7 @@ import { OPERATIONS } from '../operations/table.ts';
 import type { PagePorts } from '../page/page-ports.ts';
 import type { PageServer } from '../page/serve-page.ts';
 import { asSquadError } from '../schema/error.ts';
-import { PageMessage } from '../schema/live.ts';
+import { BEAT_MS, PageMessage, SILENT_MS } from '../schema/live.ts';
 
 /** The page's server, loaded when somebody first asks it for something. */
 export function pageWhenNeeded(
@@ -18,17 +18,20 @@ export function pageWhenNeeded(
   let loading: Promise<PageServer> | null = null;
   const page = () => {
     loading ??= import('../page/serve-page.ts').then(({ servePage }) =>
-      servePage({
-        ...ports,
-        operations: OPERATIONS,
-        dispatch,
-        errorOf: thrown => asSquadError(thrown).toShape(),
-        schemaOf,
-        pageMessage: words => PageMessage.safeParse(words).data ?? null,
-        cardsOf: runs => cardsOf(ports.services, runs),
-        webFolder: join(ports.programs, 'web'),
-        mostBodyBytes: MOST_BODY_BYTES,
-      }),
+      servePage(
+        {
+          ...ports,
+          operations: OPERATIONS,
+          dispatch,
+          errorOf: thrown => asSquadError(thrown).toShape(),
+          schemaOf,
+          pageMessage: words => PageMessage.safeParse(words).data ?? null,
+          cardsOf: runs => cardsOf(ports.services, runs),
+          webFolder: join(ports.programs, 'web'),
+          mostBodyBytes: MOST_BODY_BYTES,
+        },
+        LIVE_TIMES,
+      ),
     );
     return loading;
   };
@@ -38,6 +41,8 @@ export function pageWhenNeeded(
     close: async () => (await loading)?.close(),
   };
 }
+
+const LIVE_TIMES = { flushMs: 50, beatMs: BEAT_MS, silentMs: SILENT_MS, lookMs: 200 };
 
 /** As much as an MCP message may have. */
 const MOST_BODY_BYTES = 32 * 1024 * 1024;

@@ -65,9 +65,10 @@ export async function serveTerminal(
   await serveControl(connection.socket, {
     services,
     caller,
-    onInFlight: change => {
+    onInFlight: (change, isFollowing) => {
       connection.calls += change;
-      onInFlight(change);
+      // A newer hub must not have to wait for whoever watches, which may be for days.
+      if (!isFollowing) onInFlight(change);
     },
   });
 }

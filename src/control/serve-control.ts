@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch } from '../operations/dispatch.ts';
+import { followEvents } from '../operations/follow-events.ts';
 import type { Call, Services } from '../operations/operation.ts';
 import { operationNamed } from '../operations/table.ts';
 import { asSquadError, type ErrorShape } from '../schema/error.ts';
@@ -25,7 +26,8 @@ export type ControlReply =
 export interface ControlOptions {
   services: Services;
   caller: Caller;
-  onInFlight(change: 1 | -1): void;
+  /** `isFollowing`: it goes on for as long as somebody looks, and can go on with another hub. */
+  onInFlight(change: 1 | -1, isFollowing: boolean): void;
 }
 
 /** A terminal that reads slower than events come is not allowed to fill the hub's memory. */
@@ -61,10 +63,13 @@ export async function serveControl(
 
   async function answer(line: string): Promise<void> {
     let id = 0;
-    onInFlight(1);
+    let leave = () => {};
     try {
       const request = JSON.parse(line) as ControlRequest;
       id = request.id;
+      const isFollowing = request.operation === followEvents.name;
+      onInFlight(1, isFollowing);
+      leave = () => onInFlight(-1, isFollowing);
       const call: Call = {
         services,
         caller,
@@ -77,7 +82,7 @@ export async function serveControl(
     } catch (thrown) {
       send({ id, error: asSquadError(thrown).toShape() });
     } finally {
-      onInFlight(-1);
+      leave();
     }
   }
 }

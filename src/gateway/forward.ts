@@ -79,8 +79,10 @@ async function asked(
     const options = { signal, onProgress: progressOf(server, request) };
     const { questions, upstream } = server;
     if (questions === null) return await upstream.request(method, params, options);
-    const asked = { ...options, capabilities: request.capabilities };
-    return await questions.during(client, () => upstream.request(method, params, asked));
+    const declared = request.capabilities;
+    const asked = { ...options, capabilities: questions.capabilitiesFor(client, declared) };
+    const ask = (round: Json) => upstream.request(method, round, asked);
+    return await questions.during(client, () => questions.answered(ask, params, declared));
   } finally {
     over();
     server.inFlight.leave(runId);

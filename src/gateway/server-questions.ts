@@ -12,6 +12,23 @@ const QUESTIONS = new Map([
 /** Answers a server's form when the client of its call cannot. */
 export type AskPerson = (params: Json, signal: AbortSignal) => Promise<Json>;
 
+/** A server that asks more often than this is not getting on. */
+const MOST_ROUNDS = 8;
+const NEVER = new AbortController().signal;
+
+/** What a result asks for, where that is nothing but forms. */
+function formsIn({ resultType, inputRequests }: Json): [string, Json][] | null {
+  if (resultType !== 'input_required' || !isObject(inputRequests)) return null;
+  const forms = Object.entries(inputRequests).map(([key, request]): [string, Json] | null => {
+    const { method, params } = isObject(request) ? request : {};
+    return method === 'elicitation/create' && isObject(params) ? [key, params] : null;
+  });
+  return forms.length > 0 && forms.every(form => form !== null) ? forms : null;
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 interface Busy {
   client: ForwardedClient | null;
   over: AbortController;
@@ -54,6 +71,37 @@ export class ServerQuestions {
       return await this.#askPerson(this.#redactor.deep(params), AbortSignal.any([signal, busy.over.signal]));
     if (client === null) this.#onStray();
     throw new UpstreamFault('answer', `nobody here answers ${method}`);
+  }
+
+  /** What a client can be asked by way of the answer, with a person in the place of one that asks nobody. */
+  capabilitiesFor(client: ForwardedClient | null, declared: Json | undefined): Json | undefined {
+    const canAsk = declared?.elicitation !== undefined || client?.capabilities.elicitation !== undefined;
+    return this.#askPerson === null || canAsk ? declared : { ...declared, elicitation: {} };
+  }
+
+  /** The result, after a person has answered what the server asked for first. What the client can be asked goes on to it. */
+  async answered(
+    request: (params: Json) => Promise<Json>,
+    params: Json,
+    declared: Json | undefined,
+  ): Promise<Json> {
+    let result = await request(params);
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const forms = declared?.elicitation === undefined ? formsIn(result) : null;
+      if (forms === null) return result;
+      const answers = forms.map(async ([key, form]) => [
+        key,
+        await this.ask('elicitation/create', form, NEVER),
+      ]);
+      const inputResponses = Object.fromEntries(await Promise.all(answers));
+      const { requestState } = result;
+      result = await request({
+        ...params,
+        inputResponses,
+        ...(requestState !== undefined && { requestState }),
+      });
+    }
+    return result;
   }
 
   tell(method: string, params: Json): void {

@@ -3,17 +3,20 @@ import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch, recordToolCall } from '../operations/dispatch.ts';
 import type { Operation, Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
-import { asSquadError } from '../schema/error.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
+import type { InboxItem } from '../schema/inbox.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/client-ceiling.ts';
 import type { Call, Face, ToolResult } from '../wire/face.ts';
+import { askWhileWaiting, inputRequired, showsForms, takeResponses } from './client-asks.ts';
+import { clientName } from './client-name.ts';
 import type { EndNotices } from './end-notices.ts';
 import { flatError } from './flat-error.ts';
 import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
-import { taskState, tasks } from './tasks.ts';
+import { continueTask, taskState, tasks } from './tasks.ts';
 import { completeAgentName } from './team-resources.ts';
 import { Tools } from './tools.ts';
 import { withServers } from './with-servers.ts';
@@ -61,7 +64,7 @@ function ownFace(options: McpFaceOptions): Face {
     // An agent has its tools, which know what is its business; these do not.
     ...(caller.parent === null && {
       prompts: prompts(services, caller),
-      tasks: tasks(services),
+      tasks: tasks(services, caller),
       logging: true,
     }),
   };
@@ -81,20 +84,51 @@ async function run(
     wantsProgress: call.wantsProgress,
     toolTimeout: caller.env.MCP_TOOL_TIMEOUT,
   });
-  const result = await dispatch(operation, args, {
+  const round = caller.parent === null ? await roundOf(operation, call, caller, services) : FIRST_ROUND;
+  const { goesOnWith } = round;
+  const acting =
+    goesOnWith === null
+      ? operation
+      : { ...operation, run: (inner: Inner) => continueTask(inner, goesOnWith) };
+  const askPerson = caller.parent === null ? askWhileWaiting(call) : null;
+  const asked: InboxItem[] = [];
+  const result = await dispatch(acting, args, {
     services,
     caller,
     signal: call.signal,
-    waitMs: task ? 0 : ceiling,
+    // A person who would not answer is no reason to wait: the model is told.
+    waitMs: task || !round.isAnswered ? 0 : ceiling,
     progress: message => call.progress(message),
     onStarted: runs => notices.watch(runs, call.audience),
+    ...(askPerson && { askPerson }),
+    onAsked: items => asked.push(...items),
     emit: () => {},
   });
+  if (asked.length > 0 && caller.parent === null && call.era === 'modern' && showsForms(call))
+    return inputRequired(asked, operation.tool?.task?.(result, args) ?? null);
   const taskId = task?.(result, args) ?? null;
   const state = taskId === null ? null : await taskState(services, taskId);
   if (!state) return { structured: result as Record<string, unknown> };
   const { note } = result as { note?: string };
   return { task: note === undefined ? state : { ...state, statusMessage: note } };
+}
+
+type Inner = Parameters<Operation['run']>[0];
+
+const FIRST_ROUND = { goesOnWith: null, isAnswered: true };
+
+/** A call that comes again with what its client was asked brings answers, and goes on with what it had started. */
+async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: Services) {
+  const { inputResponses } = raw.mcpReq;
+  if (inputResponses === undefined) return FIRST_ROUND;
+  const state = raw.mcpReq.requestState();
+  const goesOnWith = typeof state === 'string' ? state : null;
+  // Else what it had started would be started once more.
+  if (goesOnWith === null && tool?.task)
+    throw new SquadError('INVALID_INPUT', 'This answers a question and does not say of which call', {
+      suggestions: ['Send back the requestState that came with the question.'],
+    });
+  return { goesOnWith, isAnswered: await takeResponses(services, caller, { ...inputResponses }) };
 }
 
 /** A refusal is a result the model can read and act on, not a broken call. */
@@ -111,6 +145,3 @@ async function answer(
     return { structured, isError: true };
   }
 }
-
-const clientName = (call: Call) =>
-  call.client ? `${call.client.name} ${call.client.version}`.slice(0, 100) : null;

@@ -1,38 +1,51 @@
+import type { Caller } from '../core/ports/workspace.ts';
 import { squadStatus } from '../core/run-state.ts';
 import { askNotes } from '../operations/asks-of.ts';
 import { findRun, findSquad } from '../operations/find.ts';
 import { squadResult } from '../operations/member-result.ts';
-import type { Services } from '../operations/operation.ts';
+import type { Call as OperationCall, Services } from '../operations/operation.ts';
 import { parallelResult } from '../operations/parallel-result.ts';
 import { latestActivity } from '../operations/run-activity.ts';
 import { runResult } from '../operations/run-result.ts';
 import { stopRuns } from '../operations/stop-runs.ts';
 import { type TaskTarget, taskTarget } from '../operations/task-id.ts';
 import { statusCounts } from '../operations/wait.ts';
+import { waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import type { Face } from '../wire/face.ts';
 import type { TaskState } from '../wire/task-state.ts';
+import { DECLINED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
+import { clientName } from './client-name.ts';
 
 const POLL_MS = 3_000;
 /** As long as `squad prune` keeps what has ended. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
 /** Runs and squads as the tasks of clients that have such. Nothing is kept: the store and the runner know it all. */
-export function tasks(services: Services): NonNullable<Face['tasks']> {
+export function tasks(services: Services, caller: Caller): NonNullable<Face['tasks']> {
   return {
-    get: taskId => taskState(services, taskId),
+    get: (taskId, call) => taskState(services, taskId, showsForms(call)),
     async cancel(taskId) {
       const found = await find(services, taskId);
       if (!found) return false;
       await stopRuns(services, found.runs);
       return true;
     },
+    async answer(taskId, responses, call) {
+      const found = await find(services, taskId);
+      if (found) await takeResponses(services, { ...caller, client: clientName(call) }, responses);
+      return found !== null;
+    },
   };
 }
 
 /** Null when there is no such task. */
-export async function taskState(services: Services, taskId: string): Promise<TaskState | null> {
+export async function taskState(
+  services: Services,
+  taskId: string,
+  mayAsk = false,
+): Promise<TaskState | null> {
   const found = await find(services, taskId);
   if (!found) return null;
   const { runs } = found;
@@ -45,10 +58,27 @@ export async function taskState(services: Services, taskId: string): Promise<Tas
     ttlMs: TTL_MS,
     pollIntervalMs: POLL_MS,
   };
+  const asks = mayAsk ? unasked(services, runs) : [];
+  if (asks.length > 0)
+    return { ...facts, status: 'input_required', inputRequests: requestsFor(asks) as never };
   if (!runs.every(run => isEnd(run.status))) return { ...facts, status: 'working' };
   if (runs.every(run => run.status === 'cancelled')) return { ...facts, status: 'cancelled' };
   return { ...facts, status: 'completed', result: { structured: { ...(await result(services, found)) } } };
 }
+
+/** What a task came to, or where it stands after as long a wait as the call has. Throws INVALID_INPUT. */
+export async function continueTask(call: OperationCall, taskId: string): Promise<object> {
+  const found = await find(call.services, taskId);
+  if (!found)
+    throw new SquadError('INVALID_INPUT', 'This goes on with something that is not there', {
+      suggestions: ['Call the tool anew.'],
+    });
+  await waitForEndsOrAsks(call, found.runs, call.waitMs);
+  return result(call.services, found);
+}
+
+const unasked = ({ inbox }: Services, runs: Run[]) =>
+  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, DECLINED));
 
 interface Found {
   target: TaskTarget;

@@ -54,7 +54,9 @@ export const exportRun = operation({
       events: events.slice(0, MOST_EVENTS),
       outputs: outputs.outputs,
       leftOut: [
-        ...(events.length > MOST_EVENTS ? [`events before the last ${MOST_EVENTS.toLocaleString('en')}`] : []),
+        ...(events.length > MOST_EVENTS
+          ? [`events before the last ${MOST_EVENTS.toLocaleString('en')}`]
+          : []),
         ...outputs.leftOut,
         ...answers.leftOut,
       ],

@@ -17,6 +17,7 @@ export function inboxWithin(
     openOf: runId => (sees(runId) ? inbox.openOf(runId) : []),
     openFor: runIds => inbox.openFor(runIds.filter(sees), self),
     tell: id => inbox.tell(id, self),
+    isTold: id => inbox.isTold(id, self),
     onAsked: listener => inbox.onAsked(item => void (sees(item.runId) && listener(item))),
     find: given => inbox.owned(self, given),
     owned: (_, given) => inbox.owned(self, given),

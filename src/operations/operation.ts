@@ -20,6 +20,7 @@ import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { Runner } from '../core/runner.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
 import type { CliId } from '../schema/engine-spec.ts';
+import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
 
@@ -81,6 +82,7 @@ export interface Services {
     | 'openOf'
     | 'openFor'
     | 'tell'
+    | 'isTold'
     | 'find'
     | 'owned'
     | 'list'
@@ -140,6 +142,10 @@ export interface Call {
   progress(message: string): Promise<void>;
   /** Runs were started for this call. */
   onStarted?(runs: Run[]): void;
+  /** Puts an open question to whoever sits at the client, while the call waits: what they said, or null. */
+  askPerson?(item: InboxItem, signal: AbortSignal): Promise<string | null>;
+  /** The call waits no longer, because of these. */
+  onAsked?(items: readonly InboxItem[]): void;
   /** For operations that stream: one more item. */
   emit(item: unknown): void;
 }

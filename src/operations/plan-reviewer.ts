@@ -15,9 +15,10 @@ export async function planReviewer(
   task: string,
 ): Promise<PlannedReview> {
   const workspace = await call.services.workspaces.open(call.caller);
-  const { roleId, note } = reviewerRole(await workspace.roles(), workspace.config.review.value.role);
-  const { meta } = await workspace.role(roleId);
-  const kept = meta.engine === undefined ? await keptPlan(call.services.files, coder) : null;
+  const roles = await workspace.roles();
+  const { roleId, note } = reviewerRole(roles, workspace.config.review.value.role);
+  const engine = roles.find(({ id }) => id === roleId)?.meta.engine;
+  const kept = engine === undefined ? await keptPlan(call.services.files, coder) : null;
   const plan = await planRuns(
     call,
     {

@@ -77,5 +77,7 @@ const wordsOf = (text: string, words: (line: string) => string[]): (string | nul
 function inWords(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
   if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(0)} KiB`;
-  return bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
+  return bytes < 1024 ** 3
+    ? `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+    : `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
 }

@@ -29,6 +29,7 @@ const FOR_THE_USER = [
   'comment_on_run',
   'cost_report',
   'diff_review',
+  'export_run',
   'find_overlap',
   'hub_status',
   'inspect_gateway',

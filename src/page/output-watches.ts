@@ -16,17 +16,19 @@ interface Watched {
   pages: Map<LivePage, number | null>;
 }
 
+type WatchServices = Pick<PagePorts['services'], 'files' | 'runner'>;
+
 const MOST_PER_PAGE = 8;
 
 /** Tells pages how large an output has become. Sizes are looked at only while somebody watches, and once for all who do. */
 export class OutputWatches {
-  private readonly services: Pick<PagePorts['services'], 'files' | 'runner' | 'store'>;
+  private readonly services: WatchServices;
   private readonly everyMs: number;
   private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | null = null;
   private looking: Promise<void> | null = null;
 
-  constructor(services: OutputWatches['services'], everyMs: number) {
+  constructor(services: WatchServices, everyMs: number) {
     this.services = services;
     this.everyMs = everyMs;
   }

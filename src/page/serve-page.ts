@@ -20,11 +20,8 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** `beatMs` and `silentMs` are the page's times too: `schema/live.ts`. */
-export const LIVE_TIMES: LiveTimes = { flushMs: 50, beatMs: 15_000, silentMs: 35_000, lookMs: 200 };
-
 /** Everything of the page's that is not the guard: files, REST, tickets, the live feed. */
-export function servePage(ports: PagePorts, times: LiveTimes = LIVE_TIMES): PageServer {
+export function servePage(ports: PagePorts, times: LiveTimes): PageServer {
   const tickets = new Tickets(() => ports.services.clock.now());
   const files = new PageFiles(ports.webFolder);
   const live = new LiveSocket(ports, tickets, times);

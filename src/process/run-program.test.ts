@@ -52,6 +52,15 @@ test('ends when it is no longer wanted, and is not started when that was so befo
   expect(existsSync(join(folder, 'never'))).toBe(false);
 });
 
+test('begins before its input is there, and ends if that never comes', async () => {
+  const input = Promise.withResolvers<Buffer>();
+  const running = sh('echo >waiting; cat', { input: input.promise });
+  await until(() => existsSync(join(folder, 'waiting')), 'the start');
+  input.resolve(Buffer.from('late'));
+  expect(await running).toMatchObject({ code: 0, stdout: Buffer.from('late') });
+  expect(await sh('cat', { input: Promise.reject(new Error('none')) })).toMatchObject({ cut: 'abort' });
+});
+
 test('says so when there is no such program, or no such folder', async () => {
   expect((await runProgram({ ...BASE, argv: ['/nowhere/git'] })).cut).toBe('missing');
   expect((await runProgram({ ...BASE, cwd: '/nowhere' })).cut).toBe('missing');

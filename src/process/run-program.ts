@@ -9,8 +9,8 @@ export interface ProgramRun {
   /** Of its standard output. */
   maxBytes: number;
   signal?: AbortSignal;
-  /** Its standard input; otherwise it has none. */
-  input?: Buffer;
+  /** Its standard input; otherwise it has none. What is still to come is waited for, and the program ended if it never does. */
+  input?: Buffer | Promise<Buffer>;
 }
 
 export interface ProgramEnd {
@@ -43,7 +43,12 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
     stdio: [run.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
   });
   child.stdin?.on('error', () => {}); // it need not read all of it
-  child.stdin?.end(run.input);
+  if (run.input instanceof Promise)
+    run.input.then(
+      bytes => child.stdin?.end(bytes),
+      () => end('abort'),
+    );
+  else child.stdin?.end(run.input);
 
   function end(why: ProgramEnd['cut']): void {
     cut ??= why;

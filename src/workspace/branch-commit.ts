@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Git } from './git.ts';
+import type { Git, GitRun } from './git.ts';
 
 /** Who makes Squad's commits. Whose work is in them says the branch, and the message. */
 const NAME = 'Squad';
@@ -45,7 +45,7 @@ export class ScratchIndex {
     this.#git = git;
   }
 
-  run(args: string[], input?: Buffer, limitMs?: number): Promise<Buffer> {
+  run(args: string[], input?: GitRun['input'], limitMs?: number): Promise<Buffer> {
     const env = { ...COMMITTER, GIT_INDEX_FILE: this.file };
     return this.#git.run(['-c', 'core.splitIndex=false', ...args], { env, input, limitMs });
   }

@@ -3,7 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import type { BranchMove } from '../schema/intent.ts';
 import { asBytes, COMMITTER, entryAt, type ScratchIndex, sameContent } from './branch-commit.ts';
 import { type FilePlan, placeFile, planFile } from './branch-move-file.ts';
-import { type BranchPlace, headOf, tipOf, underWay } from './branch-place.ts';
+import { type BranchPlace, standingOf, tipOf, underWay } from './branch-place.ts';
 import { FormerIndex } from './former-index.ts';
 import { GitTrouble } from './git.ts';
 import { swapIndex } from './index-swap.ts';
@@ -18,13 +18,13 @@ const TRY_EVERY_MS = 50;
  * once it is there the index was before it, and only the file may be missing.
  */
 export async function applyMove(place: BranchPlace, move: BranchMove, path?: string): Promise<void> {
-  const [tip, isBranch] = await Promise.all([tipOf(place), isCheckedOut(place)]);
+  const { tip, isCheckedOut } = await standingOf(place);
   if (tip !== move.from && (await isIn(place, move.to, tip))) {
-    if (path !== undefined && isBranch) await finishFile(place, move, path, tip);
+    if (path !== undefined && isCheckedOut) await finishFile(place, move, path, tip);
     return;
   }
   if (tip !== move.from) throw moved(place, 'it is at another commit');
-  if (!isBranch) return moveRef(place, move);
+  if (!isCheckedOut) return moveRef(place, move);
   if (path === undefined) {
     if (underWay(place)) throw moved(place, `${underWay(place)} has begun`);
     const former = new FormerIndex(place.git, move);
@@ -38,11 +38,11 @@ export async function applyMove(place: BranchPlace, move: BranchMove, path?: str
 
 /** Only where the branch still is where `applyMove` put it. Whatever else was done to the file since stays. */
 export async function undoMove(place: BranchPlace, move: BranchMove, path?: string): Promise<void> {
-  const [tip, isBranch] = await Promise.all([tipOf(place), isCheckedOut(place)]);
+  const { tip, isCheckedOut } = await standingOf(place);
   const back = { from: move.to, to: move.from };
-  if (tip === move.to && !isBranch) return moveRef(place, back);
+  if (tip === move.to && !isCheckedOut) return moveRef(place, back);
   // Killed between index and branch, it is still at `from`, and the index is not.
-  if (!isBranch || (tip !== move.to && tip !== move.from)) return;
+  if (!isCheckedOut || (tip !== move.to && tip !== move.from)) return;
   if (path === undefined) return undoWhole(place, move, tip === move.to ? back : null);
   const { git } = place;
   const [was, ours] = await Promise.all([move.from, move.to].map(commit => entryAt(git, commit, path)));
@@ -117,9 +117,6 @@ async function finishFile(place: BranchPlace, move: BranchMove, path: string, ti
   if (plan === null || plan === 'changed' || (tip !== move.to && plan.seen.kind === 'none')) return;
   await placeFile(place, plan, null);
 }
-
-const isCheckedOut = async (place: BranchPlace): Promise<boolean> =>
-  place.hasFolder && (await headOf(place)) === place.ref;
 
 async function isIn({ git }: BranchPlace, commit: string, tip: string): Promise<boolean> {
   if (commit === tip) return true;

@@ -33,22 +33,30 @@ export async function openPlace(
   );
 }
 
-/** The branch's tip. One that points to another branch is nobody's doing but an agent's: to move it would move that one. */
-export async function tipOf({ git, ref, worktree }: BranchPlace): Promise<string> {
-  const [tip = '', symref] = String(
-    await git.run(['for-each-ref', '--format=%(objectname) %(symref)', '--', ref]),
-  )
-    .trim()
-    .split(' ');
+export interface Standing {
+  tip: string;
+  /** Of the tip. */
+  tree: string;
+  /** Its folder is there, and on this branch. */
+  isCheckedOut: boolean;
+}
+
+/** By one git. A branch that points to another is nobody's doing but an agent's: to move it would move that one. */
+export async function standingOf({ git, ref, worktree, hasFolder }: BranchPlace): Promise<Standing> {
+  const format = '--format=%(objectname)%00%(tree)%00%(HEAD)%00%(symref)';
+  const answer = String(await git.run(['for-each-ref', format, '--', ref])).trim();
+  const [tip, tree = '', mark, symref] = answer.split('\0');
   if (symref)
     throw new SquadError('GIT_FAILED', `The branch ${worktree.branch} is only a name for ${symref}.`, {
       suggestions: [`Make it a branch again: \`git symbolic-ref -d ${ref}\`, then \`git branch\`.`],
     });
-  if (tip) return tip;
+  if (tip) return { tip, tree, isCheckedOut: hasFolder && mark === '*' };
   throw new SquadError('WORKTREE_MISSING', `There is no branch ${worktree.branch} any more.`, {
     suggestions: ['`git reflog` in its work tree still names its commits.'],
   });
 }
+
+export const tipOf = async (place: BranchPlace): Promise<string> => (await standingOf(place)).tip;
 
 /** What HEAD of the work tree points to; null: a commit, not a branch. */
 export async function headOf({ git }: BranchPlace): Promise<string | null> {

@@ -6,8 +6,10 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -51,6 +53,21 @@ describe('everything that is not committed', () => {
     at.write('x.log', 'ignored\n');
     expect(await prepare()).toBeNull();
     expect(at.tip()).toBe(at.base);
+  });
+
+  test('is nothing when what was staged is back in the folder as it was', async () => {
+    at.write('a.txt', 'two\n');
+    at.git('add', 'a.txt');
+    at.write('a.txt', 'one\n');
+    expect(await prepare()).toBeNull();
+  });
+
+  test('has a file that is as long as it was, and as old as the index', async () => {
+    const seconds = statSync(join(at.gitDir, 'index')).mtimeMs / 1000;
+    at.write('a.txt', 'two\n');
+    utimesSync(join(at.root, 'a.txt'), seconds, seconds);
+    at.write('new.txt', 'new\n');
+    expect(at.shown('a.txt', (await prepare())!.to)).toBe('two\n');
   });
 
   test('changes neither index nor branch until it is applied', async () => {

@@ -3,22 +3,42 @@ import { SquadError } from '../schema/error.ts';
 import { type Change, entryAt, type ScratchIndex } from './branch-commit.ts';
 import type { BranchPlace } from './branch-place.ts';
 import { pathBytes, pathText } from './path-text.ts';
+import { STAGE_MS } from './unstaged-paths.ts';
 
 /** A file nobody meant to commit; and more than what most forges take. */
 const MAX_NEW_BYTES = 100 * 1024 * 1024;
 const MOST_NAMED = 5;
 const AT_ONCE = 64;
 
+interface Found {
+  changed: string[];
+  isNew: string[];
+}
+
 /** What would be committed otherwise than the agent's own git would do it, or had better not be at all. */
 export async function checkUnstaged(
   place: BranchPlace,
   index: ScratchIndex,
-  { changed, isNew }: { changed: string[]; isNew: string[] },
+  found: Promise<Found>,
 ): Promise<void> {
+  const files = found.then(paths => fittingFiles(place, paths));
+  const filtered = withFilter(index, files);
+  await Promise.allSettled([files, filtered]);
+  await files;
+  if ((await filtered).length > 0)
+    throw uncommittable(
+      place,
+      'a filter (Git LFS, say) belongs to changed files, and Squad runs none',
+      await filtered,
+      COMMIT_THESE,
+    );
+}
+
+/** Of plain files only: filters know no others. */
+async function fittingFiles(place: BranchPlace, { changed, isNew }: Found): Promise<string[]> {
   const repositories = isNew.filter(path => path.endsWith('/'));
   if (repositories.length > 0) throw embedded(place, repositories);
-  const all = [...changed, ...isNew];
-  const sizes = await fileSizes(place.worktree.path, all);
+  const sizes = await fileSizes(place.worktree.path, [...changed, ...isNew]);
   const huge = isNew.filter(path => (sizes.get(path) ?? 0) > MAX_NEW_BYTES);
   if (huge.length > 0)
     throw uncommittable(
@@ -27,17 +47,7 @@ export async function checkUnstaged(
       huge,
       IGNORE_OR_COMMIT,
     );
-  const filtered = await withFilter(
-    index,
-    all.filter(path => sizes.has(path)),
-  );
-  if (filtered.length > 0)
-    throw uncommittable(
-      place,
-      'a filter (Git LFS, say) belongs to changed files, and Squad runs none',
-      filtered,
-      COMMIT_THESE,
-    );
+  return [...sizes.keys()];
 }
 
 /** A repository that was added as if it were a submodule: the commit would name what nobody else has. */
@@ -78,10 +88,9 @@ const embedded = (place: BranchPlace, paths: string[]): SquadError =>
     'Move it away, name it in .gitignore, or make it a submodule; then try again.',
   );
 
-async function withFilter(index: ScratchIndex, paths: string[]): Promise<string[]> {
-  if (paths.length === 0) return [];
-  const input = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
-  const answer = (await index.run(['check-attr', '-z', '--stdin', 'filter'], input))
+async function withFilter(index: ScratchIndex, files: Promise<string[]>): Promise<string[]> {
+  const input = files.then(paths => Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1'));
+  const answer = (await index.run(['check-attr', '-z', '--stdin', 'filter'], input, STAGE_MS))
     .toString('latin1')
     .split('\0');
   const found: string[] = [];
@@ -92,7 +101,6 @@ async function withFilter(index: ScratchIndex, paths: string[]): Promise<string[
 
 const NO_FILTER = new Set(['unspecified', 'unset', 'set']);
 
-/** Of plain files only: filters know no others. */
 async function fileSizes(root: string, paths: string[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   for (let at = 0; at < paths.length; at += AT_ONCE)

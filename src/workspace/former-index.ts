@@ -45,7 +45,7 @@ export class FormerIndex {
   async restore(index: ScratchIndex): Promise<void> {
     const since = await index.changes('diff-index', '--cached', this.#move.to);
     await rm(index.file, { force: true });
-    await copyIndex(this.#file, index, this.#move.from);
+    await copyIndex(this.#file, index, () => this.#move.from);
     await index.set(since.map(({ path, is }) => [path, is] as const));
   }
 

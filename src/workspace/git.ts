@@ -26,7 +26,8 @@ export interface GitRun {
   signal?: AbortSignal;
   /** What is read is wanted even when there was more of it. */
   mayBeCut?: boolean;
-  input?: Buffer;
+  /** May still have to be found out: git starts meanwhile. */
+  input?: Buffer | Promise<Buffer>;
   /** Over the usual ones: an index of its own, who commits. */
   env?: Record<string, string>;
   /** Exit codes other than 0 that are answers too. */
@@ -71,6 +72,8 @@ export async function openGit(
   });
 
   async function call(args: string[], how: GitRun): Promise<ProgramEnd> {
+    // Whoever finds it out tells why it never came, perhaps before git is there to wait for it.
+    if (how.input instanceof Promise) how.input.catch(() => {});
     await trusted();
     const place = await privateGit(folder!, config => readSettings(config, env));
     if (place === null) throw new GitTrouble('the configuration of the repository cannot be read');

@@ -9,11 +9,15 @@ export const readIndex = (file: string): Promise<Buffer | null> =>
   });
 
 /** Null when there is none: then `tip` is what the copy holds. */
-export async function copyIndex(from: string, to: ScratchIndex, tip: string): Promise<Buffer | null> {
+export async function copyIndex(
+  from: string,
+  to: ScratchIndex,
+  tip: () => string | Promise<string>,
+): Promise<Buffer | null> {
   const found = await stat(from, { bigint: true }).catch(() => null);
   const bytes = await readIndex(from);
   if (!bytes || !found) {
-    await to.run(['read-tree', tip]);
+    await to.run(['read-tree', await tip()]);
     return bytes;
   }
   const file = await open(to.file, 'wx', 0o600);
@@ -23,3 +27,6 @@ export async function copyIndex(from: string, to: ScratchIndex, tip: string): Pr
   await utimes(to.file, seconds, seconds);
   return bytes;
 }
+
+export const isSameIndex = (one: Buffer | null, other: Buffer | null): boolean =>
+  one === null || other === null ? one === other : one.equals(other);

@@ -12,7 +12,7 @@ export const withIndexCopy = <T>(
   withScratchIndex(
     git,
     async index => {
-      await copyIndex(join(git.folder.gitDir, 'index'), index, tip);
+      await copyIndex(join(git.folder.gitDir, 'index'), index, () => tip);
       return use(index);
     },
     git.folder.gitDir,

@@ -2,7 +2,7 @@ import { link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 import type { Git } from './git.ts';
-import { copyIndex, readIndex } from './index-copy.ts';
+import { copyIndex, isSameIndex, readIndex } from './index-copy.ts';
 import { withIndexLock } from './index-lock.ts';
 
 /** The agent's git is quick; it cannot be quicker this often. */
@@ -31,10 +31,10 @@ export async function swapIndex(git: Git, swap: Swap): Promise<boolean> {
   const { gitDir, root } = git.folder;
   const file = join(gitDir, 'index');
   const attempt = async (index: ScratchIndex): Promise<boolean> => {
-    const was = await copyIndex(file, index, swap.tip);
+    const was = await copyIndex(file, index, () => swap.tip);
     await swap.build(index);
     const replace = async () => {
-      if (!isSame(await readIndex(file), was)) return false;
+      if (!isSameIndex(await readIndex(file), was)) return false;
       const kept = `${index.file}.kept`;
       if (was) await link(file, kept);
       const letGo = await swap.keep?.();
@@ -53,6 +53,3 @@ export async function swapIndex(git: Git, swap: Swap): Promise<boolean> {
   for (let tried = 0; tried < TRIES; tried++) if (await withScratchIndex(git, attempt, gitDir)) return true;
   return false;
 }
-
-const isSame = (one: Buffer | null, other: Buffer | null): boolean =>
-  one === null || other === null ? one === other : one.equals(other);

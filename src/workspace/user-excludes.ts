@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
 
@@ -10,13 +10,20 @@ export async function ignoredByUser(git: Git, env: Record<string, string | undef
   const { HOME, XDG_CONFIG_HOME } = env;
   if (!HOME) return [];
   const files = [join(HOME, '.gitconfig'), join(XDG_CONFIG_HOME || join(HOME, '.config'), 'git', 'config')];
-  const asked = [null, ...files.filter(file => existsSync(file))];
-  if (asked.length === 1) return [];
-  const answers = await Promise.all(asked.map(file => excludesFile(git, file)));
+  const naming = await Promise.all(files.map(mayName));
+  const asked = files.filter((_, at) => naming[at]);
+  if (asked.length === 0) return [];
+  const answers = await Promise.all([null, ...asked].map(file => excludesFile(git, file)));
   // The repository's own word counts more.
   const [own, ...users] = answers;
   const named = own ? undefined : users.find(answer => answer !== '');
   return named ? ['-c', `core.excludesFile=${named}`] : [];
+}
+
+/** Names of settings cannot be written any other way, and somebody waits for every git. */
+async function mayName(file: string): Promise<boolean> {
+  const text = await readFile(file, 'latin1').catch(() => '');
+  return /excludesfile|include/i.test(text);
 }
 
 /** As one file of the user's, or without it, the configuration names it; empty: it does not. */

@@ -28,13 +28,17 @@ const PATHS = [
   '/mcp',
   '/mcp?token=TOKEN',
   '/mcp?access_token=TOKEN',
-  '/',
-  '/sse',
-  '/messages',
   '/mcp/',
-  '/health',
-  '/favicon.ico',
+  '/api',
+  '/api/hub',
+  '/api/runs?token=TOKEN',
+  '/api/tools/start_squad_members',
+  '/api/ticket',
+  '/api/download?ticket=TOKEN',
+  '/api/open?ticket=TOKEN',
 ];
+/** For whoever asks: the page's own files, and nothing else. */
+const PAGES = ['/', '/sse', '/messages', '/health', '/favicon.ico', '/api.html', '/%61pi/hub', '//api/hub'];
 
 /** What a request shows; the real token is TOKEN, that of a run that has ended ENDED. */
 const CREDENTIALS: Record<string, Record<string, string | string[]>> = {
@@ -61,7 +65,10 @@ const CREDENTIALS: Record<string, Record<string, string | string[]>> = {
 };
 
 const cases = Object.keys(CREDENTIALS).flatMap(credential =>
-  METHODS.flatMap(method => PATHS.map(path => ({ credential, method, path }))),
+  METHODS.flatMap(method => [
+    ...PATHS.map(path => ({ credential, method, path })),
+    ...(method === 'GET' || method === 'HEAD' ? [] : PAGES.map(path => ({ credential, method, path }))),
+  ]),
 );
 
 function filledIn(text: string): string {
@@ -79,7 +86,15 @@ function filledIn(text: string): string {
     .replaceAll('RUN', agent.id);
 }
 
-function statusOf({ credential, method, path }: (typeof cases)[number]): Promise<number> {
+async function statusOf(asked: (typeof cases)[number]): Promise<number> {
+  return (await answerTo(asked)).status;
+}
+
+function answerTo({
+  credential,
+  method,
+  path,
+}: (typeof cases)[number]): Promise<{ status: number; body: string }> {
   const { headers, body } = requestOf('tools/call', { name: 'kept__say', arguments: {} });
   const shown = Object.entries(CREDENTIALS[credential]!).map(([name, value]) => [
     name,
@@ -95,8 +110,11 @@ function statusOf({ credential, method, path }: (typeof cases)[number]): Promise
         headers: { ...headers, ...Object.fromEntries(shown) },
       },
       response => {
-        response.resume();
-        response.once('end', () => resolve(response.statusCode!));
+        let text = '';
+        response.setEncoding('utf8').on('data', chunk => {
+          text += chunk;
+        });
+        response.once('end', () => resolve({ status: response.statusCode!, body: text }));
       },
     );
     asking.on('error', reject);
@@ -117,6 +135,22 @@ test('every way in, with every credential that is none, is closed, and nothing g
   // The same request is let in with the token: it was the token that was missing.
   expect((await agent.call('kept__say')).status).toBe(200);
   expect(kept.asked()).toHaveLength(before + 1);
+});
+
+test('what is open to everybody is the page alone, the same whatever is shown, and it knows no secret', async () => {
+  const answers = new Map<string, Set<string>>();
+  for (const credential of Object.keys(CREDENTIALS))
+    for (const path of PAGES) {
+      const { status, body } = await answerTo({ credential, method: 'GET', path });
+      answers.set(path, (answers.get(path) ?? new Set()).add(`${status} ${body}`));
+    }
+  const user = readFileSync(join(squad.home, 'token'), 'utf8').trim();
+  for (const [path, given] of answers) {
+    expect([...given], path).toHaveLength(1);
+    const [only] = given;
+    expect(only, path).toMatch(/^(200 <!doctype html>|404 There is no such file|404 The page is not part)/i);
+    for (const secret of [user, agent.token, agent.id, squad.home]) expect(only).not.toContain(secret);
+  }
 });
 
 test('there is one place that listens for requests, and one for our own programs', () => {

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newerBuild } from '../support/newer-build.ts';
 import { Screen } from '../support/screen.ts';
 import { ended, type Ran, TestSquad, until } from '../support/squad.ts';
 
@@ -149,6 +150,34 @@ test('a hub that was stopped on purpose is not brought back by whoever only watc
   await shows(watch, new RegExp(`coder +started {4}scripted · ${id}`));
   watch.child.kill('SIGINT');
   expect((await watch.over).code).toBe(130);
+});
+
+test('a newer hub does not wait for whoever watches, who goes on with it', async () => {
+  const own = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  const newer = newerBuild('99.0.0');
+  try {
+    own.write('agents/coder.md', 'You work.');
+    const child = own.start(['watch', '--json']);
+    let text = '';
+    child.stdout!.on('data', chunk => {
+      text += chunk;
+    });
+    const over = ended(child);
+    await until('it has begun', () => text.includes('watch.started'));
+    const hub = await own.json<{ version: string }>(['hub', 'start'], { bin: newer.bin });
+    expect(hub.version).toBe('99.0.0');
+    await own.run(['run', 'coder', fenced('say hello from the newer one')]);
+    await until('the end was told', () => text.includes('"run.ended"'));
+    child.kill('SIGINT');
+    expect((await over).code).toBe(130);
+    const numbers = linesOf(text)
+      .slice(1)
+      .map(line => line.seq);
+    expect(new Set(numbers).size).toBe(numbers.length);
+  } finally {
+    await own[Symbol.asyncDispose]();
+    newer[Symbol.dispose]();
+  }
 });
 
 test('--quiet tells of failures and of who needs the user, and nothing else', async () => {

@@ -28,7 +28,13 @@ export function answersOf(saved: SavedRun): (name: string, input: object) => unk
 
   function readOutput(input: Inputs['read_output']): Answers['read_output'] | undefined {
     const { offset = 0, limit = BYTES, lines = false, readable = false } = input;
-    const about = { runId: saved.run, status, isOver: endedAt !== null, turn: input.turn ?? lastTurn, lastTurn };
+    const about = {
+      runId: saved.run,
+      status,
+      isOver: endedAt !== null,
+      turn: input.turn ?? lastTurn,
+      lastTurn,
+    };
     const page = output(input)?.read({ offset, limit, isWholeLines: lines, isWords: readable });
     return page && { ...about, ...page };
   }

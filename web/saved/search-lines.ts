@@ -31,7 +31,7 @@ export function searchLines(output: SavedOutput, query: LineQuery) {
 function patternOf({ q, isRegex, isCaseSensitive }: LineQuery): RegExp {
   const flags = isCaseSensitive ? 'u' : 'iu';
   try {
-    return new RegExp(isRegex ? q : q.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), flags);
+    return new RegExp(isRegex ? q : q.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), flags);
   } catch (thrown) {
     throw new ApiError('INVALID_INPUT', `Not a regular expression: ${(thrown as Error).message}`);
   }

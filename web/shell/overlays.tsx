@@ -11,11 +11,11 @@ const PRELOAD_MS = 500;
 type Open = { name: 'palette' | 'help'; keys: Binding[] } | { name: 'start' } | null;
 
 const open = signal<Open>(null);
-// What is typed before it is there must not be taken for keys of the view below.
-effect(() => restKeys(open.value !== null));
 const close = () => {
   open.value = null;
 };
+// What is typed before it is there must not be taken for keys of the view below.
+effect(() => restKeys(open.value && close));
 
 // The keys of the view below: with the dialog open they rest, and it is about them.
 export const openPalette = () => {

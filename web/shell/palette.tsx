@@ -49,6 +49,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       class="dialog palette"
       aria-label="Commands, views and runs"
       onClose={onClose}
+      onCancel={onClose}
       onClick={event => event.target === dialog.current && onClose()}
     >
       <input

@@ -26,6 +26,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       class="dialog"
       aria-labelledby={id}
       onClose={onClose}
+      onCancel={onClose}
       onClick={event => event.target === dialog.current && onClose()}
     >
       <div class="dialog-body">

@@ -6,6 +6,7 @@ import { commentCommand } from '../commands/comment.ts';
 import { costCommand } from '../commands/cost.ts';
 import { diffCommand } from '../commands/diff.ts';
 import { eventsCommand } from '../commands/events.ts';
+import { exportCommand } from '../commands/export.ts';
 import { logCommand } from '../commands/log.ts';
 import { lsCommand } from '../commands/ls.ts';
 import { replyCommand } from '../commands/reply.ts';
@@ -100,6 +101,17 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .action(
       does((context, run: string, words: string[], options: object) =>
         commentCommand(run, words, options, context),
+      ),
+    );
+  command(
+    program,
+    'export <run> [file]',
+    'save a run as one HTML file that needs no hub; - is standard output',
+  )
+    .option('--force', 'write over a file that is there')
+    .action(
+      does((context, run: string, file: string | undefined, options: object) =>
+        exportCommand(run, file, options, context),
       ),
     );
   command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')

@@ -35,7 +35,7 @@ export class Inbox {
   private readonly opened = new Map<InboxId, InboxItem>();
   private readonly waiting = new Map<InboxId, Set<(item: InboxItem) => void>>();
   private readonly listeners = new Set<(item: InboxItem) => void>();
-  private readonly told = new Map<InboxId, Set<RunId | 'user'>>();
+  private readonly told = new Map<InboxId, Set<string>>();
   private readonly queue = new OneAtATime<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
 
@@ -121,11 +121,15 @@ export class Inbox {
   }
 
   /** Whether somebody hears of an open question for the first time. */
-  tell(id: InboxId, whom: RunId | 'user'): boolean {
+  tell(id: InboxId, whom: string): boolean {
     const told = this.told.get(id) ?? new Set();
     if (!this.opened.has(id) || told.has(whom)) return false;
     this.told.set(id, told.add(whom));
     return true;
+  }
+
+  isTold(id: InboxId, whom: string): boolean {
+    return this.told.get(id)?.has(whom) === true;
   }
 
   /** Called with what is asked from now on. Returns how to stop. */

@@ -12,7 +12,7 @@ import { newRunId, newSquadId } from '../../schema/ids.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Connect } from '../connect.ts';
-import { createGateway } from '../gateway.ts';
+import { createGateway, type GatewayOptions } from '../gateway.ts';
 import type { Timers } from '../timers.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -29,6 +29,7 @@ export interface FixtureOptions {
   workspace?: string;
   /** Instead of the one in memory. */
   audit?: Audit | undefined;
+  onQuestion?: GatewayOptions['onQuestion'];
 }
 
 /** A gateway with its surroundings in memory. */
@@ -101,6 +102,7 @@ export class GatewayFixture implements AsyncDisposable {
       warn: message => this.warnings.push(message),
       onDenied: (_run, name, count) => this.denied.push(...Array<string>(count).fill(name)),
       onTrouble: (runId, text) => this.troubles.push(`${runId} ${text}`),
+      ...(options.onQuestion && { onQuestion: options.onQuestion }),
     });
     this.gateway.onChange((runId, what) => this.changes.push(`${runId} ${what}`));
   }

@@ -2,10 +2,12 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
-import { Confirm } from '../../ui/dialog.tsx';
+import { Confirm, Dialog } from '../../ui/dialog.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { toast } from '../../ui/toast.tsx';
+import { sentences } from '../sentences.ts';
 import { shellWord } from '../shell-word.ts';
-import { tell } from '../tell.ts';
+import { useKeptOpen } from '../use-kept-open.ts';
 import { type BacklogItem, roleOf, taskText } from './task-text.ts';
 
 interface StartItemProps {
@@ -17,28 +19,29 @@ interface StartItemProps {
 /** A run for one item: which role, in a work tree of its own or not. */
 export function StartItem({ item, workspace, onClose }: StartItemProps) {
   const { route } = useLocation();
-  const { data, error } = useQuery('list_roles', {}, { workspace });
+  const roles = useQuery('list_roles', {}, { workspace });
+  const { error, send, close } = useKeptOpen(onClose);
   const [chosen, setChosen] = useState<string | null>(null);
   const [task, setTask] = useState(taskText(item));
   const [isApart, setApart] = useState(true);
-  const roles = data?.roles ?? [];
+  const known = roles.data?.roles ?? [];
   const role =
-    chosen ?? roleOf(item.owner, roles) ?? roles.find(({ id }) => id === 'coder')?.id ?? roles[0]?.id;
+    chosen ?? roleOf(item.owner, known) ?? known.find(({ id }) => id === 'coder')?.id ?? known[0]?.id;
 
-  if (error) return <Problem error={error} />;
-  if (!data || role === undefined) return null;
-  const start = () =>
-    tell(
-      call(
-        'start_squad',
-        { members: [{ roleId: role, task }], ...(isApart && { isolation: 'worktree' as const }) },
-        { workspace },
-      ),
-      ({ squadId, runIds, warnings }) => {
-        route(runIds.length === 1 ? `/r/${runIds[0]}/activity` : `/s/${squadId}`);
-        return ['Started.', ...warnings].join(' ');
-      },
+  if (roles.error && !roles.data)
+    return (
+      <Dialog title="Start a run for this item" onClose={onClose}>
+        <Problem error={roles.error} onRetry={roles.reload} />
+      </Dialog>
     );
+  if (role === undefined) return null;
+  const start = async () => {
+    const members = [{ roleId: role, task }];
+    const isolation = isApart ? ({ isolation: 'worktree' } as const) : {};
+    const { squadId, runIds, warnings } = await call('start_squad', { members, ...isolation }, { workspace });
+    toast(sentences(['Started', ...warnings]));
+    route(runIds.length === 1 ? `/r/${runIds[0]}/activity` : `/s/${squadId}`);
+  };
   return (
     <Confirm
       title="Start a run for this item"
@@ -46,13 +49,14 @@ export function StartItem({ item, workspace, onClose }: StartItemProps) {
       command={`squad run ${shellWord(role)} ${shellWord(task)}${isApart ? ' --worktree' : ''} --workspace ${shellWord(workspace)}`}
       yes="Start"
       tone="main"
-      onYes={() => void start()}
-      onClose={onClose}
+      onYes={() => send(start)}
+      onClose={close}
     >
+      {error && <Problem error={error} />}
       <label class="start-field">
         Role
         <select value={role} onChange={event => setChosen(event.currentTarget.value)}>
-          {roles.map(({ id, name }) => (
+          {known.map(({ id, name }) => (
             <option key={id} value={id}>
               {name === id ? id : `${id} (${name})`}
             </option>
@@ -63,7 +67,7 @@ export function StartItem({ item, workspace, onClose }: StartItemProps) {
         Task
         <textarea rows={5} required value={task} onInput={event => setTask(event.currentTarget.value)} />
       </label>
-      <label>
+      <label class="start-check">
         <input type="checkbox" checked={isApart} onChange={event => setApart(event.currentTarget.checked)} />{' '}
         in a work tree of its own
       </label>

@@ -4,7 +4,7 @@ import { filterOf, matches, together } from './event-filter.ts';
 
 describe('the filter', () => {
   it('comes from the address', () => {
-    expect(filterOf({ w: '/work', type: 'run.ended,run.started', run: 'run_a' })).toEqual({
+    expect(filterOf({ w: '/work', type: 'run.ended,nonsense,run.started', run: 'run_a' })).toEqual({
       ...{ types: ['run.ended', 'run.started'], run: 'run_a', squad: null },
     });
     expect(filterOf({})).toEqual({ types: [], run: null, squad: null });

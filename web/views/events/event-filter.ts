@@ -1,4 +1,5 @@
 import type { Event } from '../../../src/schema/event.ts';
+import { EVENT_TYPES } from './event-words.ts';
 
 /** What of all events is shown; as in the address. */
 export interface EventFilter {
@@ -9,11 +10,14 @@ export interface EventFilter {
 
 export function filterOf(query: Record<string, string | undefined>): EventFilter {
   return {
-    types: (query.type ?? '').split(',').filter(type => type !== ''),
+    types: (query.type ?? '').split(',').filter(isKnown),
     run: query.run || null,
     squad: query.squad || null,
   };
 }
+
+/** An address may say anything. */
+const isKnown = (type: string) => EVENT_TYPES.includes(type);
 
 export const matches = ({ body, runId, squadId }: Event, { types, run, squad }: EventFilter): boolean =>
   (types.length === 0 || types.includes(body.type)) &&

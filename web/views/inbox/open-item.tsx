@@ -59,11 +59,11 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
 /** When its time is up, and what counts as the answer then. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
-    standing === null ? 'it is told that nobody answered' : `the answer is “${harmless(standing)}”`;
+    standing === null ? 'the agent is told that nobody did' : `the answer is “${harmless(standing)}”`;
   return (
     <span>
-      No answer <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time>:{' '}
-      {then}.
+      If nobody answers{' '}
+      <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time>, {then}.
     </span>
   );
 }

@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../state/api.ts';
 import { Confirm } from '../../ui/dialog.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { toast } from '../../ui/toast.tsx';
 import { shellWord } from '../shell-word.ts';
-import { tell } from '../tell.ts';
+import { useKeptOpen } from '../use-kept-open.ts';
 import type { Review } from './reviews-page.tsx';
 
 interface DecideProps {
@@ -16,12 +18,14 @@ interface DecideProps {
 export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
   const [words, setWords] = useState(isApproval ? 'Approved.' : '');
   const type = isApproval ? 'approved' : 'needs_work';
-  const send = async () => {
+  const { error, send, close } = useKeptOpen(onClose);
+  const decide = async () => {
     const input = { run: review.coderId, action: 'feedback', feedback: words, feedback_type: type } as const;
-    const isDone = await tell(call('steer_review', input), () =>
+    await call('steer_review', input);
+    toast(
       isApproval ? 'Approved: the coder goes on with that.' : 'Sent back: the coder goes on with your words.',
     );
-    if (isDone) onDone();
+    onDone();
   };
   const who = review.coder ?? 'The coder';
   return (
@@ -31,9 +35,10 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
       command={`squad review ${review.coderId} --type ${type} --feedback ${shellWord(words)}`}
       yes={isApproval ? 'Approve' : 'Send back'}
       tone="main"
-      onYes={() => void send()}
-      onClose={onClose}
+      onYes={() => send(decide)}
+      onClose={close}
     >
+      {error && <Problem error={error} />}
       <label>
         {isApproval ? 'Words with it' : 'What is to be done'}
         <textarea required value={words} rows={4} onInput={event => setWords(event.currentTarget.value)} />

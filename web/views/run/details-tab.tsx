@@ -30,7 +30,8 @@ function Task({ data: { run } }: { data: ShownRun }) {
       <p>
         <Copy text={run.task} label="task" />
       </p>
-      <div class="details-task">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable */}
+      <div class="details-task" tabIndex={0}>
         <Plain text={run.task} />
       </div>
     </Part>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
+import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
 import { Copy } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
@@ -47,7 +48,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           Round {rounds.current} of {rounds.max}
           {rounds.failed > 0 && `, ${rounds.failed} failed; given up after ${rounds.abandonAfter}`}
         </span>
-        <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>
+        {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
         <Copy text={`squad review ${run.id}`} label="command" isShown />
       </p>
       {reviews.length === 0 ? (

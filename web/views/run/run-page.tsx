@@ -1,7 +1,8 @@
 import './run.css';
+import '../views.css';
 import { useLocation, useRoute } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
-import type { Changes } from '../../state/live.ts';
+import { type Changes, inbox } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -47,13 +48,22 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
   const { id } = data.run;
   const href = (name: TabName) => `/r/${id}/${name}`;
   const tabs = TABS.filter(name => name !== 'review' || hasReviews(data));
-  useKeys(
-    tabs.map((name, index) => ({
+  const step = (by: number) => {
+    const next = tabs[tabs.indexOf(tab) + by];
+    if (next) route(href(next));
+  };
+  // A question's choices have the numbers while it waits.
+  const isAsked = inbox.value.some(({ runId }) => runId === id);
+  useKeys([
+    { key: ']', what: 'Next view of this run', run: () => step(1) },
+    { key: '[', what: 'Previous view of this run', run: () => step(-1) },
+    ...tabs.map((name, index) => ({
       key: String(index + 1),
       what: `${NAMES[name]} of this run`,
       run: () => route(href(name)),
+      when: () => !isAsked,
     })),
-  );
+  ]);
   return (
     <div class="run-page">
       <RunHeader data={data} />

@@ -4,8 +4,10 @@ import { call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { toast } from '../../ui/toast.tsx';
 import { shellWord } from '../shell-word.ts';
-import { tell } from '../tell.ts';
+import { useKeptOpen } from '../use-kept-open.ts';
 import { settingWords, valueWords } from './setting-words.ts';
 
 type Limit = Answers['inspect_workspace']['limits'][number];
@@ -74,12 +76,11 @@ function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
   const before = value === null ? '' : valueWords(value);
   const [typed, setTyped] = useState(before);
   const wanted = typed.trim() === '' ? null : typed.trim();
+  const { error, send, close } = useKeptOpen(onClose);
   const change = async () => {
-    const isDone = await tell(
-      call('change_setting', { key, value: wanted }),
-      answer => `${key} is ${valueWords(answer.value)} now.`,
-    );
-    if (isDone) onChanged();
+    const answer = await call('change_setting', { key, value: wanted });
+    toast(`${key} is ${valueWords(answer.value)} now.`);
+    onChanged();
   };
   return (
     <Confirm
@@ -88,9 +89,10 @@ function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
       command={wanted === null ? `squad config unset ${key}` : `squad config set ${key} ${shellWord(wanted)}`}
       yes={wanted === null ? 'Back to the default' : 'Change it'}
       tone="main"
-      onYes={() => void change()}
-      onClose={onClose}
+      onYes={() => send(change)}
+      onClose={close}
     >
+      {error && <Problem error={error} />}
       <label class="settings-field">
         New value (empty: the default)
         <input type="text" value={typed} onInput={event => setTyped(event.currentTarget.value)} />

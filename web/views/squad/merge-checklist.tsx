@@ -7,6 +7,7 @@ import { Confirm } from '../../ui/dialog.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
+import { shellWord } from '../shell-word.ts';
 import { MergePlan } from './merge-plan.tsx';
 import { mergeStep } from './merge-step.ts';
 
@@ -67,6 +68,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   }, [squadId]);
 
   const step = plan && mergeStep(plan, removes);
+  const command = `squad integrate ${squadId}${removes ? ' --remove' : ''} --workspace ${shellWord(workspace)}`;
   useKeys([
     { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !doing && !!step?.check },
     { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !doing && step?.why === null },
@@ -124,7 +126,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
         <Confirm
           title="Run the check"
           effect={step.check}
-          command={`squad integrate ${squadId}`}
+          command={command}
           yes="Run it"
           tone="main"
           onYes={() => void look(true)}
@@ -135,7 +137,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
         <Confirm
           title={step.label}
           effect={step.effect}
-          command={`squad integrate ${squadId}${removes ? ' --remove' : ''}`}
+          command={command}
           yes={step.label}
           tone="main"
           onYes={() => void merge(plan.planId as string)}

@@ -64,14 +64,14 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
                 </td>
                 <td>
                   <code>{branch.branch}</code>
-                  {branch.isBehind && <span class="soft"> began at an older commit</span>}
+                  {branch.isBehind && <span class="soft"> · began at an older commit</span>}
                 </td>
                 <td class={branch.outcome === 'conflict' || branch.outcome === 'refused' ? 'tone-bad' : ''}>
                   {OUTCOMES[branch.outcome]}
                   <Details items={[...branch.conflicts, ...branch.messages]} />
-                  {branch.commitsWork && <span class="soft"> its work is committed when you approve</span>}
+                  {branch.commitsWork && <span class="soft"> · its work is committed when you approve</span>}
                   {branch.overlaps.length > 0 && (
-                    <span class="soft"> shares files with {branch.overlaps.length} of the others</span>
+                    <span class="soft"> · shares files with {branch.overlaps.length} of the others</span>
                   )}
                 </td>
                 <td class="num">{branch.files ?? '–'}</td>

@@ -4,9 +4,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
-import { type Changes, card, connection, seeCards } from '../../state/live.ts';
+import { type Changes, connection, seeCards } from '../../state/live.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
+import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
 import { now } from '../../ui/clock.ts';
 import { Copy } from '../../ui/copy.tsx';
@@ -17,6 +18,7 @@ import { Ago } from '../../ui/time.tsx';
 import { tell } from '../tell.ts';
 import { AgentTree, TotalMoney } from './agent-tree.tsx';
 import { MergeChecklist } from './merge-checklist.tsx';
+import { useShownCards } from './shown-cards.ts';
 import { type SquadAction, squadActions } from './squad-actions.ts';
 import { Timeline } from './timeline.tsx';
 import { sumOf, totalsOf } from './totals.ts';
@@ -51,7 +53,7 @@ export function SquadPage() {
 function ShownSquad({ data }: { data: Answers['show_squad'] }) {
   const { route } = useLocation();
   const { squad, turns, marks } = data;
-  const cards = data.runs.map(run => card(run.id).value ?? run);
+  const cards = useShownCards(data.runs);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [selected, setSelected] = useState<string | null>(null);
   const [asks, setAsks] = useState<'cancel' | 'retry' | null>(null);
@@ -65,10 +67,26 @@ function ShownSquad({ data }: { data: Answers['show_squad'] }) {
   const until = isLive && connection.value === 'live' ? now.value : latest(data);
   const actions = squadActions(squad.id, cards);
 
+  const canAct = saved === null;
   useKeys([
-    { key: 'c', what: 'Cancel this squad', run: () => setAsks('cancel'), when: () => !actions.cancel.why },
-    { key: 'r', what: 'Retry what failed', run: () => setAsks('retry'), when: () => !actions.retry.why },
-    { key: 'i', what: 'Merge its branches', run: () => setMerging(true), when: () => !actions.integrate.why },
+    {
+      key: 'c',
+      what: 'Cancel this squad',
+      run: () => setAsks('cancel'),
+      when: () => canAct && !actions.cancel.why,
+    },
+    {
+      key: 'r',
+      what: 'Retry what failed',
+      run: () => setAsks('retry'),
+      when: () => canAct && !actions.retry.why,
+    },
+    {
+      key: 'i',
+      what: 'Merge its branches',
+      run: () => setMerging(true),
+      when: () => canAct && !actions.integrate.why,
+    },
   ]);
 
   const turn = (id: string, isOpen: boolean) => {
@@ -102,17 +120,19 @@ function ShownSquad({ data }: { data: Answers['show_squad'] }) {
           {total.tokens === null ? 'tokens unknown' : `${shownCount(total.tokens)} tokens`} ·{' '}
           <TotalMoney total={total} />
         </p>
-        <p class="actions">
-          <Act action={actions.cancel} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
-            Cancel squad
-          </Act>
-          <Act action={actions.retry} keyName="r" onClick={() => setAsks('retry')}>
-            Retry failed
-          </Act>
-          <Act action={actions.integrate} keyName="i" onClick={() => setMerging(true)}>
-            Merge…
-          </Act>
-        </p>
+        {canAct && (
+          <p class="actions">
+            <Act action={actions.cancel} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
+              Cancel squad
+            </Act>
+            <Act action={actions.retry} keyName="r" onClick={() => setAsks('retry')}>
+              Retry failed
+            </Act>
+            <Act action={actions.integrate} keyName="i" onClick={() => setMerging(true)}>
+              Merge…
+            </Act>
+          </p>
+        )}
       </header>
       {isMerging && (
         <MergeChecklist squadId={squad.id} workspace={squad.workspace} onClose={() => setMerging(false)} />

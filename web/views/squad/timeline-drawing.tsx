@@ -1,6 +1,6 @@
 import type { Item } from './timeline-items.ts';
 import { MarkShape } from './timeline-marks.tsx';
-import { boxOf, type Span, ticksOf, xOf } from './timeline-scale.ts';
+import { boxOf, type Piece, type Span, ticksOf, xOf } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
 
 /** As high as a row of the tree beside it. */
@@ -61,7 +61,7 @@ export function Ticks({ span, width, height }: { span: Span; width: number; heig
 }
 
 /** Null: it is outside of what is shown. */
-export function drawItem({ row, piece, mark, from, to }: Item, span: Span, width: number) {
+export function drawItem({ row, piece, mark, from, to, isStopped }: Item, span: Span, width: number) {
   const middle = HEAD + row * ROW + 28;
   if (mark) {
     if (mark.at < span.from || mark.at > span.to) return null;
@@ -70,9 +70,14 @@ export function drawItem({ row, piece, mark, from, to }: Item, span: Span, width
   const box = boxOf(span, width, { from, to });
   if (!box) return null;
   const thickness = piece.kind === 'turn' ? 14 : 4;
-  const look =
-    piece.kind !== 'turn' ? piece.kind : piece.isOpen ? 'open' : piece.exitCode === 0 ? 'ok' : 'bad';
+  const look = piece.kind === 'turn' ? turnLook(piece, isStopped) : piece.kind;
   return (
     <rect class={`bar bar-${look}`} {...{ ...box, y: middle - thickness / 2, height: thickness, rx: 2 }} />
   );
+}
+
+function turnLook({ isOpen, exitCode }: Piece, isStopped: boolean): 'open' | 'off' | 'ok' | 'bad' {
+  if (isOpen) return 'open';
+  if (isStopped) return 'off';
+  return exitCode === 0 ? 'ok' : 'bad';
 }

@@ -32,6 +32,18 @@ describe('itemsOf', () => {
   });
 });
 
+describe('a turn that somebody ended', () => {
+  const ended = (status: string) => {
+    const run = { ...card('run_a', 0, 5_000), status, turn: 1 } as RunCard;
+    const [item] = itemsOf(visibleRows(treeOf([run]), new Set()), [turn('run_a', 1, 0, 5_000)], [], 9_000);
+    return item!.isStopped;
+  };
+  it('is no failure', () => {
+    expect(['cancelled', 'terminated', 'abandoned'].map(ended)).toEqual([true, true, true]);
+    expect(['error', 'timeout', 'lost', 'completed'].some(ended)).toBe(false);
+  });
+});
+
 describe('nextItem', () => {
   it('goes along a row by time', () => {
     expect(step('run_a turn 1', 'ArrowRight')).toBe('run_a wait 2000');

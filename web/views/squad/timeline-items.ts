@@ -5,10 +5,16 @@ import { type Piece, piecesOf, type ShownTurn } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
 
 /** Something on a row that can be pointed at. */
-export type Item = { key: string; runId: string; row: number; from: number; to: number; words: string } & (
-  | { piece: Piece; mark: null }
-  | { piece: null; mark: Mark }
-);
+export type Item = {
+  key: string;
+  runId: string;
+  row: number;
+  from: number;
+  to: number;
+  words: string;
+  /** Somebody ended it: that is no failure. */
+  isStopped: boolean;
+} & ({ piece: Piece; mark: null } | { piece: null; mark: Mark });
 
 export function itemsOf(
   rows: readonly TreeRow[],
@@ -16,17 +22,31 @@ export function itemsOf(
   marks: readonly Mark[],
   now: number,
 ): Item[] {
+  const turnsOf = Map.groupBy(turns, ({ runId }) => runId);
+  const marksOf = Map.groupBy(marks, ({ runId }) => runId as string);
   return rows.flatMap(({ card, id }, row) => [
-    ...piecesOf(card, turns, now).map(piece => ({
+    ...piecesOf(card, turnsOf.get(id) ?? [], now).map(piece => ({
       ...{ key: `${id} ${piece.kind} ${piece.number ?? piece.from}`, runId: id, row, piece, mark: null },
-      ...{ from: piece.from, to: piece.to, words: pieceWords(card, piece) },
+      ...{
+        from: piece.from,
+        to: piece.to,
+        words: pieceWords(card, piece),
+        isStopped: isStopped(card, piece),
+      },
     })),
-    ...marks
-      .filter(({ runId }) => runId === id)
-      .map((mark, index) => ({
-        ...{ key: `${id} mark ${index}`, runId: id, row, piece: null, mark, from: mark.at, to: mark.at },
-        words: `${nameOf(card)}: ${markWords(mark.kind)} at ${clockTime(mark.at)}. ${mark.text}`,
-      })),
+    ...(marksOf.get(id) ?? []).map((mark, index) => ({
+      ...{
+        key: `${id} mark ${index}`,
+        runId: id,
+        row,
+        piece: null,
+        mark,
+        from: mark.at,
+        to: mark.at,
+        isStopped: false,
+      },
+      words: `${nameOf(card)}: ${markWords(mark.kind)} at ${clockTime(mark.at)}. ${mark.text}`,
+    })),
   ]);
 }
 
@@ -36,6 +56,9 @@ function pieceWords(card: RunCard, { kind, number, from, to, isOpen, exitCode }:
   const exit = kind !== 'turn' || isOpen ? '' : `, exit ${exitCode ?? 'unknown'}`;
   return `${nameOf(card)}: ${what}, ${clockTime(from)} ${until}, ${shownDuration(to - from)}${exit}`;
 }
+
+const isStopped = ({ status, turn }: RunCard, { kind, number }: Piece) =>
+  kind === 'turn' && number === turn && /^(cancelled|terminated|abandoned)$/.test(status);
 
 const nameOf = ({ roleId, engine }: RunCard) => roleId ?? engine;
 

@@ -69,11 +69,9 @@ export function boxOf(span: Span, width: number, { from, to }: Span): { x: numbe
 }
 const THINNEST = 3;
 
-/** What a run did when: its turns, and what it waited in between. */
+/** What a run did when: its turns, and what it waited in between. Of its own turns; the one that opens a chat is not shown. */
 export function piecesOf(card: RunCard, turns: readonly ShownTurn[], now: number): Piece[] {
-  const own = turns
-    .filter(({ runId, number }) => runId === card.id && number > 0)
-    .sort((one, other) => one.number - other.number);
+  const own = turns.filter(({ number }) => number > 0).sort((one, other) => one.number - other.number);
   const end = card.endedAt ?? now;
   const pieces: Piece[] = [];
   let last = card.createdAt;

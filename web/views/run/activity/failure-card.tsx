@@ -42,7 +42,8 @@ export function FailureCard({ data }: { data: ShownRun }) {
           <figcaption class="soft">
             The end of stderr · <a href={`/r/${run.id}/output?stream=stderr`}>all of it</a>
           </figcaption>
-          <pre>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable */}
+          <pre tabIndex={0}>
             <AnsiText text={tail} />
           </pre>
         </figure>

@@ -39,7 +39,9 @@ export function stepsOf(events: readonly Event[]): Step[] {
   for (const event of events) {
     const { seq: key, at, body } = event;
     if (body.type === 'run.activity') addActivity(steps, event, body.kind, body.text);
-    else if (body.type === 'tool.called') addActivity(steps, event, 'tool', `squad: ${eventWords(event)}`);
+    else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
+      // The question itself is a step.
+    } else if (body.type === 'tool.called') addActivity(steps, event, 'tool', `squad: ${eventWords(event)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {
       const known = questions.get(body.item.id);
       if (known) known.item = body.item;

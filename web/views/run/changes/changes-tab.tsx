@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ApiError, call } from '../../../state/api.ts';
 import { useQuery } from '../../../state/query.ts';
+import { saved } from '../../../state/saved.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm } from '../../../ui/dialog.tsx';
@@ -46,9 +47,11 @@ export function ChangesTab({ data }: { data: ShownRun }) {
   return (
     <section class="changes" aria-label="Changes">
       <div class="changes-tools">
-        <Button onClick={reload} why={isLoading ? 'it is being compared' : null}>
-          {diff.isOver ? 'compare again' : 'compare with now'}
-        </Button>
+        {!saved && (
+          <Button onClick={reload} why={isLoading ? 'it is being compared' : null}>
+            {diff.isOver ? 'compare again' : 'compare with now'}
+          </Button>
+        )}
         <Copy text={`squad diff ${run.id}`} label="command" isShown />
         {diff.branch && (
           <span class="soft">
@@ -71,7 +74,11 @@ export function ChangesTab({ data }: { data: ShownRun }) {
       {diff.text ? (
         <DiffFiles
           text={diff.text}
-          commenting={{ comments, editing, edit: setEditing, write: one => keep(withComment(comments, one)) }}
+          commenting={
+            saved
+              ? null
+              : { comments, editing, edit: setEditing, write: one => keep(withComment(comments, one)) }
+          }
         />
       ) : (
         <Empty title="Nothing is different from before it">

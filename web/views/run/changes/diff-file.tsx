@@ -1,14 +1,16 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Copy } from '../../../ui/copy.tsx';
 import { harmless } from '../../../ui/harmless.ts';
 import { Lines } from '../../../ui/usage.tsx';
-import { rowsOf } from './diff-place.ts';
+import { partsOf, rowOf, rowsOf } from './diff-place.ts';
 import { type Commenting, DiffRows } from './diff-rows.tsx';
 import type { DiffFile } from './parse-diff.ts';
 
 const BLOCK = 200;
 /** Of one file at once; more when asked for. */
-const STEP = 2_000;
+const STEP = 1_000;
+/** Before the line that is looked for. */
+const BEFORE = 200;
 
 interface FileProps {
   file: DiffFile;
@@ -47,52 +49,60 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps
 }
 
 function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commenting' | 'target'>) {
-  const [most, setMost] = useState(() => Math.max(STEP, target === null ? 0 : rowsUntil(file, target)));
-  let left = most;
+  const [shown, setShown] = useState({ from: 0, until: STEP });
+  useEffect(() => {
+    const at = target === null ? -1 : rowOf(file, target);
+    if (at >= 0 && (at < shown.from || at >= shown.until))
+      setShown({ from: Math.max(0, at - BEFORE), until: at - BEFORE + STEP });
+  }, [file, target]);
+  const total = rowsOf(file);
   return (
     <>
-      {file.hunks.map((hunk, index) => {
-        if (left <= 0) return null;
-        const shown = Math.min(left, hunk.lines.length);
-        left -= shown + 1;
-        return (
-          <div key={index} class="diff-hunk">
+      {shown.from > 0 && (
+        <More
+          onClick={() => setShown({ ...shown, from: Math.max(0, shown.from - STEP) })}
+          text={`Show earlier ones of its ${total.toLocaleString()} lines`}
+        />
+      )}
+      {partsOf(file, shown).map(({ hunk, index, from, until, hasHead }) => (
+        <div key={index} class="diff-hunk">
+          {hasHead && (
             <div class="diff-head" tabIndex={-1}>
               @@ −{hunk.oldStart} +{hunk.newStart} @@ <span class="plain-line">{harmless(hunk.context)}</span>
             </div>
-            {Array.from({ length: Math.ceil(shown / BLOCK) }, (_, at) => (
-              <DiffRows
-                key={at}
-                {...{ file, hunk, commenting, target }}
-                from={at * BLOCK}
-                until={Math.min(shown, (at + 1) * BLOCK)}
-              />
-            ))}
-          </div>
-        );
-      })}
-      {rowsOf(file) > most && (
-        <p class="diff-note">
-          <button type="button" class="button" onClick={() => setMost(most + STEP)}>
-            Show more of its {rowsOf(file).toLocaleString()} lines
-          </button>
-        </p>
+          )}
+          {blocks(from, until).map(block => (
+            <DiffRows key={block.from} {...{ file, hunk, commenting, target }} {...block} />
+          ))}
+        </div>
+      ))}
+      {total > shown.until && (
+        <More
+          onClick={() => setShown({ ...shown, until: shown.until + STEP })}
+          text={`Show more of its ${total.toLocaleString()} lines`}
+        />
       )}
     </>
   );
 }
 
-/** So many rows have to be drawn for this line to be among them. */
-function rowsUntil(file: DiffFile, target: string): number {
-  const match = /:([LR])(\d+)$/.exec(target);
-  const line = Number(match?.[2]);
-  let rows = 0;
-  for (const hunk of file.hunks) {
-    rows++;
-    for (const one of hunk.lines) {
-      rows++;
-      if ((match?.[1] === 'L' ? one.oldLine : one.newLine) === line) return rows + BLOCK;
-    }
+function More({ text, onClick }: { text: string; onClick(): void }) {
+  return (
+    <p class="diff-note">
+      <button type="button" class="button" onClick={onClick}>
+        {text}
+      </button>
+    </p>
+  );
+}
+
+/** Blocks begin at the same lines whatever is shown, so that what is drawn stays. */
+function blocks(from: number, until: number): { from: number; until: number }[] {
+  const list: { from: number; until: number }[] = [];
+  for (let at = from; at < until; ) {
+    const end = Math.min(until, (Math.floor(at / BLOCK) + 1) * BLOCK);
+    list.push({ from: at, until: end });
+    at = end;
   }
-  return 0;
+  return list;
 }

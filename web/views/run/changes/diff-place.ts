@@ -1,4 +1,4 @@
-import type { DiffFile, DiffLine } from './parse-diff.ts';
+import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
 
 /** A line of a diff: on the right as it is now, on the left as it was. */
 export interface DiffPlace {
@@ -37,6 +37,36 @@ const MOST_OPEN_LINES = 1_500;
 
 export const rowsOf = (file: DiffFile): number =>
   file.hunks.reduce((sum, { lines }) => sum + lines.length + 1, 0);
+
+/** The row of a place among all of its file, heads of hunks included; -1: it is not there. */
+export function rowOf(file: DiffFile, name: string): number {
+  let row = 0;
+  for (const { lines } of file.hunks) {
+    row++;
+    for (const line of lines) {
+      const place = placeOfLine(file, line);
+      if (place && placeName(place) === name) return row;
+      row++;
+    }
+  }
+  return -1;
+}
+
+/** What of each hunk is within these rows. */
+export function partsOf(
+  { hunks }: DiffFile,
+  shown: { from: number; until: number },
+): { hunk: DiffHunk; index: number; from: number; until: number; hasHead: boolean }[] {
+  let start = 0;
+  return hunks.flatMap((hunk, index) => {
+    const head = start;
+    start += hunk.lines.length + 1;
+    if (start <= shown.from || head >= shown.until) return [];
+    const from = Math.max(0, shown.from - head - 1);
+    const until = Math.min(hunk.lines.length, shown.until - head - 1);
+    return [{ hunk, index, from, until, hasHead: head >= shown.from }];
+  });
+}
 
 /** Which files are open at first. */
 export function openAtFirst(files: readonly DiffFile[]): Set<string> {

@@ -105,9 +105,10 @@ export class OutputPane {
       const first = window.lineOf(page);
       if (first === null) continue;
       for (const [index, block] of [...this.#pages.get(page.id)!.element.children].entries()) {
+        // On its first line: what a block out of sight counts is its own affair.
+        const line = block.firstElementChild as HTMLElement | null;
         const reset = `out ${first - 1 + index * BLOCK}`;
-        const { style } = block as HTMLElement;
-        if (style.counterReset !== reset) style.counterReset = reset;
+        if (line && line.style.counterReset !== reset) line.style.counterReset = reset;
       }
     }
   }

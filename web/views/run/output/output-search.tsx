@@ -14,7 +14,11 @@ interface Found {
   matches: Match[];
   /** Where to go on; null: all of it was searched. */
   next: number | null;
+  /** False: nobody has searched for these words yet. */
+  isSearched: boolean;
 }
+
+const NOTHING: Found = { matches: [], next: null, isSearched: false };
 
 interface OutputSearchProps {
   target: OutputTarget;
@@ -28,7 +32,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
   const [q, setQ] = useState('');
   const [isRegex, setRegex] = useState(false);
   const [isCaseSensitive, setCaseSensitive] = useState(false);
-  const [found, setFound] = useState<Found>({ matches: [], next: null });
+  const [found, setFound] = useState<Found>(NOTHING);
   const [at, setAt] = useState(-1);
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -48,7 +52,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         const input = { ...target, ...query, after: from, limit: 200 };
         const page: Answers['search_output'] = await call('search_output', input, { signal: mine.signal });
         const matches = [...before, ...page.matches];
-        setFound({ matches, next: page.next });
+        setFound({ matches, next: page.next, isSearched: true });
         if (page.matches.length > 0) return matches;
         from = page.next;
       }
@@ -68,7 +72,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
   };
   const start = async () => {
     setAt(-1);
-    if (q === '') return setFound({ matches: [], next: null });
+    if (q === '') return setFound(NOTHING);
     const matches = await search([], 0);
     if (matches.length > 0) await go(0, matches);
   };
@@ -88,7 +92,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     };
   }, []);
   useEffect(() => {
-    setFound({ matches: [], next: null });
+    setFound(NOTHING);
     setAt(-1);
   }, [q, isRegex, isCaseSensitive, target.turn, target.stream, target.readable]);
   useKeys([
@@ -177,5 +181,6 @@ function words(state: {
     return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${harmless(match.text.slice(0, 200))}`;
   }
   if (isBusy) return 'Searching…';
+  if (found.isSearched) return 'Nothing found.';
   return q === '' ? '' : 'Press enter to search.';
 }

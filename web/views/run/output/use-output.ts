@@ -36,6 +36,8 @@ export function useOutput(
   const [isOver, setOver] = useState(!isLive);
   const held = useRef<{ feed: OutputFeed; pane: OutputPane } | null>(null);
   const isMoving = useRef(false);
+  /** Asks for what is near, and notices that the end is reached or left. */
+  const look = useRef(() => {});
 
   const told = (work: Promise<unknown>) =>
     void work.then(
@@ -63,7 +65,10 @@ export function useOutput(
       else if (change === 'older') box.scrollTop = scrollTop + box.scrollHeight - scrollHeight;
       requestAnimationFrame(() => {
         isMoving.current = false;
+        look.current();
       });
+      // A few short lines after a very long one: there is room for what is before them.
+      if (box.scrollHeight <= box.clientHeight && feed.window.start > 0 && !box.hidden) told(feed.older());
       redraw(0);
     };
     setReady(false);
@@ -115,6 +120,28 @@ export function useOutput(
     return element;
   };
 
+  const toEnd = async () => {
+    await held.current?.feed.follow();
+    const box = scroller.current;
+    if (box) box.scrollTop = box.scrollHeight;
+    redraw(0);
+  };
+
+  look.current = () => {
+    const box = scroller.current;
+    const now = held.current;
+    if (!box || !now || isMoving.current) return;
+    const { feed } = now;
+    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
+    const hasAll = feed.window.end >= feed.size;
+    if (feed.isFollowing && below > AT_END) {
+      feed.unfollow();
+      redraw(0);
+    } else if (!feed.isFollowing && below <= AT_END && hasAll) told(toEnd());
+    if (!feed.isFollowing && below < NEAR && !hasAll) told(feed.newer());
+    if (box.scrollTop < NEAR && feed.window.start > 0 && !feed.isFollowing) told(feed.older());
+  };
+
   return {
     feed: held.current?.feed ?? null,
     pane: held.current?.pane ?? null,
@@ -130,20 +157,7 @@ export function useOutput(
       else await openLine(line);
       redraw(0);
     },
-    follow: () => told(held.current?.feed.follow() ?? Promise.resolve()),
-    onScroll() {
-      const box = scroller.current;
-      const now = held.current;
-      if (!box || !now || isMoving.current) return;
-      const { feed } = now;
-      const below = box.scrollHeight - box.scrollTop - box.clientHeight;
-      const hasAll = feed.window.end >= feed.size;
-      if (feed.isFollowing && below > AT_END) {
-        feed.unfollow();
-        redraw(0);
-      } else if (!feed.isFollowing && below <= AT_END && hasAll) told(feed.follow().then(() => redraw(0)));
-      if (!feed.isFollowing && below < NEAR && !hasAll) told(feed.newer());
-      if (box.scrollTop < NEAR && feed.window.start > 0 && !feed.isFollowing) told(feed.older());
-    },
+    follow: () => told(toEnd()),
+    onScroll: () => look.current(),
   };
 }

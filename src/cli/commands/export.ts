@@ -1,0 +1,58 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { z } from 'zod';
+import type { exportRun } from '../../operations/export-run.ts';
+import { SquadError } from '../../schema/error.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../output/json.ts';
+import { wrap } from '../output/wrap.ts';
+import { savedPageFolder } from '../package-files.ts';
+import { savedPage } from '../saved-page.ts';
+
+/** `squad export RUN [FILE]`: a run as one HTML file that opens without a hub. */
+export async function exportCommand(
+  run: string,
+  file: string | undefined,
+  { force = false }: { force?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const data = await client
+    .call<z.output<typeof exportRun.output>>('export_run', { run })
+    .finally(() => client.close());
+  const [script, css] = await Promise.all(
+    ['saved.js', 'saved.css'].map(name => readFile(join(savedPageFolder, name), 'utf8')),
+  );
+  const page = savedPage(data, { script: script!, css: css! });
+  if (file === '-') {
+    context.out.write(page);
+    return EXIT.done;
+  }
+  const path = resolve(file ?? `squad-${data.run}.html`);
+  await write(path, page, force);
+  const bytes = Buffer.byteLength(page);
+  if (context.json) printJson(context.out, { run: data.run, file: path, bytes, leftOut: data.leftOut });
+  else print(context, [path]);
+  for (const what of data.leftOut)
+    for (const line of wrap(`Left out: ${what}`, context.err.columns)) context.err.write(`${line}\n`);
+  return EXIT.done;
+}
+
+async function write(path: string, content: string, force: boolean): Promise<void> {
+  try {
+    // It holds what an agent saw and wrote: for the user's eyes until they pass it on.
+    await writeFile(path, content, { flag: force ? 'w' : 'wx', mode: 0o600 });
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new SquadError('INVALID_INPUT', `There is a file ${path}`, {
+        suggestions: ['Give another name, or --force to write over it.'],
+      });
+    throw new SquadError('INVALID_INPUT', `${path} cannot be written: ${message}`, {
+      suggestions: ['Give another file, or - for standard output.'],
+      cause: thrown,
+    });
+  }
+}

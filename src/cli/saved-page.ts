@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+
+interface Page {
+  script: string;
+  css: string;
+}
+
+/**
+ * One HTML file with everything in it. Its policy lets nothing run but this script, and nothing be fetched at all; what the run
+ * said is data, which no character of it can leave.
+ */
+export function savedPage(data: { title: string }, { script, css }: Page): string {
+  const policy = [
+    "default-src 'none'",
+    `script-src '${hashOf(script)}'`,
+    `style-src '${hashOf(css)}'`,
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<title>${asText(titleOf(data.title))}</title>
+<style>${css}</style>
+</head>
+<body>
+<div id="app"></div>
+<script type="application/json" id="saved-run">${asData(data)}</script>
+<script>${script}</script>
+</body>
+</html>
+`;
+}
+
+const hashOf = (text: string) => `sha256-${createHash('sha256').update(text).digest('base64')}`;
+
+/** The same value, without a character that ends a script or a line of one. */
+const asData = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    /[<\u2028\u2029]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+const LONGEST_TITLE = 80;
+
+function titleOf(words: string): string {
+  const line = words
+    .trim()
+    .split('\n', 1)[0]!
+    .replace(/\p{Cc}/gu, '');
+  return `${line.length > LONGEST_TITLE ? `${line.slice(0, LONGEST_TITLE - 1).toWellFormed()}…` : line} · Squad`;
+}
+
+const asText = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest';
+import { HubSettings } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Run } from '../../schema/run.ts';
+import { openForTest } from '../../store/fixtures/open-for-test.ts';
+import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
+import { tempFile } from '../../store/fixtures/temp-file.ts';
+import type { Store } from '../ports/store.ts';
+import { Inbox } from './inbox.ts';
+
+const squad = aSquad();
+const lead = aRun(squad, { status: 'running' });
+const child = aRun(squad, { status: 'running', position: 1, parentId: lead.id, depth: 2 });
+const BY = { who: 'user', via: 'terminal' } as const;
+const never = new AbortController().signal;
+
+/** A real store and an inbox on it; runs are there until they are taken away. */
+async function setUp(file = tempFile()) {
+  const real = await openForTest(file);
+  await real.commit({ squads: [squad], runs: [lead, child], events: [] });
+  const live = new Map<RunId, Run>([lead, child].map(run => [run.id, run]));
+  const faults = { refuses: false };
+  const store: Store = {
+    ...real,
+    commit: change =>
+      faults.refuses ? Promise.reject(new SquadError('DATABASE_FAILED', 'no')) : real.commit(change),
+  };
+  const open = () =>
+    new Inbox({
+      store,
+      clock: { now: () => Date.now() },
+      settings: () => HubSettings.parse({}),
+      current: id => live.get(id) ?? null,
+      warn: () => {},
+    });
+  const end = (run: Run) => {
+    live.delete(run.id);
+    const body = {
+      type: 'run.ended' as const,
+      ...{
+        status: 'completed' as const,
+        exitCode: 0,
+        error: null,
+        usage: null,
+        leftovers: [],
+        durationMs: 1,
+      },
+    };
+    return real.commit({ events: [{ at: 1, runId: run.id, squadId: squad.id, body }] });
+  };
+  return { inbox: open(), open, live, faults, store, end };
+}
+
+test('an answer that cannot be written down is no answer: the question stays open, and can be answered again', async () => {
+  const { inbox, faults } = await setUp();
+  const { id } = await inbox.ask({ run: child, kind: 'approval', question: 'May I?' });
+  const settled = inbox.untilSettled(id, never);
+  faults.refuses = true;
+  await expect(inbox.answer(id, 'yes', BY)).rejects.toMatchObject({ code: 'DATABASE_FAILED' });
+  expect(inbox.openOf(child.id)).toHaveLength(1);
+  faults.refuses = false;
+  await inbox.answer(id, 'no', BY);
+  expect(await settled).toMatchObject({ state: 'answered', answer: 'no' });
+  expect(inbox.open()).toEqual([]);
+});
+
+test('a question that cannot be written down was never asked', async () => {
+  const { inbox, faults } = await setUp();
+  faults.refuses = true;
+  await expect(inbox.ask({ run: child, kind: 'question', question: 'Well?' })).rejects.toThrow();
+  expect(inbox.open()).toEqual([]);
+});
+
+test('a run that ends while its question is written down has none open afterwards', async () => {
+  const { inbox, live, store } = await setUp();
+  const asking = inbox.ask({ run: child, kind: 'question', question: 'Well?' });
+  live.delete(child.id);
+  const { id } = await asking;
+  expect(await inbox.untilSettled(id, never)).toMatchObject({ state: 'withdrawn' });
+  expect(await store.inboxItem(id)).toMatchObject({ state: 'withdrawn', answer: null, answeredBy: null });
+});
+
+test('what a lead is asked is found with those it started, and is the user’s when the lead ends', async () => {
+  const { inbox, end } = await setUp();
+  const told: string[] = [];
+  inbox.onAsked(({ owner }) => told.push(owner));
+  const { id, owner } = await inbox.ask({ run: child, kind: 'question', question: 'Well?', to: 'lead' });
+  expect(owner).toBe(lead.id);
+  expect(inbox.openFor([lead.id], lead.id)).toMatchObject([{ id }]);
+  expect(inbox.openFor([lead.id])).toEqual([]);
+  await end(lead);
+  await inbox.close();
+  expect(inbox.openFor([child.id])).toMatchObject([{ id, owner: 'user' }]);
+  expect(told).toEqual([lead.id, 'user']);
+});
+
+test('a run that nobody started asks the user, whomever it wanted', async () => {
+  const { inbox } = await setUp();
+  const ask = { kind: 'question' as const, question: 'Well?', to: 'lead' as const };
+  expect(await inbox.ask({ run: lead, ...ask })).toMatchObject({ owner: 'user' });
+  expect(await inbox.ask({ run: { ...child, reviewOf: lead.id }, ...ask })).toMatchObject({ owner: 'user' });
+});
+
+test('the next hub goes on with what is open, and ends what nobody waits for any more', async () => {
+  const { inbox, open, live } = await setUp();
+  const ask = { run: child, kind: 'question' as const };
+  const kept = await inbox.ask({ ...ask, question: 'Kept?' });
+  const due = await inbox.ask({ ...ask, question: 'Due?', minutes: 0.0001, default: 'yes' });
+  const ofServer = await inbox.ask({ ...ask, question: 'A server’s?', source: 'desk' });
+  const ofGone = await inbox.ask({ run: lead, kind: 'question', question: 'Of one that is gone?' });
+  await inbox.close();
+  live.delete(lead.id);
+
+  const next = open();
+  await next.recover();
+  expect(await next.untilSettled(due.id, never)).toMatchObject({ state: 'expired', answer: 'yes' });
+  expect(next.open()).toMatchObject([{ id: kept.id, deadlineAt: kept.deadlineAt }]);
+  for (const { id } of [ofServer, ofGone])
+    expect(await next.untilSettled(id, never)).toMatchObject({ state: 'withdrawn' });
+  expect(await next.ask({ ...ask, question: 'Kept?' })).toMatchObject({ id: kept.id });
+});
+
+test('what was settled and never heard is the answer to the same question, once', async () => {
+  const { inbox } = await setUp();
+  const ask = { run: child, kind: 'question' as const, question: 'Again?' };
+  const { id } = await inbox.ask(ask);
+  await inbox.answer(id, 'yes', BY);
+  const again = await inbox.ask(ask);
+  expect(again).toMatchObject({ id, answer: 'yes' });
+  await inbox.heard(again);
+  expect(await inbox.ask(ask)).toMatchObject({ state: 'open', answer: null });
+  // What a server asks is asked for one call: another call is another question.
+  const ofServer = { ...ask, source: 'desk' };
+  const [one, other] = [await inbox.ask(ofServer), await inbox.ask(ofServer)];
+  expect(one.id).not.toBe(other.id);
+});
+
+test('whoever waits hears of a question once, and everybody for themselves', async () => {
+  const { inbox } = await setUp();
+  const { id } = await inbox.ask({ run: child, kind: 'question', question: 'Well?' });
+  expect([inbox.tell(id, 'user'), inbox.tell(id, 'user'), inbox.tell(id, lead.id)]).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  await inbox.answer(id, 'yes', BY);
+  expect(inbox.tell(id, child.id)).toBe(false);
+});

@@ -1,0 +1,99 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startRun, usePages } from '../support/page.ts';
+import { TestSquad } from '../support/squad.ts';
+
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const pages = usePages(squad);
+let run: string;
+
+beforeAll(async () => {
+  run = await startRun(squad, 'Say hello', ['report hello']);
+  await squad.run(['wait', run]);
+});
+
+describe('a page', () => {
+  test('without a token shows nothing but how to open it', async () => {
+    const page = await pages.blank();
+    const asked: string[] = [];
+    page.on('request', request => asked.push(new URL(request.url()).pathname));
+    await page.goto(`${pages.origin}/r/${run}`);
+    await page.getByText('This tab has no key to the hub.').waitFor();
+    expect(await page.getByRole('button', { name: /squad open/ }).textContent()).toContain('squad open');
+    expect(await page.locator('body').textContent()).not.toContain('Say hello');
+    expect(asked.filter(path => path.startsWith('/api'))).toEqual([]);
+  });
+
+  test('with a wrong token is locked, and forgets it', async () => {
+    pages.expectTrouble(/401/);
+    const page = await pages.blank();
+    await page.goto(`${pages.origin}/#token=${'x'.repeat(43)}`);
+    await page.getByText('This tab has no key to the hub.').waitFor();
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');
+  });
+
+  test('takes the token out of the address, keeps it over a reload, and puts it nowhere else', async () => {
+    const page = await pages.open(`/r/${run}`);
+    await page.getByRole('heading', { name: 'Say hello' }).waitFor();
+    expect(page.url()).toBe(`${pages.origin}/r/${run}`);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Say hello' }).waitFor();
+    const token = await page.evaluate(() => Object.values(sessionStorage).join());
+    expect(token).not.toBe('');
+    expect(await page.evaluate(() => Object.keys(localStorage))).toEqual([]);
+    expect(await page.evaluate(() => document.cookie)).toBe('');
+    expect(await page.content()).not.toContain(token);
+    await page.goBack();
+    expect(page.url()).not.toContain(token);
+  });
+
+  test('gives the token to a tab beside it, and to no other browser', async () => {
+    const first = await pages.open('/');
+    const second = await pages.blank({ beside: first });
+    await second.goto(`${pages.origin}/r/${run}`);
+    await second.getByRole('heading', { name: 'Say hello' }).waitFor();
+    const other = await pages.blank();
+    await other.goto(`${pages.origin}/r/${run}`);
+    await other.getByText('This tab has no key to the hub.').waitFor();
+  });
+
+  test('that somebody else puts in a frame is not shown', async () => {
+    pages.expectTrouble(/frame|CSP/);
+    const page = await pages.blank();
+    await page.goto(`${pages.origin}/`);
+    await page.evaluate(origin => {
+      const frame = document.createElement('iframe');
+      frame.src = origin;
+      document.body.append(frame);
+      return new Promise(loaded => frame.addEventListener('load', loaded));
+    }, pages.origin);
+    const inner = page.frames()[1]!;
+    expect(await inner.locator('main').count()).toBe(0);
+  });
+});
+
+describe('an address', () => {
+  test('of a run that is not there names those that come near', async () => {
+    pages.expectTrouble(/404/);
+    const near = `${run.slice(0, -1)}${run.endsWith('x') ? 'y' : 'x'}`;
+    const page = await pages.open(`/r/${run}`);
+    await page.goto(`${pages.origin}/r/${near}`);
+    const problem = page.locator('.problem');
+    await problem.getByText('RUN_UNKNOWN').waitFor();
+    await problem.getByRole('link', { name: run }).click();
+    await page.getByRole('heading', { name: 'Say hello' }).waitFor();
+  });
+
+  test('of nothing says so, and leads back', async () => {
+    const page = await pages.open('/no/such/place');
+    await page.getByText('There is no such page').waitFor();
+    await page.getByRole('link', { name: 'All runs' }).click();
+    await page.locator('.board li').waitFor();
+    expect(page.url()).toBe(`${pages.origin}/`);
+  });
+
+  test('of a run by the beginning of its id is the run', async () => {
+    const page = await pages.open(`/r/${run.slice(0, 10)}/details`);
+    await page.getByRole('heading', { name: 'Ids and versions' }).waitFor();
+    await page.locator('.details').getByText(run, { exact: true }).first().waitFor();
+  });
+});

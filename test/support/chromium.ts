@@ -1,0 +1,24 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+/** The system's own Chromium. Only root has to do without its sandbox. */
+export function launchChromium(args: string[] = []): Promise<Browser> {
+  return chromium.launch({
+    executablePath: chromiumOnPath(),
+    args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
+  });
+}
+
+function chromiumOnPath(): string {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const file = join(folder, 'chromium');
+    try {
+      accessSync(file, constants.X_OK);
+      return file;
+    } catch {
+      // Not in this folder.
+    }
+  }
+  throw new Error('There is no chromium on the PATH: install it and run this again.');
+}

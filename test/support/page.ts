@@ -1,0 +1,129 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { askHub } from './ask-hub.ts';
+import { launchChromium } from './chromium.ts';
+import { script } from './git-squad.ts';
+import type { TestSquad } from './squad.ts';
+
+export interface OpenOptions {
+  width?: number;
+  theme?: 'light' | 'dark';
+  /** A tab beside those that are open there, instead of a browser that has seen nothing. */
+  beside?: Page;
+}
+
+/** A squad and its page in one Chromium. Whatever a page complains of fails the test, unless it was expected. */
+export class Pages {
+  readonly squad: TestSquad;
+  browser!: Browser;
+  #address!: URL;
+  #contexts = new Set<BrowserContext>();
+  #troubles: string[] = [];
+  #expected: RegExp[] = [];
+
+  constructor(squad: TestSquad) {
+    this.squad = squad;
+  }
+
+  get origin(): string {
+    return this.#address.origin;
+  }
+
+  async start(): Promise<void> {
+    this.browser = await launchChromium();
+    await this.squad.unlimited();
+    await this.squad.json(['config', 'set', 'stop.grace_ms', '200']);
+    const { stdout } = await this.squad.run(['open', '--no-browser']);
+    this.#address = new URL(/http:\S+/.exec(stdout)![0]);
+  }
+
+  /** As `squad open` would: with the token, which the page keeps for the tab. */
+  async open(path = '/', options: OpenOptions = {}): Promise<Page> {
+    const page = await this.blank(options);
+    const [place, hash] = path.split('#');
+    await page.goto(`${this.origin}${place}${this.#address.hash}`);
+    await page.locator('main h1').first().waitFor({ state: 'attached' });
+    if (hash !== undefined) await page.goto(`${this.origin}${path}`);
+    return page;
+  }
+
+  /** A tab that is nowhere yet. */
+  async blank({ width = 1280, theme = 'light', beside }: OpenOptions = {}): Promise<Page> {
+    const context =
+      beside?.context() ??
+      (await this.browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme }));
+    this.#contexts.add(context);
+    const page = await context.newPage();
+    this.#watch(page);
+    await page.addInitScript(() =>
+      addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+        console.error(`CSP ${violatedDirective}: ${blockedURI}`),
+      ),
+    );
+    return page;
+  }
+
+  /** In this test, complaints like that are as they should be. */
+  expectTrouble(pattern: RegExp): void {
+    this.#expected.push(pattern);
+  }
+
+  async closeAll(): Promise<void> {
+    for (const context of this.#contexts) await context.close();
+    this.#contexts.clear();
+    const unexpected = this.#troubles.filter(text => !this.#expected.some(pattern => pattern.test(text)));
+    this.#troubles = [];
+    this.#expected = [];
+    expect(unexpected).toEqual([]);
+  }
+
+  #watch(page: Page): void {
+    const trouble = (text: string) => void this.#troubles.push(text);
+    page.on('pageerror', error => trouble(String(error)));
+    page.on('console', message => {
+      if (message.type() === 'error') trouble(`${message.text()} ${message.location().url}`);
+    });
+    page.on('dialog', dialog => {
+      trouble(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('request', request => {
+      if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== this.origin)
+        trouble(`request to ${request.url()}`);
+    });
+  }
+}
+
+/** For a test file: starts before its tests, is quiet after each, and takes the squad along at the end. */
+export function usePages(squad: TestSquad): Pages {
+  const pages = new Pages(squad);
+  beforeAll(() => pages.start());
+  afterEach(() => pages.closeAll());
+  afterAll(async () => {
+    await pages.browser?.close();
+    await squad[Symbol.asyncDispose]();
+  });
+  return pages;
+}
+
+/** Starts a scripted agent; returns its run. */
+export async function startRun(
+  squad: TestSquad,
+  task: string,
+  lines: string[] = [],
+  { role = 'coder' }: { role?: string } = {},
+): Promise<string> {
+  const members = [{ roleId: role, task: `${task}${lines.length > 0 ? script(...lines) : ''}` }];
+  const { runIds } = await askHub<{ runIds: string[] }>(squad, 'start_squad', { members });
+  return runIds[0]!;
+}
+
+/** What axe takes for serious or worse. */
+export async function seriousFindings(page: Page, rules?: string[]): Promise<string[]> {
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+}
