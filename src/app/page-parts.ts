@@ -4,6 +4,7 @@ import type { PageFace } from '../http/serve.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import { cardsOf } from '../operations/run-card.ts';
 import { OPERATIONS } from '../operations/table.ts';
+import { touchedRuns } from '../operations/touched-runs.ts';
 import type { PagePorts } from '../page/page-ports.ts';
 import type { PageServer } from '../page/serve-page.ts';
 import { asSquadError } from '../schema/error.ts';
@@ -26,6 +27,7 @@ export function pageWhenNeeded(
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf,
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
+          touchedRuns: events => touchedRuns(ports.services, events),
           cardsOf: runs => cardsOf(ports.services, runs),
           webFolder: join(ports.programs, 'web'),
           mostBodyBytes: MOST_BODY_BYTES,

@@ -33,7 +33,7 @@ export interface WatchBeginning {
 const MOST_LIVE = 200;
 
 export async function readBeginning(
-  client: HubClient,
+  client: Pick<HubClient, 'call'>,
   ids: string[],
   workspace: string | undefined,
 ): Promise<WatchBeginning> {

@@ -13,11 +13,6 @@ type CardServices = Pick<Services, 'store' | 'runner' | 'clock' | 'activity' | '
 const LONGEST_TITLE = 80;
 const LONGEST_QUESTION = 160;
 
-export async function cardOf(services: CardServices, run: Run): Promise<RunCard> {
-  const [card] = await cardsOf(services, [run]);
-  return card!;
-}
-
 /** Runs as lists show them, in the order given. A live one is as it is at this moment. */
 export async function cardsOf(services: CardServices, runs: readonly Run[]): Promise<RunCard[]> {
   const { store, clock } = services;

@@ -31,7 +31,13 @@ function eventful(stored: Event[], meanwhile: (filter: EventFilter) => Event[]) 
   };
   const services = { store, hub: { status: () => ({ startedAt: 1 }) }, clock: { now: () => 1 } };
   const feed = new LiveFeed(
-    { services: services as unknown as Services, cardsOf: async () => [], version: '1', log: () => {} },
+    {
+      services: services as unknown as Services,
+      touchedRuns: async () => [],
+      cardsOf: async () => [],
+      version: '1',
+      log: () => {},
+    },
     { flushMs: 1, beatMs: 60_000 },
   );
   return { feed, happens, listeners };

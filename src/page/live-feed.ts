@@ -1,8 +1,6 @@
 import type { Event } from '../schema/event.ts';
-import type { RunId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { LiveMessage } from '../schema/live.ts';
-import type { Run } from '../schema/run.ts';
 import type { LivePage } from './live-page.ts';
 import type { PagePorts } from './page-ports.ts';
 
@@ -17,7 +15,7 @@ const MOST_AT_ONCE = 1_000;
 
 /** What happens, to every open page alike: worked out once, while there is anybody to tell. */
 export class LiveFeed {
-  private readonly ports: Pick<PagePorts, 'services' | 'cardsOf' | 'version' | 'log'>;
+  private readonly ports: Pick<PagePorts, 'services' | 'touchedRuns' | 'cardsOf' | 'version' | 'log'>;
   private readonly options: FeedOptions;
   private readonly pages = new Set<LivePage>();
   private pending: Event[] = [];
@@ -118,23 +116,12 @@ export class LiveFeed {
     const inbox = new Map<string, InboxItem>();
     for (const { body } of events) if ('item' in body) inbox.set(body.item.id, body.item);
     try {
-      const runs = await this.ports.cardsOf(await this.runs(events));
+      const runs = await this.ports.cardsOf(await this.ports.touchedRuns(events));
       return { type: 'changes', events, runs, inbox: [...inbox.values()], last };
     } catch (thrown) {
       this.ports.log('error', 'The live feed', thrown);
       return { type: 'reset', last, why: 'What changed could not be read' };
     }
-  }
-
-  private async runs(events: Event[]): Promise<Run[]> {
-    const { runner, store } = this.ports.services;
-    const ids = new Set<RunId>();
-    for (const { runId, body } of events) {
-      if (runId !== null) ids.add(runId);
-      if ('reviewerId' in body) ids.add(body.reviewerId);
-    }
-    const runs = await Promise.all([...ids].map(id => runner.current(id) ?? store.run(id)));
-    return runs.filter(run => run !== null);
   }
 
   /** One thing at a time: what a page is sent on joining ends exactly where the next flush begins. */

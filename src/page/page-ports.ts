@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Call, Operation, Services } from '../operations/operation.ts';
 import type { ErrorShape } from '../schema/error.ts';
+import type { Event } from '../schema/event.ts';
 import type { PageMessage } from '../schema/live.ts';
 import type { Run } from '../schema/run.ts';
 import type { RunCard } from '../schema/run-card.ts';
@@ -21,6 +22,8 @@ export interface PagePorts {
   schemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema;
   /** Null: it is none. */
   pageMessage(words: unknown): PageMessage | null;
+  /** Every run whose card may be another after these. */
+  touchedRuns(events: Event[]): Promise<Run[]>;
   cardsOf(runs: Run[]): Promise<RunCard[]>;
   /** Who asks, of a request whose token was right. */
   callerOf(request: IncomingMessage): Promise<Caller>;

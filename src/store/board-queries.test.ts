@@ -78,7 +78,7 @@ describe('runs that have ended', () => {
     ['an underscore', 'snake_case', ['Use snake_case']],
     ['a backslash', 'C:\\new', ['In C:\\new now']],
     ['quotes', `"it's"`, [`Say "it's" so`]],
-    ['a word in another case', 'SNAKE', ['Use snake_case']],
+    ['a word in another case', 'SNAKE_', ['Use snake_case']],
     ['every word, wherever it is', 'use CODER', ['Use snake_case']],
     ['nothing', '  ', null],
     ['what is nowhere', 'snakeXcase', []],
@@ -88,6 +88,7 @@ describe('runs that have ended', () => {
       'Reach 100% of it',
       'Reached 1000 of it',
       'Use snake_case',
+      'Not snake-case',
       'In C:\\new now',
       `Say "it's" so`,
     ].map((title, i) => ended({ title, task: '–', createdAt: NOW - HOUR_MS * (2 + i), roleId: `coder${i}` }));

@@ -1,13 +1,12 @@
-import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/list-inbox.ts';
+import { askingBlock } from '../servers/start.ts';
 import { AgentAtWork } from '../support/agent-at-work.ts';
 import { TestSquad, until } from '../support/squad.ts';
 
 /** Other MCP servers that want something of a person, in the middle of an agent's call. */
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const SERVER = join(import.meta.dirname, '..', 'servers', 'asking-server.ts');
 
 beforeAll(async () => {
   await squad.unlimited();
@@ -15,11 +14,8 @@ beforeAll(async () => {
     '.squad/mcp-config.json',
     JSON.stringify({
       servers: {
-        desk: {
-          ...{ command: process.execPath, args: [SERVER], tools: ['*'] },
-          // Shorter than a person takes to answer.
-          ...{ instance: 'per-agent', timeout: 1_500 },
-        },
+        // Its time limit is shorter than a person takes to answer.
+        desk: askingBlock({ instance: 'per-agent', timeout: 1_500 }),
       },
       agentServers: { coder: ['desk'] },
     }),

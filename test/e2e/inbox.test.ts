@@ -4,6 +4,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/list-inbox.ts';
 import { AgentAtWork } from '../support/agent-at-work.ts';
+import { Screen } from '../support/screen.ts';
 import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 import { strictCall } from '../support/tools.ts';
 
@@ -353,6 +354,12 @@ describe('agents and answers', () => {
 });
 
 describe('what cannot be asked is refused, and nobody is asked', () => {
+  let agent: AgentAtWork;
+  beforeAll(async () => {
+    agent = await AgentAtWork.start(squad, 'coder');
+  });
+  afterAll(() => agent.end());
+
   test.each([
     ['nothing', {}, 'INVALID_INPUT'],
     ['an empty question', { question: ' \n' }, 'INVALID_INPUT'],
@@ -371,7 +378,6 @@ describe('what cannot be asked is refused, and nobody is asked', () => {
     ['a permission, which is the engine’s', { question: 'x', kind: 'permission' }, 'INVALID_INPUT'],
     ['an id that is none', { id: '../../etc' }, 'INBOX_UNKNOWN'],
   ])('%s', async (_, args, code) => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
     const own = await agent.overHttp(true);
     expect(await callTool<Told>(own, 'ask_user', args)).toMatchObject({
       isError: true,
@@ -423,4 +429,39 @@ test('what a question says does nothing to the terminal it is shown in', async (
     expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u);
   expect(shown[0]!.stdout).toContain('Delete everything?');
   expect(await waiting).toMatchObject({ status: 'answered' });
+});
+
+describe('a person at a terminal', () => {
+  test('sees in `squad run` who needs them and what to type, answers elsewhere, and it goes on', async () => {
+    const screen = Screen.open(squad, ['run', 'coder', script('ask "Left?" yes no', 'say done')], {
+      columns: 90,
+    });
+    try {
+      await screen.shows('needs you');
+      await screen.shows('1 needs you');
+      const item = (await inbox()).find(({ question }) => question === 'Left?')!;
+      await screen.shows(`squad answer ${item.id} yes|no`);
+      await squad.run(['answer', item.id, 'no']);
+      expect((await screen.ended()).code).toBe(0);
+      await screen.shows('"no" by the user (terminal)');
+      expect(screen.lines().every(line => line.length <= 90)).toBe(true);
+    } finally {
+      screen.close();
+    }
+  });
+
+  test('is asked by `squad answer` without words', async () => {
+    const runId = await start('ask "Which one?" first second');
+    const { id } = await asked(runId);
+    const screen = Screen.open(squad, ['answer', id]);
+    try {
+      await screen.shows('2  second');
+      await screen.shows('Answer:');
+      screen.press('2', 'Enter');
+      expect((await screen.ended()).code).toBe(0);
+    } finally {
+      screen.close();
+    }
+    expect((await resultOf(runId)).result).toContain('The answer is: second');
+  });
 });

@@ -18,7 +18,7 @@ describe('a page', () => {
     page.on('request', request => asked.push(new URL(request.url()).pathname));
     await page.goto(`${pages.origin}/r/${run}`);
     await page.getByText('This tab has no key to the hub.').waitFor();
-    expect(await page.getByRole('button', { name: /squad open/ }).textContent()).toContain('squad open');
+    await page.getByRole('button').getByText('squad open', { exact: true }).waitFor();
     expect(await page.locator('body').textContent()).not.toContain('Say hello');
     expect(asked.filter(path => path.startsWith('/api'))).toEqual([]);
   });
@@ -86,7 +86,7 @@ describe('an address', () => {
   test('of nothing says so, and leads back', async () => {
     const page = await pages.open('/no/such/place');
     await page.getByText('There is no such page').waitFor();
-    await page.getByRole('link', { name: 'All runs' }).click();
+    await page.getByRole('link', { name: 'All runs', exact: true }).click();
     await page.locator('.board li').waitFor();
     expect(page.url()).toBe(`${pages.origin}/`);
   });

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { AxeBuilder } from '@axe-core/playwright';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { launchChromium } from '../support/chromium.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { seriousFindings } from '../support/page.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
 const HOSTILE = '</script><script>document.title="taken"</script><img src=x onerror=alert(1)>';
 
 const squad = new GitSquad(
@@ -21,7 +21,7 @@ let run: string;
 let file: string;
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  browser = await launchChromium();
   await squad.unlimited();
   const told = JSON.stringify({ feedback: `Nearly. ${HOSTILE}`, feedback_type: 'needs_work' });
   const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script(`call send_feedback ${told}`) })}`;
@@ -81,9 +81,7 @@ async function open(path = '', from = file): Promise<Page> {
 /** Nothing failed, nothing was fetched, nothing that was said was obeyed, and everybody can use it. */
 async function expectQuiet(page: Page): Promise<void> {
   expect(await page.locator('[role=alert], .problem').allTextContents()).toEqual([]);
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  expect(serious.map(({ id, nodes }) => [id, nodes.map(node => node.html)])).toEqual([]);
+  expect(await seriousFindings(page)).toEqual([]);
   expect(seen).toEqual({ requests: [], troubles: [] });
   expect(await page.title()).not.toBe('taken');
 }
@@ -102,6 +100,18 @@ test.each([
     await expectQuiet(page);
   },
 );
+
+test('a small dark screen shows it as well', async () => {
+  const page = await open(`/r/${run}/changes`);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 360, height: 700 });
+  await page.getByText('second line').waitFor();
+  await expectQuiet(page);
+  const wide = await page.evaluate(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  );
+  expect(wide).toBe(0);
+});
 
 test('it opens with the run; links, keys, the way back and a reload work as on the page of a hub', async () => {
   const page = await open();

@@ -20,6 +20,7 @@ function local(name: string, args: string[], options: Options): LocalBlock {
 }
 
 export const echoBlock = (options: Options = {}) => local('echo', [], options);
+export const askingBlock = (options: Options = {}) => local('asking', [], options);
 export const sdkEchoBlock = (options: Options = {}) => local('sdk-echo', [], options);
 export const hostileBlock = (behaviour: string, options: Options = {}) =>
   local('hostile', [behaviour], options);

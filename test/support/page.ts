@@ -6,6 +6,8 @@ import { launchChromium } from './chromium.ts';
 import { script } from './git-squad.ts';
 import type { TestSquad } from './squad.ts';
 
+const PATIENCE_MS = 20_000;
+
 export interface OpenOptions {
   width?: number;
   theme?: 'light' | 'dark';
@@ -24,6 +26,8 @@ export class Pages {
 
   constructor(squad: TestSquad) {
     this.squad = squad;
+    // A hub that nobody looks at between two tests stays.
+    squad.env.SQUAD_HUB_LINGER_MS = '120000';
   }
 
   get origin(): string {
@@ -53,6 +57,7 @@ export class Pages {
     const context =
       beside?.context() ??
       (await this.browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme }));
+    context.setDefaultTimeout(PATIENCE_MS);
     this.#contexts.add(context);
     const page = await context.newPage();
     this.#watch(page);

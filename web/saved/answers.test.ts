@@ -21,7 +21,10 @@ const saved = {
       error: { code: 'DIFF_UNAVAILABLE', message: 'No diff', suggestions: ['Look elsewhere.'] },
     },
   ],
-  outputs: [output(2, 'second\n'), output(1, 'a \u001b[31mred\u001b[0m needle\nnothing\nNeedle (x-y) again\n')],
+  outputs: [
+    output(2, 'second\n'),
+    output(1, 'a \u001b[31mred\u001b[0m needle\nnothing\nNeedle (x-y) again\n'),
+  ],
   events: [5, 4, 3, 2, 1].map(event),
 } as unknown as SavedRun;
 const ask = answersOf(saved);

@@ -127,6 +127,7 @@ describe('a link', () => {
     ' javascript:alert(1)',
     'x',
     '//a.b',
+    'https://a.b"onclick=x',
   ])('%s is words', address => {
     expect(styled(`${ESC}]8;;${address}\u0007here`)).toEqual([['here', {}]]);
   });

@@ -163,8 +163,8 @@ export class AnsiParser {
   }
 }
 
+/** Of the web, and plain: a host may have quotes in it, and no honest one has. */
 function safeLink(address: string): string | null {
-  if (!URL.canParse(address)) return null;
-  const { protocol, href } = new URL(address);
-  return protocol === 'http:' || protocol === 'https:' ? href : null;
+  const href = URL.canParse(address) ? new URL(address).href : '';
+  return /^https?:\/\/[^\s"'<>`\\]*$/.test(href) ? href : null;
 }

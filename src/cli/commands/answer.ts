@@ -52,7 +52,7 @@ async function askHere(client: HubClient, given: string, context: CliContext): P
   print(context, itemLines(item, context));
   const asking = createInterface({ input: process.stdin, output: process.stdout });
   try {
-    return item.fields.length > 0 ? await form(item, asking) : await asking.question('> ');
+    return item.fields.length > 0 ? await form(item, asking) : await asking.question('Answer: ');
   } finally {
     asking.close();
   }

@@ -1,6 +1,6 @@
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { HubClient } from '../hub-client.ts';
+import { backOff, closedDoor, HubClient, MOST_CLOSED_DOORS } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { pageAddress } from '../page-address.ts';
 import { refuseAgents } from '../refuse-agents.ts';
@@ -11,7 +11,9 @@ export async function upCommand(context: CliContext): Promise<number> {
   const interrupted = new Promise<'interrupted'>(settle => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => settle('interrupted'));
   });
-  for (let shown = ''; ; ) {
+  let shown = '';
+  for (let closedDoors = 0; closedDoors <= MOST_CLOSED_DOORS; ) {
+    const since = Date.now();
     const client = await HubClient.start();
     try {
       const { url } = await pageAddress(client, '/');
@@ -26,8 +28,14 @@ export async function upCommand(context: CliContext): Promise<number> {
     } finally {
       client.close();
     }
+    closedDoors = Date.now() - since > STEADY_MS ? 0 : closedDoors + 1;
+    if (closedDoors > 0) await backOff(closedDoors - 1);
   }
+  throw closedDoor();
 }
+
+/** A hub that was there this long did not end because it was asked. */
+const STEADY_MS = 5_000;
 
 function show(url: string, context: CliContext): void {
   if (context.json) printJson(context.out, { url });

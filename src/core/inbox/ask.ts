@@ -31,7 +31,10 @@ export function wordingOf(ask: Ask): Wording {
   const { kind, source = null, question, details = null, fields = [] } = ask;
   const isYesOrNo = kind !== 'question';
   if (isYesOrNo && (ask.choices?.length ?? 0) > 0)
-    throw invalid(`An ${kind} is answered with yes or no`, 'Leave choices out, or ask a question with them.');
+    throw invalid(
+      `What is of kind ${kind} is answered with yes or no`,
+      'Leave choices out, or ask a question with them.',
+    );
   const choices = isYesOrNo ? [YES, NO] : (ask.choices ?? []).map(choice => choice.trim());
   checkLength(question, 'question');
   if (details !== null) checkLength(details, 'details');

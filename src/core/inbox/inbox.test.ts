@@ -72,6 +72,12 @@ test('a question that cannot be written down was never asked', async () => {
   expect(inbox.open()).toEqual([]);
 });
 
+test('what cannot be asked is refused in the same way as everything else: by the promise', async () => {
+  const { inbox } = await setUp();
+  const refused = inbox.ask({ run: child, kind: 'question', question: ' ' });
+  await expect(refused).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+});
+
 test('a run that ends while its question is written down has none open afterwards', async () => {
   const { inbox, live, store } = await setUp();
   const asking = inbox.ask({ run: child, kind: 'question', question: 'Well?' });

@@ -4,13 +4,13 @@ import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
 import { type AnsweredBy, type InboxItem, NO } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { Alarms } from '../alarms.ts';
-import { LONGEST_LINE } from '../descendants.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
 import { answerText } from './answer-text.ts';
 import { type Ask, isSame, wordingOf } from './ask.ts';
 import { deadlineOf } from './deadline.ts';
+import { OpenItems } from './open-items.ts';
 import { alreadySettled, full, unknownItem } from './refusals.ts';
 
 export interface InboxPorts {
@@ -32,15 +32,13 @@ const AGAIN_MS = 5_000;
 /** What agents want of somebody else, from the question to the answer or whatever comes in its place. All of it is on disk. */
 export class Inbox {
   private readonly ports: InboxPorts;
-  private readonly opened = new Map<InboxId, InboxItem>();
-  private readonly waiting = new Map<InboxId, Set<(item: InboxItem) => void>>();
-  private readonly listeners = new Set<(item: InboxItem) => void>();
-  private readonly told = new Map<InboxId, Set<string>>();
+  private readonly opened: OpenItems;
   private readonly queue = new OneAtATime<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
 
   constructor(ports: InboxPorts) {
     this.ports = ports;
+    this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     // What is on disk is what counts, and whoever else hears of an event finds it so.
     ports.store.onEvents(events => {
@@ -55,7 +53,7 @@ export class Inbox {
    * What the run asks, open from now on. The same question again is that item: still open, or answered and never heard. Throws
    * INVALID_INPUT, INVALID_TEXT, ANSWER_INVALID (of the default) and INBOX_FULL.
    */
-  ask(ask: Ask): Promise<InboxItem> {
+  async ask(ask: Ask): Promise<InboxItem> {
     const wording = wordingOf(ask);
     const { run } = ask;
     const usual = ask.kind === 'question' ? null : NO;
@@ -98,44 +96,26 @@ export class Inbox {
 
   /** Settles with the item once it is settled; with null when the signal fires before. Throws INBOX_UNKNOWN. */
   async untilSettled(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
-    if (!this.opened.has(id)) return this.stored(id);
-    if (signal.aborted) return null;
-    return new Promise(settle => {
-      const waiting = this.waiting.get(id) ?? new Set();
-      this.waiting.set(id, waiting);
-      const done = (item: InboxItem | null) => {
-        waiting.delete(done);
-        signal.removeEventListener('abort', gone);
-        settle(item);
-      };
-      const gone = () => done(null);
-      waiting.add(done);
-      signal.addEventListener('abort', gone, { once: true });
-    });
+    return this.opened.get(id) ? this.opened.untilSettled(id, signal) : this.stored(id);
   }
 
   /** What the user is asked by these runs, or by any that came of them. */
   openFor(runIds: readonly RunId[], owner: InboxItem['owner'] = 'user'): InboxItem[] {
-    const wanted = new Set(runIds);
-    return [...this.opened.values()].filter(item => item.owner === owner && this.isBelow(item.runId, wanted));
+    return this.opened.below(runIds).filter(item => item.owner === owner);
   }
 
   /** Whether somebody hears of an open question for the first time. */
   tell(id: InboxId, whom: string): boolean {
-    const told = this.told.get(id) ?? new Set();
-    if (!this.opened.has(id) || told.has(whom)) return false;
-    this.told.set(id, told.add(whom));
-    return true;
+    return this.opened.tell(id, whom);
   }
 
   isTold(id: InboxId, whom: string): boolean {
-    return this.told.get(id)?.has(whom) === true;
+    return this.opened.isTold(id, whom);
   }
 
   /** Called with what is asked from now on. Returns how to stop. */
   onAsked(listener: (item: InboxItem) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.opened.onAsked(listener);
   }
 
   /** The asker has been told how it was settled: the same question from now on is a new one. */
@@ -146,12 +126,12 @@ export class Inbox {
 
   /** Nearest deadline first. */
   open(): InboxItem[] {
-    return [...this.opened.values()].sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
+    return this.opened.list().sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
   }
 
   /** Oldest first. */
   openOf(runId: RunId): InboxItem[] {
-    return [...this.opened.values()].filter(item => item.runId === runId);
+    return this.opened.list().filter(item => item.runId === runId);
   }
 
   /** By its id or any beginning of it that only one has. Throws INBOX_UNKNOWN. */
@@ -177,8 +157,8 @@ export class Inbox {
   /** What an earlier hub left open: whose run is gone is withdrawn, whose time is up expires, the rest waits on. */
   async recover(): Promise<void> {
     const items = await this.ports.store.inboxItems({ state: 'open', limit: EVERY });
-    for (const item of items.reverse()) {
-      this.keep(item);
+    for (const item of items.toReversed()) this.keep(item);
+    for (const item of items) {
       // The call of a server that asked broke off with that hub.
       const isOfServer = item.source !== null && item.kind !== 'permission';
       if (isOfServer || !this.ports.current(item.runId)) await this.withdraw(item.id);
@@ -219,15 +199,6 @@ export class Inbox {
     return lead && !isEnd(lead.status) && lead.options.spawn ? lead.id : null;
   }
 
-  private isBelow(runId: RunId, wanted: ReadonlySet<RunId>): boolean {
-    let above: RunId | null = runId;
-    for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
-      if (wanted.has(above)) return true;
-      above = this.ports.current(above)?.parentId ?? null;
-    }
-    return false;
-  }
-
   private expire(id: InboxId): void {
     const item = this.opened.get(id);
     if (!item) return;
@@ -238,12 +209,12 @@ export class Inbox {
     } as const;
     this.ifOpen(id, patch).catch(thrown => {
       this.ports.warn(`That ${id} is past its deadline could not be recorded`, thrown);
-      if (this.opened.has(id)) this.alarms.set(id, this.ports.clock.now() + AGAIN_MS);
+      if (this.opened.get(id)) this.alarms.set(id, this.ports.clock.now() + AGAIN_MS);
     });
   }
 
   private onEnd(runId: RunId): void {
-    const left = [...this.opened.values()].filter(item => item.runId === runId || item.owner === runId);
+    const left = this.opened.list().filter(item => item.runId === runId || item.owner === runId);
     for (const { id, runId: asker } of left) {
       const done = asker === runId ? this.withdraw(id) : this.handOver(id);
       done.catch(thrown => this.ports.warn(`What ${runId} left in the inbox could not be seen to`, thrown));
@@ -273,17 +244,13 @@ export class Inbox {
   }
 
   private keep(item: InboxItem): void {
-    this.opened.set(item.id, item);
     this.alarms.set(item.id, item.deadlineAt);
-    for (const listener of [...this.listeners]) listener(item);
+    this.opened.keep(item);
   }
 
   private letGo(item: InboxItem): void {
-    this.opened.delete(item.id);
     this.alarms.set(item.id, null);
-    for (const done of [...(this.waiting.get(item.id) ?? [])]) done(item);
-    this.waiting.delete(item.id);
-    this.told.delete(item.id);
+    this.opened.letGo(item);
   }
 
   private write(item: InboxItem, type: 'inbox.asked' | 'inbox.settled'): Promise<void> {

@@ -19,7 +19,7 @@ export class BoardHub {
   now = 1_700_000_000_000;
   private readonly live = new Map<RunId, Run>();
   private readonly asks: InboxItem[] = [];
-  private readonly services: Services;
+  readonly services: Services;
 
   private constructor(store: Store) {
     this.store = store;

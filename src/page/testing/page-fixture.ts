@@ -8,6 +8,7 @@ import type { Caller } from '../../core/ports/workspace.ts';
 import { type HttpServer, serveHttp } from '../../http/serve.ts';
 import { dispatch } from '../../operations/dispatch.ts';
 import type { Operation, Services } from '../../operations/operation.ts';
+import { touchedRuns } from '../../operations/touched-runs.ts';
 import { createRunFiles } from '../../process/run-files.ts';
 import { asSquadError } from '../../schema/error.ts';
 import type { EventBody } from '../../schema/event.ts';
@@ -135,6 +136,7 @@ export class PageFixture {
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf: (type, io) => z.toJSONSchema(type, { io }) as Record<string, unknown>,
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
+          touchedRuns: events => touchedRuns(services, events),
           cardsOf: async runs => runs.map(({ id, status }) => ({ id, status }) as RunCard),
           callerOf: async request => asking.get(request)!,
           onInFlight: () => {},

@@ -36,6 +36,26 @@ describe('time', () => {
     await outcome;
     expect(cancelled).toEqual([sent[0]?.id]);
   });
+
+  test('does not run while the server waits for an answer, but for half an hour in all', async () => {
+    const answers: ((answer: Json) => void)[] = [];
+    const { mux } = given(() => new Promise(settle => answers.push(settle)));
+    const call = mux.request('x', {}, { timeoutMs: MINUTE });
+    const outcome = expect(call).rejects.toMatchObject({ kind: 'timeout' });
+    mux.receive({ id: 'a', method: 'elicitation/create' });
+    vi.advanceTimersByTime(20 * MINUTE);
+    expect(mux.inFlight).toBe(1);
+    answers[0]!({});
+    await new Promise(resolve => setImmediate(resolve));
+    vi.advanceTimersByTime(MINUTE);
+    await outcome;
+
+    const held = mux.request('x', {}, { timeoutMs: MINUTE });
+    const givenUp = expect(held).rejects.toMatchObject({ kind: 'timeout' });
+    mux.receive({ id: 'b', method: 'elicitation/create' });
+    vi.advanceTimersByTime(30 * MINUTE);
+    await givenUp;
+  });
 });
 
 describe('what a server asks', () => {

@@ -74,7 +74,9 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
                     <span class="soft"> · shares files with {branch.overlaps.length} of the others</span>
                   )}
                 </td>
-                <td class="num">{branch.files ?? '–'}</td>
+                <td class="num" data-name="files">
+                  {branch.files ?? '–'}
+                </td>
               </tr>
             ))}
           </tbody>

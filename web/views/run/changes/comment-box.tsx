@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../../ui/button.tsx';
 import { type DiffPlace, placeName } from './diff-place.ts';
 
@@ -13,7 +13,8 @@ interface CommentBoxProps {
 export function CommentBox({ place, before, onDone, onClose }: CommentBoxProps) {
   const [text, setText] = useState(before);
   const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  // At once: what is typed next is meant for it, not for keys of the page.
+  useLayoutEffect(() => {
     const focused = document.activeElement;
     box.current?.focus();
     return () => {

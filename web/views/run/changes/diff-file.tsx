@@ -38,7 +38,8 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps
         <Copy text={file.path} label="path" />
       </h3>
       {isOpen && (
-        <div class="diff-body">
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
+        <div class="diff-body" tabIndex={0}>
           {file.isBinary && <p class="soft diff-note">A binary file: there are no lines to show.</p>}
           {!file.isBinary && rows === 0 && <p class="soft diff-note">Its content is the same.</p>}
           <Hunks {...{ file, commenting, target }} />

@@ -158,7 +158,8 @@ export class OutputFeed {
     if (this.#isStopped) return;
     this.size = Math.max(this.size, piece.size);
     this.window.clear();
-    this.window.append(piece);
+    // Lines of the file are not lines of words.
+    this.window.append(this.#isWords ? { ...piece, firstLine: null } : piece);
     this.#onChange('reset');
     if (piece.firstLine === null && !this.#isWords) void this.#findNumbers();
   }

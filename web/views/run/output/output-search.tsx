@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../../keys.ts';
 import { ApiError, call } from '../../../state/api.ts';
 import type { Answers } from '../../../state/operations.ts';
@@ -84,7 +84,8 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     if (more.length > next) await go(next, more);
   };
 
-  useEffect(() => {
+  // At once: what is typed next is meant for it, not for keys of the page.
+  useLayoutEffect(() => {
     box.current?.focus();
     return () => {
       asking.current?.abort();

@@ -22,11 +22,16 @@ export function OutputTab({ data }: { data: ShownRun }) {
   const [isWrapped, setWrapped] = useState(true);
   const [isSearching, setSearching] = useState(false);
   const scroller = useRef<HTMLDivElement>(null);
-  const wantedLine = useRef(lineInHash(location.hash)).current;
+  /** A line of the address is one of the file: then it is shown raw. */
+  const [wantedLine, setWantedLine] = useState(() => lineInHash(location.hash));
   const stream = streamGiven === 'stderr' ? 'stderr' : 'stdout';
   const turn = Math.min(Math.max(1, Number(turnGiven) || run.turn), run.turn);
   const hasEvents = run.outputIsEvents && stream === 'stdout';
   const readable = hasEvents && rawGiven === null && wantedLine === null;
+  const turnRaw = () => {
+    setWantedLine(null);
+    setRaw(readable ? '1' : null);
+  };
   const target = { run: run.id, turn, stream, readable } as const;
   const isLive = run.endedAt === null && turn === run.turn;
   const output = useOutput(scroller, target, { firstLine: wantedLine, isLive });
@@ -49,7 +54,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
       what: 'Between stdout and stderr',
       run: () => setStream(stream === 'stdout' ? 'stderr' : null),
     },
-    { key: 'v', what: 'Readable or raw', run: () => setRaw(readable ? '1' : null), when: () => hasEvents },
+    { key: 'v', what: 'Readable or raw', run: turnRaw, when: () => hasEvents },
     {
       key: 'home',
       what: 'The beginning of the output',
@@ -107,7 +112,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
           </label>
         )}
         {hasEvents && (
-          <Button isPressed={!readable} keyName="v" onClick={() => setRaw(readable ? '1' : null)}>
+          <Button isPressed={!readable} keyName="v" onClick={turnRaw}>
             raw
           </Button>
         )}

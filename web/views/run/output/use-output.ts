@@ -36,6 +36,7 @@ export function useOutput(
   const [isOver, setOver] = useState(!isLive);
   const held = useRef<{ feed: OutputFeed; pane: OutputPane } | null>(null);
   const isMoving = useRef(false);
+  const isAsking = useRef(false);
   /** Asks for what is near, and notices that the end is reached or left. */
   const look = useRef(() => {});
 
@@ -57,12 +58,12 @@ export function useOutput(
     });
     held.current = { feed, pane };
     const show = (change: FeedChange) => {
-      const { scrollHeight, scrollTop } = box;
+      const anchor = feed.isFollowing || change === 'reset' ? null : anchorIn(box);
       // Our own moves are not the reader's.
       isMoving.current = true;
       pane.draw(feed.window);
       if (feed.isFollowing) box.scrollTop = box.scrollHeight;
-      else if (change === 'older') box.scrollTop = scrollTop + box.scrollHeight - scrollHeight;
+      else if (anchor) box.scrollTop += anchor.moved();
       requestAnimationFrame(() => {
         isMoving.current = false;
         look.current();
@@ -138,8 +139,12 @@ export function useOutput(
       feed.unfollow();
       redraw(0);
     } else if (!feed.isFollowing && below <= AT_END && hasAll) told(toEnd());
-    if (!feed.isFollowing && below < NEAR && !hasAll) told(feed.newer());
-    if (box.scrollTop < NEAR && feed.window.start > 0 && !feed.isFollowing) told(feed.older());
+    if (feed.isFollowing || isAsking.current) return;
+    const isNearEnd = below < NEAR && !hasAll;
+    if (!isNearEnd && (box.scrollTop >= NEAR || feed.window.start === 0)) return;
+    // One at a time: a wheel turns many times while a page is on its way.
+    isAsking.current = true;
+    told((isNearEnd ? feed.newer() : feed.older()).finally(() => (isAsking.current = false)));
   };
 
   return {
@@ -160,4 +165,16 @@ export function useOutput(
     follow: () => told(toEnd()),
     onScroll: () => look.current(),
   };
+}
+
+/** What is read stays where it is, whatever comes or goes above it. */
+function anchorIn(box: HTMLElement): { moved(): number } | null {
+  const { top } = box.getBoundingClientRect();
+  const pages = [...(box.querySelector('.out-lines')?.children ?? [])];
+  const page = pages.find(one => one.getBoundingClientRect().bottom > top);
+  const block =
+    page && [...page.querySelectorAll('.out-block')].find(one => one.getBoundingClientRect().bottom > top);
+  if (!block) return null;
+  const before = block.getBoundingClientRect().top;
+  return { moved: () => (block.isConnected ? block.getBoundingClientRect().top - before : 0) };
 }

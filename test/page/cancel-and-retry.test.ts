@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { askHub } from '../support/ask-hub.ts';
+import { startRun, usePages } from '../support/page.ts';
+import { TestSquad } from '../support/squad.ts';
+
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const pages = usePages(squad);
+
+const runOf = async (run: string) =>
+  (await askHub<{ run: { status: string; lineageId: string; task: string } }>(squad, 'show_run', { run })).run;
+
+test('cancelling says its effect and its command first, and does nothing when it is not wanted', async () => {
+  const run = await startRun(squad, 'Work on', ['say at it', 'hang']);
+  const page = await pages.open('/');
+  const row = page.locator(`[data-run=${run}]`);
+  await row.getByText('running', { exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Cancel Work on' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Cancel: Work on' });
+  await dialog.getByText(/Stops this agent/).waitFor();
+  await dialog.getByText(`squad cancel ${run}`, { exact: true }).waitFor();
+  await dialog.getByRole('button', { name: 'Not now' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect((await runOf(run)).status).toBe('running');
+
+  await row.getByRole('button', { name: 'Cancel Work on' }).click();
+  await dialog.getByRole('button', { name: 'Cancel the run' }).click();
+  await row.getByText('cancelled', { exact: true }).waitFor();
+  expect((await runOf(run)).status).toBe('cancelled');
+});
+
+test('a failed run says what failed, how it ended, its last words, and is started anew', async () => {
+  const run = await startRun(squad, 'Break', ['stderr error: the disk <b>is</b> full', 'fail no room left']);
+  await squad.run(['wait', run]);
+  const page = await pages.open(`/r/${run}`);
+  const failure = page.locator('.failure');
+  for (const words of ['no room left', 'exit 1', 'error: the disk <b>is</b> full', `squad retry ${run}`])
+    await failure.getByText(words).first().waitFor();
+  await page.keyboard.press('r');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/as a new run/).waitFor();
+  await dialog.getByText(`squad retry ${run}`).waitFor();
+  await dialog.getByRole('button', { name: 'Start it anew' }).click();
+  await page.waitForURL(url => /\/r\/run_/.test(url.pathname) && !url.pathname.includes(run));
+  const next = new URL(page.url()).pathname.split('/')[2]!;
+  await page.locator('.run-facts', { hasText: 'failed' }).waitFor();
+  expect(await runOf(next)).toMatchObject({ lineageId: run, status: 'error' });
+});
+
+test('of two pages, the one that did not cancel shows it as well', async () => {
+  const run = await startRun(squad, 'Seen by two', ['hang']);
+  const [first, second] = [await pages.open(`/r/${run}`), await pages.open('/')];
+  await second.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
+  await first.getByRole('button', { name: /^Cancel/ }).click();
+  await first.getByRole('button', { name: 'Stop it' }).click();
+  await second.locator(`[data-run=${run}]`).getByText('cancelled', { exact: true }).waitFor();
+  await first.locator('.run-facts', { hasText: 'cancelled' }).waitFor();
+});
+
+test('a run is started from the page', async () => {
+  // The page has no environment that could choose an engine.
+  squad.write('.squad/agents/greeter.md', '---\nengine: scripted\n---\nYou greet.');
+  await squad.run(['trust', '-y', '.squad/agents/greeter.md']);
+  const page = await pages.open('/');
+  await page.keyboard.press('N');
+  const dialog = page.getByRole('dialog', { name: 'Start a run' });
+  await dialog.getByLabel('Task').fill('Say hello\n```script\nreport hello from the page\n```');
+  await dialog.getByLabel('Folder').fill(squad.workspace);
+  await dialog.getByLabel('Role').selectOption('greeter');
+  await dialog.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.waitForURL(/\/r\/run_/);
+  await page.getByText('hello from the page').first().waitFor();
+});

@@ -1,0 +1,134 @@
+import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { startRun, usePages } from '../support/page.ts';
+import { TestSquad } from '../support/squad.ts';
+
+const MOST_LINES = 5_000;
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const pages = usePages(squad);
+let log: string;
+let giant: string;
+
+beforeAll(async () => {
+  log = await startRun(squad, 'Log', ['report done']);
+  giant = await startRun(squad, 'Giant', ['report done']);
+  await squad.run(['wait', log, giant]);
+  const line = (at: number) => `\u001b[3${at % 8}mline ${at}\u001b[0m of the log <b>${at}</b>\r\n`;
+  writeFileSync(stdoutOf(log), Array.from({ length: 50_000 }, (_, at) => line(at + 1)).join(''));
+  writeFileSync(stdoutOf(giant), 'first\nsecond needle\n');
+  truncateSync(stdoutOf(giant), 2 ** 30);
+  appendFileSync(stdoutOf(giant), '\nneedle in the end\nlast\n');
+});
+
+const stdoutOf = (run: string): string => join(squad.home, 'runs', run, 'turn-1', 'stdout');
+const firstLine = async (page: Page) => (await page.locator('.out-line').first().textContent()) ?? '';
+const told = (page: Page) => page.locator('.out-search [role=status]');
+
+test('what an agent writes is there as it writes it, followed until somebody scrolls up, and again when they say so', async () => {
+  const lines = (from: number, count: number) =>
+    Array.from({ length: count }, (_, at) => `say step ${from + at} of it`);
+  const run = await startRun(squad, 'Live', [
+    ...[...lines(1, 100), 'await go-1', ...lines(101, 20), 'await go-2', ...lines(121, 1)],
+  ]);
+  const page = await pages.open(`/r/${run}/output`);
+  const out = page.locator('.out');
+  await out.getByText('step 100 of it').waitFor();
+  expect(await out.evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight)).toBeLessThan(2);
+  await out.hover();
+  await page.mouse.wheel(0, -600);
+  await page.locator('.out-below').waitFor();
+  const before = await out.evaluate(box => box.scrollTop);
+  squad.write('go-1', '');
+  await page.getByRole('button', { name: /\b20 new lines/ }).waitFor();
+  expect(await out.evaluate(box => box.scrollTop)).toBe(before);
+  await page.keyboard.press('f');
+  await page.locator('.out-below').waitFor({ state: 'detached' });
+  squad.write('go-2', '');
+  await out.getByText('step 121 of it').waitFor();
+  await expect
+    .poll(() => out.evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight))
+    .toBeLessThan(2);
+  await page.locator('.run-facts', { hasText: 'done' }).waitFor();
+});
+
+test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is asked of it', async () => {
+  const flood = squad.script('flood.sh', "awk 'BEGIN{for(i=1;i<=50000;i++)print \"flood line \" i}'\nsleep 600");
+  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'Flood'], {
+    env: { ENGINE_COMMAND: '', RUN_TEMPLATE: flood },
+  });
+  const page = await pages.open(`/r/${runIds[0]}/output`);
+  await page.locator('.out-line', { hasText: /^flood line 50000$/ }).waitFor();
+  expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MOST_LINES);
+  await page.getByRole('link', { name: 'Details', exact: true }).click();
+  await page.getByRole('heading', { name: 'Task' }).waitFor();
+  await page.keyboard.press('c');
+  await page.getByRole('button', { name: 'Stop it' }).click();
+  await page.locator('.run-facts', { hasText: 'cancelled' }).waitFor();
+});
+
+test('50,000 lines open at their end and are walked through, never more than 5,000 of them at a time', async () => {
+  const page = await pages.open(`/r/${log}/output?raw=1`);
+  await page.locator('.out-line', { hasText: 'line 50000 of' }).waitFor();
+  for (let round = 0; round < 5; round++) {
+    const first = await firstLine(page);
+    await page.locator('.out').evaluate(element => element.scrollTo(0, 0));
+    await expect.poll(() => firstLine(page)).not.toBe(first);
+    expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MOST_LINES);
+  }
+  await page.keyboard.press('f');
+  await expect
+    .poll(() => page.locator('.out-line').last().textContent())
+    .toBe('line 50000 of the log <b>50000</b>');
+});
+
+test('it opens at the line of the address, and goes where the address goes', async () => {
+  const page = await pages.open(`/r/${log}/output#L120`);
+  const target = page.locator('.out-line.is-target');
+  await expect.poll(() => target.textContent()).toBe('line 120 of the log <b>120</b>');
+  await expect.poll(() => target.evaluate(isInSight)).toBe(true);
+  await page.evaluate(() => {
+    location.hash = '#L33333';
+  });
+  await expect.poll(() => target.textContent()).toContain('line 33333 of');
+  await expect.poll(() => target.evaluate(isInSight)).toBe(true);
+});
+
+test('it is searched by keys, forth and back, as words and as a pattern', async () => {
+  const page = await pages.open(`/r/${log}/output?raw=1`);
+  await page.locator('.out-line').first().waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('LINE 4999');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => told(page).textContent()).toContain('1 of 11, line 4999');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => told(page).textContent()).toContain('2 of 11, line 49990');
+  await page.locator('.out-line.is-target', { hasText: 'line 49990 of' }).waitFor();
+  await page.keyboard.press('Shift+Enter');
+  await expect.poll(() => told(page).textContent()).toContain('1 of 11');
+  const box = page.locator('.out-search input');
+  await page.getByRole('button', { name: 'As a regular expression' }).click();
+  await box.fill('^line \\d7777 ');
+  await box.press('Enter');
+  await expect.poll(() => told(page).textContent()).toContain('1 of 4, line 17777');
+  await box.fill('(e+l*)+\\1$');
+  await box.press('Enter');
+  await expect.poll(() => told(page).textContent()).toMatch(/Nothing found|takes too long/);
+});
+
+test('a GiB opens, has its numbers, and is searched to its end', async () => {
+  const page = await pages.open(`/r/${giant}/output?raw=1`);
+  await page.locator('.out-line', { hasText: 'last' }).waitFor();
+  await page.locator('.has-numbers').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('needle in');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => told(page).textContent(), { timeout: 30_000 }).toContain('line 4');
+});
+
+const isInSight = (line: Element) => {
+  const { top, bottom } = line.getBoundingClientRect();
+  const box = line.closest('.out')!.getBoundingClientRect();
+  return top >= box.top && bottom <= box.bottom;
+};

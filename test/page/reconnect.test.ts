@@ -1,0 +1,51 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startRun, usePages } from '../support/page.ts';
+import { isAlive, TestSquad, until } from '../support/squad.ts';
+
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const pages = usePages(squad);
+const say = (from: number, count: number) =>
+  Array.from({ length: count }, (_, at) => `say line-${from + at} of it`);
+
+test('a hub that is killed and comes back is lived through: a banner, then everything, once', async () => {
+  pages.expectTrouble(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection/);
+  const run = await startRun(squad, 'Work through it', [
+    ...say(1, 20),
+    ...['await hub-is-dead', ...say(21, 20), 'run touch said-it', 'await hub-is-back', ...say(41, 20)],
+    'ask "Go on?" yes no',
+  ]);
+  const board = await pages.open('/');
+  await board.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
+  const page = await pages.open(`/r/${run}/output`);
+  await page.getByText('line-20 of it').waitFor();
+
+  const pid = await squad.hubPid();
+  process.kill(pid, 'SIGKILL');
+  await until('the hub is dead', () => !isAlive(pid));
+  for (const one of [page, board]) {
+    await one.locator('.banner').waitFor();
+    await one.locator('.connection', { hasText: /reconnecting|no hub/ }).waitFor();
+  }
+  await page.getByText('line-20 of it').waitFor();
+  // Its agent goes on without a hub.
+  writeFileSync(join(squad.workspace, 'hub-is-dead'), '');
+  await until('it was said meanwhile', () => existsSync(join(squad.workspace, 'said-it')));
+  await squad.hubPid();
+  for (const one of [page, board]) {
+    await one.locator('.connection', { hasText: 'live' }).waitFor();
+    await one.locator('.banner').waitFor({ state: 'detached' });
+  }
+  await page.getByText('line-40 of it').waitFor();
+  writeFileSync(join(squad.workspace, 'hub-is-back'), '');
+  await page.getByText('line-60 of it').waitFor();
+  const lines = await page.locator('.out-line').allTextContents();
+  const numbers = lines.flatMap(text => /line-(\d+) of it/.exec(text)?.[1] ?? []).map(Number);
+  expect(numbers).toEqual(Array.from({ length: 60 }, (_, at) => at + 1));
+
+  // The line is not only open: what happens now is told, and what is done here is heard.
+  await board.locator(`[data-run=${run}]`).getByRole('button', { name: 'yes' }).click();
+  await board.locator(`[data-run=${run}]`).getByText('done', { exact: true }).waitFor();
+  await page.locator('.run-facts', { hasText: 'done' }).waitFor();
+});

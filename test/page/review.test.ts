@@ -1,0 +1,103 @@
+import { beforeAll, expect, test } from 'vitest';
+import { askHub } from '../support/ask-hub.ts';
+import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { startRun, usePages } from '../support/page.ts';
+import { until } from '../support/squad.ts';
+
+const squad = new GitSquad({
+  coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
+  reviewer: `---\ntype: review\n---\nYou review.${script('say looking at it', 'hang')}`,
+});
+const pages = usePages(squad);
+
+const ask = (message: string) => `call request_review ${JSON.stringify({ completion_message: message })}`;
+const reviewsOf = async (run: string) =>
+  (
+    await askHub<{
+      reviews: { iteration: number; outcome: string; feedback: string; feedbackBy: string }[];
+    }>(squad, 'show_review', { run })
+  ).reviews;
+const promptOf = async (run: string) =>
+  (await askHub<{ run: { turn: number } }>(squad, 'show_run', { run })).run.turn;
+
+/** Written once, mended once, each time with a review. */
+const start = () =>
+  startRun(
+    squad,
+    `Add a retry${script('write src/retry.ts', '| export const times = 1;', '| export const wait = 0;', ask('A retry is there.'))}${scriptOf(
+      2,
+      ...['run cat REVIEW_FEEDBACK.md', 'write src/retry.ts', '| export const times = 3;'],
+      ...['| export const wait = 0;', ask('Three times now.')],
+    )}${scriptOf(3, 'report Approved by a person.')}`,
+  );
+
+test('a round is sent back, another approved; the coder goes on with each, and rounds stand side by side', async () => {
+  const run = await start();
+  const page = await pages.open('/reviews');
+  const open = page.locator('.open-review', { hasText: 'Add a retry' });
+  await open.getByText('A retry is there.').waitFor();
+  await open.getByRole('button', { name: 'Send back' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/Closes round 1 with your words: its reviewer is stopped/).waitFor();
+  await dialog.getByLabel('What is to be done').fill('Three times, please.');
+  await dialog.getByText(`squad review ${run} --type needs_work --feedback 'Three times, please.'`).waitFor();
+  await dialog.getByRole('button', { name: 'Send back' }).click();
+
+  await open.getByText('Three times now.').waitFor();
+  await page.keyboard.press('a');
+  await dialog.getByText(/Closes round 2/).waitFor();
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await page.getByText('Nothing is being reviewed now.').waitFor();
+  await squad.run(['wait', run]);
+  expect(await reviewsOf(run)).toMatchObject([
+    { iteration: 1, outcome: 'needs_work', feedback: 'Three times, please.', feedbackBy: 'user' },
+    { iteration: 2, outcome: 'approved', feedbackBy: 'user' },
+  ]);
+  expect(await promptOf(run)).toBe(3);
+
+  await page.getByRole('link', { name: 'Add a retry' }).first().click();
+  const rounds = page.locator('.round');
+  await rounds.nth(1).getByText('approved').first().waitFor();
+  await rounds.nth(0).getByText('Three times, please.').waitFor();
+  const [first, second] = [await rounds.nth(0).boundingBox(), await rounds.nth(1).boundingBox()];
+  expect(second!.x).toBeGreaterThanOrEqual(first!.x + first!.width);
+  await rounds.nth(1).getByRole('button', { name: 'What changed since the round before' }).click();
+  const changed = rounds.nth(1).locator('.diff-row');
+  await changed.filter({ hasText: 'times = 3' }).waitFor();
+  await changed.filter({ hasText: 'times = 1' }).waitFor();
+});
+
+test('comments on lines of an open review go back to the coder with the lines they are about', async () => {
+  const run = await start();
+  await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
+  const page = await pages.open(`/r/${run}/changes`);
+  await page.locator('.diff-row', { hasText: 'times = 1' }).waitFor();
+  for (const [key, words] of [
+    ['n', 'Three times'],
+    ['ArrowDown', 'Wait a second'],
+  ] as const) {
+    await page.keyboard.press(key);
+    if (key === 'n') await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('m');
+    await page.keyboard.type(words);
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.diff-remark', { hasText: words }).waitFor();
+  }
+  // They outlive a reload.
+  await page.reload();
+  await page.getByRole('button', { name: 'Send 2 comments' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(new RegExp(`squad comment ${run} 'src/retry.ts:1' 'Three times'`)).waitFor();
+  await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.locator('.toast', { hasText: 'Sent as feedback.' }).waitFor();
+  await page.locator('.send-bar').waitFor({ state: 'detached' });
+  await until('it has the second round', async () => (await reviewsOf(run)).length === 2);
+  const [{ feedback } = { feedback: '' }] = await reviewsOf(run);
+  for (const part of ['src/retry.ts:1', 'export const times = 1;', 'Three times', 'src/retry.ts:2', 'Wait a second'])
+    expect(feedback).toContain(part);
+  const { text } = await askHub<{ text: string }>(squad, 'read_output', { run, turn: 2, stream: 'stdout' });
+  expect(text).toContain('Wait a second');
+  await page.getByRole('button', { name: /^Approve/ }).click();
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await page.locator('.run-facts', { hasText: 'done' }).waitFor();
+});

@@ -1,0 +1,145 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { askHub } from '../support/ask-hub.ts';
+import { GitSquad, script } from '../support/git-squad.ts';
+import { seriousFindings, usePages } from '../support/page.ts';
+import { until } from '../support/squad.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>\u202e';
+const squad = new GitSquad({
+  coder: '---\nisolation: worktree\n---\nYou code.',
+  lead: '---\nspawn: true\n---\nYou lead.',
+});
+const pages = usePages(squad);
+let squadId = '';
+let merging = '';
+
+beforeAll(async () => {
+  squad.write('.squad/backlog.md', `## Next\n\n- [ ] Limits ${HOSTILE} [P1] @coder\n- [x] Login\n`);
+  squad.write('.squad/decisions.md', `### 2026-01-05: Use Postgres ${HOSTILE}\n**What:** ${HOSTILE}\n`);
+  squad.git('add', '-A');
+  squad.git('commit', '-qm', 'Files');
+  const child = JSON.stringify({
+    members: [{ roleId: 'coder', task: `Below${script('usage 10 1 0 0.2')}` }],
+  });
+  const lead = `Lead ${HOSTILE}${script('usage 1000 10 0 0.5', `call start_squad_members ${child}`)}`;
+  squadId = await start(
+    { roleId: 'lead', task: lead },
+    { roleId: 'coder', task: `Breaks${script('fail on purpose')}` },
+  );
+  merging = await start({ roleId: 'coder', task: `Writes${script('write a.txt', '| a')}` });
+  await squad.run(['wait', squadId, merging]);
+});
+
+async function start(...members: { roleId: string; task: string }[]): Promise<string> {
+  return (await askHub<{ squadId: string }>(squad, 'start_squad', { members })).squadId;
+}
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? '');
+const shows = (page: Page, selector: string, text: string | RegExp) =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor();
+
+describe('a squad', () => {
+  test('is a tree that the arrow keys walk, with what each cost alone and with what is below it', async () => {
+    const page = await pages.open(`/s/${squadId}`);
+    const rows = page.locator('[role=treeitem]');
+    await shows(page, '[role=treeitem]', 'Below');
+    const levels = await rows.evaluateAll(all => all.map(row => row.getAttribute('aria-level')));
+    expect(levels).toEqual(['1', '2', '1']);
+    expect(await rows.nth(0).innerText()).toMatch(/\$0\.50[\s\S]*\$0\.70/);
+    expect(await rows.nth(2).innerText()).toContain('unknown');
+    await rows.nth(0).focus();
+    await page.keyboard.press('ArrowRight');
+    await until('the child has the focus', async () => (await focused(page)).includes('Below'));
+    await page.keyboard.press('ArrowLeft');
+    await until('its parent has it', async () => (await focused(page)).includes('Lead'));
+    await page.keyboard.press('ArrowLeft');
+    await until('it is closed', async () => (await rows.count()) === 2);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/r\/run_\w+\/activity/);
+  });
+
+  test('has a timeline whose bars say their times, zoom and open their run', async () => {
+    const page = await pages.open(`/s/${squadId}`);
+    await shows(page, '[role=treeitem]', 'Below');
+    const bars = page.locator('.timeline a');
+    await page.locator('.timeline a[tabindex="0"]').focus();
+    await page.keyboard.press('End');
+    await shows(page, '.timeline-words', /^lead: turn 1, .* exit 0$/);
+    const whole = await bars.count();
+    await page.keyboard.press('ArrowDown');
+    await shows(page, '.timeline-words', /^coder: /);
+    await page.keyboard.press('z');
+    await until('others are out of sight', async () => (await bars.count()) < whole);
+    await page.keyboard.press('0');
+    await until('all are back', async () => (await bars.count()) === whole);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/r\/run_\w+\/activity/);
+  });
+
+  test('is merged as it was shown, and not before its effect was said', async () => {
+    const page = await pages.open(`/s/${merging}`);
+    await shows(page, '[role=treeitem]', 'Writes');
+    await page.keyboard.press('i');
+    await shows(page, '.checklist', 'no conflicts');
+    await page.keyboard.press('m');
+    const dialog = page.locator('dialog[open]');
+    await shows(page, 'dialog[open]', 'Nothing is pushed.');
+    expect(await dialog.innerText()).toContain(`squad integrate ${merging}`);
+    const before = squad.git('rev-parse', 'main');
+    await dialog.getByRole('button', { name: 'Merge 1 branch into main' }).click();
+    await shows(page, '.toast', 'Merged 1 branch into main');
+    expect(squad.git('rev-parse', 'main')).not.toBe(before);
+    expect(squad.git('show', 'main:a.txt')).toBe('a');
+    await shows(page, '.timeline-legend', 'merge');
+  });
+});
+
+describe('other views', () => {
+  test('decisions are found by words, which are marked and stay text', async () => {
+    const page = await pages.open('/decisions');
+    await shows(page, '.decision', 'Use Postgres');
+    await page.keyboard.press('/');
+    await page.keyboard.type('postgres');
+    await shows(page, '.decision mark', 'Postgres');
+    await page.waitForURL(/search=postgres/);
+    expect(await page.locator('.decision img').count()).toBe(0);
+  });
+
+  test('a refused setting keeps what was typed, an accepted one counts at once', async () => {
+    pages.expectTrouble(/400/);
+    const page = await pages.open('/settings');
+    await shows(page, 'td', 'limits.concurrency');
+    await page.keyboard.press('e');
+    const box = page.locator('dialog input');
+    await box.fill('-5');
+    await box.press('Enter');
+    await shows(page, 'dialog .problem', 'limits.concurrency cannot be');
+    expect(await box.inputValue()).toBe('-5');
+    await box.fill('9');
+    await box.press('Enter');
+    await shows(page, 'tr', /limits\.concurrency[\s\S]*9[\s\S]*set by you/);
+  });
+
+  test('events are filtered by the address and come as they happen', async () => {
+    const page = await pages.open('/events?type=setting.changed,run.ended');
+    await shows(page, '.event', 'run.ended');
+    const types = await page.locator('.event b').allTextContents();
+    expect([...new Set(types)].sort()).toEqual(['run.ended', 'setting.changed']);
+    await squad.json(['config', 'set', 'prune.days', '31']);
+    await shows(page, '.event', 'prune.days = 31');
+  });
+
+  test.each([
+    ...['/reviews', '/backlog', '/decisions', '/cost', '/gateway', '/events', '/settings', 'squad'],
+  ])('%s has nothing serious for axe, fits a small screen and runs nothing it shows', async view => {
+    const path = view === 'squad' ? `/s/${squadId}` : view;
+    const wide = await pages.open(path);
+    await wide.waitForLoadState('networkidle');
+    expect(await seriousFindings(wide)).toEqual([]);
+    const small = await pages.open(path, { theme: 'dark', width: 360 });
+    await small.waitForLoadState('networkidle');
+    expect(await seriousFindings(small, ['color-contrast', 'target-size'])).toEqual([]);
+    expect(await small.title()).toContain('Squad');
+    expect(await small.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  });
+});
