@@ -181,6 +181,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   let calls = 0;
   let httpOpen = 0;
   let successor: string | null = null;
+  /** Until a terminal lends its own: what this hub was started with. */
+  let pageEnvironment = definedIn(env);
   const tokenFile = join(home, 'token');
   /** Who asks, found out once for each hello. */
   const callers = new WeakMap<Hello, Caller>();
@@ -229,6 +231,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         tokenFile,
         successor,
       }),
+      lendEnvironment: lent => {
+        pageEnvironment = lent;
+      },
       stop: reason => void setImmediate(() => stop(reason)),
       reportBug: (operation, thrown) => log.write('error', `A bug in ${operation}`, thrown),
     },
@@ -292,6 +297,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     version,
     port: wishedPort(env.MCP_SERVER_PORT, message => log.write('warning', message)),
     ...{ tokenFile, programs, identities },
+    pageEnvironment: () => pageEnvironment,
     notices,
     teamUpdates,
     onInFlight: countCalls,
@@ -407,6 +413,11 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     lifetime.onClients(server.clients + httpOpen);
   }
 }
+
+const definedIn = (env: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 
 /** Throws INVALID_INPUT. */
 const toolsetsOf = ({ toolsets, env }: Hello): readonly Toolset[] =>

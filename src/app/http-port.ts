@@ -23,6 +23,8 @@ export interface HttpPortOptions {
   /** The user's own wish; null takes the last one, or the usual one. */
   port: number | null;
   tokenFile: string;
+  /** Of whoever opened the page: a browser has none of its own. */
+  pageEnvironment(): Record<string, string>;
   /** The folder of the bundled programs. */
   programs: string;
   identities: CallerPorts;
@@ -101,6 +103,7 @@ export class HttpPort {
       version,
       port,
       tokenFile,
+      pageEnvironment,
       programs,
       identities,
       notices,
@@ -158,7 +161,7 @@ export class HttpPort {
         ...{ services, version, programs, userToken, onInFlight, log },
         callerOf: async request => {
           const run = bearers.get(request);
-          return run ? callerOf(run) : userOverHttp(request);
+          return run ? callerOf(run) : { ...userOverHttp(request), env: pageEnvironment() };
         },
       }),
       onOpen,

@@ -26,7 +26,7 @@ export const VIEWS = [
 
 /** The page at a path of it, with what lets a browser in. */
 export async function pageAddress(client: HubClient, path: string): Promise<PageAddress> {
-  const { url, tokenFile } = await client.call<HubStatus>('hub_status');
+  const { url, tokenFile } = await client.call<Pick<HubStatus, 'url' | 'tokenFile'>>('open_page');
   if (url === null)
     throw new SquadError('HUB_UNREACHABLE', 'The hub has no port: there is no page', {
       suggestions: ['`squad hub log` shows why.'],
@@ -61,6 +61,7 @@ export async function pagePath(client: HubClient, what: string | undefined): Pro
 /** Where the page is, for links on a screen that somebody looks at; without what lets a browser in. */
 export async function pageOrigin(client: HubClient, { out, json }: CliContext): Promise<string | null> {
   if (!out.isTTY || json) return null;
-  const { url } = await client.call<HubStatus>('hub_status');
-  return url === null ? null : new URL(url).origin;
+  // An agent may have a screen too, and may not ask this: a line without a link is no reason to stop.
+  const status = await client.call<HubStatus>('hub_status').catch(() => null);
+  return status?.url ? new URL(status.url).origin : null;
 }

@@ -21,6 +21,8 @@ export interface RunIdentity {
   isProven: boolean;
   /** Its role lets it start runs of its own. */
   spawn: boolean;
+  /** Its role has its engine ask for what it may not do; absent: that is refused. */
+  approvals?: true;
   /** Its role lets it write decisions of the team down. */
   records: boolean;
   permission: Permission;
@@ -49,10 +51,11 @@ export interface Asked {
 
 /** What a run may do at all: with nothing granted, or with that granted. Whatever is not here is the user's alone. */
 const FOR_RUNS: Readonly<
-  Record<string, 'always' | 'spawn' | 'lead' | 'record' | 'proven' | AgentType | 'typed'>
+  Record<string, 'always' | 'spawn' | 'lead' | 'record' | 'proven' | 'approvals' | AgentType | 'typed'>
 > = {
   // About its own run, by whoever is that run.
   ask_user: 'proven',
+  ask_permission: 'approvals',
   // What it was asked itself, by runs it started.
   answer_question: 'lead',
   list_inbox: 'lead',
@@ -105,8 +108,8 @@ export type Decision =
   | UseDecision
   /** It is the user's alone; the role does not give it; it is about a run that is none of its business. */
   | { allowed: false; reason: 'for_the_user' | 'spawn' | 'record' | 'not_its_own' }
-  /** It is for agents alone; for those whose role is of another type; for those that have shown that they are the run. */
-  | { allowed: false; reason: 'for_agents' | 'type' | 'unproven' };
+  /** It is for agents alone; for those whose role is of another type, or has its engine ask; for those that have shown that they are the run. */
+  | { allowed: false; reason: 'for_agents' | 'type' | 'approvals' | 'unproven' };
 
 const ALLOWED = { allowed: true } as const;
 
@@ -132,13 +135,14 @@ export function allowed(subject: Holder | Subject, action: string, object?: Aske
 function mayAct(subject: Subject, action: string, object: Asked | undefined): Decision {
   const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
   const type = TYPES.find(each => each === needs);
-  const isForAgents = type !== undefined || needs === 'proven';
+  const isForAgents = type !== undefined || needs === 'proven' || needs === 'approvals';
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
+  if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
   // Else an agent could answer what it asked, as the run that started it.
-  if ((needs === 'proven' || needs === 'lead') && !subject.isProven)
+  if ((needs === 'proven' || needs === 'approvals' || needs === 'lead') && !subject.isProven)
     return { allowed: false, reason: 'unproven' };
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
   if (type) return mayInReview(subject, type, object);
@@ -200,6 +204,11 @@ export function notAllowed(subject: Subject, action: string): SquadError {
       return refusal(
         `This has the mark of run ${id} in its environment and nothing to show for it: ${action} is only for that run itself`,
         "Use Squad's tools as your own client has them, or `squad mcp --identity FILE` with the file Squad gave to this run.",
+      );
+    case 'approvals':
+      return refusal(
+        `This runs inside run ${id}, whose role does not let it use ${action}`,
+        'It needs `approvals: ask` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
       );
     case 'spawn':
       return refusal(

@@ -59,6 +59,7 @@ export function optionsOf(
   return {
     tools: own(request.tools, meta.tools),
     permission: request.permission ?? meta.permission ?? 'edit',
+    approvals: meta.approvals ?? 'deny',
     effort: own(request.effort, meta.effort),
     stallMs: own(request.stallMs, meta.stall),
     budgetUsd,

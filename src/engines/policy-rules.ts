@@ -13,13 +13,16 @@ export interface Holders {
   budget: Holder;
   schema: Holder;
   effort: Holder;
+  /** Left out by those that have nobody to ask. */
+  approvals?: Holder;
 }
 
 /** One rule for each limit the options ask for, in the words of every engine. */
 export function policyRules(options: RunOptions, holders: Holders): PolicyRule[] {
-  const { permission, tools, budgetUsd, outputSchema, effort } = options;
+  const { permission, approvals, tools, budgetUsd, outputSchema, effort } = options;
   const rules: PolicyRule[] = [];
   if (permission !== 'full') rules.push({ rule: `permission: ${permission}`, ...holders[permission] });
+  if (approvals === 'ask' && holders.approvals) rules.push({ rule: 'approvals: ask', ...holders.approvals });
   if (tools) rules.push({ rule: `tools: ${tools.join(', ') || 'none'}`, ...holders.tools });
   if (budgetUsd !== null) rules.push({ rule: `budget: $${budgetUsd}`, ...holders.budget });
   if (outputSchema) rules.push({ rule: 'output_schema', ...holders.schema });

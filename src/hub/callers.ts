@@ -21,6 +21,7 @@ export interface Caller {
     lineageId: RunId | null;
     isProven: boolean;
     spawn: boolean;
+    approvals?: true;
     records: boolean;
     permission: Permission;
     worktree: Worktree | null;
@@ -71,6 +72,7 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
       ...{ id, squadId, depth, type, reviewOf, isProven },
       lineageId: await taskOf(run, ports),
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
+      ...(options.approvals === 'ask' && { approvals: true as const }),
       worktree: run.worktree,
       records: options.mcp.includes('squad/squad_decision_record'),
     },

@@ -26,9 +26,12 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
     title: tool.title,
     description: tool.description,
     inputSchema: jsonSchema(shown.input, 'input', isWhole),
-    outputSchema: isWhole
-      ? jsonSchema(shown.output, 'output', true)
-      : orError(jsonSchema(shown.output, 'output')),
+    // Who declares one owes structured content.
+    ...((isWhole || !tool.textOnly) && {
+      outputSchema: isWhole
+        ? jsonSchema(shown.output, 'output', true)
+        : orError(jsonSchema(shown.output, 'output')),
+    }),
     annotations: { readOnlyHint: tool.readOnly },
   };
 }

@@ -2,7 +2,6 @@ import { descendantsOf } from '../core/descendants.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { wayToComment } from './comment-on-run.ts';
-import { openAsks } from './open-asks.ts';
 import type { Call, Services } from './operation.ts';
 import { replyTo } from './reply-to-run.ts';
 import { askAgain } from './retry-runs.ts';
@@ -147,7 +146,7 @@ function abandonEffect(count: number): string {
 }
 
 function checkAnswer(services: Services, { id }: Run) {
-  const [first, ...others] = openAsks(services, id);
+  const [first, ...others] = services.inbox.openOf(id);
   if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} asks nothing`);
   const more = others.length === 0 ? '' : ` ${others.length} more wait.`;
   return {

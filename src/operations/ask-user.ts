@@ -28,6 +28,7 @@ export const askUser = operation({
       'Ask a person, and wait for the answer, when you cannot decide alone: a choice that is theirs, leave for something that cannot be undone. First do what needs no answer. On status "waiting" call again with id.',
     readOnly: false,
     forAgents: true,
+    toolset: 'team',
   },
   input: Input,
   output: z.object({

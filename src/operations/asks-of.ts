@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import { firstThatFit } from '../core/digest.ts';
 import { oneLine } from '../core/one-line.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
-/** Results have a size to keep. */
-const MOST = 5;
-const ROOM = { question: 600, details: 300, choice: 80 };
+/** Results have a size to keep: this is in characters of JSON. */
+const ROOM_FOR_ALL = 4_000;
+const MOST_FIELDS = 10;
+const ROOM = { question: 600, details: 300, choice: 40, name: 40 };
 
 /** An open question as a result has it. */
 export const ShownAsk = z.object({
@@ -16,7 +18,7 @@ export const ShownAsk = z.object({
   question: z.string(),
   details: z.string().optional(),
   choices: z.array(z.string()).optional(),
-  fields: z.array(z.looseObject({ name: z.string() })).optional(),
+  fields: z.array(z.object({ name: z.string(), type: z.string(), isRequired: z.boolean() })).optional(),
   default: z.string().nullable(),
   seconds_left: z.number(),
 });
@@ -29,7 +31,8 @@ export function asksOf(
 ): { asks?: ShownAsk[] } {
   const open = services.inbox.openFor(runs.map(({ id }) => id));
   if (open.length === 0) return {};
-  return { asks: open.slice(0, MOST).map(item => shownAsk(item, services.clock.now())) };
+  const shown = open.map(item => shownAsk(item, services.clock.now()));
+  return { asks: firstThatFit(shown, ROOM_FOR_ALL) };
 }
 
 /** The same, as a model is told what to do about it. */
@@ -50,7 +53,11 @@ const shownAsk = (item: InboxItem, now: number): ShownAsk => ({
   question: oneLine(item.question, ROOM.question),
   ...(item.details !== null && { details: oneLine(item.details, ROOM.details) }),
   ...(item.choices.length > 0 && { choices: item.choices.map(choice => oneLine(choice, ROOM.choice)) }),
-  ...(item.fields.length > 0 && { fields: item.fields.slice(0, MOST) }),
+  ...(item.fields.length > 0 && {
+    fields: item.fields
+      .slice(0, MOST_FIELDS)
+      .map(({ name, type, isRequired }) => ({ name: oneLine(name, ROOM.name), type, isRequired })),
+  }),
   default: item.default === null ? null : oneLine(item.default, ROOM.choice),
   seconds_left: Math.max(0, Math.round((item.deadlineAt - now) / 1000)),
 });

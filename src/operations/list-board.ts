@@ -3,9 +3,9 @@ import { startOfDay } from '../core/budget.ts';
 import type { BoardFilter } from '../core/ports/board-store.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { Need, RunCard } from '../schema/run-card.ts';
+import { asksUser } from './asks-user.ts';
 import { type LiveNeed, pageOf } from './board-page.ts';
 import { findSquad } from './find.ts';
-import { asksUser, openAsks } from './open-asks.ts';
 import { operation, type Services } from './operation.ts';
 import { cardsOf } from './run-card.ts';
 
@@ -76,7 +76,7 @@ async function liveRuns(services: Services, filter: BoardFilter): Promise<Record
     .filter(run => squadId === undefined || run.squadId === squadId);
   const found = q?.trim() ? await store.liveIds(filter) : null;
   const live = (found ? all.filter(({ id }) => found.has(id)) : all).sort(newestFirst);
-  const asking = new Set(live.filter(({ id }) => asksUser(openAsks(services, id))));
+  const asking = new Set(live.filter(({ id }) => asksUser(services.inbox.openOf(id))));
   const rest = live.filter(run => !asking.has(run));
   return {
     needs_you: [...asking],

@@ -108,6 +108,8 @@ export interface Settings {
 
 export interface HubControl {
   status(): HubStatus;
+  /** What the page starts has this environment from now on. */
+  lendEnvironment(env: Record<string, string>): void;
   /** Ends the hub once the reply is out; agents at work go on. */
   stop(reason: string): void;
   /** Into the hub's log, whole: the caller is shown the message only. */
@@ -165,6 +167,8 @@ export interface Tool {
   readOnly: boolean;
   /** Agents alone have it, by the type of their role; its errors are flat. */
   forAgents?: true;
+  /** Its caller is a program that takes the result as one text and stumbles over anything beside it. */
+  textOnly?: true;
   /** `core` unless it says so. */
   toolset?: Toolset;
   /** Listed only where this agent CLI is. */

@@ -4,7 +4,7 @@ import type { RunId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import { isEnd, type Run, runSummary } from '../schema/run.ts';
 import type { RunCard } from '../schema/run-card.ts';
-import { asksUser, openAsks } from './open-asks.ts';
+import { asksUser } from './asks-user.ts';
 import type { Services } from './operation.ts';
 import { quietOf } from './quiet.ts';
 
@@ -47,7 +47,7 @@ function ofNow(services: CardServices, run: Run, { isTakenUp, now }: { isTakenUp
   const { runner } = services;
   const { id, status } = run;
   const isOver = isEnd(status);
-  const asks = isOver ? [] : openAsks(services, id);
+  const asks = isOver ? [] : services.inbox.openOf(id);
   return {
     need: needOf(run, { asksUser: asksUser(asks), isTakenUp, now }),
     asks: asks.length,

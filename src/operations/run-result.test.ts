@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Inbox } from '../core/inbox/inbox.ts';
 import { createRunFiles } from '../process/run-files.ts';
+import { HubSettings } from '../schema/config.ts';
 import { MOST_COMMITS_NAMED, MOST_FILES_NAMED } from '../schema/evidence.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
@@ -17,12 +19,21 @@ const squad = aSquad();
 const NASTY = '\u0001"\\😀';
 let folder: string;
 let services: Services;
+/** The run that is at work, if one is. */
+let asking: Run | null = null;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'squad-result-'));
   const store = await openStore({ file: join(folder, 'squad.db'), version: '1' });
   const files = createRunFiles<RunId>({ runsDir: join(folder, 'runs'), chatsDir: join(folder, 'chats') });
-  services = { store, files, clock: { now: () => 1_700_000_060_000 } } as unknown as Services;
+  const clock = { now: () => 1_700_000_060_000 };
+  const inbox = new Inbox({
+    ...{ store, clock },
+    settings: () => HubSettings.parse({}),
+    current: id => (id === asking?.id ? asking : null),
+    warn: () => {},
+  });
+  services = { store, files, clock, inbox } as unknown as Services;
 });
 afterEach(async () => {
   await services.store.close();
@@ -108,4 +119,23 @@ test('a run that has not ended has neither words nor figures', async () => {
     usage_source: 'none',
     evidence: { verdict: null, leftovers_killed: null },
   });
+});
+
+test('a run that asks as much as it may says so within the limit, and how many more there are', async () => {
+  const run = aRun(squad, { status: 'running', startedAt: 1_700_000_000_000 });
+  asking = run;
+  await services.store.commit({ squads: [squad], runs: [run], events: [] });
+  for (let i = 0; i < 20; i++)
+    await services.inbox.ask({
+      ...{ run, kind: 'question' },
+      question: `${i} ${NASTY.repeat(1_500)}`,
+      details: NASTY.repeat(5_000),
+      choices: Array.from({ length: 20 }, (_, at) => `${at} ${'ü"'.repeat(90)}`),
+    });
+  const result = await runResult(services, run);
+  expect(JSON.stringify(result).length).toBeLessThanOrEqual(RESULT_LIMIT);
+  expect(result.asks?.length).toBeGreaterThan(0);
+  expect(result.note).toContain('and 19 more');
+  expect(result.note).toContain(result.asks![0]!.item);
+  asking = null;
 });

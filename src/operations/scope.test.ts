@@ -40,6 +40,7 @@ const FOR_THE_USER = [
   'list_reviews',
   'list_workspaces',
   'list_worktrees',
+  'open_page',
   'open_session',
   'plan_integration',
   'prune',

@@ -2,6 +2,7 @@ import { nearest } from '../core/nearest.ts';
 import { SquadError } from '../schema/error.ts';
 import { answerQuestion } from './answer-question.ts';
 import { approveTools } from './approve-tools.ts';
+import { askPermission } from './ask-permission.ts';
 import { askUser } from './ask-user.ts';
 import { cancelRun } from './cancel-run.ts';
 import { changeSetting } from './change-setting.ts';
@@ -37,6 +38,7 @@ import { listRuns } from './list-runs.ts';
 import { listWorkspaces } from './list-workspaces.ts';
 import { listWorktrees } from './list-worktrees.ts';
 import { locateOutput } from './locate-output.ts';
+import { openPage } from './open-page.ts';
 import { openSession } from './open-session.ts';
 import type { Operation } from './operation.ts';
 import { planIntegration } from './plan-integration.ts';
@@ -83,6 +85,7 @@ export const OPERATIONS: readonly Operation[] = [
   decisionSearch,
   decisionRecord,
   askUser,
+  askPermission,
   requestReview,
   sendFeedback,
   createPullRequest,
@@ -133,6 +136,7 @@ export const OPERATIONS: readonly Operation[] = [
   pruneWorktrees,
   readAudit,
   verifyAudit,
+  openPage,
   hubStatus,
   stopHub,
 ];

@@ -12,6 +12,7 @@ export interface Route {
 
 /** What is not in the REST API, and why. */
 export const NOT_ROUTED: Readonly<Record<string, string>> = {
+  open_page: 'it is for the terminal that opens the page, whose environment it lends',
   follow_events: 'it streams; over HTTP the WebSocket does',
 };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AgentType } from './review.ts';
+import { Approvals } from './run.ts';
 import { Isolation } from './worktree.ts';
 
 const names = z.union([
@@ -43,6 +44,7 @@ export const RoleMeta = z.object({
   spawn: z.boolean().optional(),
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
+  approvals: Approvals.optional(),
 });
 export type RoleMeta = z.infer<typeof RoleMeta>;
 
@@ -75,4 +77,5 @@ export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   'spawn',
   'mcp',
   'leftovers',
+  'approvals',
 ];

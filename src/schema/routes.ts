@@ -69,6 +69,7 @@ export const ROUTES = {
   create_pull_request: 'POST /tools/create_pull_request',
   create_issues: 'POST /tools/create_issues',
   ask_user: 'POST /tools/ask_user',
+  ask_permission: 'POST /tools/ask_permission',
 } as const;
 
 export type RoutedOperation = keyof typeof ROUTES;

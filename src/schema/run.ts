@@ -58,6 +58,10 @@ export type StateMode = z.infer<typeof StateMode>;
 export const Permission = z.enum(['read', 'edit', 'full']);
 export type Permission = z.infer<typeof Permission>;
 
+/** What becomes of something its engine has no permission for: refused, or asked of the user first where the engine can ask. */
+export const Approvals = z.enum(['deny', 'ask']);
+export type Approvals = z.infer<typeof Approvals>;
+
 export const JsonSchema = z.record(z.string(), z.unknown());
 export type JsonSchema = z.infer<typeof JsonSchema>;
 
@@ -66,6 +70,7 @@ export const RunOptions = z.object({
   /** Null: the engine's own set. */
   tools: z.array(z.string()).nullable(),
   permission: Permission,
+  approvals: Approvals.default('deny'),
   effort: z.string().nullable(),
   /** Stopped after this long without a sign of life; null: never for that. */
   stallMs: z.number().nullable(),

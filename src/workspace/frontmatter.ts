@@ -99,6 +99,7 @@ export const ROLE_KEYS: Record<string, string> = {
   permission: 'must be read, edit or full',
   isolation: 'must be none or worktree',
   leftovers: 'must be kill or keep',
+  approvals: 'must be ask or deny',
   timeout: DURATION,
   stall: DURATION,
   budget: 'must be an amount above 0',

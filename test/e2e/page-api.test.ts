@@ -362,6 +362,25 @@ describe('squad open', () => {
     await run.end();
   });
 
+  test('lends the page its environment: what is started there finds what the terminal finds', async () => {
+    const heard = async () => {
+      const task = scripted('run printenv LENT_BY || echo nobody');
+      const { body } = await ask<{ runIds: [string] }>('/api/squads', {
+        body: { members: [{ roleId: 'coder', task }] },
+        headers: { 'squad-workspace': squad.workspace },
+      });
+      await squad.run(['wait', body.runIds[0]]);
+      return (await squad.run(['log', body.runIds[0]])).stdout;
+    };
+    await squad.run(['open', '--no-browser'], { env: { LENT_BY: 'the first' } });
+    expect(await heard()).toContain('the first');
+    // Any other command lends nothing.
+    await squad.run(['ls'], { env: { LENT_BY: 'a passer-by' } });
+    expect(await heard()).toContain('the first');
+    await squad.run(['open', '--no-browser'], { env: { LENT_BY: 'the second' } });
+    expect(await heard()).toContain('the second');
+  });
+
   test('only prints the address when told to, or when there is no screen', async () => {
     const { stdout } = await squad.run(['open', 'inbox', '--no-browser']);
     expect(stdout).toBe(`${await originOf(squad)}/inbox#token=${tokenOf(squad)}\n`);

@@ -7,7 +7,8 @@ const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
 
 const runOf = async (run: string) =>
-  (await askHub<{ run: { status: string; lineageId: string; task: string } }>(squad, 'show_run', { run })).run;
+  (await askHub<{ run: { status: string; lineageId: string; task: string } }>(squad, 'show_run', { run }))
+    .run;
 
 test('cancelling says its effect and its command first, and does nothing when it is not wanted', async () => {
   const run = await startRun(squad, 'Work on', ['say at it', 'hang']);

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { GitSquad } from '../support/git-squad.ts';
 import { startRun, usePages } from '../support/page.ts';
-import { TestSquad } from '../support/squad.ts';
 
-const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const squad = new GitSquad({ coder: 'You code.' });
 const pages = usePages(squad);
 let works: string;
 
@@ -21,13 +21,15 @@ async function open(path: string): Promise<Page> {
         type,
         event => {
           // A key press on a button is a click without a pointer.
-          if (event instanceof PointerEvent && event.pointerType !== '') throw new Error('A pointer was used');
+          if (event instanceof PointerEvent && event.pointerType !== '')
+            throw new Error('A pointer was used');
         },
         true,
       );
   });
   return page;
 }
+const palette = (page: Page) => page.getByRole('combobox', { name: 'Type what to do or to open' });
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? '');
 
 test('a run is found, opened, looked through and cancelled', async () => {
@@ -72,20 +74,23 @@ test('the palette finds views and runs, goes there, and leaves the focus where i
   await page.keyboard.press('j');
   const before = await focused(page);
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').waitFor();
+  await palette(page).waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('combobox').waitFor({ state: 'detached' });
+  await palette(page).waitFor({ state: 'detached' });
   expect(await focused(page)).toBe(before);
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').waitFor();
+  await palette(page).waitFor();
   await page.keyboard.type('decis');
   await page.getByRole('option', { name: /Decisions/, selected: true }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Decisions' }).waitFor();
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').waitFor();
+  await palette(page).waitFor();
   await page.keyboard.type('done before');
-  await page.getByRole('option', { name: /Was done before/ }).first().waitFor();
+  await page
+    .getByRole('option', { name: /Was done before/ })
+    .first()
+    .waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Was done before' }).waitFor();
 });

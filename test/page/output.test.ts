@@ -54,7 +54,10 @@ test('what an agent writes is there as it writes it, followed until somebody scr
 });
 
 test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is asked of it', async () => {
-  const flood = squad.script('flood.sh', "awk 'BEGIN{for(i=1;i<=50000;i++)print \"flood line \" i}'\nsleep 600");
+  const flood = squad.script(
+    'flood.sh',
+    'awk \'BEGIN{for(i=1;i<=50000;i++)print "flood line " i}\'\nsleep 600',
+  );
   const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'Flood'], {
     env: { ENGINE_COMMAND: '', RUN_TEMPLATE: flood },
   });

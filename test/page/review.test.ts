@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
 import { startRun, usePages } from '../support/page.ts';
@@ -93,7 +93,13 @@ test('comments on lines of an open review go back to the coder with the lines th
   await page.locator('.send-bar').waitFor({ state: 'detached' });
   await until('it has the second round', async () => (await reviewsOf(run)).length === 2);
   const [{ feedback } = { feedback: '' }] = await reviewsOf(run);
-  for (const part of ['src/retry.ts:1', 'export const times = 1;', 'Three times', 'src/retry.ts:2', 'Wait a second'])
+  for (const part of [
+    'src/retry.ts:1',
+    'export const times = 1;',
+    'Three times',
+    'src/retry.ts:2',
+    'Wait a second',
+  ])
     expect(feedback).toContain(part);
   const { text } = await askHub<{ text: string }>(squad, 'read_output', { run, turn: 2, stream: 'stdout' });
   expect(text).toContain('Wait a second');

@@ -25,7 +25,9 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
     argv.push(`--json-schema=${partOfArgument('output schema', JSON.stringify(options.outputSchema))}`);
   if (input.chatId !== null)
     argv.push(input.continues ? '--resume' : '--session-id', chatUuid('Claude Code', input.chatId));
-  return { argv, stdin: input.promptFile, env: { ...FEWER_RETRIES, ...input.env, ...QUIET } };
+  // However short its user's patience with other servers is: a question is waited for, which never takes as long as its turn.
+  const patience = options.approvals === 'ask' && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
+  return { argv, stdin: input.promptFile, env: { ...FEWER_RETRIES, ...input.env, ...QUIET, ...patience } };
 }
 
 /** Left alone it goes on asking a failing API for many minutes. */

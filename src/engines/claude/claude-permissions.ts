@@ -33,7 +33,7 @@ const KNOWN = [
   ...['Monitor', 'Workflow', 'SendMessage', 'ListAgents', 'ReportFindings', 'EnterWorktree', 'ExitWorktree'],
 ];
 
-type Asked = Pick<RunOptions, 'permission' | 'tools'>;
+type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals'>;
 
 /** The tools that only look. */
 const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
@@ -42,13 +42,21 @@ const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
 /** What `edit` allows beyond looking and writing in its folder. */
 const ACTING = ['Bash', 'WebFetch', 'WebSearch'];
 
-/** The flags that say what the agent may do without being asked. Nobody is there to ask, so all else is refused. */
+/** What asks the user for all else, where the role wants that. The model does not see it. */
+const PROMPT_TOOL = `mcp__${SQUAD_SERVER}__ask_permission`;
+/** With somebody to ask, it would have these too: a plan that nobody approves, and a way to ask that has no answers here. */
+const FOR_DIALOGS = ['AskUserQuestion', 'EnterPlanMode', 'ExitPlanMode'];
+
+/** The flags that say what the agent may do without being asked. Where nobody is there to ask, all else is refused. */
 export function claudePermissions(asked: Asked, hasSquad: boolean): string[] {
   const flags: string[] = [];
-  const builtIn = builtInTools(asked);
+  const asks = hasSquad && asked.approvals === 'ask';
+  const builtIn = builtInTools(asked, asks);
   if (builtIn) flags.push(`--tools=${builtIn.join(',')}`);
   if (asked.permission === 'full') return [...flags, '--dangerously-skip-permissions'];
-  flags.push(`--permission-mode=${mayWrite(asked) ? 'acceptEdits' : 'dontAsk'}`);
+  flags.push(`--permission-mode=${mayWrite(asked) ? 'acceptEdits' : asks ? 'default' : 'dontAsk'}`);
+  if (asks)
+    flags.push(`--permission-prompt-tool=${PROMPT_TOOL}`, `--disallowedTools=${FOR_DIALOGS.join(',')}`);
   const allowed = [...allowedTools(asked), ...(hasSquad ? [`mcp__${SQUAD_SERVER}`] : [])];
   if (allowed.length > 0) flags.push(`--allowedTools=${partOfArgument('tools', allowed.join(','))}`);
   return flags;
@@ -59,16 +67,20 @@ const mayWrite = ({ permission, tools }: Asked): boolean =>
   permission === 'edit' && (tools === null || tools.some(tool => WRITING.includes(baseName(tool))));
 
 /** The whole set of built-in tools it sees; null for its own. */
-function builtInTools({ permission, tools }: Asked): string[] | null {
-  if (permission === 'read') return (tools ?? LOOKING).map(baseName).filter(name => LOOKING.includes(name));
+function builtInTools({ permission, tools }: Asked, asks: boolean): string[] | null {
+  if (permission === 'read' && !asks) return lookingOf(tools);
+  if (permission === 'read' && tools === null) return [...LOOKING, ...WRITING, ...ACTING];
   return tools && [...new Set(tools.map(baseName).filter(name => !isMcp(name)))];
 }
 
 function allowedTools({ permission, tools }: Asked): string[] {
-  if (permission === 'read') return builtInTools({ permission, tools }) ?? [];
+  if (permission === 'read') return lookingOf(tools);
   const asked = tools ?? [...LOOKING, ...ACTING];
   return asked.filter(tool => !WRITING.includes(baseName(tool)));
 }
+
+const lookingOf = (tools: Asked['tools']): string[] =>
+  (tools ?? LOOKING).map(baseName).filter(name => LOOKING.includes(name));
 
 /** `Bash` of `Bash(git log *)`. A name it does not know it would pass over without a word. */
 function baseName(tool: string): string {
@@ -87,7 +99,15 @@ const isMcp = (name: string): boolean => name.startsWith('mcp__');
 
 export function claudePolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
-    read: held('it has only the tools that look'),
+    read: held(
+      options.approvals === 'ask'
+        ? 'it looks by itself, and the user is asked for all else'
+        : 'it has only the tools that look',
+    ),
+    approvals:
+      options.permission === 'full'
+        ? advisory('with permission full it asks for nothing')
+        : held('what it may not do the user is asked for; without an answer it is refused'),
     edit: editHolder(options.tools),
     tools: toolsHolder(options),
     budget: options.stopAtBudget
@@ -111,10 +131,13 @@ function editHolder(tools: Asked['tools']): Holder {
   );
 }
 
-function toolsHolder({ permission, tools }: Asked): Holder {
+function toolsHolder({ permission, tools, approvals }: Asked): Holder {
   const asked = tools ?? [];
   const left = permission === 'read' ? asked.filter(tool => !LOOKING.includes(baseName(tool))) : [];
-  if (left.length > 0) return held(`left out, because permission is read: ${left.join(', ')}`);
+  if (left.length > 0)
+    return held(
+      `${approvals === 'ask' ? 'each use is asked for' : 'left out'}, because permission is read: ${left.join(', ')}`,
+    );
   const ruled = asked.filter(tool => tool !== baseName(tool));
   if (ruled.length === 0) return held();
   const which = 'it has only these tools; what is in brackets';

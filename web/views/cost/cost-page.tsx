@@ -1,6 +1,5 @@
 import '../views.css';
 import './cost.css';
-import type { ComponentChildren } from 'preact';
 import type { Changes } from '../../state/live.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
@@ -11,15 +10,11 @@ import { Empty } from '../../ui/empty.tsx';
 import { shownMoney } from '../../ui/figures.ts';
 import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { Money, Tokens } from '../../ui/usage.tsx';
-import { sharesOf, standing, unreportedWords } from './shares.ts';
+import { Money } from '../../ui/usage.tsx';
+import { type Figures, Sheet } from './cost-sheet.tsx';
+import { standing } from './shares.ts';
 
 type Report = Answers['cost_report'];
-type Figures = Pick<
-  Report['days'][number],
-  'costUsd' | 'isEstimated' | 'inputTokens' | 'outputTokens' | 'runs' | 'unreported'
->;
-
 const CHOICES = [7, 14, 30, 90, 365];
 
 /** `/cost`: what was spent, by day, role and squad, against what may be. */
@@ -167,85 +162,3 @@ function Today({ spent, budgets }: { spent: number | null; budgets: Report['budg
 }
 
 const limit = (usd: number | null) => (usd === null ? 'any amount' : shownMoney(usd));
-
-interface SheetProps {
-  name: string;
-  budget: number | null;
-  rows: (Figures & { key: string; label: ComponentChildren })[];
-}
-
-function Sheet({ name, budget, rows }: SheetProps) {
-  const { bars, line } = sharesOf(
-    rows.map(({ costUsd }) => costUsd),
-    budget,
-  );
-  return (
-    <table class="sheet">
-      <thead>
-        <tr>
-          <th scope="col">{name}</th>
-          <th scope="col" class="cost-bar">
-            {line === null ? (
-              <span class="unseen">share</span>
-            ) : (
-              `│ is the budget, ${shownMoney(budget ?? 0)}`
-            )}
-          </th>
-          <th scope="col" class="num">
-            cost
-          </th>
-          <th scope="col" class="num">
-            tokens
-          </th>
-          <th scope="col" class="num">
-            runs
-          </th>
-          <th scope="col">missing</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={row.key} class={row.runs === 0 ? 'without-runs' : ''}>
-            <td class="wide">{row.label}</td>
-            <td class="wide cost-bar">
-              <Bar share={bars[index] ?? null} line={line} />
-            </td>
-            <td class="num">
-              {row.runs === 0 ? (
-                <span class="faint">–</span>
-              ) : (
-                <Money usd={row.costUsd} isEstimated={row.isEstimated} />
-              )}
-            </td>
-            <td class="num" data-name="tokens">
-              {row.runs === 0 ? <span class="faint">–</span> : <Tokens usage={usageOf(row)} />}
-            </td>
-            <td class="num" data-name="runs">
-              {row.runs}
-            </td>
-            <td class="soft">{unreportedWords(row.unreported, row.runs)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-/** What is over the budget is thinner, so that colour is not needed to see it. */
-function Bar({ share, line }: { share: number | null; line: number | null }) {
-  const under = Math.min(share ?? 0, line ?? 1);
-  return (
-    <svg class="bar-box" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="bar-under" x={0} y={1} width={under * 1000} height={8} />
-      {share !== null && line !== null && share > line && (
-        <rect class="bar-over" x={line * 1000} y={3} width={(share - line) * 1000} height={4} />
-      )}
-      {line !== null && <rect class="bar-line" x={Math.min(line * 1000, 996)} y={0} width={4} height={10} />}
-    </svg>
-  );
-}
-
-const usageOf = ({ inputTokens, outputTokens, costUsd, isEstimated }: Figures) => ({
-  ...{ input: inputTokens, output: outputTokens, cached: null, costUsd },
-  costIsEstimated: isEstimated,
-});

@@ -82,4 +82,11 @@ describe('what git prints', () => {
     expect(parseDiff(whole)[0]!.hunks[0]).toMatchObject({ context: 'fn', oldStart: 1, newStart: 1 });
     expect(parseDiff('nothing of the kind\n')).toEqual([]);
   });
+
+  test('ends a hunk where its count does', () => {
+    const [first, second] = parseDiff(
+      'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- not a line of it\ndiff --git a/y b/y\n',
+    );
+    expect([first!.deletions, first!.hunks[0]!.lines.length, second!.path]).toEqual([1, 2, 'y']);
+  });
 });

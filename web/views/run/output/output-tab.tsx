@@ -39,7 +39,10 @@ export function OutputTab({ data }: { data: ShownRun }) {
   useEffect(() => {
     const onHash = () => {
       const line = lineInHash(location.hash);
-      if (line !== null) void output.goToLine(line);
+      if (line === null) return;
+      // Lines are numbered as they were written: words made of them have no such number.
+      if (readable) setWantedLine(line);
+      else void output.goToLine(line);
     };
     addEventListener('hashchange', onHash);
     return () => removeEventListener('hashchange', onHash);

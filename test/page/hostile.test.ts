@@ -1,0 +1,158 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import type { ShownItem } from '../../src/operations/list-inbox.ts';
+import { askHub } from '../support/ask-hub.ts';
+import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { startRun, usePages } from '../support/page.ts';
+import { until } from '../support/squad.ts';
+
+/** Markup, a script, terminal escapes that set a title, a turned reading direction, all in one line. */
+const MARKUP = '<img src=x onerror=alert(1)><script>document.title="taken"</script><b class=hostile>';
+const LINE = `${MARKUP}\u202e\u2066\u001b[31mred\u001b]0;taken\u0007\u009b1m`;
+/** With a NUL, which only files and output can hold: it is refused everywhere else. */
+const HOSTILE = `${LINE}\u0000`;
+/** In a name of a file or a branch there is no slash and no NUL, in a branch no space either. */
+const FILE = '<img src=x onerror=alert(1)>\u202e.ts';
+const BRANCH = '<img/onerror=alert(1)>\u202e<b-class=hostile>';
+
+const squad = new GitSquad({
+  coder: '---\ntype: coding\nisolation: worktree\nmcp: [squad/squad_decision_record]\n---\nYou code.',
+  reviewer: '---\ntype: review\n---\nYou review.',
+});
+const pages = usePages(squad);
+const runs: Record<'coder' | 'failed' | 'asks', string> = { coder: '', failed: '', asks: '' };
+let squadId: string;
+
+beforeAll(async () => {
+  squad.write(
+    '.squad/backlog.md',
+    `## Next ${HOSTILE}\n\n- [ ] Do ${HOSTILE} [P1] @coder\n  Notes ${HOSTILE}\n`,
+  );
+  squad.write(
+    '.squad/decisions.md',
+    `### 2026-02-01: Use ${HOSTILE}\n**By:** ${HOSTILE}\n**What:** ${HOSTILE}\n`,
+  );
+  const feedback = JSON.stringify({
+    ...{ feedback: `Nearly. ${LINE}`, feedback_type: 'needs_work', priority: 'high' },
+    actionable_items: [`Fix ${LINE}`],
+  });
+  const review = JSON.stringify({
+    reviewer_prompt: script(`say looking ${LINE}`, `call send_feedback ${feedback}`),
+    completion_message: `Done. ${LINE}`,
+  });
+  const decision = JSON.stringify({ title: `Take ${LINE}`, what: LINE, why: LINE });
+  runs.coder = await startRun(
+    squad,
+    `Build ${LINE}${script(
+      ...[`write ${FILE}`, '| first line', `| second ${LINE}`],
+      ...[
+        `run git checkout -q -b '${BRANCH}'`,
+        `run git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m 'Commit ${MARKUP}\u202e'`,
+      ],
+      ...[
+        `say words ${LINE}`,
+        `stderr loud ${LINE}`,
+        `run printf 'nothing \\0 in it\\n'`,
+        `call no_such_tool_${MARKUP.replaceAll(' ', '_')}`,
+      ],
+      ...[`call squad_decision_record ${decision}`, `call request_review ${review}`],
+    )}${scriptOf(2, `report All of it ${LINE}`)}`,
+  );
+  runs.failed = await startRun(squad, `Break ${LINE}`, [`stderr last ${LINE}`, `fail broken ${LINE}`]);
+  const question = {
+    ...{ question: `Which ${LINE}?`, choices: [`one ${LINE}`, `two ${LINE}`] },
+    ...{ details: `Know ${LINE}`, default: `one ${LINE}` },
+  };
+  runs.asks = await startRun(squad, `Ask ${LINE}`, [`call ask_user ${JSON.stringify(question)}`]);
+  await squad.run(['wait', runs.coder, runs.failed]);
+  await until('it asks', async () =>
+    (await askHub<{ items: ShownItem[] }>(squad, 'list_inbox')).items.some(
+      ({ runId }) => runId === runs.asks,
+    ),
+  );
+  const { run } = await askHub<{ run: { squadId: string; status: string; notes: string[] } }>(
+    squad,
+    'show_run',
+    {
+      run: runs.coder,
+    },
+  );
+  expect(run).toMatchObject({ status: 'completed', error: null });
+  squadId = run.squadId;
+});
+
+/** What was made of the text: elements of it, and characters that do something instead of being seen. */
+const madeOf = (page: Page) =>
+  page.evaluate(() => {
+    const active = /(?![\n\t])\p{Cc}|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+    const found: string[] = [];
+    const look = (text: string | null, where: string) => {
+      if (text && active.test(text)) found.push(`${where}: ${JSON.stringify(text.slice(0, 120))}`);
+    };
+    for (const element of document.querySelectorAll('body *')) {
+      const name = `${element.tagName.toLowerCase()}.${element.className}`;
+      if (element.matches('img, iframe, script, object, embed, .hostile, [onerror], [onclick]'))
+        found.push(name);
+      for (const attribute of element.attributes) look(attribute.value, `${name}[${attribute.name}]`);
+      for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) look(node.nodeValue, name);
+    }
+    look(document.title, 'title');
+    return found;
+  });
+
+async function expectHarmless(page: Page): Promise<void> {
+  await page.getByText('<img src=x onerror=alert(1)>').first().waitFor({ state: 'attached' });
+  expect(await madeOf(page)).toEqual([]);
+  expect(await page.title()).not.toContain('taken');
+}
+
+const PLACES: [string, () => string, string][] = [
+  ['the list of runs', () => '/', '.board > li >> nth=2'],
+  ['the inbox', () => '/inbox', '.ask'],
+  ['the squad', () => `/s/${squadId}`, '.squad-page'],
+  ['what it did', () => `/r/${runs.coder}/activity`, '.step >> nth=3'],
+  ['what it wrote', () => `/r/${runs.coder}/output`, '.out-line >> nth=2'],
+  ['what it wrote, as it was', () => `/r/${runs.coder}/output?raw=1&turn=1`, '.out-line >> nth=2'],
+  ['what it wrote on stderr', () => `/r/${runs.coder}/output?turn=1&stream=stderr`, '.out-line'],
+  ['what it changed', () => `/r/${runs.coder}/changes`, '.diff-row'],
+  ['its details', () => `/r/${runs.coder}/details`, '.details'],
+  ['its review', () => `/r/${runs.coder}/review`, '.round'],
+  ['a failure', () => `/r/${runs.failed}/activity`, '.failure pre'],
+  ['a question', () => `/r/${runs.asks}/activity`, '.open-question'],
+  ['reviews', () => '/reviews', '.reviews td'],
+  ['the backlog', () => '/backlog', '.backlog-item'],
+  ['decisions', () => '/decisions', '.decision-list li >> nth=1'],
+  ['decisions that were looked for', () => '/decisions?search=red', '.decision-list li'],
+  ['cost', () => '/cost', '.cost'],
+  ['events', () => '/events', '.events li, .events tr'],
+];
+
+test.each(PLACES)('in %s, no words of an agent are more than words', async (_, path, ready) => {
+  const page = await pages.open(path());
+  await page.locator(ready).first().waitFor();
+  await expectHarmless(page);
+});
+
+test('in dialogs, in what is said, in the palette and in pickers neither', async () => {
+  const page = await pages.open('/');
+  const row = page.locator(`[data-run=${runs.failed}]`);
+  await row.waitFor();
+  await row.getByRole('button', { name: /^Retry/ }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/as a new run/).waitFor();
+  await expectHarmless(page);
+  await dialog.getByRole('button', { name: 'Retry' }).click();
+  await page.locator('.toast').waitFor();
+  await expectHarmless(page);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option').nth(5).waitFor();
+  await page.keyboard.type('Build');
+  await page.getByRole('option', { name: /Build/ }).first().waitFor();
+  await expectHarmless(page);
+  await page.keyboard.press('Escape');
+  await page.goto(`${pages.origin}/inbox`);
+  await page.locator('.ask-answers button').first().click();
+  await page.locator('.settled li').first().waitFor();
+  await page.locator('.toast').first().waitFor();
+  await expectHarmless(page);
+});

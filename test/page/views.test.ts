@@ -1,0 +1,78 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { seriousFindings, usePages } from '../support/page.ts';
+import { type Team, TeamSquad } from '../support/team.ts';
+
+const squad = new TeamSquad();
+const pages = usePages(squad);
+let team: Team;
+beforeAll(async () => {
+  team = await squad.work();
+});
+
+const VIEWS: [string, () => string, string][] = [
+  ['the list of runs', () => '/', '.board > li >> nth=5'],
+  ['the inbox', () => '/inbox', '.ask >> nth=1'],
+  ['a squad', () => `/s/${team.squadId}`, '.squad-columns'],
+  ['the activity of a run', () => `/r/${team.coder}/activity`, '.step >> nth=3'],
+  ['the output of a run', () => `/r/${team.coder}/output?turn=1`, '.out-line >> nth=3'],
+  ['the changes of a run', () => `/r/${team.coder}/changes`, '.diff-row >> nth=3'],
+  ['the details of a run', () => `/r/${team.coder}/details`, '.details'],
+  ['the reviews of a run', () => `/r/${team.coder}/review`, '.round >> nth=1'],
+  ['a run that failed', () => `/r/${team.failed}`, '.failure pre'],
+  ['a run that asks', () => `/r/${team.asks}`, '.open-question'],
+  ['reviews', () => '/reviews', '.open-review'],
+  ['the backlog', () => '/backlog', '.backlog-item'],
+  ['decisions', () => '/decisions', '.decision-list li'],
+  ['cost', () => '/cost', '.cost table, .cost svg'],
+  ['the gateway', () => '/gateway', '.gateway table'],
+  ['events', () => '/events', '.events li, .events tr'],
+  ['settings', () => '/settings', '.settings table'],
+];
+
+describe.each(VIEWS)('%s', (_, path, ready) => {
+  test('can be used by everybody, in light and in dark, and is as wide as a phone', async () => {
+    const page = await pages.open(path());
+    await page.locator(ready).first().waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches)).toBe(true);
+    expect(await seriousFindings(page, ['color-contrast'])).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.locator(ready).first().waitFor();
+    expect(await page.evaluate(beyondTheEdge)).toEqual([]);
+  });
+});
+
+test('what lies over a view can be used by everybody, too', async () => {
+  const page = await pages.open('/');
+  await page.locator('.board > li').first().waitFor();
+  for (const key of ['?', 'Control+k', 'N']) {
+    await page.keyboard.press(key);
+    await page.locator('dialog[open]').waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await seriousFindings(page)).toEqual([]);
+    }
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await page.evaluate(beyondTheEdge)).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.keyboard.press('Escape');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  }
+});
+
+test('light and dark are two looks', async () => {
+  const page = await pages.open('/');
+  const look = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await look();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await look()).not.toBe(light);
+});
+
+/** What makes the whole page scroll sideways, if anything does. */
+function beyondTheEdge(): string[] {
+  if (document.documentElement.scrollWidth <= innerWidth) return [];
+  return [...document.querySelectorAll('body *')]
+    .filter(element => element.getBoundingClientRect().right > innerWidth + 0.5)
+    .map(element => element.outerHTML.slice(0, 120));
+}
