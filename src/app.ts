@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { EndHooks } from './app/end-hook.ts';
 import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
 import { RunAudiences } from './app/run-audiences.ts';
@@ -11,6 +10,7 @@ import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
+import { UserHooks } from './app/user-hooks.ts';
 import { openWork } from './app/work-parts.ts';
 import { BoardPages } from './core/board-pages.ts';
 import { askForServer } from './core/inbox/ask-for-server.ts';
@@ -112,7 +112,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       return http.url;
     },
   };
-  const endHooks = new EndHooks({
+  const hooks = new UserHooks({
     path: env.PATH ?? '',
     savedEnvironment: () => savedEnvironment(home),
     onDone: () => lifetime.review(),
@@ -134,7 +134,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
     onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {
-      endHooks.tell(run);
+      hooks.tellEnd(run);
       reviews.onEnd(run);
     },
     warn,
@@ -315,7 +315,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   };
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
-    isBusy: () => runner.busy || endHooks.isBusy,
+    isBusy: () => runner.busy || hooks.isBusy,
     callsInFlight: () => calls,
     end: reason => void stop(reason),
   });
@@ -328,8 +328,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     team.take(events);
     // The runner lets go of a run only after its end was written down.
     for (const { body, runId } of events) {
-      const run = body.type === 'run.started' && runId !== null ? runner.current(runId) : null;
-      if (run) void sessions.open(run);
+      const run = runId === null ? null : runner.current(runId);
+      if (run && body.type === 'run.started') void sessions.open(run);
+      if (run && body.type === 'inbox.asked') hooks.tellAsk(run, body.item);
       if (body.type === 'run.ended' && runId !== null)
         void runner.untilEnded(runId, stopped.signal).then(() => {
           lifetime.review();
@@ -349,7 +350,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     await Promise.all([reviews.close(), inbox.close()]);
     stopped.abort();
     teamUpdates.close();
-    await Promise.all([team.flush(), endHooks.close(), servers.close()]);
+    await Promise.all([team.flush(), hooks.close(), servers.close()]);
     await record({ type: 'hub.stopped', reason }).catch(thrown => warn('The stop was not recorded', thrown));
     await store.close();
     forgetHub(home);

@@ -51,7 +51,7 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
     setting => setting !== undefined,
   );
   const grants =
-    [settings?.engine, settings?.engines, settings?.onEnd, settings?.worktree, settings?.check].some(
+    [settings?.engine, settings?.engines, settings?.onEnd, settings?.onAsk, settings?.worktree, settings?.check].some(
       value => value !== undefined,
     ) ||
     templates.length > 0 ||

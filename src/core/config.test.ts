@@ -37,6 +37,7 @@ describe('resolveConfig', () => {
         engines: { value: {}, ...byDefault },
         context: { value: {}, ...byDefault },
         onEnd: { value: null, ...byDefault },
+        onAsk: { value: null, ...byDefault },
         worktree: { value: {}, ...byDefault },
         review: { value: {}, ...byDefault },
         check: { value: null, ...byDefault },

@@ -44,10 +44,11 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     processTimeoutMs: pick('processTimeoutMs', timeouts(sources), DEFAULT_TIMEOUT_MS),
     engines: pick('engines', enginesOf(sources), {}),
     context: pick('context', contexts(sources), {}),
-    onEnd: pick<string[] | null>('onEnd', hooks(sources), null),
+    onEnd: pick<string[] | null>('onEnd', programs(sources, 'onEnd'), null),
+    onAsk: pick<string[] | null>('onAsk', programs(sources, 'onAsk'), null),
     worktree: pick('worktree', worktrees(sources), {}),
     review: pick('review', reviews(sources), {}),
-    check: pick<string[] | null>('check', checks(sources), null),
+    check: pick<string[] | null>('check', programs(sources, 'check'), null),
     allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
   };
   return { config, ignored };
@@ -142,10 +143,11 @@ function contexts(sources: ConfigSources): Candidates<ContextSettings> {
   ];
 }
 
-function hooks(sources: ConfigSources): Candidates<string[]> {
+/** A program and its arguments. */
+function programs(sources: ConfigSources, key: 'onEnd' | 'onAsk' | 'check'): Candidates<string[]> {
   return [
-    fromWorkspace(sources, 'onEnd', value => value, { needsTrust: true }),
-    fromUser(sources, 'onEnd', value => value),
+    fromWorkspace(sources, key, value => value, { needsTrust: true }),
+    fromUser(sources, key, value => value),
   ];
 }
 
@@ -160,13 +162,6 @@ function reviews(sources: ConfigSources): Candidates<ReviewSettings> {
   return [
     fromWorkspace(sources, 'review', value => value, { needsTrust: false }),
     fromUser(sources, 'review', value => value),
-  ];
-}
-
-function checks(sources: ConfigSources): Candidates<string[]> {
-  return [
-    fromWorkspace(sources, 'check', value => value, { needsTrust: true }),
-    fromUser(sources, 'check', value => value),
   ];
 }
 

@@ -147,6 +147,7 @@ async function planRun(
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     setup: worktree && !place.isShared ? workspace.config.worktree.value : null,
     onEnd: workspace.config.onEnd.value,
+    onAsk: workspace.config.onAsk.value,
   };
   const run: Run = {
     id,

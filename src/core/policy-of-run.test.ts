@@ -30,3 +30,13 @@ test('a budget the engine holds itself is told once, and none is told when there
   expect(policyFor(engine('live', [own]), options)).toEqual([own]);
   expect(policyFor(engine('live'), { ...options, budgetUsd: null })).toEqual([]);
 });
+
+test('that an engine asks for what it may not do is its own word; of the others it is said that they do not', () => {
+  const asks = { approvals: 'ask', budgetUsd: null } as RunOptions;
+  const own = { rule: 'approvals: ask', heldBy: 'engine' as const, note: null };
+  expect(policyFor(engine('live', [own]), asks)).toEqual([own]);
+  expect(policyFor(engine('live'), asks)).toEqual([
+    { rule: 'approvals: ask', heldBy: 'advisory', note: expect.stringContaining('refused') },
+  ]);
+  expect(policyFor(engine('live'), { ...asks, approvals: 'deny' })).toEqual([]);
+});

@@ -5,7 +5,11 @@ import type { Engine } from './ports/engine.ts';
 export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
   const rules = [...engine.policy(options)];
   if (options.approvals === 'ask' && !rules.some(({ rule }) => rule.startsWith('approvals')))
-    rules.push({ rule: 'approvals: ask', heldBy: 'advisory', note: 'this engine cannot ask while it runs by itself: what it may not do is refused' });
+    rules.push({
+      rule: 'approvals: ask',
+      heldBy: 'advisory',
+      note: 'Squad knows no way to have this engine ask: what it may not do is refused',
+    });
   if (options.budgetUsd === null || rules.some(({ rule }) => rule.startsWith('budget'))) return rules;
   const isLive = engine.usageIsReported === 'live';
   return [

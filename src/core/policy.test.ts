@@ -50,7 +50,16 @@ const WITH_SPAWN = [
   ...['inspect_workspace', 'inspect_engines', 'preview_context'],
 ];
 const NEVER = [
-  ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
+  ...[
+    'ask_permission',
+    'change_setting',
+    'stop_hub',
+    'prune',
+    'hub_status',
+    'change_trust',
+    'no_such_tool',
+    '',
+  ],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
 const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team', 'ask_user'];
@@ -229,6 +238,10 @@ test('a decision about an action says what stands against it', () => {
   expect(why(run({ isProven: false, spawn: true }), 'answer_question')).toBe('unproven');
   expect(why(run(), 'answer_question')).toBe('spawn');
   expect(why(USER, 'ask_user')).toBe('for_agents');
+  expect(why(USER, 'ask_permission')).toBe('for_agents');
+  expect(why(run({ spawn: true }), 'ask_permission')).toBe('approvals');
+  expect(why(run({ approvals: true }), 'ask_permission')).toBe(true);
+  expect(why(run({ approvals: true, isProven: false }), 'ask_permission')).toBe('unproven');
   expect(why(USER, 'send_feedback')).toBe('for_agents');
   expect(why(run({ spawn: true, isLive: false }), 'start_squad')).toBe('ended');
   expect(why(run({ spawn: true }), 'show_run', 'stranger')).toBe('not_its_own');
@@ -243,6 +256,7 @@ test('a refusal says in which run, and what would help', () => {
   };
   expect(words(run(), 'start_squad')).toMatch(/^NOT_ALLOWED\n.*run_0000000001.*start_squad\n.*`spawn: true`/);
   expect(words(run({ spawn: true }), 'stop_hub')).toMatch(/stop_hub is for the user/);
+  expect(words(run({ spawn: true }), 'ask_permission')).toMatch(/ask_permission\n.*`approvals: ask`/);
   expect(words(run(), 'stop_hub')).not.toContain('spawn');
   expect(words(run(), 'request_review')).toMatch(/role is of no type: request_review.*\n.*`type: coding` in/);
   expect(words(run({ type: 'coding' }), 'send_feedback')).toMatch(/of type coding.*\n.*`type: review`/);

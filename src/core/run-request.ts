@@ -50,7 +50,7 @@ export interface SquadRequest {
 export function optionsOf(
   request: RunRequest,
   meta: RoleMeta,
-): Omit<RunOptions, 'outputSchema' | 'onEnd' | 'setup'> {
+): Omit<RunOptions, 'outputSchema' | 'onEnd' | 'onAsk' | 'setup'> {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
     throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {

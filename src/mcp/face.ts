@@ -106,8 +106,7 @@ async function run(
   });
   if (asked.length > 0 && caller.parent === null && call.era === 'modern' && showsForms(call))
     return inputRequired(asked, operation.tool?.task?.(result, args) ?? null);
-  if (operation.tool?.textOnly)
-    return { raw: { content: [{ type: 'text', text: JSON.stringify(result) }] } };
+  if (operation.tool?.textOnly) return { raw: { content: [{ type: 'text', text: JSON.stringify(result) }] } };
   const taskId = task?.(result, args) ?? null;
   const state = taskId === null ? null : await taskState(services, taskId);
   if (!state) return { structured: result as Record<string, unknown> };

@@ -103,7 +103,7 @@ function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env
     model: null,
     chatId: null,
     continues: false,
-    options: { ...optionsOf({ task: 'task' }, {}), outputSchema: null, setup: null, onEnd: null },
+    options: { ...optionsOf({ task: 'task' }, {}), outputSchema: null, setup: null, onEnd: null, onAsk: null },
     timeoutMs: 60_000,
     endpoint: null,
     files: rehearsalFiles(files, { engine: engine.id, chatId: null, id: runId }),

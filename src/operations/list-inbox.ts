@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { oneLine } from '../core/one-line.ts';
 import { InboxItem } from '../schema/inbox.ts';
-import { RunStatus } from '../schema/run.ts';
+import { RunStatus, runSummary } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
 
@@ -10,8 +9,6 @@ export const ShownItem = InboxItem.extend({
   run: z.object({ title: z.string(), roleId: z.string().nullable(), status: RunStatus }),
 });
 export type ShownItem = z.infer<typeof ShownItem>;
-
-const LONGEST_TITLE = 100;
 
 /** What agents want of somebody: the open ones, nearest deadline first, or everything, newest first. */
 export const listInbox = operation({
@@ -45,7 +42,7 @@ async function shownItem({ runner, store }: Services, item: InboxItem): Promise<
   return {
     ...item,
     run: {
-      title: oneLine(run?.title ?? run?.task ?? '', LONGEST_TITLE),
+      title: run ? runSummary(run) : '',
       roleId: run?.roleId ?? null,
       // Its rows go together; only a reader between two of them finds one without the other.
       status: run?.status ?? 'lost',

@@ -60,5 +60,5 @@ async function answered<I extends Record<string, unknown>>(
 
 /** Commands of the user's that no page shows are not for whoever gets the file. */
 function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
-  return { ...shown, run: { ...shown.run, options: { ...shown.run.options, onEnd: null, setup: null } } };
+  return { ...shown, run: { ...shown.run, options: { ...shown.run.options, onEnd: null, onAsk: null, setup: null } } };
 }

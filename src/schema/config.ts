@@ -43,6 +43,8 @@ export const WorkspaceFile = z.strictObject({
   context: ContextSettings.optional(),
   /** A program and its arguments, run without a shell when a run has ended. */
   onEnd: z.array(z.string()).min(1).optional(),
+  /** The same, when an agent asks something of the user. */
+  onAsk: z.array(z.string()).min(1).optional(),
   worktree: WorktreeSettings.optional(),
   review: ReviewSettings.optional(),
   /** A program and its arguments, run on merged branches before they are let in. */
@@ -76,6 +78,7 @@ export interface Config {
   engines: Setting<Record<string, EngineBlock>>;
   context: Setting<ContextSettings>;
   onEnd: Setting<string[] | null>;
+  onAsk: Setting<string[] | null>;
   worktree: Setting<WorktreeSettings>;
   review: Setting<ReviewSettings>;
   check: Setting<string[] | null>;

@@ -88,6 +88,8 @@ export const RunOptions = z.object({
   setup: WorktreeSettings.nullable().default(null),
   /** A command of the user's, run when the run has ended. */
   onEnd: z.array(z.string()).nullable(),
+  /** And one that is run when its agent asks something of the user. */
+  onAsk: z.array(z.string()).nullable().default(null),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 

@@ -53,7 +53,7 @@ describe('readFrontmatter', () => {
         'context: true',
         'isolation: worktree',
       ],
-      ...['env: A, B', 'spawn: true', 'mcp: [db]', 'leftovers: keep', '---', 'x'],
+      ...['env: A, B', 'spawn: true', 'mcp: [db]', 'leftovers: keep', 'approvals: ask', '---', 'x'],
     ].join('\n');
     expect(readFrontmatter(source)).toEqual({
       meta: {
@@ -73,6 +73,7 @@ describe('readFrontmatter', () => {
         spawn: true,
         mcp: ['db'],
         leftovers: 'keep',
+        approvals: 'ask',
       },
       body: 'x',
       warnings: [],

@@ -1,6 +1,6 @@
 import { findExecutable } from '../process/find-executable.ts';
 
-/** Why the program of `onEnd` could not be started from this folder with this PATH; null when it could. */
+/** Why the program of `onEnd` or `onAsk` could not be started from this folder with this PATH; null when it could. */
 export function hookFault([program = '']: readonly string[], cwd: string, path: string): string | null {
   const found = findExecutable(program, { path, cwd });
   if (found.status === 'found') return null;

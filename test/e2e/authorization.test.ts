@@ -40,12 +40,12 @@ const TABLE: [role: string, has: Record<string, string>][] = [
   ['lead', { request_review: 'WORKTREE_NEEDED', create_pull_request: 'WORKTREE_NEEDED' }],
 ];
 
-test('the tools of the table, and the one to ask with, are all there are for agents alone', () => {
+test('the tools of the table, and those to ask with, are all there are for agents alone', () => {
   expect(
     OPERATIONS.filter(({ tool }) => tool?.forAgents)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual([...AGENT_TOOLS, 'ask_user'].sort());
+  ).toEqual([...AGENT_TOOLS, 'ask_user', 'ask_permission'].sort());
 });
 
 describe.each(TABLE)('an agent with the role %s', (role, has) => {

@@ -72,6 +72,7 @@ const RUN = {
     notify: 'boolean',
     setup: 'null',
     onEnd: 'null',
+    onAsk: 'null',
   },
   policy: [],
   status: 'string',

@@ -20,6 +20,7 @@ const LATEST_FLUSH_MS = 500;
 const state = signal<Connection>('connecting');
 const seq = signal(0);
 const items = signal<InboxItem[]>([]);
+const isAsked = signal(false);
 const cards = new Cards();
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Pending();
@@ -35,6 +36,8 @@ export const connection: ReadonlySignal<Connection> = state;
 export const lastSeq: ReadonlySignal<number> = seq;
 /** Open ones, whose time is up first comes first. */
 export const inbox: ReadonlySignal<InboxItem[]> = items;
+/** Until then an empty inbox says nothing. */
+export const isInboxKnown: ReadonlySignal<boolean> = isAsked;
 
 export function onChanges(listener: (changes: Changes) => void): () => void {
   listeners.add(listener);
@@ -120,7 +123,11 @@ async function askInbox(): Promise<void> {
   const answer = await call('list_inbox', { state: 'open' }).catch(() => null);
   if (duringAsk !== came) return;
   duringAsk = null;
-  if (answer) items.value = openItems(answer.items, came);
+  if (answer)
+    batch(() => {
+      items.value = openItems(answer.items, came);
+      isAsked.value = true;
+    });
 }
 
 function flushSoon(): void {

@@ -129,7 +129,8 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
         }),
       ),
       ...(await otherServers(root)),
-      ...endHook(inspected),
+      ...hookOf(inspected, 'onEnd'),
+      ...hookOf(inspected, 'onAsk'),
     ];
     return { checks, inspected };
   } catch (thrown) {
@@ -155,14 +156,14 @@ async function otherServers(root: string): Promise<Check[]> {
 }
 
 /** It runs when nobody is looking, so a missing program would go unseen. */
-function endHook(inspected: Inspected): Check[] {
-  const setting = settingOf(inspected, 'onEnd');
+function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
+  const setting = settingOf(inspected, name);
   if (!setting?.value) return [];
   const argv = setting.value as string[];
   const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
-  if (fault === null) return [ok('onEnd', argv.join(' '))];
+  if (fault === null) return [ok(name, argv.join(' '))];
   const next = [`It is set in ${setting.source}. A full path is found from everywhere.`];
-  return [{ name: 'onEnd', state: 'warning', detail: fault, next }];
+  return [{ name, state: 'warning', detail: fault, next }];
 }
 
 async function program(

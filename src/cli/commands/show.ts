@@ -72,6 +72,8 @@ function lines(
   if (run.lineageId !== run.id) facts.push(['began as', run.lineageId]);
   for (const { rule, note } of run.policy.filter(({ heldBy }) => heldBy === 'advisory'))
     facts.push(['advisory', sanitize(note === null ? rule : `${rule}: ${note}`)]);
+  const asks = run.policy.find(({ rule, heldBy }) => rule === 'approvals: ask' && heldBy !== 'advisory');
+  if (asks) facts.push(['approvals', `ask, held by ${asks.heldBy}: ${sanitize(asks.note ?? '')}`]);
   if (squad?.metadata) facts.push(['metadata', sanitize(JSON.stringify(squad.metadata))]);
   for (const turn of turns) {
     const exit =

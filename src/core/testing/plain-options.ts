@@ -7,4 +7,5 @@ export const PLAIN_OPTIONS: RunOptions = {
   outputSchema: null,
   setup: null,
   onEnd: null,
+  onAsk: null,
 };

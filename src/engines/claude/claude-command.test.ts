@@ -124,6 +124,81 @@ describe('permissions', () => {
     ]);
   });
 
+  describe('with somebody to ask', () => {
+    const flags = async (options: Partial<RunOptions>, endpoint: TurnInput['endpoint'] = ENDPOINT) =>
+      (await build({ approvals: 'ask', ...options }, { endpoint })).argv.filter(flag =>
+        /tools|permission/i.test(flag),
+      );
+    const PROMPTS = [
+      '--permission-prompt-tool=mcp__squad__ask_permission',
+      '--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode',
+    ];
+
+    test('read has the other tools too, and only what looks goes unasked', async () => {
+      expect(await flags({ permission: 'read' })).toEqual([
+        '--tools=Read,Glob,Grep,LS,Edit,Write,MultiEdit,NotebookEdit,Bash,WebFetch,WebSearch',
+        '--permission-mode=default',
+        ...PROMPTS,
+        '--allowedTools=Read,Glob,Grep,LS,mcp__squad',
+      ]);
+      expect(await flags({ permission: 'read', tools: ['Read', 'Bash(git log *)'] })).toEqual([
+        '--tools=Read,Bash',
+        '--permission-mode=default',
+        ...PROMPTS,
+        '--allowedTools=Read,mcp__squad',
+      ]);
+    });
+
+    test('edit may do what it may without, and asks for the rest', async () => {
+      expect(await flags({ permission: 'edit' })).toEqual([
+        '--permission-mode=acceptEdits',
+        ...PROMPTS,
+        '--allowedTools=Read,Glob,Grep,LS,Bash,WebFetch,WebSearch,mcp__squad',
+      ]);
+      expect(await flags({ permission: 'edit', tools: ['Bash(git log *)'] })).toEqual([
+        '--tools=Bash',
+        '--permission-mode=default',
+        ...PROMPTS,
+        '--allowedTools=Bash(git log *),mcp__squad',
+      ]);
+    });
+
+    test('full has nothing to ask for', async () => {
+      expect(await flags({ permission: 'full' })).toEqual(['--dangerously-skip-permissions']);
+    });
+
+    test('where Squad cannot be reached nobody can be asked, and all else is refused', async () => {
+      expect(await flags({ permission: 'read' }, null)).toEqual([
+        '--tools=Read,Glob,Grep,LS',
+        '--permission-mode=dontAsk',
+        '--allowedTools=Read,Glob,Grep,LS',
+      ]);
+    });
+
+    test('it waits for an answer for as long as its turn lasts, whatever its user set for other servers', async () => {
+      const env = { MCP_TOOL_TIMEOUT: '5000' };
+      const asking = await build({ approvals: 'ask' }, { endpoint: ENDPOINT, env, timeoutMs: 900_000 });
+      expect(asking.env.MCP_TOOL_TIMEOUT).toBe('900000');
+      expect((await build({}, { endpoint: ENDPOINT, env })).env.MCP_TOOL_TIMEOUT).toBe('5000');
+    });
+
+    test('what it is worth is said', () => {
+      const rules = (options: Partial<RunOptions>) =>
+        claudePolicy({ ...PLAIN_OPTIONS, approvals: 'ask', ...options });
+      const rule = 'approvals: ask';
+      expect(rules({ permission: 'edit' })).toContainEqual(
+        expect.objectContaining({ rule, heldBy: 'engine' }),
+      );
+      expect(rules({ permission: 'full' })).toContainEqual(
+        expect.objectContaining({ rule, heldBy: 'advisory' }),
+      );
+      const [read, , tools] = rules({ permission: 'read', tools: ['Bash'] });
+      expect(read?.note).toContain('the user is asked');
+      expect(tools?.note).toContain('asked for, because permission is read: Bash');
+      expect(claudePolicy(PLAIN_OPTIONS).map(each => each.rule)).not.toContain(rule);
+    });
+  });
+
   test("what a shell and the user's own settings make of edit is said", () => {
     const edit = (tools: string[] | null) => claudePolicy({ ...PLAIN_OPTIONS, tools })[0];
     const note = (words: string) => ({ heldBy: 'advisory', note: expect.stringContaining(words) });

@@ -2,6 +2,7 @@ import './inbox.css';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useKeys } from '../../keys.ts';
 import { inbox } from '../../state/live.ts';
+import { telling } from '../../state/notifications.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { Empty } from '../../ui/empty.tsx';
@@ -33,6 +34,11 @@ export function InboxPage() {
   return (
     <div class="inbox">
       <h1>Waiting for you</h1>
+      {telling.value === 'off' && (
+        <p class="soft">
+          Looking elsewhere? <a href="/settings#notifications">Have your browser tell you.</a>
+        </p>
+      )}
       {error && <Problem error={error} onRetry={reload} />}
       {data && held.ids.length === 0 && (
         <Empty title="Nobody waits for you">

@@ -51,6 +51,7 @@ export function RunsPage() {
       </div>
       {board.error && <Problem error={board.error} onRetry={board.reload} />}
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
+      {held.ids.length > 0 && <Columns />}
       <ol class="board" ref={held.list} aria-label="Runs by need" aria-busy={board.isLoading} {...held.hold}>
         {held.ids.map(id => (
           <RunRow key={id} id={id} />
@@ -61,6 +62,22 @@ export function RunsPage() {
         <kbd>j</kbd>/<kbd>k</kbd> move · <kbd>enter</kbd> open · <kbd>y</kbd>/<kbd>n</kbd> answer ·{' '}
         <kbd>c</kbd> cancel · <kbd>r</kbd> retry · <kbd>?</kbd> keys
       </p>
+    </div>
+  );
+}
+
+/** For eyes: each row names its own figures to a screen reader. */
+function Columns() {
+  return (
+    <div class="run-line columns soft" aria-hidden="true">
+      <span>state</span>
+      <span>role</span>
+      <span>task</span>
+      <span class="run-engine">engine</span>
+      <span class="run-figure">time</span>
+      <span class="run-figure run-tokens">tokens</span>
+      <span class="run-figure run-money">cost</span>
+      <span class="run-figure run-lines">lines</span>
     </div>
   );
 }

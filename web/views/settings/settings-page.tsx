@@ -9,6 +9,7 @@ import { shellWord } from '../shell-word.ts';
 import { Engines } from './engines.tsx';
 import { HubFacts } from './hub-facts.tsx';
 import { Limits } from './limits.tsx';
+import { Notifications } from './notifications.tsx';
 import { Roles } from './roles.tsx';
 import { Trust } from './trust.tsx';
 import { WorkspaceValues } from './workspace-values.tsx';
@@ -20,10 +21,11 @@ export function SettingsPage() {
       <header class="page-head">
         <h1>Settings</h1>
         <p class="soft">
-          Light or dark follows your system. Everything else here is the same for every client and the
-          terminal.
+          Light or dark follows your system, notifications are this browser's. Everything else here is the
+          same for every client and the terminal.
         </p>
       </header>
+      <Notifications />
       <HubFacts />
       <OfWorkspace what="A configuration">{path => <OfFolder path={path} key={path} />}</OfWorkspace>
     </div>

@@ -1,0 +1,87 @@
+/** Pictures of every view of the page for docs/guides/page.md, in both themes, with a scripted team at work. */
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from '../test/support/chromium.ts';
+import { type Team, TeamSquad } from '../test/support/team.ts';
+
+const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'page');
+const MOST_BYTES = 120_000;
+
+interface Picture {
+  name: string;
+  path(team: Team): string;
+  /** Seen when there is something to see. */
+  ready: string;
+  width?: number;
+  /** What somebody does first. */
+  act?(page: Page): Promise<void>;
+}
+
+const PICTURES: Picture[] = [
+  { name: 'runs', path: () => '/', ready: '.board > li >> nth=5' },
+  { name: 'runs-360', path: () => '/', ready: '.board > li >> nth=5', width: 360 },
+  { name: 'inbox', path: () => '/inbox', ready: '.ask >> nth=1' },
+  { name: 'squad', path: ({ squadId }) => `/s/${squadId}`, ready: '.squad-columns' },
+  { name: 'activity', path: ({ coder }) => `/r/${coder}/activity`, ready: '.step >> nth=3' },
+  { name: 'output', path: ({ coder }) => `/r/${coder}/output?turn=1`, ready: '.out-line >> nth=5' },
+  { name: 'changes', path: ({ coder }) => `/r/${coder}/changes`, ready: '.diff-row >> nth=5' },
+  { name: 'details', path: ({ coder }) => `/r/${coder}/details`, ready: '.details' },
+  { name: 'review', path: ({ coder }) => `/r/${coder}/review`, ready: '.round >> nth=1' },
+  { name: 'failure', path: ({ failed }) => `/r/${failed}`, ready: '.failure pre' },
+  { name: 'reviews', path: () => '/reviews', ready: '.open-review' },
+  { name: 'backlog', path: () => '/backlog', ready: '.backlog-item' },
+  { name: 'decisions', path: () => '/decisions', ready: '.decision-list li' },
+  { name: 'cost', path: () => '/cost', ready: '.cost table' },
+  { name: 'gateway', path: () => '/gateway', ready: '.gateway td' },
+  { name: 'events', path: () => '/events', ready: '.events li, .events tr' },
+  { name: 'settings', path: () => '/settings', ready: '.settings table' },
+  {
+    name: 'palette',
+    path: () => '/',
+    ready: '.board > li >> nth=5',
+    async act(page) {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('option').nth(5).waitFor();
+      await page.keyboard.type('upload');
+      await page
+        .getByRole('option', { name: /upload/ })
+        .first()
+        .waitFor();
+    },
+  },
+];
+
+mkdirSync(FOLDER, { recursive: true });
+await using squad = new TeamSquad();
+await squad.hubPid();
+const team = await squad.work();
+const { url } = await squad.json<{ url: string }>(['open', '--no-browser']);
+const browser = await launchChromium();
+try {
+  for (const picture of PICTURES)
+    for (const theme of ['light', 'dark'] as const) await take(browser, picture, theme);
+} finally {
+  await browser.close();
+}
+
+async function take(browser: Browser, picture: Picture, theme: 'light' | 'dark'): Promise<void> {
+  const { name, path, ready, width = 1280, act } = picture;
+  const { origin, hash } = new URL(url);
+  const context = await browser.newContext({
+    ...{ viewport: { width, height: 800 }, colorScheme: theme, reducedMotion: 'reduce' },
+    ...{ locale: 'en-GB', timezoneId: 'UTC' },
+  });
+  const page = await context.newPage();
+  await page.goto(`${origin}${path(team)}${hash}`);
+  await page.locator(ready).first().waitFor();
+  await page.locator('.connection.live').waitFor();
+  await act?.(page);
+  await page.waitForLoadState('networkidle');
+  const file = join(FOLDER, `${name}-${theme}.png`);
+  await page.screenshot({ path: file, animations: 'disabled', caret: 'hide' });
+  await context.close();
+  const { size } = statSync(file);
+  if (size >= MOST_BYTES) throw new Error(`${file} has ${size} bytes: a picture has less than ${MOST_BYTES}`);
+  console.log(`${name}-${theme}.png  ${Math.round(size / 1000)} kB`);
+}

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import type { InboxItem } from '../../schema/inbox.ts';
+import type { Run } from '../../schema/run.ts';
+import { isSame, wordingOf } from './ask.ts';
+import { leaveFrom, permissionAsk } from './engine-permission.ts';
+
+const ask = (tool: string, input: Record<string, unknown>) => permissionAsk('Claude Code', { tool, input });
+const wording = (input: Record<string, unknown>) => wordingOf({ run: {} as Run, ...ask('Bash', input) });
+
+describe('what the user is asked', () => {
+  test('names the engine and its tool; the command is as it would be typed', () => {
+    expect(ask('Bash', { command: 'npm test &&\n  git push' })).toEqual({
+      kind: 'permission',
+      source: 'Bash',
+      question: 'Claude Code wants to run: Bash',
+      details: 'npm test &&\n  git push',
+      to: 'user',
+    });
+  });
+
+  test('what else a command is run with comes before it, on one line, so that no command can pass for it', () => {
+    const { details } = ask('Bash', { command: 'ls\n\n{"timeout":1}', run_in_background: true });
+    expect(details).toBe('{"run_in_background":true}\n\nls\n\n{"timeout":1}');
+  });
+
+  test('arguments of other tools are JSON', () => {
+    const input = { file_path: '/etc/hosts', content: 'a\n"b"' };
+    expect(JSON.parse(ask('Write', input).details!)).toEqual(input);
+    expect(JSON.parse(ask('Odd', { command: ['a', 'b'] }).details!)).toEqual({ command: ['a', 'b'] });
+    expect(ask('Bare', {}).details).toBe('{}');
+  });
+
+  test('a name is one line, and never nothing', () => {
+    expect(ask('Ba\nsh', {}).question).toBe('Claude Code wants to run: Ba sh');
+    expect(ask('', {}).question).toContain('a tool without a name');
+  });
+
+  test.each([
+    ['long', 'x'.repeat(200_000)],
+    ['with a NUL', 'ls \0'],
+    ['with half a character', 'ls \ud800'],
+    ['of such all the way', '\ud83d'.repeat(30_000)],
+  ])('a command %s can be asked about', (_, command) => {
+    expect(wording({ command }).details).not.toBeNull();
+  });
+
+  test('what is cut is said first, and two that begin alike are two questions', () => {
+    const long = (end: string) => wording({ command: `${'x'.repeat(100_000)}${end}` });
+    expect(long('a').details).toMatch(/^Only the first 30000 of 100001 characters are shown/);
+    expect(isSame(long('a'), long('a'))).toBe(true);
+    expect(isSame(long('a'), long('b'))).toBe(false);
+  });
+});
+
+describe('what the engine hears', () => {
+  const item = (state: InboxItem['state'], answer: string | null, who: 'user' | 'default' = 'user') =>
+    ({ state, answer, answeredBy: { who, via: who === 'user' ? 'page' : null } }) as InboxItem;
+
+  test('a yes is leave', () => expect(leaveFrom(item('answered', 'yes'))).toEqual({ isGiven: true }));
+
+  test.each([
+    [item('answered', 'no'), 'the user (page) said no'],
+    [item('expired', 'no', 'default'), 'nobody answered in time'],
+    // Whatever stands there: nobody has said it.
+    [item('expired', 'yes', 'default'), 'nobody answered in time'],
+    [item('withdrawn', null), 'taken back'],
+  ])('%j is none, and it reads why', (settled, why) =>
+    expect(leaveFrom(settled)).toEqual({ isGiven: false, why: expect.stringContaining(why) }),
+  );
+});

@@ -1,0 +1,165 @@
+/** What a CLI may not do, asked of the user where it can ask and refused where it cannot. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import type { InboxItem } from '../../src/schema/inbox.ts';
+import { until } from '../support/squad.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { EngineSquad } from './engine-squad.ts';
+import { mock, type Step } from './model-server/script.ts';
+
+const PATIENCE_MS = 60_000;
+
+const ROLES = {
+  careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n',
+  hurried: '---\npermission: read\napprovals: ask\ntimeout: 30s\n---\nYou have little time.\n',
+  ruled: '---\ntools: [Read, Write, "Bash(git status)"]\napprovals: ask\n---\nYou know git.\n',
+  silent: '---\npermission: read\n---\nYou only look.\n',
+};
+
+/** Those that can put what they may not do to somebody while they run by themselves. */
+const ASKING: CliName[] = ['claude'];
+const asking = chosenClis().filter(name => ASKING.includes(name));
+const others = chosenClis().filter(name => !ASKING.includes(name));
+
+function inSquad(name: CliName) {
+  let it: EngineSquad;
+  beforeAll(async () => {
+    it = await EngineSquad.start([name], { roles: ROLES });
+  });
+  afterAll(() => it[Symbol.asyncDispose]());
+  const asked = (tag: string, step: number) =>
+    it.server.requests.findLast(call => call.tag === tag && call.step === step)!;
+  return {
+    get it() {
+      return it;
+    },
+    asked,
+    /** What the model was told after its first step. */
+    told: (tag: string) => asked(tag, 1).toolResults.at(-1)!,
+    begin: (tag: string, roleId: string, step: Step, more: object = {}) =>
+      it.begin(name, `Work. ${mock([step, { text: 'Done.' }], tag)}`, { roleId, ...more }),
+    /** A program of which no CLI knows what it does, and whether it ran. */
+    job(tag: string): { step: Step; hasRun(): boolean } {
+      it.squad.write(`${tag}.sh`, `echo done > ${tag}.ran\n`);
+      return {
+        step: { shell: `sh ${tag}.sh` },
+        hasRun: () => existsSync(join(it.squad.workspace, `${tag}.ran`)),
+      };
+    },
+    open: (runId: string) =>
+      until(
+        'it asks',
+        async () => {
+          const { items } = await it.squad.json<{ items: InboxItem[] }>(['inbox']);
+          return items.find(item => item.runId === runId);
+        },
+        PATIENCE_MS,
+      ),
+    async answer(item: InboxItem, said: string) {
+      const { code, stderr } = await it.squad.run(['answer', item.id, said]);
+      expect(code, stderr).toBe(0);
+    },
+  };
+}
+
+describe.each(asking)('%s', name => {
+  const here = inSquad(name);
+
+  test('runs a command once the user has said yes, and holds no place until then', async () => {
+    const { it } = here;
+    await it.squad.run(['config', 'set', 'limits.concurrency', '1']);
+    const job = here.job('yes');
+    const { spawn_id } = await here.begin('yes', 'careful', job.step);
+    const item = await here.open(spawn_id);
+    expect(item).toMatchObject({
+      ...{ kind: 'permission', source: 'Bash', question: 'Claude Code wants to run: Bash' },
+      ...{ choices: ['yes', 'no'], default: 'no', owner: 'user' },
+    });
+    expect(item.details).toContain('sh yes.sh');
+    const { spawn_id: other } = await here.begin('beside', 'silent', { text: 'Done meanwhile.' });
+    expect(await it.end(other)).toMatchObject({ status: 'completed' });
+    await it.squad.run(['config', 'set', 'limits.concurrency', '8']);
+    expect(job.hasRun()).toBe(false);
+    await here.answer(item, 'yes');
+    expect(await it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(job.hasRun()).toBe(true);
+  });
+
+  test('does without what the user said no to, and its model reads that', async () => {
+    const job = here.job('no');
+    const { spawn_id } = await here.begin('no', 'careful', job.step);
+    await here.answer(await here.open(spawn_id), 'no');
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(job.hasRun()).toBe(false);
+    expect(here.told('no')).toMatch(/Not allowed: the user .*said no/);
+  });
+
+  test('does without what nobody answered in time, and its model reads that', async () => {
+    const job = here.job('late');
+    const { spawn_id } = await here.begin('late', 'hurried', job.step);
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(job.hasRun()).toBe(false);
+    expect(here.told('late')).toContain('Not allowed: the user was asked and nobody answered in time');
+    const { items } = await here.it.squad.json<{ items: InboxItem[] }>(['inbox', '--all']);
+    expect(items.find(item => item.runId === spawn_id)).toMatchObject({ state: 'expired', answer: 'no' });
+  });
+
+  test('asks for the commands that no rule of its tools allows', async () => {
+    const job = here.job('ruled');
+    const { spawn_id } = await here.begin('ruled', 'ruled', job.step);
+    await here.answer(await here.open(spawn_id), 'yes');
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed' });
+    expect(job.hasRun()).toBe(true);
+  });
+
+  test('asks before it writes outside its folder', async () => {
+    const path = join(here.it.squad.root, 'outside.txt');
+    const step = { write: { path, content: 'hello' } };
+    const { spawn_id } = await here.begin('outside', 'ruled', step);
+    const item = await here.open(spawn_id);
+    expect(item.question).toBe('Claude Code wants to run: Write');
+    expect(item.details).toContain(path);
+    expect(existsSync(path)).toBe(false);
+    await here.answer(item, 'yes');
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed' });
+    expect(existsSync(path)).toBe(true);
+  });
+
+  test('shows its model no tool for it, nor its own dialogs; without approvals it has none', async () => {
+    for (const roleId of ['careful', 'silent']) {
+      const { spawn_id } = await here.begin(`tools-${roleId}`, roleId, {
+        unlisted: 'ask_permission',
+        arguments: { tool_name: 'Bash', input: { command: 'date' } },
+      });
+      expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed' });
+      const { tools } = here.asked(`tools-${roleId}`, 0);
+      expect(tools.join()).toContain('ask_user');
+      expect(tools.join()).not.toMatch(/ask_permission|AskUserQuestion|PlanMode/);
+      expect(here.told(`tools-${roleId}`)).toMatch(/no such tool/i);
+    }
+  });
+
+  test('says that it is held', async () => {
+    const { spawn_id } = await here.begin('held', 'careful', { text: 'Done.' });
+    await here.it.end(spawn_id);
+    const { stdout } = await here.it.squad.run(['show', spawn_id]);
+    expect(stdout).toMatch(/approvals +ask, held by engine/);
+  });
+});
+
+describe.each(others)('%s', name => {
+  const here = inSquad(name);
+
+  test('cannot ask: it says so, and what it may not do is refused', async () => {
+    const job = here.job('refused');
+    const { spawn_id } = await here.begin('refused', 'careful', job.step);
+    await here.it.end(spawn_id);
+    expect(job.hasRun()).toBe(false);
+    const { items } = await here.it.squad.json<{ items: InboxItem[] }>(['inbox', '--all']);
+    expect(items).toEqual([]);
+    const { stdout } = await here.it.squad.run(['show', spawn_id]);
+    expect(stdout).toMatch(/advisory +approvals: ask: Squad knows no way to have this engine ask/);
+  });
+});
