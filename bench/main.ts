@@ -12,6 +12,9 @@ import { gatewayList } from './figures/gateway-list.ts';
 import { gatewayMemory } from './figures/gateway-memory.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
+import { pageHeap } from './figures/page-heap.ts';
+import { pageLive } from './figures/page-live.ts';
+import { pageOpen } from './figures/page-open.ts';
 import { pageSize } from './figures/page-size.ts';
 import { recovery } from './figures/recovery.ts';
 import { requestReview } from './figures/request-review.ts';
@@ -39,6 +42,9 @@ const FIGURES = [
   requestReview,
   overlap,
   pageSize,
+  pageOpen,
+  pageLive,
+  pageHeap,
 ];
 
 const wanted = process.argv.slice(2);

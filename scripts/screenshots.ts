@@ -1,9 +1,11 @@
 /** Pictures of every view of the page for docs/guides/page.md, in both themes, with a scripted team at work. */
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { launchChromium } from '../test/support/chromium.ts';
+import { pageKey } from '../test/support/page-key.ts';
 import { type Team, TeamSquad } from '../test/support/team.ts';
+import { smallPng } from './small-png.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'page');
 const MOST_BYTES = 120_000;
@@ -35,6 +37,7 @@ const PICTURES: Picture[] = [
   { name: 'cost', path: () => '/cost', ready: '.cost table' },
   { name: 'gateway', path: () => '/gateway', ready: '.gateway td' },
   { name: 'events', path: () => '/events', ready: '.events li, .events tr' },
+  { name: 'search', path: () => '/search?q=upload', ready: '.search-view li' },
   { name: 'settings', path: () => '/settings', ready: '.settings table' },
   {
     name: 'palette',
@@ -42,12 +45,9 @@ const PICTURES: Picture[] = [
     ready: '.board > li >> nth=5',
     async act(page) {
       await page.keyboard.press('Control+k');
-      await page.getByRole('option').nth(5).waitFor();
+      await page.locator('dialog [role=option]').nth(5).waitFor();
       await page.keyboard.type('upload');
-      await page
-        .getByRole('option', { name: /upload/ })
-        .first()
-        .waitFor();
+      await page.locator('dialog [role=option]', { hasText: 'upload' }).first().waitFor();
     },
   },
 ];
@@ -57,7 +57,9 @@ await using squad = new TeamSquad();
 await squad.hubPid();
 const team = await squad.work();
 const { url } = await squad.json<{ url: string }>(['open', '--no-browser']);
-const browser = await launchChromium();
+const { origin } = new URL(url);
+// Coloured edges of letters are noise in a picture that others look at.
+const browser = await launchChromium(['--disable-lcd-text']);
 try {
   for (const picture of PICTURES)
     for (const theme of ['light', 'dark'] as const) await take(browser, picture, theme);
@@ -67,21 +69,21 @@ try {
 
 async function take(browser: Browser, picture: Picture, theme: 'light' | 'dark'): Promise<void> {
   const { name, path, ready, width = 1280, act } = picture;
-  const { origin, hash } = new URL(url);
   const context = await browser.newContext({
     ...{ viewport: { width, height: 800 }, colorScheme: theme, reducedMotion: 'reduce' },
     ...{ locale: 'en-GB', timezoneId: 'UTC' },
   });
   const page = await context.newPage();
-  await page.goto(`${origin}${path(team)}${hash}`);
+  await page.goto(`${origin}${path(team)}${await pageKey(squad.home, origin)}`);
   await page.locator(ready).first().waitFor();
   await page.locator('.connection.live').waitFor();
   await act?.(page);
   await page.waitForLoadState('networkidle');
   const file = join(FOLDER, `${name}-${theme}.png`);
-  await page.screenshot({ path: file, animations: 'disabled', caret: 'hide' });
+  const small = smallPng(await page.screenshot({ animations: 'disabled', caret: 'hide' }));
   await context.close();
-  const { size } = statSync(file);
-  if (size >= MOST_BYTES) throw new Error(`${file} has ${size} bytes: a picture has less than ${MOST_BYTES}`);
-  console.log(`${name}-${theme}.png  ${Math.round(size / 1000)} kB`);
+  if (small.length >= MOST_BYTES)
+    throw new Error(`${name} has ${small.length} bytes: a picture has less than ${MOST_BYTES}`);
+  writeFileSync(file, small);
+  console.log(`${name}-${theme}.png  ${Math.round(small.length / 1000)} kB`);
 }

@@ -22,6 +22,7 @@ import { createEngines } from './engines/create-engines.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
+import { PatientCalls } from './hub/patient-calls.ts';
 import { forgetHub, recordHub } from './hub/record-hub.ts';
 import { HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
@@ -132,6 +133,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     prices: createPrices(join(home, 'prices.json'), warn),
     workTree,
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
+    isAsking: id => inbox.openOf(id).length > 0,
     onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {
       hooks.tellEnd(run);
@@ -178,6 +180,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const activity = new LastActivity(store, id => runner.current(id) !== null);
   const team = new TeamKeeper(store, clock, message => log.write('warning', message));
 
+  const asking = new PatientCalls();
+  const warnings: string[] = [];
   let calls = 0;
   let httpOpen = 0;
   let successor: string | null = null;
@@ -229,11 +233,17 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         memoryBytes: process.memoryUsage.rss(),
         url: http.url,
         tokenFile,
+        warnings,
         successor,
       }),
       lendEnvironment: lent => {
         pageEnvironment = lent;
       },
+      whileAsking: wait =>
+        asking.while(stopping => {
+          lifetime.review();
+          return wait(stopping);
+        }),
       stop: reason => void setImmediate(() => stop(reason)),
       reportBug: (operation, thrown) => log.write('error', `A bug in ${operation}`, thrown),
     },
@@ -295,7 +305,10 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     services,
     serversOf: servers.viewOf,
     version,
-    port: wishedPort(env.MCP_SERVER_PORT, message => log.write('warning', message)),
+    port: wishedPort(env.MCP_SERVER_PORT, message => {
+      warnings.push(message);
+      log.write('warning', message);
+    }),
     ...{ tokenFile, programs, identities },
     pageEnvironment: () => pageEnvironment,
     notices,
@@ -316,7 +329,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const lifetime = new Lifetime({
     lingerMs: Number(env.SQUAD_HUB_LINGER_MS) || LINGER_MS,
     isBusy: () => runner.busy || hooks.isBusy,
-    callsInFlight: () => calls,
+    callsInFlight: () => calls - asking.count,
     end: reason => void stop(reason),
   });
   const onEnd: (() => void)[] = [];
@@ -345,6 +358,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     log.write('info', `Hub ${process.pid} stops: ${reason}`);
     // A hub that does not end would keep the next one out.
     setTimeout(() => process.exit(1), STOP_MS).unref();
+    await asking.end();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
     await Promise.all([reviews.close(), inbox.close()]);
@@ -406,6 +420,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
 
   function countCalls(change: number): void {
     calls += change;
+    if (change < 0) asking.took(-change);
     lifetime.review();
   }
 

@@ -111,8 +111,9 @@ describe.each(CLI_IDS)('the guide for the engine %s', engine => {
 
 test('the instructions a client gets fit into 2 KB and name every tool', () => {
   expect(Buffer.byteLength(INSTRUCTIONS)).toBeLessThanOrEqual(2048);
+  // What takes text only is called by an engine, never by a model.
   for (const { name, tool } of OPERATIONS)
-    if (tool && (tool.toolset ?? 'core') === 'core') expect(INSTRUCTIONS).toContain(name);
+    if (tool && !tool.textOnly && (tool.toolset ?? 'core') === 'core') expect(INSTRUCTIONS).toContain(name);
 });
 
 test('the guide for clients says how to deny a client its own sub-agents', () => {

@@ -1,4 +1,5 @@
-import { LocationProvider, Route, Router, useRoute } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
+import { LocationProvider, Route, Router, useLocation, useRoute } from 'preact-iso';
 import {
   BacklogPage,
   CostPage,
@@ -6,35 +7,58 @@ import {
   EventsPage,
   GatewayPage,
   InboxPage,
+  loadViews,
   ReviewsPage,
   RunPage,
+  SearchPage,
   SettingsPage,
   SquadPage,
 } from './routes.ts';
+import { SafeView } from './shell/safe-view.tsx';
 import { Shell } from './shell/shell.tsx';
+import { connection } from './state/live.ts';
 import { Empty } from './ui/empty.tsx';
 import { RunsPage } from './views/runs/runs-page.tsx';
+
+/** After the first view is drawn and the palette is there. */
+const LOAD_REST_MS = 1_500;
 
 export function App() {
   return (
     <LocationProvider>
       <Shell>
-        <Router>
-          <Route path="/" component={RunsPage} />
-          <Route path="/inbox" component={InboxPage} />
-          <Route path="/r/:run/:tab?" component={OneRun} />
-          <Route path="/s/:squad" component={OneSquad} />
-          <Route path="/reviews" component={ReviewsPage} />
-          <Route path="/backlog" component={BacklogPage} />
-          <Route path="/decisions" component={DecisionsPage} />
-          <Route path="/cost" component={CostPage} />
-          <Route path="/gateway" component={GatewayPage} />
-          <Route path="/events" component={EventsPage} />
-          <Route path="/settings" component={SettingsPage} />
-          <Route default component={Nowhere} />
-        </Router>
+        <Views />
       </Shell>
     </LocationProvider>
+  );
+}
+
+function Views() {
+  const { url } = useLocation();
+  const isLive = connection.value === 'live';
+  useEffect(() => {
+    if (!isLive) return;
+    const timer = setTimeout(() => void loadViews(), LOAD_REST_MS);
+    return () => clearTimeout(timer);
+  }, [isLive]);
+  return (
+    <SafeView url={url}>
+      <Router>
+        <Route path="/" component={RunsPage} />
+        <Route path="/inbox" component={InboxPage} />
+        <Route path="/r/:run/:tab?" component={OneRun} />
+        <Route path="/s/:squad" component={OneSquad} />
+        <Route path="/reviews" component={ReviewsPage} />
+        <Route path="/backlog" component={BacklogPage} />
+        <Route path="/decisions" component={DecisionsPage} />
+        <Route path="/cost" component={CostPage} />
+        <Route path="/gateway" component={GatewayPage} />
+        <Route path="/events" component={EventsPage} />
+        <Route path="/search" component={SearchPage} />
+        <Route path="/settings" component={SettingsPage} />
+        <Route default component={Nowhere} />
+      </Router>
+    </SafeView>
   );
 }
 

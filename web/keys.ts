@@ -7,6 +7,8 @@ export interface Binding {
   /** What it does, as `?` and the palette say it. */
   what: string;
   run(): void;
+  /** It may go on while the key is held down: it moves, and nothing else. */
+  repeats?: true;
   /** It does nothing now when this is false, and the key is free for others. */
   when?: () => boolean;
 }
@@ -56,7 +58,12 @@ export function listenToKeys(): void {
 function onKey(event: KeyboardEvent): void {
   const step = stepPressed(event);
   if (giveUp && step === 'escape' && !document.querySelector('dialog[open]')) giveUp();
-  if (step === null || event.defaultPrevented || isTaken(event, step)) return;
+  if (step === null || event.defaultPrevented) return;
+  if (event.repeat) onHeld(event, step);
+  else if (!isTaken(event, step)) onPress(event, step);
+}
+
+function onPress(event: KeyboardEvent, step: string): void {
   const now = performance.now();
   pressed = now - lastPress < TOGETHER_MS ? [...pressed, step] : [step];
   lastPress = now;
@@ -67,6 +74,18 @@ function onKey(event: KeyboardEvent): void {
     event.preventDefault();
     found.run();
   } else if (!keys.some(({ key }) => matchOf(key, pressed) === 'begins')) pressed = [];
+}
+
+/** A key that is held down moves, and does nothing else: one press is one wish. */
+function onHeld(event: KeyboardEvent, step: string): void {
+  const { target } = event;
+  if (step === 'enter' && target instanceof HTMLElement && target.matches('button, summary'))
+    event.preventDefault();
+  if (isTaken(event, step)) return;
+  const found = keysNow().find(({ key }) => matchOf(key, [step]) === 'whole');
+  if (!found) return;
+  event.preventDefault();
+  if (found.repeats) found.run();
 }
 
 const wholeMatch = (keys: Binding[]) => keys.find(({ key }) => matchOf(key, pressed) === 'whole');

@@ -7,7 +7,9 @@ import { listenToKeys } from './keys.ts';
 import { goLive } from './state/live.ts';
 import { findToken } from './state/token.ts';
 
-findToken();
-goLive();
-listenToKeys();
-render(<App />, document.getElementById('app')!);
+// A key in the address becomes a token before anything is shown or asked for.
+void findToken().finally(() => {
+  goLive();
+  listenToKeys();
+  render(<App />, document.getElementById('app')!);
+});

@@ -185,7 +185,8 @@ function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
   if (workspaces.length > 1) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
   const [client = ''] = clients;
   return {
-    client: CLIENT_NAME.test(client) ? client : null,
+    // That name is for who speaks on the socket.
+    client: client.trim() === 'terminal' ? 'client terminal' : CLIENT_NAME.test(client) ? client : null,
     cwd: null,
     workspace: workspaces[0] === undefined ? null : workspaceIn(workspaces[0]),
     env: {},

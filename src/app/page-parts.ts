@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
+import { isOwnPeer } from '../http/own-peer.ts';
 import type { PageFace } from '../http/serve.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import { cardsOf } from '../operations/run-card.ts';
@@ -9,6 +10,7 @@ import type { PagePorts } from '../page/page-ports.ts';
 import type { PageServer } from '../page/serve-page.ts';
 import { asSquadError } from '../schema/error.ts';
 import { BEAT_MS, PageMessage, SILENT_MS } from '../schema/live.ts';
+import { withPageHint } from './page-hint.ts';
 
 /** The page's server, loaded when somebody first asks it for something. */
 export function pageWhenNeeded(
@@ -23,9 +25,16 @@ export function pageWhenNeeded(
         {
           ...ports,
           operations: OPERATIONS,
-          dispatch,
+          dispatch: async (operation, input, call) => {
+            try {
+              return await dispatch(operation, input, call);
+            } catch (thrown) {
+              throw withPageHint(thrown, call.caller);
+            }
+          },
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf,
+          isOwnPeer,
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
           touchedRuns: events => touchedRuns(ports.services, events),
           cardsOf: runs => cardsOf(ports.services, runs),

@@ -1,16 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { HubStatus } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { CliContext } from './context.ts';
 import type { HubClient } from './hub-client.ts';
-
-export interface PageAddress {
-  /** For the user's eyes: it has the token in it. */
-  url: string;
-  /** For a command line, which every user of the machine can read: good once, and only for seconds. */
-  forBrowser(): Promise<string>;
-}
 
 /** Views that are not of one run or squad. */
 export const VIEWS = [
@@ -21,30 +15,38 @@ export const VIEWS = [
   'cost',
   'gateway',
   'events',
+  'search',
   'settings',
 ] as const;
 
-/** The page at a path of it, with what lets a browser in. */
-export async function pageAddress(client: HubClient, path: string): Promise<PageAddress> {
-  const { url, tokenFile } = await client.call<Pick<HubStatus, 'url' | 'tokenFile'>>('open_page');
+/** Makes addresses of the page at a path of it, each with a key that lets one browser in, once. What the hub has to say first goes to `warn`. */
+export async function pageAddresses(
+  client: HubClient,
+  path: string,
+  warn: (words: string) => void = () => {},
+): Promise<() => Promise<string>> {
+  const {
+    url,
+    tokenFile,
+    warnings = [],
+  } = await client.call<Pick<HubStatus, 'url' | 'tokenFile'> & { warnings?: string[] }>('open_page');
+  for (const warning of warnings) warn(warning);
   if (url === null)
     throw new SquadError('HUB_UNREACHABLE', 'The hub has no port: there is no page', {
       suggestions: ['`squad hub log` shows why.'],
     });
   const { origin } = new URL(url);
   const token = readFileSync(tokenFile, 'utf8').trim();
-  return { url: `${origin}${path}#token=${token}`, forBrowser };
-
-  async function forBrowser(): Promise<string> {
+  return async () => {
     const response = await fetch(`${origin}/api/ticket`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ purpose: 'open', path }),
+      body: JSON.stringify({ purpose: 'open' }),
     });
-    if (!response.ok) throw new SquadError('HUB_UNREACHABLE', `The hub gave no ticket: ${response.status}`);
+    if (!response.ok) throw new SquadError('HUB_UNREACHABLE', `The hub gave no key: ${response.status}`);
     const { ticket } = (await response.json()) as { ticket: string };
-    return `${origin}/api/open?ticket=${ticket}`;
-  }
+    return `${origin}${path}#key=${ticket}`;
+  };
 }
 
 /** Where a view, a run or a squad is on the page. Throws RUN_UNKNOWN or SQUAD_UNKNOWN. */
@@ -56,6 +58,14 @@ export async function pagePath(client: HubClient, what: string | undefined): Pro
   });
   const run = runs.find(({ id }) => id.replace('run_', '').startsWith(what.replace('run_', '')));
   return run ? `/r/${run.id}` : `/s/${runs[0]!.squadId}`;
+}
+
+/** The project somebody is in, where it is one: what the page shows is of it, until they choose otherwise. */
+export async function inProject(client: HubClient, path: string, folder: string): Promise<string> {
+  if (/^\/[rs]\//.test(path)) return path;
+  const { workspaces } = await client.call<{ workspaces: { path: string }[] }>('list_workspaces');
+  const isProject = workspaces.some(one => one.path === folder) || existsSync(join(folder, '.squad'));
+  return isProject ? `${path}?${new URLSearchParams({ w: folder })}` : path;
 }
 
 /** Where the page is, for links on a screen that somebody looks at; without what lets a browser in. */

@@ -56,7 +56,9 @@ async function watch(
   const views = new RunViews();
   const teller = new RunTeller(views, context, tell);
   teller.origin = await pageOrigin(client, context);
-  if (!tell.quiet) teller.say(`${style.bold(squadId)} · ${members} ${members === 1 ? 'agent' : 'agents'}`);
+  const page = teller.origin === null ? '' : style.dim(` · ${teller.origin}/s/${squadId}`);
+  if (!tell.quiet)
+    teller.say(`${style.bold(squadId)} · ${members} ${members === 1 ? 'agent' : 'agents'}${page}`);
   const interrupts = onInterrupt(squadId, text => (json ? context.err.write(`${text}\n`) : teller.say(text)));
   try {
     await follow(client, {

@@ -46,7 +46,7 @@ export async function readBeginning(
     ids.length > 0
       ? (await client.call<{ runs: ShownRun[] }>('find_runs', { ids })).runs
       : live.toSorted((a, b) => a.createdAt - b.createdAt);
-  const { items } = await client.call<{ items: ShownItem[] }>('list_inbox', { state: 'open', limit: 500 });
+  const { items } = await client.call<{ items: ShownItem[] }>('list_inbox', { state: 'open' });
   const known = new Map(runs.map(run => [run.id, run]));
   const asks = items.filter(item => item.owner === 'user' && known.has(item.runId));
   return {

@@ -11,11 +11,32 @@ test('the first thing an agent says is an event at once', () => {
   });
 });
 
+test('a burst is told whole', () => {
+  const pace = new ActivityPace();
+  const taken = Array.from({ length: 40 }, (_, n) => pace.take(text(`line ${n}`), 0));
+  expect(taken.map(each => each?.text)).toEqual(Array.from({ length: 40 }, (_, n) => `line ${n}`));
+  expect(pace.rest()).toBeNull();
+});
+
 test('a flood becomes a few events a second, and what was passed over is counted', () => {
   const pace = new ActivityPace();
-  const taken = Array.from({ length: 1000 }, (_, ms) => pace.take(text(`line ${ms}`), ms)).filter(Boolean);
-  expect(taken).toHaveLength(5);
-  expect(taken[1]!.text).toBe('line 200 (and 199 more)');
+  const all = Array.from({ length: 60_000 }, (_, ms) => text(`line ${ms}`));
+  const taken = all.map((each, ms) => pace.take(each, ms)).filter(each => each !== null);
+  expect(taken.length).toBeGreaterThan(5 * 59);
+  expect(taken.length).toBeLessThanOrEqual(40 + 5 * 60);
+  expect(taken.at(-1)).toMatchObject({ text: expect.stringMatching(/^line \d+$/), skipped: 199 });
+  const told = taken.reduce((sum, { skipped = 0 }) => sum + 1 + skipped, 0);
+  const { skipped = 0 } = pace.rest() ?? {};
+  expect(told + skipped).toBe(all.length);
+  expect(pace.rest()).toBeNull();
+});
+
+test('what an agent does is told even where all it says is not', () => {
+  const pace = new ActivityPace();
+  for (let n = 0; n < 1_000; n++) pace.take(text(`line ${n}`), 0);
+  const did = { type: 'tool' as const, name: 'write', detail: 'a.ts' };
+  expect(pace.take(did, 0)).toMatchObject({ kind: 'tool', text: 'write a.ts', skipped: 960 });
+  expect(pace.take(text('more'), 0)).toBeNull();
 });
 
 test('long words are cut, never inside a character', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { Alarms } from './alarms.ts';
 
 test('each rings once, at its time and not before, in the order of the times', async () => {
@@ -21,4 +21,18 @@ test('each rings once, at its time and not before, in the order of the times', a
     ['soon', true],
     ['late', true],
   ]);
+});
+
+afterEach(() => void vi.useRealTimers());
+
+test('a machine that slept past the time finds it out soon, though its timers stood still', () => {
+  vi.useFakeTimers();
+  let now = 0;
+  const rung: string[] = [];
+  const alarms = new Alarms<string>({ now: () => now }, key => rung.push(key));
+  alarms.set('far', 3_600_000);
+  now = 3_600_001;
+  vi.advanceTimersByTime(30_000);
+  expect(rung).toEqual(['far']);
+  alarms.close();
 });

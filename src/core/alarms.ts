@@ -1,7 +1,7 @@
 import type { Clock } from './ports/clock.ts';
 
-/** setTimeout's own ceiling; what is further ahead is reached in steps. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** A timer stands still while the machine sleeps, and the clock does not: what is further ahead is reached in steps. */
+const LONGEST_TIMER_MS = 30_000;
 
 /** One timer for the nearest of many times. It keeps nothing alive. */
 export class Alarms<K> {

@@ -51,9 +51,14 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
     setting => setting !== undefined,
   );
   const grants =
-    [settings?.engine, settings?.engines, settings?.onEnd, settings?.onAsk, settings?.worktree, settings?.check].some(
-      value => value !== undefined,
-    ) ||
+    [
+      settings?.engine,
+      settings?.engines,
+      settings?.onEnd,
+      settings?.onAsk,
+      settings?.worktree,
+      settings?.check,
+    ].some(value => value !== undefined) ||
     templates.length > 0 ||
     agentsDirLeadsOut;
   const files = [

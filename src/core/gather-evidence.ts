@@ -48,7 +48,7 @@ export async function gatherEvidence(
     structured: structuredOf(run, status, error),
     tools: report.tools,
     baseline,
-    changes: baseline?.snapshot ? await workTree.changes(run.directory, baseline.snapshot) : null,
+    changes: baseline?.snapshot ? await workTree.changes(run.directory, baseline.snapshot, run) : null,
     startedAt: run.startedAt,
     // Written down at the end of the turn before, and there again after a restart.
     earlier: turnNumber > 1 ? run.evidence : null,

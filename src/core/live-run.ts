@@ -70,6 +70,8 @@ export class LiveRun {
   turnOver: Promise<void>;
   settleTurn: () => void = () => {};
 
+  /** The turn is over: what of it was not told one by one. */
+  tellRest: () => void = () => {};
   /** Lines of its output that were too long to be read as events. */
   linesDropped = 0;
 
@@ -128,10 +130,14 @@ export class LiveRun {
     if (!this.engine.reader) return;
     this.report = new EngineReport(this.engine.reader());
     const pace = new ActivityPace();
+    this.tellRest = () => {
+      const activity = pace.rest();
+      if (activity) tell.activity(activity);
+    };
     let bytes = 0;
     this.follower = files.follow({ runId: this.run.id, number: this.turnNumber }, 'stdout', line => {
       bytes += Buffer.byteLength(line) + 1;
-      this.lastSignAt = clock.now();
+      if (bytes > seen) this.lastSignAt = clock.now();
       for (const event of this.report.take(line)) {
         this.learn(event);
         if (event.type === 'usage') tell.usage();

@@ -45,3 +45,7 @@ describe('asMarkdownText', () => {
     );
   });
 });
+
+test('colours of a terminal leave nothing behind', () => {
+  expect(oneLine('Make \u001b[31mit\u001b[0m red', 80)).toBe('Make it red');
+});

@@ -50,16 +50,7 @@ const WITH_SPAWN = [
   ...['inspect_workspace', 'inspect_engines', 'preview_context'],
 ];
 const NEVER = [
-  ...[
-    'ask_permission',
-    'change_setting',
-    'stop_hub',
-    'prune',
-    'hub_status',
-    'change_trust',
-    'no_such_tool',
-    '',
-  ],
+  ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
 const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team', 'ask_user'];

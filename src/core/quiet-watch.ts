@@ -8,6 +8,8 @@ import { quietBeforeLook, type Silence, SilenceWatch } from './silence.ts';
 export interface QuietPorts {
   clock: Clock;
   live(): Iterable<LiveRun>;
+  /** It has a question open: whether or not a call waits for the answer just now. */
+  isAsking(id: RunId): boolean;
   /** Stops a run whose role allows no longer silence. */
   stop(id: RunId): void;
   tell(run: Run, body: EventBody): void;
@@ -61,7 +63,9 @@ export class QuietWatch {
 
   private async look(entry: LiveRun): Promise<void> {
     // Who waits for a run of its own, or for an answer, is not idle.
-    if (entry.waits > 0 || this.hasLiveChild(entry)) entry.lastSignAt = this.ports.clock.now();
+    const { waits, run: asker } = entry;
+    if (waits > 0 || this.ports.isAsking(asker.id) || this.hasLiveChild(entry))
+      entry.lastSignAt = this.ports.clock.now();
     const { run, process, turn, lastSignAt } = entry;
     const { clock } = this.ports;
     const { stallMs } = run.options;

@@ -40,6 +40,8 @@ export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
+  /** It has a question open. */
+  isAsking(id: RunId): boolean;
   /** A turn of a run that waits has ended, and that is on disk. Never waited for. */
   onTurnOver(run: Run): void;
 }
@@ -269,7 +271,10 @@ export class Runner {
     this.activate(entry);
     // The hub may have died between the start and its record.
     if (entry.run.status === 'queued') await this.ledger.started(entry, process.pid, startedAt);
-    const seen = await this.ports.files.size({ runId: entry.run.id, number: entry.turnNumber }, 'stdout');
+    const { files } = this.ports;
+    const turn = { runId: entry.run.id, number: entry.turnNumber };
+    const [seen, wroteAt] = await Promise.all([files.size(turn, 'stdout'), files.wroteAt(turn)]);
+    entry.lastSignAt = wroteAt;
     this.watch(entry, process, seen);
   }
 

@@ -35,6 +35,7 @@ export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: Turn
       entry.follow(files, clock, UNTOLD, Number.POSITIVE_INFINITY);
     }
   }
+  entry.tellRest();
   const turn = { runId: run.id, number: entry.turnNumber };
   const events = await entry.report
     .finish(exitCode, name => files.readEnd(turn, name, MOST_OF_A_FILE))

@@ -18,6 +18,7 @@ beforeAll(async () => {
       upgrade: async (_request, socket) => {
         reached += 1;
         socket.end('reached');
+        return null;
       },
       close: async () => {},
     },
@@ -65,7 +66,8 @@ const DOORS: [what: string, line: string, ...headers: string[]][] = [
   ['a deed of the REST API', 'POST /api/cancel HTTP/1.1', BEARER, ...BODY],
   ['a ticket', 'POST /api/ticket HTTP/1.1', BEARER, ...BODY],
   ['a download', 'GET /api/download?ticket=t HTTP/1.1'],
-  ['an opening', 'GET /api/open?ticket=t HTTP/1.1'],
+  ['a key', 'POST /api/session HTTP/1.1', ...BODY],
+  ['a proof', 'GET /api/proof?nonce=n HTTP/1.1'],
   ['the page', 'GET / HTTP/1.1'],
   ['a file of the page', 'GET /assets/main.js HTTP/1.1'],
   ['the head of the page', 'HEAD /inbox HTTP/1.1', 'Connection: close'],

@@ -1,10 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-
-export interface Refusal {
-  status: 400 | 401 | 403 | 404 | 500;
-  code: string;
-  message: string;
-}
+import type { Refusal } from './refusal.ts';
 
 /**
  * Any page in the user's browser can send requests to loopback, so being local proves nothing: the Host must be ours

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { request, type ServerResponse } from 'node:http';
+import { type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
 
 const TOKEN = 'a-token-of-this-test';
-const NO_PAGE = { handle: async () => {}, upgrade: async () => {}, close: async () => {} };
+const NO_PAGE = { handle: async () => {}, upgrade: async () => null, close: async () => {} };
 
 async function withServer(use: (server: HttpServer) => Promise<void>): Promise<void> {
   const server = await serveHttp({
@@ -21,13 +21,13 @@ async function withServer(use: (server: HttpServer) => Promise<void>): Promise<v
 }
 
 function ask(port: number, path: string, headers: Record<string, string>) {
-  return new Promise<{ status: number; body: string }>((settle, reject) => {
+  return new Promise<{ status: number; body: string; headers: IncomingHttpHeaders }>((settle, reject) => {
     const asked = request({ host: '127.0.0.1', port, path, headers }, response => {
       let body = '';
       response.setEncoding('utf8').on('data', chunk => {
         body += chunk;
       });
-      response.on('end', () => settle({ status: response.statusCode ?? 0, body }));
+      response.on('end', () => settle({ status: response.statusCode ?? 0, body, headers: response.headers }));
     });
     asked.on('error', reject).end();
   });
@@ -38,7 +38,7 @@ const refusal = ({ body }: { body: string }) => JSON.parse(body).error as { code
 test('a request with the token reaches MCP', async () => {
   await withServer(async ({ port }) => {
     const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
-    expect(answer).toEqual({ status: 200, body: 'reached' });
+    expect(answer).toMatchObject({ status: 200, body: 'reached' });
   });
 });
 
@@ -175,6 +175,71 @@ test('closing does not wait for an answer that never ends', async () => {
   expect(await cut).toMatchObject({ code: 'ECONNRESET' });
 });
 
+test.each([
+  ['that was refused', async () => ({ status: 401, code: 'TICKET_WRONG', message: 'no' })],
+  ['that nobody has answered yet', () => new Promise<null>(() => {})],
+])('closing does not wait for an upgrade %s, whatever its client keeps open', async (_what, upgrade) => {
+  const upgrades = vi.fn(upgrade);
+  const server = await serveHttp({
+    port: 0,
+    page: { ...NO_PAGE, upgrade: upgrades },
+    admits: () => false,
+    mcp: { handle: async () => {}, close: async () => {} },
+  });
+  const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => {}).resume();
+  const head = ['GET /api/live?ticket=x HTTP/1.1', `Host: 127.0.0.1:${server.port}`];
+  socket.write([...head, 'Connection: Upgrade', 'Upgrade: websocket', '', ''].join('\r\n'));
+  await vi.waitUntil(() => upgrades.mock.calls.length === 1);
+  const isClosed = server.close().then(() => true);
+  const patience = new Promise<boolean>(settle => setTimeout(() => settle(false), 5_000).unref());
+  expect(await Promise.race([isClosed, patience])).toBe(true);
+  socket.destroy();
+});
+
+test('a refused upgrade is let go, though its client keeps its half', async () => {
+  await withServer(async ({ port }) => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => {}).resume();
+    const lines = [
+      'GET /api/live HTTP/1.1',
+      'Host: evil.example',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+    ];
+    socket.write([...lines, '', ''].join('\r\n'));
+    await once(socket, 'end');
+    // What is sent to somebody who has gone is answered with a reset.
+    const gone = new Promise(settle => socket.once('close', settle));
+    const speaking = setInterval(() => socket.write('still there?'), 10);
+    await gone;
+    clearInterval(speaking);
+  });
+});
+
+test.each([
+  ['a foreign host', '/mcp', { host: 'evil.example' }],
+  ['no token', '/api/hub', {}],
+  ['a place that is not there', '/mcp/x', { authorization: `Bearer ${TOKEN}` }],
+  ['a bug', '/api/hub', { authorization: `Bearer ${TOKEN}` }],
+])('every refusal has the same shape and the same headers: %s', async (_what, path, headers) => {
+  const server = await serveHttp({
+    port: 0,
+    page: { ...NO_PAGE, handle: () => Promise.reject(new Error('a bug')) },
+    admits: token => token === TOKEN,
+    mcp: { handle: async () => {}, close: async () => {} },
+  });
+  const heard = await ask(server.port, path, headers as Record<string, string>);
+  expect(Object.keys(refusal(heard)).sort()).toEqual(['code', 'details', 'kind', 'message', 'suggestions']);
+  expect(heard.headers).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'cross-origin-resource-policy': 'same-origin',
+    'content-type': 'application/json',
+  });
+  await server.close();
+});
+
 test('connections that say nothing keep nobody out, however many there are', async () => {
   await withServer(async ({ port }) => {
     const sockets: Socket[] = [];
@@ -186,7 +251,7 @@ test('connections that say nothing keep nobody out, however many there are', asy
       if (count % 100 === 0) await once(socket, 'connect');
     }
     const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
-    expect(answer).toEqual({ status: 200, body: 'reached' });
+    expect(answer).toMatchObject({ status: 200, body: 'reached' });
     const closed = () => sockets.filter(socket => socket.closed).length;
     await vi.waitFor(() => expect(closed()).toBeGreaterThanOrEqual(1_100 - 256), { timeout: 5_000 });
     for (const socket of sockets) socket.destroy();
@@ -209,7 +274,7 @@ test('a connection that has shown a token stays, whoever comes after it', async 
     );
     await vi.waitFor(() => expect(sockets.some(({ closed }) => closed)).toBe(true), { timeout: 10_000 });
     held[0]!.end('late');
-    expect(await answer).toEqual({ status: 200, body: 'late' });
+    expect(await answer).toMatchObject({ status: 200, body: 'late' });
     for (const socket of sockets) socket.destroy();
   } finally {
     await server.close();

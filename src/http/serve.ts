@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
-import { type Refusal, refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
+import { refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { listenNear } from './listen-near.ts';
+import { OWN_ONLY, type Refusal, refuse, refuseUpgrade } from './refusal.ts';
 import { Strangers } from './strangers.ts';
 import { isLive, type Way, wayOf } from './way-of.ts';
 
@@ -28,7 +29,8 @@ export interface PageFace {
     way: Exclude<Way, 'mcp' | 'none'>,
     admit: () => void,
   ): Promise<void>;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): Promise<void>;
+  /** What it is refused with; null: it is a WebSocket now. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): Promise<Refusal | null>;
   close(): Promise<void>;
 }
 
@@ -59,7 +61,13 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
   server.maxConnections = MOST_CONNECTIONS;
   const strangers = new Strangers();
-  server.on('connection', (socket: Socket) => strangers.add(socket));
+  /** Those that became WebSockets, or asked to, as well: the server itself does not know them any more. */
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    strangers.add(socket);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   // Who asks before it sends a body is told to go on only if the body would be read.
   server.on('checkContinue', (request, response) => {
     if (!passes(request, response)) return;
@@ -72,6 +80,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     if (refusal) return refuseUpgrade(socket, refusal);
     page
       .upgrade(request, socket, head, () => enter(request, socket))
+      .then(refused => refused && refuseUpgrade(socket, refused))
       .catch((thrown: unknown) => {
         onError?.(thrown);
         socket.destroy();
@@ -84,12 +93,13 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     async close() {
       const closed = new Promise<void>(settle => server.close(() => settle()));
       await Promise.all([mcp.close(), page.close()]);
-      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await closed;
     },
   };
 
   function passes(request: IncomingMessage, response: ServerResponse): boolean {
+    for (const [name, value] of Object.entries(OWN_ONLY)) response.setHeader(name, value);
     const refusal = refusalOf(request);
     if (refusal) refuse(response, refusal);
     return refusal === null;
@@ -107,10 +117,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
       const isMistake = kind === 'usage';
       if (!isMistake) onError?.(thrown);
       if (response.headersSent) response.destroy();
-      else if (isMistake)
-        refuse(response, { status: 400, code, message: [message, ...suggestions].join('. ') });
-      else
-        refuse(response, { status: 500, code: 'INTERNAL', message: 'A bug in Squad; see `squad hub log`' });
+      else refuse(response, isMistake ? { status: 400, code, message, suggestions } : BUG);
     });
   }
 
@@ -141,24 +148,9 @@ const NOWHERE: Refusal = {
   message: 'The MCP endpoint is /mcp, the REST API is below /api',
 };
 const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only /api/live is a WebSocket' };
-
-function refuse(response: ServerResponse, refusal: Refusal): void {
-  response.writeHead(refusal.status, headersOf(refusal));
-  response.end(bodyOf(refusal));
-}
-
-function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
-  const body = bodyOf(refusal);
-  const headers = { ...headersOf(refusal), 'content-length': String(Buffer.byteLength(body)) };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  socket.end([`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines, '', body].join('\r\n'));
-}
-
-const headersOf = ({ status }: Refusal): Record<string, string> => ({
-  'content-type': 'application/json',
-  connection: 'close',
-  ...(status === 401 && { 'www-authenticate': 'Bearer' }),
-});
-
-const bodyOf = ({ status, code, message }: Refusal): string =>
-  `${JSON.stringify({ error: { code, kind: status === 500 ? 'internal' : 'usage', message, suggestions: [] } })}\n`;
+const BUG: Refusal = {
+  status: 500,
+  code: 'INTERNAL',
+  message: 'A bug in Squad',
+  suggestions: ['`squad hub log` shows it.'],
+};

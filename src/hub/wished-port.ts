@@ -1,4 +1,4 @@
-/** MCP_SERVER_PORT as somebody set it; null when it is not, or is none, which the log is told. */
+/** MCP_SERVER_PORT as somebody set it; null when it is not, or is none, which is told. */
 export function wishedPort(text: string | undefined, warn: (message: string) => void): number | null {
   if (!text) return null;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;

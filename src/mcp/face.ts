@@ -101,6 +101,7 @@ async function run(
     progress: message => call.progress(message),
     onStarted: runs => notices.watch(runs, call.audience),
     ...(askPerson && { askPerson }),
+    isByModel: true,
     onAsked: items => asked.push(...items),
     emit: () => {},
   });

@@ -20,7 +20,7 @@ export const askPermission = operation({
   },
   input: z.object({
     tool_name: z.string(),
-    input: z.record(z.string(), z.unknown()).default({}),
+    input: z.record(z.string(), z.unknown()),
     tool_use_id: z.string().optional(),
   }),
   output: z.object({
@@ -28,8 +28,8 @@ export const askPermission = operation({
     updatedInput: z.record(z.string(), z.unknown()).optional(),
     message: z.string().optional(),
   }),
-  async run(call, { tool_name: tool, input }) {
-    const leave = await leaveFor(call, ownRun(call), { tool, input });
+  async run(call, { tool_name: tool, input, tool_use_id: id = null }) {
+    const leave = await leaveFor(call, ownRun(call), { tool, input, id });
     return leave.isGiven
       ? { behavior: 'allow' as const, updatedInput: input }
       : { behavior: 'deny' as const, message: leave.why };
@@ -49,18 +49,21 @@ async function leaveFor(call: Call, run: Run, use: ToolUse): Promise<Leave> {
   }
 }
 
-/** However long it takes: an engine that asks has no use for "not yet". Its place among those at work is free meanwhile. */
+/**
+ * However long it takes: an engine that asks has no use for "not yet", so a hub that stops leaves it without an answer. Its place
+ * among those at work is free meanwhile.
+ */
 async function settled(call: Call, run: Run, item: InboxItem): Promise<InboxItem> {
   const { services, signal } = call;
-  const { inbox, runner } = services;
+  const { inbox, runner, hub } = services;
   const known =
     item.state === 'open'
       ? await withHeartbeat(
           call,
           () => 'waits for the user',
-          () => runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, signal)),
+          () => hub.whileAsking(() => runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, signal))),
         )
       : item;
-  if (known && !signal.aborted) await inbox.heard(known);
+  if (known && !signal.aborted) inbox.handOut(known);
   return known ?? item;
 }

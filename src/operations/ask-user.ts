@@ -7,6 +7,8 @@ import { ownRun } from './own-run.ts';
 import { withHeartbeat } from './wait.ts';
 
 const WEEK_IN_MINUTES = 7 * 24 * 60;
+/** Less than this, and nobody could have answered. */
+const SHORTEST_MINUTES = 0.5;
 
 const Input = z.strictObject({
   question: z.string().optional(),
@@ -14,7 +16,7 @@ const Input = z.strictObject({
   choices: z.array(z.string()).optional(),
   details: z.string().optional().describe('What to know before answering'),
   default: z.string().optional().describe('Counts when nobody answers'),
-  minutes: z.number().positive().max(WEEK_IN_MINUTES).optional(),
+  minutes: z.number().min(SHORTEST_MINUTES).max(WEEK_IN_MINUTES).optional(),
   to: z.enum(['user', 'lead']).optional().describe('lead: the run that started you'),
   id: z.string().optional(),
 });
@@ -62,19 +64,23 @@ function asked(
 /** Null when it must be told before there is an answer. Its place among those at work is free meanwhile. */
 async function answered(call: Call, run: Run, item: InboxItem): Promise<InboxItem | null> {
   const { services, signal, waitMs } = call;
-  const { inbox, runner } = services;
+  const { inbox, runner, hub } = services;
   if (item.state !== 'open') {
-    await inbox.heard(item);
+    inbox.handOut(item);
     return item;
   }
   const timeUp = waitMs === null ? [] : [AbortSignal.timeout(waitMs)];
-  const either = AbortSignal.any([signal, ...timeUp]);
   const settled = await withHeartbeat(
     call,
     () => `waits for ${item.owner === 'user' ? 'the user' : item.owner}`,
-    () => runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, either)),
+    () =>
+      hub.whileAsking(stopping =>
+        runner.whileWaiting(run.id, () =>
+          inbox.untilSettled(item.id, AbortSignal.any([signal, stopping, ...timeUp])),
+        ),
+      ),
   );
-  if (settled && !signal.aborted) await inbox.heard(settled);
+  if (settled && !signal.aborted) inbox.handOut(settled);
   return settled;
 }
 

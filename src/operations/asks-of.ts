@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { firstThatFit } from '../core/digest.ts';
+import { ROOM_FOR_QUESTION, shortDetails } from '../core/inbox/short-details.ts';
 import { oneLine } from '../core/one-line.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
+import { visibleText } from '../schema/visible-text.ts';
 import type { Services } from './operation.ts';
 
 /** Results have a size to keep: this is in characters of JSON. */
 const ROOM_FOR_ALL = 4_000;
 const MOST_FIELDS = 10;
-const ROOM = { question: 600, details: 300, choice: 40, name: 40 };
+const ROOM = { choice: 40, name: 40 };
 
 /** An open question as a result has it. */
 export const ShownAsk = z.object({
@@ -31,7 +33,8 @@ export function asksOf(
 ): { asks?: ShownAsk[] } {
   const open = services.inbox.openFor(runs.map(({ id }) => id));
   if (open.length === 0) return {};
-  const shown = open.map(item => shownAsk(item, services.clock.now()));
+  const now = services.clock.now();
+  const shown = open.map(item => shownAsk(item, shortDetails(item).text, now));
   return { asks: firstThatFit(shown, ROOM_FOR_ALL) };
 }
 
@@ -46,18 +49,22 @@ export function askNotes(services: Pick<Services, 'inbox'>, runs: readonly Run[]
   ];
 }
 
-const shownAsk = (item: InboxItem, now: number): ShownAsk => ({
+const shownAsk = (item: InboxItem, details: string | null, now: number): ShownAsk => ({
   item: item.id,
   spawn_id: item.runId,
   kind: item.kind,
-  question: oneLine(item.question, ROOM.question),
-  ...(item.details !== null && { details: oneLine(item.details, ROOM.details) }),
-  ...(item.choices.length > 0 && { choices: item.choices.map(choice => oneLine(choice, ROOM.choice)) }),
-  ...(item.fields.length > 0 && {
-    fields: item.fields
-      .slice(0, MOST_FIELDS)
-      .map(({ name, type, isRequired }) => ({ name: oneLine(name, ROOM.name), type, isRequired })),
+  question: oneLine(visibleText(item.question), ROOM_FOR_QUESTION),
+  ...(details !== null && { details }),
+  ...(item.choices.length > 0 && {
+    choices: item.choices.map(choice => oneLine(visibleText(choice), ROOM.choice)),
   }),
-  default: item.default === null ? null : oneLine(item.default, ROOM.choice),
+  ...(item.fields.length > 0 && {
+    fields: item.fields.slice(0, MOST_FIELDS).map(({ name, type, isRequired }) => ({
+      name: oneLine(visibleText(name), ROOM.name),
+      type,
+      isRequired,
+    })),
+  }),
+  default: item.default === null ? null : oneLine(visibleText(item.default), ROOM.choice),
   seconds_left: Math.max(0, Math.round((item.deadlineAt - now) / 1000)),
 });

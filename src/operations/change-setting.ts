@@ -8,7 +8,7 @@ import { operation } from './operation.ts';
 export const changeSetting = operation({
   name: 'change_setting',
   tool: null,
-  input: z.strictObject({ key: z.string(), value: z.string().nullable() }),
+  input: z.strictObject({ key: z.string(), value: z.string().max(10_000).nullable() }),
   output: z.object({ key: z.string(), value: z.unknown() }),
   async run({ services }, { key, value }) {
     const { settings, runner, store, clock } = services;

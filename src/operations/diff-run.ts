@@ -39,7 +39,7 @@ export const diffRun = operation({
     const before = await snapshotOf(services, run);
     const notes = notesOf(services, run);
     if (stat) {
-      const { files, lines, notes: more } = await services.workTree.changes(directory, before);
+      const { files, lines, notes: more } = await services.workTree.changes(directory, before, run);
       // What the run's end was noted with is often the same.
       return {
         ...shown,
@@ -50,7 +50,7 @@ export const diffRun = operation({
         notes: [...new Set([...notes, ...more])],
       };
     }
-    const diff = await services.workTree.diff(directory, before, { maxBytes: MOST_BYTES });
+    const diff = await services.workTree.diff(directory, before, { ...run, maxBytes: MOST_BYTES });
     return { ...shown, ...diff, files: null, lines: null, notes };
   },
 });

@@ -26,6 +26,7 @@ async function permit(action: string, call: Call): Promise<Call> {
   const subject = subjectOf(call);
   if (!allowed(subject, action)) throw notAllowed(subject, action);
   if (subject.kind === 'user') return call;
+  await call.services.inbox.wentOn(subject.id);
   return { ...call, services: await within(call.services, subject, action) };
 }
 

@@ -68,8 +68,15 @@ async function expand(store: Store, given: string, kind: Kind): Promise<string> 
 }
 
 async function unknown(store: Store, given: string, kind: Kind): Promise<SquadError> {
-  const recent = (await store.recentIds(200)).filter(id => isOf(kind, id));
-  const near = nearest(given, recent);
+  const [recent, alike] = await Promise.all([
+    store.recentIds(MOST_TRIED),
+    store.idsLike(beginning(given), MOST_TRIED),
+  ]);
+  const isWhole = kind === 'run or squad' || /^(run|squad)_/.test(given);
+  const near = nearest(
+    isWhole ? given : `${kind}_${given}`,
+    [...recent, ...alike].filter(id => isOf(kind, id)),
+  );
   return new SquadError(codeOf(kind), `There is no ${kind} ${given}`, {
     suggestions: [
       near.length > 0
@@ -77,6 +84,14 @@ async function unknown(store: Store, given: string, kind: Kind): Promise<SquadEr
         : '`squad ls` in a terminal, or the tool list_running, shows the runs there are.',
     ],
   });
+}
+
+const MOST_TRIED = 200;
+
+/** Its first letters, which may be right although the rest is not: enough of them to be of few ids. */
+function beginning(given: string): string {
+  const [, tag = '', letters = ''] = /^((?:run|squad)_)?([0-9a-z]*)/.exec(given) ?? [];
+  return tag + letters.slice(0, Math.max(2, Math.floor(letters.length / 2)));
 }
 
 const isOf = (kind: Kind, id: string) => kind === 'run or squad' || id.startsWith(kind);

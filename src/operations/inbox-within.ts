@@ -11,7 +11,8 @@ export function inboxWithin(
   return {
     ask: ask => inbox.ask(ask),
     untilSettled: (id, signal) => inbox.untilSettled(id, signal),
-    heard: item => inbox.heard(item),
+    handOut: item => inbox.handOut(item),
+    wentOn: runId => inbox.wentOn(runId),
     askedBy: (runId, given) => inbox.askedBy(runId, given),
     open: () => inbox.open().filter(({ owner }) => owner === self),
     openOf: runId => (sees(runId) ? inbox.openOf(runId) : []),

@@ -41,7 +41,7 @@ describe('the board', () => {
     expect(shown.next).toBeNull();
     expect(shown.runs[0]).toMatchObject({
       asks: 1,
-      asking: { id: 'ask_0000000000', question: 'Which one?', choices: ['a', 'b'] },
+      asking: { id: 'ask_0000000000', question: 'Which one?', hasDetails: false, choices: ['a', 'b'] },
     });
     expect(shown.runs[7]).toMatchObject({ status: 'timeout', need: 'done' });
   });
@@ -108,6 +108,9 @@ describe('the board', () => {
     hub.settings['budget.day_usd'] = 4;
     await hub.put(hub.run({ status: 'completed', usage }));
     expect(await board()).toMatchObject({ spentTodayUsd: 1, unreportedToday: 1, budgetDayUsd: 4 });
+    expect(await board()).toMatchObject({ isTodayEstimated: false });
+    hub.usages.set(live.id, { ...usage, costIsEstimated: true });
+    expect(await board()).toMatchObject({ spentTodayUsd: 1, isTodayEstimated: true });
   });
 
   test('has what a run did last while it is at work, and only then', async () => {

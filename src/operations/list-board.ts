@@ -32,6 +32,8 @@ export const listBoard = operation({
     next: z.string().nullable(),
     /** Of runs that were asked for today, here or anywhere; null: none has reported it. */
     spentTodayUsd: z.number().nullable(),
+    /** Some of that was worked out from a price list. */
+    isTodayEstimated: z.boolean(),
     /** Runs of today that ended and whose cost nobody knows: it is not in the sum. */
     unreportedToday: z.number(),
     budgetDayUsd: z.number().nullable(),
@@ -88,14 +90,16 @@ async function liveRuns(services: Services, filter: BoardFilter): Promise<Record
 /** The database knows what ended runs have cost; the runner, what those at work have by now. */
 async function spentToday({ store, runner, clock }: Services) {
   const since = startOfDay(clock.now());
-  const { costUsd, unreported } = await store.spending(since);
+  const { costUsd, isEstimated, unreported } = await store.spending(since);
   const atWork = runner
     .liveRuns()
     .filter(({ status, createdAt }) => !isEnd(status) && createdAt >= since)
-    .flatMap(({ id }) => runner.usageOf(id)?.costUsd ?? []);
-  const known = [...(costUsd === null ? [] : [costUsd]), ...atWork];
+    .flatMap(({ id }) => runner.usageOf(id) ?? [])
+    .filter(usage => usage.costUsd !== null);
+  const known = [costUsd, ...atWork.map(usage => usage.costUsd)].filter(usd => usd !== null);
   return {
     spentTodayUsd: known.length === 0 ? null : known.reduce((sum, usd) => sum + usd, 0),
+    isTodayEstimated: isEstimated || atWork.some(({ costIsEstimated }) => costIsEstimated),
     unreportedToday: unreported,
   };
 }

@@ -9,10 +9,10 @@ export const openPage = operation({
   name: 'open_page',
   tool: null,
   input: z.strictObject({}),
-  output: z.object({ url: z.string().nullable(), tokenFile: z.string() }),
+  output: z.object({ url: z.string().nullable(), tokenFile: z.string(), warnings: z.array(z.string()) }),
   async run({ services, caller }) {
     services.hub.lendEnvironment(caller.env);
-    const { url, tokenFile } = services.hub.status();
-    return { url, tokenFile };
+    const { url, tokenFile, warnings } = services.hub.status();
+    return { url, tokenFile, warnings };
   },
 });

@@ -77,7 +77,8 @@ export interface Services {
     | 'ask'
     | 'answer'
     | 'untilSettled'
-    | 'heard'
+    | 'handOut'
+    | 'wentOn'
     | 'open'
     | 'openOf'
     | 'openFor'
@@ -110,6 +111,8 @@ export interface HubControl {
   status(): HubStatus;
   /** What the page starts has this environment from now on. */
   lendEnvironment(env: Record<string, string>): void;
+  /** A wait for a person, which holds up neither a stop nor a newer hub: the signal says that it has to be answered now. */
+  whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends the hub once the reply is out; agents at work go on. */
   stop(reason: string): void;
   /** Into the hub's log, whole: the caller is shown the message only. */
@@ -129,6 +132,8 @@ export interface HubStatus {
   /** Null until the port is bound. */
   url: string | null;
   tokenFile: string;
+  /** What of the environment it was started with it could not use. */
+  warnings: string[];
   /** The newer version this hub makes way for as soon as no call is in flight. */
   successor: string | null;
 }
@@ -148,6 +153,8 @@ export interface Call {
   askPerson?(item: InboxItem, signal: AbortSignal): Promise<string | null>;
   /** The call waits no longer, because of these. */
   onAsked?(items: readonly InboxItem[]): void;
+  /** A model's client makes it, which has no more of a question than results have room for. */
+  isByModel?: true;
   /** For operations that stream: one more item. */
   emit(item: unknown): void;
 }

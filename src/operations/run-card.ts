@@ -4,6 +4,7 @@ import type { RunId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import { isEnd, type Run, runSummary } from '../schema/run.ts';
 import type { RunCard } from '../schema/run-card.ts';
+import { visibleText } from '../schema/visible-text.ts';
 import { asksUser } from './asks-user.ts';
 import type { Services } from './operation.ts';
 import { quietOf } from './quiet.ts';
@@ -62,6 +63,10 @@ function ofNow(services: CardServices, run: Run, { isTakenUp, now }: { isTakenUp
 function asking(asks: readonly InboxItem[]): RunCard['asking'] {
   const first = asks.find(({ owner }) => owner === 'user') ?? asks[0];
   if (!first) return null;
-  const { id, kind, question, choices } = first;
-  return { id, kind, question: oneLine(question, LONGEST_QUESTION), choices };
+  const { id, kind, question, details, choices } = first;
+  return {
+    ...{ id, kind, choices },
+    question: oneLine(visibleText(question), LONGEST_QUESTION),
+    hasDetails: details !== null,
+  };
 }

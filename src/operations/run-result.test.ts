@@ -31,6 +31,7 @@ beforeEach(async () => {
     ...{ store, clock },
     settings: () => HubSettings.parse({}),
     current: id => (id === asking?.id ? asking : null),
+    checkpoint: () => {},
     warn: () => {},
   });
   services = { store, files, clock, inbox } as unknown as Services;

@@ -60,5 +60,9 @@ async function answered<I extends Record<string, unknown>>(
 
 /** Commands of the user's that no page shows are not for whoever gets the file. */
 function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
-  return { ...shown, run: { ...shown.run, options: { ...shown.run.options, onEnd: null, onAsk: null, setup: null } } };
+  return {
+    ...shown,
+    setting: { ...shown.setting, variables: null },
+    run: { ...shown.run, options: { ...shown.run.options, onEnd: null, onAsk: null, setup: null } },
+  };
 }

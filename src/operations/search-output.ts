@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
-import { eventWords, readerOf } from './event-words.ts';
 import { findRun } from './find.ts';
 import { operation } from './operation.ts';
+import { searchTurn } from './output-search.ts';
 
 const SEARCH_MS = 750;
 const COUNT_MS = 500;
@@ -48,12 +48,10 @@ export const searchOutput = operation({
     const run = await findRun(services, given);
     const turn = asked ?? run.turn;
     const key = { runId: run.id, number: turn };
-    const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
-    const inWords = reader && eventWords(reader());
-    const words = inWords && ((line: string) => inWords(line).join(' ').replaceAll('\n', ' '));
-    const { matches, next } = await services.files
-      .search(key, stream, { ...query, after, budgetMs: SEARCH_MS, words })
-      .catch(refused);
+    const place = { turn, stream, readable };
+    const { matches, next } = await searchTurn(services, run, place, {
+      ...{ ...query, after, budgetMs: SEARCH_MS },
+    }).catch(refused);
     const first =
       after === 0 || matches.length === 0
         ? 1

@@ -5,6 +5,7 @@ import { findRun } from './find.ts';
 import { operation } from './operation.ts';
 import { quietOf } from './quiet.ts';
 import { RunResult, runResult } from './run-result.ts';
+import { RunSetting, settingOf } from './run-setting.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 
 /** Everything known of one run. */
@@ -23,6 +24,7 @@ export const showRun = operation({
     /** The review it waits for or had last, or was started for. */
     review: ReviewOfRun.nullable(),
     pullRequest: ShownPullRequest.nullable(),
+    setting: RunSetting,
     result: RunResult,
     files: z.object({
       stdout: z.string(),
@@ -31,21 +33,24 @@ export const showRun = operation({
       stderrBytes: z.number(),
     }),
   }),
-  async run({ services }, input) {
+  async run(call, input) {
+    const { services } = call;
     const { store, files } = services;
     // As it is now: a live one changes while its turns are read, and an end must not be shown without its facts.
     const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: run.turn };
-    const [turns, squad, work, review, pullRequest, result, stdoutBytes, stderrBytes] = await Promise.all([
-      store.turns(run.id),
-      store.squad(run.squadId),
-      workOf(services, run),
-      reviewOfRun(services, run),
-      pullRequestOf(services, run),
-      runResult(services, run),
-      files.size(turn, 'stdout'),
-      files.size(turn, 'stderr'),
-    ]);
+    const [turns, squad, work, review, pullRequest, setting, result, stdoutBytes, stderrBytes] =
+      await Promise.all([
+        store.turns(run.id),
+        store.squad(run.squadId),
+        workOf(services, run),
+        reviewOfRun(services, run),
+        pullRequestOf(services, run),
+        settingOf(call, run),
+        runResult(services, run),
+        files.size(turn, 'stdout'),
+        files.size(turn, 'stderr'),
+      ]);
     return {
       run: shownRun(run),
       quiet: quietOf(services, run),
@@ -54,6 +59,7 @@ export const showRun = operation({
       work,
       review,
       pullRequest,
+      setting,
       result,
       files: {
         stdout: files.outputPath(turn, 'stdout'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { oneLine } from '../core/one-line.ts';
 import type { Event } from '../schema/event.ts';
 import { RunId } from '../schema/ids.ts';
+import type { InboxItem } from '../schema/inbox.ts';
 import type { Services } from './operation.ts';
 
 const LONGEST = 200;
@@ -20,7 +21,7 @@ const TOLD = [
 export const Mark = z.object({
   runId: RunId,
   at: z.number(),
-  kind: z.enum(['question', 'review', 'answer', 'pull_request', 'merge', 'stop']),
+  kind: z.enum(['question', 'review', 'answer', 'unanswered', 'pull_request', 'merge', 'stop']),
   text: z.string(),
 });
 type Mark = z.infer<typeof Mark>;
@@ -48,7 +49,9 @@ function markOf({ runId, at, body }: Event): Mark | null {
     case 'inbox.asked':
       return mark('question', body.item.question);
     case 'inbox.settled':
-      return mark('answer', body.item.answer ?? body.item.state);
+      return body.item.state === 'answered'
+        ? mark('answer', body.item.answer ?? 'answered')
+        : mark('unanswered', unanswered(body.item));
     case 'review.requested':
       return mark('review', `review ${body.iteration} asked for`);
     case 'review.closed':
@@ -62,4 +65,9 @@ function markOf({ runId, at, body }: Event): Mark | null {
     default:
       return null;
   }
+}
+
+function unanswered({ state, answer }: InboxItem): string {
+  if (state !== 'expired') return `${state}: nobody had answered`;
+  return answer === null ? 'no answer in time' : `no answer in time, taken as: ${answer}`;
 }

@@ -15,6 +15,7 @@ import { decisionRecord } from './decision-record.ts';
 import { decisionSearch } from './decision-search.ts';
 import { diffReview } from './diff-review.ts';
 import { diffRun } from './diff-run.ts';
+import { editBacklog } from './edit-backlog.ts';
 import { exportRun } from './export-run.ts';
 import { findOverlap } from './find-overlap.ts';
 import { findRuns } from './find-runs.ts';
@@ -52,6 +53,7 @@ import { replyToRun } from './reply-to-run.ts';
 import { requestReview } from './request-review.ts';
 import { retryRuns } from './retry-runs.ts';
 import { runActions } from './run-actions.ts';
+import { searchEverything } from './search-everything.ts';
 import { searchOutput } from './search-output.ts';
 import { sendFeedback } from './send-feedback.ts';
 import { showReview } from './show-review.ts';
@@ -117,6 +119,7 @@ export const OPERATIONS: readonly Operation[] = [
   readOutput,
   locateOutput,
   searchOutput,
+  searchEverything,
   openSession,
   takeOver,
   followEvents,
@@ -128,6 +131,7 @@ export const OPERATIONS: readonly Operation[] = [
   previewContext,
   listDecisions,
   listBacklog,
+  editBacklog,
   readTeam,
   changeSetting,
   changeTrust,

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { OWN_ONLY } from './page-headers.ts';
+import type { FirstWords } from './first-words.ts';
 import type { PagePorts } from './page-ports.ts';
 import { HttpProblem, problemOf } from './problem.ts';
 import type { Errand, Tickets } from './tickets.ts';
@@ -10,30 +10,44 @@ export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This ticket is
   'Ask for one with POST /api/ticket; it is good once, for 30 seconds.',
 ]);
 
-/** Answers a browser that went to an address by itself. Throws TICKET_WRONG. */
+interface Parts {
+  ports: PagePorts;
+  tickets: Tickets;
+  words: FirstWords;
+  admit: () => void;
+}
+
+/** Answers whoever shows no token, at one of the few places where none is needed. */
 export async function serveByTicket(
   request: IncomingMessage,
   response: ServerResponse,
-  { ports, tickets, admit }: { ports: PagePorts; tickets: Tickets; admit: () => void },
+  { ports, tickets, words, admit }: Parts,
 ): Promise<void> {
   const path = request.url!.split('?', 1)[0];
   try {
     if (path === '/api/live') throw new HttpProblem(426, 'INVALID_INPUT', '/api/live is a WebSocket');
-    const errand = tickets.redeem(ticketOf(request), path === '/api/open' ? 'open' : 'download');
+    if (path === '/api/session') return sendJson(response, 200, await words.session(request));
+    if (path === '/api/proof') return sendJson(response, 200, words.proof(request));
+    const errand = tickets.redeem(ticketOf(request), 'download');
     if (!errand) throw TICKET_WRONG;
     admit();
-    if (errand.purpose === 'download') await download(errand, response, ports);
-    else open(errand, response, ports);
+    await download(errand, response, ports);
   } catch (thrown) {
-    const { status, body } = problemOf(thrown, ports.errorOf);
     if (response.headersSent) return void response.destroy();
-    response.writeHead(status, { ...OWN_ONLY, 'content-type': 'application/json', connection: 'close' });
-    response.end(`${JSON.stringify(body)}\n`);
+    const { status, body } = problemOf(thrown, ports.errorOf);
+    if (status === 500) ports.log('error', 'A bug in the page', thrown);
+    response.setHeader('connection', 'close');
+    sendJson(response, status, body);
   }
 }
 
 export const ticketOf = ({ url }: IncomingMessage): string =>
   new URL(url!, 'http://localhost').searchParams.get('ticket') ?? '';
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(`${JSON.stringify(body)}\n`);
+}
 
 /** The whole file as it is now, however large: what is written meanwhile is not in it. */
 async function download(
@@ -44,27 +58,10 @@ async function download(
   const key = { runId, number: turn };
   const size = await files.size(key, stream);
   response.writeHead(200, {
-    ...OWN_ONLY,
     'content-type': 'text/plain; charset=utf-8',
     'content-length': size,
     'content-disposition': `attachment; filename="${runId}-turn-${turn}-${stream}.txt"`,
-    'cache-control': 'no-store',
   });
   if (size === 0) return void response.end();
   await pipeline(createReadStream(files.outputPath(key, stream), { end: size - 1 }), response);
-}
-
-/** `squad open` cannot give the token to a browser on its command line, where every user of the machine can read it. */
-function open(
-  { path }: Extract<Errand, { purpose: 'open' }>,
-  response: ServerResponse,
-  { userToken }: PagePorts,
-): void {
-  response.writeHead(303, {
-    ...OWN_ONLY,
-    location: `${path}#token=${userToken}`,
-    'cache-control': 'no-store',
-    'content-length': 0,
-  });
-  response.end();
 }

@@ -5,21 +5,22 @@ import type { Errand } from './tickets.ts';
 
 type Ask = (operation: string, input: unknown) => Promise<unknown>;
 
-/** Paths of the page: of our own server, and nothing a header could be broken with. */
-const PAGE_PATH = /^\/(?!\/)[\w/.~%?=&,:-]*$/;
+/** What each kind of ticket may be asked with; nothing else is kept for anybody. */
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  live: [],
+  open: [],
+  download: ['run', 'turn', 'stream'],
+};
 
 /** What a body of `POST /api/ticket` asks for; a run is looked for now, so that who asks is told if there is none. */
 export async function errandOf(body: Record<string, unknown>, ask: Ask): Promise<Errand> {
   const { purpose, ...rest } = body;
-  if (purpose === 'live') return { purpose };
-  if (purpose === 'open') {
-    const { path = '/' } = rest;
-    if (typeof path !== 'string' || !PAGE_PATH.test(path))
-      throw new HttpProblem(400, 'INVALID_INPUT', 'path is not one of the page');
-    return { purpose, path };
-  }
-  if (purpose !== 'download')
+  if (purpose !== 'live' && purpose !== 'open' && purpose !== 'download')
     throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download or open');
+  const stray = Object.keys(rest).find(field => !FIELDS[purpose]!.includes(field));
+  if (stray !== undefined)
+    throw new HttpProblem(400, 'INVALID_INPUT', `A ticket for ${purpose} takes no ${stray.slice(0, 40)}`);
+  if (purpose !== 'download') return { purpose };
   const found = (await ask('read_output', { ...rest, limit: 1 })) as OutputFound;
   if (found.turn > found.lastTurn)
     throw new HttpProblem(404, 'INVALID_INPUT', `${found.runId} has no turn ${found.turn}`, [

@@ -12,7 +12,11 @@ const event = (seq: number): Event => ({
 });
 
 /** A store in which something happens at the very moment it is asked. */
-function eventful(stored: Event[], meanwhile: (filter: EventFilter) => Event[]) {
+function eventful(
+  stored: Event[],
+  meanwhile: (filter: EventFilter) => Event[],
+  touchedRuns: () => Promise<[]> = async () => [],
+) {
   const listeners = new Set<(events: Event[]) => void>();
   const happens = (events: Event[]) => {
     stored.push(...events);
@@ -33,7 +37,7 @@ function eventful(stored: Event[], meanwhile: (filter: EventFilter) => Event[]) 
   const feed = new LiveFeed(
     {
       services: services as unknown as Services,
-      touchedRuns: async () => [],
+      touchedRuns,
       cardsOf: async () => [],
       version: '1',
       log: () => {},
@@ -85,4 +89,59 @@ test('when nobody is there nothing is listened to', async () => {
   await feed.join(one.page, null);
   expect(listeners.size).toBe(1);
   feed.leave(one.page);
+});
+
+test('a page that begins anew while something is worked out hears of that once, and afterwards', async () => {
+  const working = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  const { feed, happens } = eventful(
+    [],
+    () => [],
+    async () => {
+      working.resolve();
+      await go.promise;
+      return [];
+    },
+  );
+  const { page, told } = reader();
+  await feed.join(page, null);
+  happens([event(1)]);
+  await working.promise;
+  page.send(feed.reset('it was slow'));
+  go.resolve();
+  await expect.poll(() => told.at(-1)?.type).toBe('changes');
+  expect(told.slice(1)).toMatchObject([
+    { type: 'reset', last: 0 },
+    { type: 'changes', last: 1, events: [{ seq: 1 }] },
+  ]);
+});
+
+test('a store that fails when the first page comes is asked again for the next', async () => {
+  let isBroken = true;
+  const { feed, happens, listeners } = eventful([event(7)], () => {
+    if (isBroken) throw new Error('the disk');
+    return [];
+  });
+  const { page, told, seqs } = reader();
+  await expect(feed.join(page, null)).rejects.toThrow('the disk');
+  expect(listeners.size).toBe(0);
+  isBroken = false;
+  await feed.join(page, null);
+  expect(told).toMatchObject([{ type: 'hello', last: 7 }]);
+  happens([event(8)]);
+  await expect.poll(seqs).toEqual([8]);
+});
+
+test('what is too large for one message is a reset, for those that are there and those that come', async () => {
+  const large = (seq: number): Event => ({
+    ...event(seq),
+    body: { type: 'setting.changed', key: 'x', value: 'x'.repeat(5 * 1024 * 1024) },
+  });
+  const { feed, happens } = eventful([event(1)], () => []);
+  const [one, late] = [reader(), reader()];
+  await feed.join(one.page, null);
+  happens([large(2)]);
+  await expect.poll(() => one.told.at(-1)).toMatchObject({ type: 'reset', last: 2 });
+  await feed.join(late.page, 1);
+  expect(late.told).toMatchObject([{ type: 'hello' }, { type: 'reset', last: 2 }]);
 });

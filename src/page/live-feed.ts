@@ -12,6 +12,7 @@ export interface FeedOptions {
 
 /** A page that has missed more asks for everything anew. */
 const MOST_AT_ONCE = 1_000;
+const LARGEST_FRAME = 4 * 1024 * 1024;
 
 /** What happens, to every open page alike: worked out once, while there is anybody to tell. */
 export class LiveFeed {
@@ -39,7 +40,7 @@ export class LiveFeed {
       const { version, services } = this.ports;
       const { startedAt } = services.hub.status();
       page.send(frame({ type: 'hello', version, hubStartedAt: startedAt, last: this.last }));
-      if (after !== null && after !== this.last) page.send(frame(await this.since(after)));
+      if (after !== null && after !== this.last) page.send(this.bounded(await this.since(after)));
       this.pages.add(page);
     });
   }
@@ -60,7 +61,11 @@ export class LiveFeed {
     const { store } = this.ports.services;
     // Before the number is looked up, so that nothing is missed between the two.
     this.listening = store.onEvents(events => this.take(events));
-    const [newest] = await store.events({ limit: 1, reverse: true });
+    const [newest] = await store.events({ limit: 1, reverse: true }).catch((thrown: unknown) => {
+      // Half awake it would never look the number up again.
+      this.sleep();
+      throw thrown;
+    });
     this.last = newest?.seq ?? 0;
     const beat = () => {
       const message = frame({ type: 'beat', at: this.ports.services.clock.now() });
@@ -97,8 +102,10 @@ export class LiveFeed {
     this.isTooMuch = false;
     const newest = events.at(-1)?.seq;
     if (newest === undefined) return;
+    const changes = isTooMuch ? null : await this.changes(events, newest);
+    // From here to the last page nothing is waited for: what a page is told meanwhile is either before all of this, or after it.
     this.last = newest;
-    const message = isTooMuch ? this.reset('Too much happened at once') : frame(await this.changes(events));
+    const message = changes ? this.bounded(changes) : this.reset('Too much happened at once');
     for (const page of this.pages) page.send(message);
   }
 
@@ -107,12 +114,14 @@ export class LiveFeed {
     if (after > last) return { type: 'reset', last, why: 'That number was never given' };
     const events = await this.ports.services.store.events({ after, limit: MOST_AT_ONCE + 1 });
     if (events.length > MOST_AT_ONCE) return { type: 'reset', last, why: 'Too much happened meanwhile' };
-    return this.changes(events.filter(({ seq }) => seq <= last));
+    return this.changes(
+      events.filter(({ seq }) => seq <= last),
+      last,
+    );
   }
 
   /** With everything the events are about as it is now, which may be newer than the last of them. */
-  private async changes(events: Event[]): Promise<LiveMessage> {
-    const { last } = this;
+  private async changes(events: Event[], last: number): Promise<LiveMessage> {
     const inbox = new Map<string, InboxItem>();
     for (const { body } of events) if ('item' in body) inbox.set(body.item.id, body.item);
     try {
@@ -122,6 +131,11 @@ export class LiveFeed {
       this.ports.log('error', 'The live feed', thrown);
       return { type: 'reset', last, why: 'What changed could not be read' };
     }
+  }
+
+  private bounded(message: LiveMessage): Buffer {
+    const framed = frame(message);
+    return framed.length > LARGEST_FRAME ? this.reset('Too much changed at once') : framed;
   }
 
   /** One thing at a time: what a page is sent on joining ends exactly where the next flush begins. */

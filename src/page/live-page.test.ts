@@ -34,8 +34,9 @@ test('no more is kept for a page that does not read than the limit and one messa
   const { page, socket, reader, heard } = await connected();
   reader.pause();
   let most = 0;
+  let taken = 0;
   for (let i = 0; i < 2_000; i++) {
-    page.send(MESSAGE);
+    if (page.send(MESSAGE)) taken += 1;
     most = Math.max(most, socket.bufferedAmount);
     if (i % 50 === 0) await new Promise(setImmediate);
   }
@@ -43,6 +44,7 @@ test('no more is kept for a page that does not read than the limit and one messa
   expect(most).toBeLessThan(MOST_UNSENT + 2 * MESSAGE.length);
   reader.resume();
   await expect.poll(() => heard.at(-1)).toBe('reset');
+  expect(heard.filter(message => message !== 'reset')).toHaveLength(taken);
   page.send(Buffer.from('after'));
   await expect.poll(() => heard.at(-1)).toBe('after');
   expect(heard.filter(message => message === 'reset')).toHaveLength(1);
@@ -62,6 +64,6 @@ test('to a page that has gone nothing is sent', async () => {
   const { page, socket, reader } = await connected();
   reader.terminate();
   await once(socket, 'close');
-  page.send(MESSAGE);
+  expect(page.send(MESSAGE)).toBe(false);
   expect(socket.bufferedAmount).toBe(0);
 });

@@ -28,15 +28,16 @@ export class LivePage {
     socket.on('close', () => clearTimeout(this.silence));
   }
 
-  /** Every page can be given the same bytes: they are not copied. */
-  send(message: Buffer): void {
+  /** Every page can be given the same bytes: they are not copied. False: it was not taken, and this page will not hear it. */
+  send(message: Buffer): boolean {
     const { socket, options } = this;
-    if (this.isBehind || socket.readyState !== WebSocket.OPEN) return;
+    if (this.isBehind || socket.readyState !== WebSocket.OPEN) return false;
     if (socket.bufferedAmount > options.mostUnsent) {
       this.isBehind = true;
-      return;
+      return false;
     }
     socket.send(message, { binary: false }, () => this.onSent());
+    return true;
   }
 
   beat(message: Buffer): void {

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
-import { ticketOf } from './by-ticket.ts';
+import { TICKET_WRONG, ticketOf } from './by-ticket.ts';
 import { LiveFeed } from './live-feed.ts';
 import { LivePage } from './live-page.ts';
 import { OutputWatches } from './output-watches.ts';
 import type { PagePorts } from './page-ports.ts';
+import { HttpProblem } from './problem.ts';
 import type { Tickets } from './tickets.ts';
 
 export interface LiveTimes {
@@ -23,6 +24,8 @@ const GOING_AWAY = 1001;
 const POLICY = 1008;
 const BROKEN = 1011;
 
+const NO_HANDSHAKE = new HttpProblem(400, 'INVALID_INPUT', 'That is no handshake of a WebSocket, version 13');
+
 /** The WebSocket of every open page. */
 export class LiveSocket {
   private readonly server = new WebSocketServer({ noServer: true, maxPayload: LONGEST_MESSAGE });
@@ -38,17 +41,22 @@ export class LiveSocket {
     this.times = times;
     this.feed = new LiveFeed(ports, times);
     this.watches = new OutputWatches(ports.services, times.lookMs);
+    // Whoever listens for it answers itself, and not the library.
+    this.server.on('wsClientError', () => {});
   }
 
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): void {
-    if (!this.tickets.redeem(ticketOf(request), 'live'))
-      return void socket.end(`HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  /** Null when it is open: that, or a refusal, is certain at once. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): HttpProblem | null {
+    if (!this.tickets.redeem(ticketOf(request), 'live')) return TICKET_WRONG;
+    let isOpen = false;
     const after = new URL(request.url!, 'http://localhost').searchParams.get('after');
     this.server.handleUpgrade(request, socket, head, opened => {
+      isOpen = true;
       admit();
       // What is no number was never given either.
       this.serve(opened, after === null ? null : /^\d{1,15}$/.test(after) ? Number(after) : Infinity);
     });
+    return isOpen ? null : NO_HANDSHAKE;
   }
 
   /** Says goodbye; who does not answer is cut off. */

@@ -94,7 +94,7 @@ const TICKET = {
   operationId: 'ticket',
   summary: 'A ticket for an address that cannot carry the token',
   description:
-    'Good once, within 30 seconds: ?ticket=… of /api/live (WebSocket), /api/download or /api/open.',
+    'Good once. Within 30 seconds: ?ticket=… of /api/live (WebSocket) or /api/download. Within 10 minutes: the key of POST /api/session.',
   requestBody: {
     required: true,
     content: json({
@@ -105,8 +105,8 @@ const TICKET = {
         run: { type: 'string' },
         turn: { type: 'integer', minimum: 1 },
         stream: { enum: ['stdout', 'stderr'] },
-        path: { type: 'string' },
       },
+      additionalProperties: false,
     }),
   },
   responses: {

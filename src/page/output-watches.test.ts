@@ -18,7 +18,7 @@ test('an output that stays as it is is told of once', async () => {
   };
   const watches = new OutputWatches(services as never, 1);
   const told: string[] = [];
-  const page = { send: (message: Buffer) => told.push(String(message)) } as unknown as LivePage;
+  const page = { send: (message: Buffer) => told.push(String(message)) > 0 } as unknown as LivePage;
   watches.watch(page, TARGET);
   await expect.poll(() => looks).toBeGreaterThan(5);
   expect(told).toHaveLength(1);
@@ -28,4 +28,35 @@ test('an output that stays as it is is told of once', async () => {
   await expect.poll(() => looks).toBeGreaterThan(before + 5);
   expect(told).toHaveLength(2);
   watches.leave(page);
+});
+
+test('a page that is behind is told what it did not take when it takes it, the end included', async () => {
+  let [size, isOver, isBehind, tries] = [4, false, false, 0];
+  const services = {
+    files: { size: async () => size },
+    runner: { current: () => (isOver ? null : { turn: 1 }) },
+  };
+  const watches = new OutputWatches(services as never, 1);
+  const told: unknown[] = [];
+  const send = (message: Buffer) => {
+    tries += 1;
+    if (isBehind) return false;
+    const { size, isOver } = JSON.parse(String(message));
+    told.push([size, isOver]);
+    return true;
+  };
+  watches.watch({ send } as unknown as LivePage, TARGET);
+  await expect.poll(() => told).toEqual([[4, false]]);
+  isBehind = true;
+  size = 5;
+  await expect.poll(() => tries).toBeGreaterThan(2);
+  isBehind = false;
+  await expect.poll(() => told.at(-1)).toEqual([5, false]);
+  isBehind = true;
+  isOver = true;
+  const before = tries;
+  await expect.poll(() => tries).toBeGreaterThan(before + 2);
+  isBehind = false;
+  await expect.poll(() => told.at(-1)).toEqual([5, true]);
+  expect(told).toHaveLength(3);
 });

@@ -80,7 +80,9 @@ export class OutputWatches {
     const size = await files.size({ runId, number: turn }, stream);
     const message = frame({ type: 'grew', ...target, size, isOver });
     for (const [page, told] of pages) {
-      if (isOver || told !== size) page.send(message);
+      if (!isOver && told === size) continue;
+      // What a page that is behind did not take, it is told again.
+      if (!page.send(message)) continue;
       pages.set(page, size);
       if (isOver) this.drop(page, keyOf(target));
     }

@@ -1,5 +1,5 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { get, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PageFixture } from './testing/page-fixture.ts';
@@ -104,4 +104,15 @@ test('a build without a page says so', async () => {
   await using empty = await PageFixture.start();
   const response = await empty.fetch('/', { token: null });
   expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('npm run build')]);
+});
+
+test('at another name of ours it leads to the one where nobody else can listen', async () => {
+  const [status, location] = await new Promise<unknown[]>((settle, reject) => {
+    const headers = { host: `localhost:${page.port}` };
+    get({ host: '127.0.0.1', port: page.port, path: '/inbox?w=%2Fx', headers }, response => {
+      response.resume();
+      settle([response.statusCode, response.headers.location]);
+    }).on('error', reject);
+  });
+  expect([status, location]).toEqual([307, `http://127.0.0.1:${page.port}/inbox?w=%2Fx`]);
 });

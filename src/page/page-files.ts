@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
-import { contentPolicy, OWN_ONLY } from './page-headers.ts';
+import { contentPolicy } from './page-headers.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -33,7 +33,9 @@ export class PageFiles {
     if (isView) this.names = null;
     this.names ??= namesIn(this.folder);
     const name = isView ? 'index.html' : path;
-    const headers = { ...OWN_ONLY, 'content-security-policy': contentPolicy(request.headers.host!) };
+    const host = request.headers.host!;
+    if (isView && !host.startsWith('127.0.0.1:')) return toOwnName(request, response, host);
+    const headers = { 'content-security-policy': contentPolicy(host) };
     const content = (await this.names).has(name) ? await this.read(name) : null;
     if (content === null) {
       response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
@@ -54,6 +56,13 @@ export class PageFiles {
   private read(name: string): Promise<Buffer | null> {
     return readFile(join(this.folder, name)).catch(() => null);
   }
+}
+
+/** At other names of ours somebody else may listen too: there the page would trust nobody, so it is not opened there. */
+function toOwnName({ url }: IncomingMessage, response: ServerResponse, host: string): void {
+  const port = host.slice(host.lastIndexOf(':') + 1);
+  response.writeHead(307, { location: `http://127.0.0.1:${port}${url}`, 'content-length': 0 });
+  response.end();
 }
 
 async function namesIn(folder: string): Promise<ReadonlySet<string>> {

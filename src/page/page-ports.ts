@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Call, Operation, Services } from '../operations/operation.ts';
@@ -27,11 +28,13 @@ export interface PagePorts {
   cardsOf(runs: Run[]): Promise<RunCard[]>;
   /** Who asks, of a request whose token was right. */
   callerOf(request: IncomingMessage): Promise<Caller>;
+  /** Whether a connection is the user's own, or may be. */
+  isOwnPeer(socket: Socket): Promise<boolean>;
   userToken: string;
   version: string;
   /** Where the page's files are. */
   webFolder: string;
   mostBodyBytes: number;
   onInFlight(change: 1 | -1): void;
-  log(level: 'debug' | 'error', message: string, cause: unknown): void;
+  log(level: 'debug' | 'warning' | 'error', message: string, cause: unknown): void;
 }

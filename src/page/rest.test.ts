@@ -136,25 +136,61 @@ test.each(['{', '[]', '"text"', 'null', '1', '{"text":'])(
 test('a body that is too large is refused, whether or not it says how large it is', async () => {
   const response = await page.post('/api/runs/r/reply', { text: 'x'.repeat(2_000) });
   expect([response.status, (await errorIn(response)).code]).toEqual([413, 'MESSAGE_TOO_LARGE']);
-  const socket = connect(page.port, '127.0.0.1');
-  let heard = '';
-  socket.setEncoding('utf8').on('data', chunk => {
-    heard += chunk;
-  });
-  socket.on('error', () => {});
-  const head = [
-    'POST /api/runs/r/reply HTTP/1.1',
-    `Host: 127.0.0.1:${page.port}`,
-    `Authorization: Bearer ${TOKEN}`,
-    'Content-Type: application/json',
-    'Transfer-Encoding: chunked',
-  ];
-  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  const { socket, heard } = say('POST /api/runs/r/reply', 'Transfer-Encoding: chunked', JSON_TYPE);
   const piece = `400\r\n${'x'.repeat(1_024)}\r\n`;
   for (let i = 0; i < 8; i++) socket.write(piece);
-  await expect.poll(() => heard).toMatch(/^HTTP\/1\.1 413/);
+  await expect.poll(heard).toMatch(/^HTTP\/1\.1 413/);
+  await expect.poll(heard).toContain('MESSAGE_TOO_LARGE');
   socket.destroy();
 });
+
+test('a body may come in pieces, without its size, or not at all', async () => {
+  const pieces = say('POST /api/runs/r/reply', 'Transfer-Encoding: chunked', JSON_TYPE);
+  pieces.socket.write('7\r\n{"text"\r\n');
+  pieces.socket.write('6\r\n:"go"}\r\n0\r\n\r\n');
+  await expect.poll(pieces.heard).toMatch(/^HTTP\/1\.1 200[\s\S]*"text":"go"/);
+  pieces.socket.destroy();
+  for (const length of [[], ['Content-Length: 0']]) {
+    const { socket, heard } = say('POST /api/runs/r/reply', JSON_TYPE, ...length);
+    await expect.poll(heard).toMatch(/^HTTP\/1\.1 400[\s\S]*INVALID_INPUT/);
+    socket.destroy();
+  }
+});
+
+test('one that breaks off is nobody’s bug', async () => {
+  const before = page.errors.length;
+  const { socket } = say('POST /api/runs/r/reply', JSON_TYPE, 'Content-Length: 100');
+  socket.end('{"text":');
+  await once(socket, 'close');
+  await page.fetch('/api/runs');
+  expect(page.errors.slice(before)).toEqual([]);
+});
+
+test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'])(
+  '%s is no way to ask for anything, with a body or without',
+  async method => {
+    for (const body of [[], ['Transfer-Encoding: chunked', JSON_TYPE]]) {
+      const { socket, heard } = say(`${method} /api/runs`, ...body);
+      await expect.poll(heard).toMatch(/^HTTP\/1\.1 405 [\s\S]*allow: GET[\s\S]*INVALID_INPUT/i);
+      socket.destroy();
+    }
+  },
+);
+
+const JSON_TYPE = 'Content-Type: application/json';
+
+/** Exactly these lines, with the token; and what is heard then. */
+function say(line: string, ...headers: string[]) {
+  const socket = connect(page.port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('utf8').on('data', chunk => {
+    text += chunk;
+  });
+  socket.on('error', () => {});
+  const own = [`Host: 127.0.0.1:${page.port}`, `Authorization: Bearer ${TOKEN}`];
+  socket.write([`${line} HTTP/1.1`, ...own, ...headers, '', ''].join('\r\n'));
+  return { socket, heard: () => text };
+}
 
 test('a bug is told without its stack, and is in the log', async () => {
   const response = await page.fetch('/api/roles');

@@ -1,13 +1,12 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation } from '../operations/operation.ts';
 import { errandOf, named } from './issue-ticket.ts';
 import { openApi } from './open-api.ts';
-import { OWN_ONLY } from './page-headers.ts';
 import type { JsonSchema, PagePorts } from './page-ports.ts';
 import { HttpProblem, problemOf } from './problem.ts';
+import { readBody } from './read-body.ts';
 import { readQuery } from './read-query.ts';
 import { type Route, routesOf } from './route-table.ts';
 import type { Tickets } from './tickets.ts';
@@ -22,20 +21,6 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
   const routes = routesOf(ports.operations);
   /** Made when first asked for; they do not change while a hub lives. */
   const inputs = new Map<string, JsonSchema>();
-  app.use(async (asked, next) => {
-    await next();
-    for (const [name, value] of Object.entries({ ...OWN_ONLY, 'cache-control': 'no-store' }))
-      asked.res.headers.set(name, value);
-  });
-  app.use(
-    bodyLimit({
-      maxSize: ports.mostBodyBytes,
-      onError: asked => {
-        asked.header('connection', 'close');
-        throw new HttpProblem(413, 'MESSAGE_TOO_LARGE', `The body is over ${ports.mostBodyBytes} bytes`);
-      },
-    }),
-  );
   for (const route of routes)
     app.on(route.method, honoPath(route.path), async asked => asked.json(await answer(asked, route)));
   let description: object | null = null;
@@ -44,7 +29,7 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
     return asked.json(description);
   });
   app.post('/api/ticket', async asked => {
-    const body = await readBody(asked);
+    const body = await readBody(asked.env.incoming, ports.mostBodyBytes);
     const caller = await ports.callerOf(asked.env.incoming);
     if (caller.parent)
       throw new HttpProblem(
@@ -78,7 +63,9 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
     const schema = inputs.get(operation.name) ?? ports.schemaOf(operation.input, 'input');
     inputs.set(operation.name, schema);
     const given =
-      method === 'GET' ? readQuery(new URL(asked.req.url).searchParams, schema) : await readBody(asked);
+      method === 'GET'
+        ? readQuery(new URL(asked.req.url).searchParams, schema)
+        : await readBody(asked.env.incoming, ports.mostBodyBytes);
     const caller = await ports.callerOf(asked.env.incoming);
     return (await call(asked, caller, operation, withPath(given, asked, fields, schema))) as object;
   }
@@ -104,6 +91,8 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
   function problem(asked: Asked, thrown: unknown): Response {
     const { status, body } = problemOf(thrown, ports.errorOf);
     if (status === 500) ports.log('error', 'A bug in the REST API', thrown);
+    // Where it stopped being read, nothing else can begin.
+    if (status === 413) asked.header('connection', 'close');
     return asked.json(body, status);
   }
 }
@@ -114,6 +103,10 @@ function methodsByPath(routes: Route[]): Map<string, string[]> {
   const found = new Map<string, string[]>([
     ['/api/openapi.json', ['GET']],
     ['/api/ticket', ['POST']],
+    ['/api/session', ['POST']],
+    ['/api/proof', ['GET']],
+    ['/api/live', ['GET']],
+    ['/api/download', ['GET']],
   ]);
   for (const { path, method } of routes) found.set(path, [...(found.get(path) ?? []), method]);
   return found;
@@ -138,21 +131,6 @@ function withPath(
       `${twice} is given by the path, and as something else beside it`,
     );
   return { ...given, ...inPath };
-}
-
-async function readBody(asked: Asked): Promise<Record<string, unknown>> {
-  const type = asked.req.header('content-type') ?? '';
-  if (!/^application\/json\s*(;|$)/i.test(type))
-    throw new HttpProblem(415, 'INVALID_INPUT', 'Send the body as Content-Type: application/json');
-  const text = await asked.req.text();
-  try {
-    const body: unknown = text === '' ? {} : JSON.parse(text);
-    if (typeof body === 'object' && body !== null && !Array.isArray(body))
-      return body as Record<string, unknown>;
-  } catch {
-    throw new HttpProblem(400, 'INVALID_INPUT', 'The body is not JSON');
-  }
-  throw new HttpProblem(400, 'INVALID_INPUT', 'The body is not a JSON object');
 }
 
 /** `Prefer: wait=30`: how many seconds an operation may wait; none unless asked for. */

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { TICKET_MS, Tickets } from './tickets.ts';
+
+afterEach(() => void vi.useRealTimers());
 
 const at = (start: number) => {
   const clock = { now: start };
@@ -10,7 +12,7 @@ test('a ticket is good once', () => {
   const { tickets } = at(0);
   const { ticket, expiresAt } = tickets.issue({ purpose: 'live' });
   expect(ticket).toMatch(/^[\w-]{43}$/);
-  expect(expiresAt).toBe(TICKET_MS);
+  expect(expiresAt).toBe(TICKET_MS.live);
   expect(tickets.redeem(ticket, 'live')).toEqual({ purpose: 'live' });
   expect(tickets.redeem(ticket, 'live')).toBeNull();
 });
@@ -18,15 +20,15 @@ test('a ticket is good once', () => {
 test('it is good until its time is up, and not at that moment', () => {
   const { tickets, clock } = at(0);
   const [early, late] = [tickets.issue({ purpose: 'live' }), tickets.issue({ purpose: 'live' })];
-  clock.now = TICKET_MS - 1;
+  clock.now = TICKET_MS.live - 1;
   expect(tickets.redeem(early.ticket, 'live')).not.toBeNull();
-  clock.now = TICKET_MS;
+  clock.now = TICKET_MS.live;
   expect(tickets.redeem(late.ticket, 'live')).toBeNull();
 });
 
 test('shown for something else it is good for nothing, and used up', () => {
   const { tickets } = at(0);
-  const { ticket } = tickets.issue({ purpose: 'open', path: '/' });
+  const { ticket } = tickets.issue({ purpose: 'open' });
   expect(tickets.redeem(ticket, 'live')).toBeNull();
   expect(tickets.redeem(ticket, 'open')).toBeNull();
 });
@@ -37,4 +39,24 @@ test('of those nobody comes with only so many are kept, the newest', () => {
   const good = issued.map(ticket => tickets.redeem(ticket, 'live') !== null);
   expect(good.filter(Boolean)).toHaveLength(1_000);
   expect(good.slice(-1_000).every(Boolean)).toBe(true);
+});
+
+test('it can be looked at without being used up', () => {
+  const { tickets } = at(0);
+  const { ticket } = tickets.issue({ purpose: 'open' });
+  expect(tickets.find(ticket, 'open')).toEqual({ purpose: 'open' });
+  expect(tickets.find(ticket, 'live')).toBeNull();
+  expect(tickets.redeem(ticket, 'open')).toEqual({ purpose: 'open' });
+  expect(tickets.find(ticket, 'open')).toBeNull();
+});
+
+test('those nobody came with are forgotten when their time is up, though nobody asks for another', () => {
+  vi.useFakeTimers();
+  const { tickets } = at(0);
+  tickets.issue({ purpose: 'open' });
+  tickets.issue({ purpose: 'live' });
+  vi.advanceTimersByTime(TICKET_MS.live);
+  expect(tickets.size).toBe(1);
+  vi.advanceTimersByTime(TICKET_MS.open);
+  expect(tickets.size).toBe(0);
 });

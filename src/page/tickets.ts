@@ -6,41 +6,59 @@ import type { RunId } from '../schema/ids.ts';
 export type Errand =
   | { purpose: 'live' }
   | { purpose: 'download'; runId: RunId; turn: number; stream: OutputStream }
-  | { purpose: 'open'; path: string };
+  | { purpose: 'open' };
 
-export const TICKET_MS = 30_000;
+/** Programs come at once; an address that is printed is for a human. */
+export const TICKET_MS = { live: 30_000, download: 30_000, open: 600_000 } as const;
 const MOST = 1_000;
+
+interface Issued {
+  errand: Errand;
+  expiresAt: number;
+  expiring: NodeJS.Timeout;
+}
 
 /** Secrets for addresses, which end up in histories and process lists: good once, for one thing, and not for long. */
 export class Tickets {
-  private readonly issued = new Map<string, { errand: Errand; expiresAt: number }>();
+  private readonly issued = new Map<string, Issued>();
   private readonly now: () => number;
 
   constructor(now: () => number) {
     this.now = now;
   }
 
+  /** How many could still be shown. */
+  get size(): number {
+    return this.issued.size;
+  }
+
   issue(errand: Errand): { ticket: string; expiresAt: number } {
-    this.forgetExpired();
+    const [oldest] = this.issued.keys();
+    if (this.issued.size >= MOST) this.forget(oldest!);
     const ticket = randomBytes(32).toString('base64url');
-    const expiresAt = this.now() + TICKET_MS;
-    this.issued.set(ticket, { errand, expiresAt });
+    const lasts = TICKET_MS[errand.purpose];
+    const expiresAt = this.now() + lasts;
+    const expiring = setTimeout(() => this.forget(ticket), lasts).unref();
+    this.issued.set(ticket, { errand, expiresAt, expiring });
     return { ticket, expiresAt };
   }
 
   /** Null: nobody was given it, it was used, it is too late, or it is for something else. It is used up either way. */
   redeem<P extends Errand['purpose']>(ticket: string, purpose: P): Extract<Errand, { purpose: P }> | null {
+    const found = this.find(ticket, purpose);
+    this.forget(ticket);
+    return found;
+  }
+
+  /** The same, and it stays as good as it was. */
+  find<P extends Errand['purpose']>(ticket: string, purpose: P): Extract<Errand, { purpose: P }> | null {
     const found = this.issued.get(ticket);
-    this.issued.delete(ticket);
     if (!found || found.expiresAt <= this.now() || found.errand.purpose !== purpose) return null;
     return found.errand as Extract<Errand, { purpose: P }>;
   }
 
-  /** The oldest come first. */
-  private forgetExpired(): void {
-    for (const [ticket, { expiresAt }] of this.issued) {
-      if (expiresAt > this.now() && this.issued.size < MOST) return;
-      this.issued.delete(ticket);
-    }
+  private forget(ticket: string): void {
+    clearTimeout(this.issued.get(ticket)?.expiring);
+    this.issued.delete(ticket);
   }
 }

@@ -1,4 +1,4 @@
-import { createContext, Script } from 'node:vm';
+import { type Context, createContext, Script } from 'node:vm';
 
 export interface LineQuery {
   q: string;
@@ -14,6 +14,7 @@ export interface LineMatcher {
 }
 
 const BATCH_MS = 200;
+let sandbox: Context | null = null;
 const SEARCH = new Script('lines.map(line => line.search(pattern))');
 
 /** Throws `PATTERN_INVALID` for what is no regular expression. */
@@ -28,18 +29,21 @@ export function createLineMatcher({ q, isRegex, isCaseSensitive }: LineQuery): L
 /** A pattern can take for ever on one short line, and only V8 itself can be told to stop: a script can have a time limit. */
 function patternMatcher(q: string, isCaseSensitive: boolean): LineMatcher {
   const pattern = compiled(q, isCaseSensitive ? 'u' : 'iu');
-  const context = createContext({ pattern, lines: [] as readonly string[] });
   return {
     mayMatch: null,
     match(lines) {
-      context.lines = lines;
+      // Making one takes longer than most searches, and only one search is at work at a time.
+      sandbox ??= createContext({});
+      Object.assign(sandbox, { pattern, lines });
       try {
-        return [...SEARCH.runInContext(context, { timeout: BATCH_MS })];
+        return [...SEARCH.runInContext(sandbox, { timeout: BATCH_MS })];
       } catch (thrown) {
         if ((thrown as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw thrown;
-        throw Object.assign(new Error('The pattern takes too long on a line of the output'), {
+        throw Object.assign(new Error('The pattern takes too long on these lines of the output'), {
           code: 'PATTERN_TOO_SLOW',
         });
+      } finally {
+        Object.assign(sandbox, { pattern: null, lines: null });
       }
     },
   };

@@ -30,6 +30,16 @@ describe('the files of a run', () => {
     expect(await files.read(turn, 'other')).toBeNull();
   });
 
+  test('when a turn last wrote is told by what it wrote, not by files that are empty', async () => {
+    const turn = newTurn();
+    await files.prepare(turn, 'do it');
+    expect(await files.wroteAt(turn)).toBeNull();
+    writeFileSync(files.outputPath(turn, 'stdout'), '');
+    expect(await files.wroteAt(turn)).toBeNull();
+    writeFileSync(files.outputPath(turn, 'stderr'), 'a word\n');
+    expect(await files.wroteAt(turn)).toBe(statSync(files.outputPath(turn, 'stderr')).mtimeMs);
+  });
+
   test('the environment is read back until it is dropped', async () => {
     const { runId } = newTurn();
     await files.saveEnvironment(runId, { A: '1', B: 'two\nlines' });

@@ -30,6 +30,7 @@ export interface RunFiles<RunName extends string = string> {
   dropEnvironment(runId: string): Promise<void>;
   outputPath(turn: TurnKey, stream: OutputStream): string;
   size(turn: TurnKey, stream: OutputStream): Promise<number>;
+  wroteAt(turn: TurnKey): Promise<number | null>;
   page(
     turn: TurnKey,
     stream: OutputStream,
@@ -110,6 +111,14 @@ export function createRunFiles<RunName extends string>({
     outputPath,
     async size(turn, stream) {
       return stat(outputPath(turn, stream)).then(({ size }) => size, none(0));
+    },
+    async wroteAt(turn) {
+      const times = await Promise.all(
+        (['stdout', 'stderr'] as const).map(stream =>
+          stat(outputPath(turn, stream)).then(({ size, mtimeMs }) => (size > 0 ? mtimeMs : 0), none(0)),
+        ),
+      );
+      return Math.max(...times) || null;
     },
     page: (turn, stream, offset, limit, isWholeLines) =>
       readPage(

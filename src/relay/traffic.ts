@@ -3,7 +3,7 @@ type Id = string | number;
 interface Message {
   id?: unknown;
   method?: unknown;
-  params?: { requestId?: unknown; _meta?: Record<string, unknown> };
+  params?: { name?: unknown; requestId?: unknown; _meta?: Record<string, unknown> };
 }
 
 /** What could not be had, in the words of whoever could not give it. */
@@ -26,6 +26,9 @@ const SESSION = new Set([
 const LISTEN = 'subscriptions/listen';
 const LISTENING = 'notifications/subscriptions/acknowledged';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
+
+/** Asked again it is the same question, and its asker would take an error for an answer. */
+const ASK = 'ask_user';
 
 /** What passed between client and hub, as far as a new hub or a waiting client needs to know. */
 export class Traffic {
@@ -84,7 +87,7 @@ export class Traffic {
    * answered here, with how to find what it started.
    */
   hubLost(): string[] {
-    return this.answer(method => method === 'tools/call', {
+    return this.answer((method, line) => method === 'tools/call' && parse(line)?.params?.name !== ASK, {
       code: 'HUB_RESTARTED',
       message: 'the hub restarted while this call was waiting',
       suggestions: ['Runs go on: call list_running, then get_result with the id.'],
@@ -104,7 +107,7 @@ export class Traffic {
     return !isKnown;
   }
 
-  private answer(which: (method: string) => boolean, trouble: Trouble): string[] {
+  private answer(which: (method: string, line: Buffer) => boolean, trouble: Trouble): string[] {
     const answers: string[] = [];
     const { code, message, suggestions = [] } = trouble;
     const error = {
@@ -113,7 +116,7 @@ export class Traffic {
       data: { code, ...(suggestions.length > 0 && { suggestions }) },
     };
     for (const [id, { method, line }] of this.inFlight) {
-      if (!which(method)) continue;
+      if (!which(method, line)) continue;
       this.inFlight.delete(id);
       // A handshake that was refused is none.
       this.session = this.session.filter(kept => kept !== line);

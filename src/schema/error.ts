@@ -46,6 +46,8 @@ const ERRORS = {
   CONTEXT_MISSING: { kind: 'usage', exit: 2 },
   TEAM_MISSING: { kind: 'usage', exit: 2 },
   DECISION_UNKNOWN: { kind: 'usage', exit: 2 },
+  BACKLOG_ITEM_UNKNOWN: { kind: 'usage', exit: 2 },
+  BACKLOG_CHANGED: { kind: 'state', exit: 1 },
   AGENT_UNKNOWN: { kind: 'usage', exit: 2 },
   NOT_ALLOWED: { kind: 'state', exit: 4 },
   NOT_A_REPOSITORY: { kind: 'usage', exit: 2 },

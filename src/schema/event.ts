@@ -25,7 +25,13 @@ export const EventBody = z.discriminatedUnion('type', [
   }),
   /** No pid: it had ended when the hub that found it looked. */
   z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
-  z.object({ type: z.literal('run.activity'), kind: z.enum(['text', 'tool', 'note']), text: z.string() }),
+  z.object({
+    type: z.literal('run.activity'),
+    kind: z.enum(['text', 'tool', 'note']),
+    text: z.string(),
+    /** Steps before it that came too fast to be told one by one. */
+    skipped: z.number().optional(),
+  }),
   /** How quiet it is, from its own signs and its processes; null: it gave a sign again. */
   z.object({
     type: z.literal('run.quiet'),

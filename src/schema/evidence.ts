@@ -24,7 +24,7 @@ export const Evidence = z.object({
   /** Each file as `M src/a.ts`: A added, M changed, D deleted, T changed its type. */
   filesChanged: z.object({ count: z.number(), files: z.array(z.string()).max(MOST_FILES_NAMED) }).nullable(),
   commits: z.object({ count: z.number(), newest: z.array(CommitMade).max(MOST_COMMITS_NAMED) }).nullable(),
-  /** Lines, of the files where they can be told. */
+  /** Lines, where those of all files could be counted. Binary files have none. */
   diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
   leftoversKilled: z.number(),
   note: z.string().nullable(),

@@ -20,6 +20,10 @@ export const AnsweredBy = z.object({
 });
 export type AnsweredBy = z.infer<typeof AnsweredBy>;
 
+/** Why nobody waits for an answer any more. */
+export const WithdrawnBecause = z.enum(['run_ended', 'call_ended', 'server_gone', 'hub_ended']);
+export type WithdrawnBecause = z.infer<typeof WithdrawnBecause>;
+
 /** One field of a form, as far as a person can be asked for it. */
 export const InboxField = z.object({
   name: z.string(),
@@ -28,6 +32,16 @@ export const InboxField = z.object({
   type: z.enum(['text', 'number', 'boolean', 'choice', 'choices']),
   choices: z.array(z.string()),
   isRequired: z.boolean(),
+  /** A number without a fraction. */
+  isInteger: z.boolean().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  minLength: z.number().optional(),
+  maxLength: z.number().optional(),
+  /** A regular expression that the text must match somewhere. */
+  pattern: z.string().optional(),
+  /** What kind of text: `email`, `uri`, `date`, `date-time`. */
+  format: z.string().optional(),
 });
 export type InboxField = z.infer<typeof InboxField>;
 
@@ -56,14 +70,27 @@ export const InboxItem = z.object({
   answer: z.string().nullable(),
   answeredBy: AnsweredBy.nullable(),
   answeredAt: z.number().nullable(),
-  /** When the asker was told; null: it still has to be. */
+  /** When it was certain that the asker has been told; null: it may still have to be. */
   heardAt: z.number().nullable(),
+  /** Of what is asked for one use of a tool: which. Another use is another question, however alike they look. */
+  useKey: z.string().optional(),
+  withdrawnBecause: WithdrawnBecause.optional(),
 });
 export type InboxItem = z.infer<typeof InboxItem>;
 
 /** What an approval or a permission is answered with. */
 export const YES = 'yes';
 export const NO = 'no';
+/** What a form is refused with: a no may be a value of it. */
+export const DECLINE = 'decline';
+
+export function whyWithdrawn(because: WithdrawnBecause | undefined): string {
+  if (because === 'run_ended') return 'the run that asked has ended';
+  if (because === 'call_ended') return 'the call it was asked in is over, or its server took it back';
+  if (because === 'server_gone') return 'the server that asked went away';
+  if (because === 'hub_ended') return 'the call it was asked in broke off with the hub';
+  return 'whoever asked is gone';
+}
 
 export function whoAnswered(by: AnsweredBy | null): string {
   if (by === null || by.who === 'default') return 'nobody';

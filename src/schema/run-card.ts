@@ -34,7 +34,14 @@ export const RunCard = z.object({
   asks: z.number(),
   /** The oldest of those, on one line. */
   asking: z
-    .object({ id: z.string(), kind: z.string(), question: z.string(), choices: z.array(z.string()) })
+    .object({
+      id: z.string(),
+      kind: z.string(),
+      question: z.string(),
+      /** There is more to read before an answer is given. */
+      hasDetails: z.boolean(),
+      choices: z.array(z.string()),
+    })
     .nullable(),
   quiet: Quiet.nullable(),
   /** It is being stopped. */

@@ -121,11 +121,14 @@ test('money that nobody told is not known, and not nothing', async () => {
   const usage = { input: 1, output: 1, cached: null, costUsd: 0.25, costIsEstimated: false };
   const unpriced = ended({ usage: { ...usage, costUsd: null } });
   const { store } = await storeWith(ended({}), unpriced, ended({ startedAt: null, status: 'cancelled' }));
-  expect(await store.spending(0)).toEqual({ costUsd: null, unreported: 2 });
+  expect(await store.spending(0)).toEqual({ costUsd: null, isEstimated: false, unreported: 2 });
   const told = ended({ usage });
   await store.commit({ runs: [told, aRun(squad, { status: 'running', usage })], events: [] });
-  expect(await store.spending(0)).toEqual({ costUsd: 0.25, unreported: 2 });
-  expect(await store.spending(NOW)).toEqual({ costUsd: null, unreported: 0 });
+  expect(await store.spending(0)).toEqual({ costUsd: 0.25, isEstimated: false, unreported: 2 });
+  expect(await store.spending(NOW)).toEqual({ costUsd: null, isEstimated: false, unreported: 0 });
+  const worked = ended({ usage: { ...usage, costIsEstimated: true } });
+  await store.commit({ runs: [worked], events: [] });
+  expect(await store.spending(0)).toEqual({ costUsd: 0.5, isEstimated: true, unreported: 2 });
 });
 
 test('turns of several runs and the number of the last event are found', async () => {

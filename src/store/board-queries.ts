@@ -64,16 +64,22 @@ export async function takenUp(db: Db, ids: readonly RunId[]): Promise<Set<RunId>
 
 export async function spending(db: Db, since: number): ReturnType<BoardStore['spending']> {
   const isUnreported = sql<number>`case when started_at is not null and cost_usd is null then 1 else 0 end`;
+  const isEstimated = sql<number>`case when cost_usd is not null then json_extract(usage, '$.costIsEstimated') end`;
   const query = db
     .selectFrom('runs')
     .select(({ fn }) => [
       fn.sum<number | null>('cost_usd').as('cost'),
+      fn.max<number | null>(isEstimated).as('estimated'),
       fn.sum<number | null>(isUnreported).as('unreported'),
     ])
     .where('created_at', '>=', since)
     .where('ended_at', 'is not', null);
-  const { cost, unreported } = await query.executeTakeFirstOrThrow();
-  return { costUsd: cost === null ? null : Number(cost), unreported: Number(unreported ?? 0) };
+  const { cost, estimated, unreported } = await query.executeTakeFirstOrThrow();
+  return {
+    costUsd: cost === null ? null : Number(cost),
+    isEstimated: Number(estimated ?? 0) === 1,
+    unreported: Number(unreported ?? 0),
+  };
 }
 
 export async function workspaces(db: Db): ReturnType<BoardStore['workspaces']> {

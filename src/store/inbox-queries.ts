@@ -14,11 +14,12 @@ export async function inboxItem(db: Db, id: InboxId): Promise<InboxItem | null> 
 }
 
 export async function inboxItems(db: Db, filter: InboxFilter): Promise<InboxItem[]> {
-  const { runId, state, owner, idPrefix, limit } = filter;
+  const { runId, state, isSettled, owner, idPrefix, limit } = filter;
   const id = db.dynamic.ref<'id'>('id');
   let query = db.selectFrom('inbox').selectAll().limit(limit);
   if (runId !== undefined) query = query.where('run_id', '=', runId);
   if (state !== undefined) query = query.where('state', '=', state);
+  if (isSettled) query = query.where('state', '<>', 'open');
   if (owner !== undefined) query = query.where('owner', '=', owner);
   if (idPrefix !== undefined)
     query = query.where(id, '>=', idPrefix).where(id, '<', idPrefix + AFTER_EVERY_LETTER);

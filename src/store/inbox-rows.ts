@@ -22,6 +22,8 @@ export const itemToRow = (item: InboxItem): InboxRow => ({
   answered_by: item.answeredBy && JSON.stringify(item.answeredBy),
   answered_at: item.answeredAt,
   heard_at: item.heardAt,
+  use_key: item.useKey ?? null,
+  withdrawn_because: item.withdrawnBecause ?? null,
 });
 
 export const rowToItem = (row: InboxRow): InboxItem => ({
@@ -43,6 +45,8 @@ export const rowToItem = (row: InboxRow): InboxItem => ({
   answeredBy: fromJson(AnsweredBy.nullable(), row.answered_by, `who answered ${row.id}`),
   answeredAt: row.answered_at,
   heardAt: row.heard_at,
+  ...(row.use_key !== null && { useKey: row.use_key }),
+  ...(row.withdrawn_because !== null && { withdrawnBecause: row.withdrawn_because }),
 });
 
 const Choices = z.array(z.string());

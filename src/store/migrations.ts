@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend, SchemaWords } from './backend.ts';
 import { inbox } from './migrations/inbox.ts';
+import { inboxUses } from './migrations/inbox-uses.ts';
 import { reviews } from './migrations/reviews.ts';
 import { runsAndEvents } from './migrations/runs-and-events.ts';
 import { toolPins } from './migrations/tool-pins.ts';
@@ -18,6 +19,7 @@ const MIGRATIONS: Migration[] = [
   { name: '002-tool-pins', up: toolPins },
   { name: '003-reviews', up: reviews },
   { name: '004-inbox', up: inbox },
+  { name: '005-inbox-uses', up: inboxUses },
 ];
 
 /** Brings the database to this build's shape, all at once or not at all. */

@@ -2,7 +2,7 @@ import type { Generated } from 'kysely';
 import type { PinState } from '../core/ports/gateway.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { InboxId, ReviewId, RunId, SquadId } from '../schema/ids.ts';
-import type { InboxKind, InboxState } from '../schema/inbox.ts';
+import type { InboxKind, InboxState, WithdrawnBecause } from '../schema/inbox.ts';
 import type { Intent } from '../schema/intent.ts';
 import type { AgentType, FeedbackBy, ReviewOutcome } from '../schema/review.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
@@ -121,6 +121,8 @@ export interface InboxRow {
   answered_by: Json | null;
   answered_at: number | null;
   heard_at: number | null;
+  use_key: string | null;
+  withdrawn_because: WithdrawnBecause | null;
 }
 
 export interface IntentRow {

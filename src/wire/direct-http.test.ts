@@ -164,14 +164,13 @@ describe.each<Era>(['legacy', 'modern'])('a forwarded call of a %s client over H
     expect(await answer(response)).toMatchObject({ id: 1, error: { code: -32000 } });
   });
 
-  it('ends with the handler', async () => {
+  it('breaks off with the handler, so that nobody takes its end for an answer', async () => {
     await start();
-    const lost = call(era, 'far__hold', 'a');
+    const lost = call(era, 'far__hold', 'a').then(answer);
+    lost.catch(() => {}); // looked at below
     await holds(1);
     await rig.handler.close();
-    expect(await answer(await lost)).toMatchObject({
-      error: { code: -32000, message: 'The server is stopping' },
-    });
+    await expect(lost).rejects.toThrow();
     expect(far.aborted).toEqual(['a']);
     await until(() => rig.handler.inFlight() === 0, 'nothing is in flight');
   });

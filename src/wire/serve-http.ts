@@ -62,7 +62,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
   const onError = (error: Error) => options.onError?.(error);
   const openStreamMs = options.openStreamMs ?? DEFAULTS.openStreamMs;
   const faces = new WeakMap<Request, () => Face>();
-  let inFlight = 0;
+  const unanswered = new Set<ServerResponse>();
   let closed = false;
   const legacy = new LegacySessions({
     maxSessions: ({ owner }) => options.maxSessions?.(owner) ?? DEFAULTS.maxSessions,
@@ -115,11 +115,11 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
 
   function track(res: ServerResponse): void {
     if (res.closed) return;
-    inFlight += 1;
-    options.onInFlight?.(inFlight);
+    unanswered.add(res);
+    options.onInFlight?.(unanswered.size);
     res.once('close', () => {
-      inFlight -= 1;
-      options.onInFlight?.(inFlight);
+      unanswered.delete(res);
+      options.onInFlight?.(unanswered.size);
     });
   }
 
@@ -130,13 +130,15 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
       // Its access is taken before the body comes: if it ends meanwhile, the request ends with it.
       await serve(req, res, accesses.of(options.owner?.(req) ?? ''));
     },
-    inFlight: () => inFlight,
+    inFlight: () => unanswered.size,
     sessions: () => legacy.size,
     ...everyone(() => accesses.audiences()),
     of: owner => everyone(() => accesses.audiences(owner)),
     endSessions: owner => accesses.end(owner, ENDED),
     close: async () => {
       closed = true;
+      // As if it had crashed: an error would be taken for an answer, by a model that asked for leave say.
+      for (const res of unanswered) if (!res.writableEnded) res.destroy();
       await accesses.endAll(STOPPING);
     },
   };

@@ -43,7 +43,9 @@ function write(path: string, text: string): string {
 describe('what a team knows', () => {
   it('is nothing without the folder, which a note says and a record is refused for', async () => {
     expect(await team.roster()).toEqual({ members: [], notes: [expect.stringContaining('squad init')] });
-    expect(await team.backlog()).toEqual({ groups: [], notes: [expect.stringContaining('squad init')] });
+    expect(await team.backlog()).toEqual({
+      ...{ groups: [], notes: [expect.stringContaining('squad init')], revision: 'none' },
+    });
     expect(await team.decisions()).toMatchObject({
       decisions: [],
       notes: [expect.stringContaining('squad init')],

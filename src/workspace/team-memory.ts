@@ -4,6 +4,7 @@ import { firstLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../c
 import { readHistory } from '../core/team/history.ts';
 import { readRoster } from '../core/team/roster.ts';
 import { SquadError } from '../schema/error.ts';
+import { changeBacklog, revisionOf } from './change-backlog.ts';
 import { recordDecision } from './record-decision.ts';
 import { agentNamed, agentsIn } from './team-agents.ts';
 import { decisionsIn, type KeptDecisions } from './team-decisions.ts';
@@ -33,9 +34,18 @@ export function createTeamMemories(): (root: string) => TeamMemory {
     },
     backlog: async () => {
       const read = await readNamed(root, 'backlog.md');
-      if (read.text === null) return { groups: [], notes: read.notes };
+      const revision = revisionOf(read.text);
+      if (read.text === null) return { groups: [], notes: read.notes, revision };
       const { groups, notes } = readBacklog(read.text);
-      return { groups, notes: [...read.notes, ...notes] };
+      return { groups, notes: [...read.notes, ...notes], revision };
+    },
+    changeBacklog: async (edit, revision) => {
+      const { folder, note } = await folderOf(root);
+      if (folder === null)
+        throw new SquadError('TEAM_MISSING', `The backlog of ${root} cannot be changed: ${note}`, {
+          suggestions: ['`squad init` lays one down.'],
+        });
+      return changeBacklog(folder, edit, revision);
     },
     decisions: async () => {
       const { folder, note } = await folderOf(root);

@@ -5,14 +5,19 @@ import { branchNotes, commitsMade } from './commits-made.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { pathText } from './path-text.ts';
 import { type Compared, compare, type Difference } from './work-difference.ts';
-import { eachOf, isBinary, readWorkFile } from './work-file.ts';
+import { eachOf, isBinary, readWorkFile, statWorkFile } from './work-file.ts';
 
 /** New files up to this size are read to count their lines, in all up to this many bytes. */
 const LARGEST_COUNTED = 1024 * 1024;
 const MOST_COUNTED = 64 * LARGEST_COUNTED;
 
 /** What the run at work in `directory` since the snapshot has changed, in the whole repository. */
-export async function findChanges(git: Git, directory: string, before: WorkSnapshot): Promise<WorkChanges> {
+export async function findChanges(
+  git: Git,
+  directory: string,
+  before: WorkSnapshot,
+  workspace?: string,
+): Promise<WorkChanges> {
   const notes: string[] = [];
   const known = async <T>(part: Promise<T>): Promise<T | null> => {
     try {
@@ -24,7 +29,7 @@ export async function findChanges(git: Git, directory: string, before: WorkSnaps
     }
   };
 
-  const compared = await known(compare(git, before));
+  const compared = await known(compare(git, before, workspace));
   if (!compared) return { files: null, commits: null, lines: null, notes };
   const made = await known(commitsMade(git, before, compared.status));
   const commits = made && { count: made.count, newest: made.newest };
@@ -65,21 +70,32 @@ async function countLines(
     );
   const budget = { bytes: MOST_COUNTED };
   const counted = await eachOf(files, async file => file.lines ?? (await linesOfNew(root, file, budget)));
-  return {
-    insertions: counted.reduce((sum, each) => sum + (each?.insertions ?? 0), 0),
-    deletions: counted.reduce((sum, each) => sum + (each?.deletions ?? 0), 0),
-  };
+  const tooLarge = counted.filter(each => each === 'too large').length;
+  if (tooLarge > 0)
+    notes.push(
+      `${tooLarge} of the new files could not be read to count their lines: too large, or too many in all`,
+    );
+  // A sum of some of them would pass for that of all.
+  if (wereDirty > 0 || tooLarge > 0) return null;
+  const lines = counted.filter(each => each !== null && each !== 'too large');
+  const insertions = lines.reduce((sum, each) => sum + each.insertions, 0);
+  const deletions = lines.reduce((sum, each) => sum + each.deletions, 0);
+  // Nothing was counted: that is not to say that nothing changed.
+  return insertions + deletions === 0 && lines.length < counted.length ? null : { insertions, deletions };
 }
 
+/** Null for what has none, as binary content. */
 async function linesOfNew(
   root: string,
   { path, isUntracked, wasDirty }: Difference,
   budget: { bytes: number },
-): Promise<Difference['lines']> {
-  if (!isUntracked || wasDirty || budget.bytes <= 0) return null;
-  const content = await readWorkFile(root, path, LARGEST_COUNTED);
+): Promise<Difference['lines'] | 'too large'> {
+  if (!isUntracked || wasDirty) return null;
+  const content = budget.bytes > 0 ? await readWorkFile(root, path, LARGEST_COUNTED) : null;
   budget.bytes -= content?.length ?? 0;
-  if (!content || isBinary(content)) return null;
+  // A repository of its own has no lines of ours.
+  if (!content) return (await statWorkFile(root, path))?.isDirectory() ? null : 'too large';
+  if (isBinary(content)) return null;
   let insertions = content.length > 0 && content.at(-1) !== 10 ? 1 : 0;
   for (let at = content.indexOf(10); at >= 0; at = content.indexOf(10, at + 1)) insertions++;
   return { insertions, deletions: 0 };

@@ -1,3 +1,4 @@
+import type { WorkPlace } from '../core/ports/work-tree.ts';
 import type { WorkDiff, WorkSnapshot } from '../schema/work.ts';
 import type { Git } from './git.ts';
 import { newFileDiff } from './new-file-diff.ts';
@@ -13,8 +14,12 @@ const WERE_DIRTY = `# The files below had uncommitted changes before the run. Wh
 `;
 
 /** Everything that is different now from the snapshot, as one unified diff. Lines that begin with # are ours. */
-export async function writeDiff(git: Git, before: WorkSnapshot, maxBytes: number): Promise<WorkDiff> {
-  const { files, base } = await compare(git, before);
+export async function writeDiff(
+  git: Git,
+  before: WorkSnapshot,
+  { maxBytes, workspace }: WorkPlace & { maxBytes: number },
+): Promise<WorkDiff> {
+  const { files, base } = await compare(git, before, workspace);
   const pieces = new Pieces(maxBytes);
   await write(files.filter(({ wasDirty }) => !wasDirty));
   const wereDirty = files.filter(({ wasDirty }) => wasDirty);

@@ -1,6 +1,8 @@
+import { relative } from 'node:path';
 import type { ChangedFile, DirtyFile, WorkSnapshot } from '../schema/work.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { readStatus, type Status } from './git-status.ts';
+import { withoutTeamFiles } from './team-file.ts';
 import { type TrackedChange, trackedChanges } from './tracked-changes.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from './work-file.ts';
 
@@ -31,7 +33,7 @@ const LARGEST_HASHED = 4n * 1024n * 1024n;
  * Files that were clean are compared with the commit of then, whatever became of HEAD since, so that committed or not
  * makes no difference; files that were dirty are compared with their own stamp and content of then.
  */
-export async function compare(git: Git, before: WorkSnapshot): Promise<Compared> {
+export async function compare(git: Git, before: WorkSnapshot, workspace?: string): Promise<Compared> {
   if (git.folder.root !== before.root) throw new GitTrouble('the repository of then is not there any more');
   const base = before.head ?? (await emptyTree(git));
   const [status, { byPath: tracked, uncounted }] = await Promise.all([
@@ -53,7 +55,9 @@ export async function compare(git: Git, before: WorkSnapshot): Promise<Compared>
   const fromDirty = again
     .filter(each => each !== null)
     .map(each => ({ ...each, isUntracked: untracked.has(each.path) || !tracked.has(each.path) }));
-  return { files: [...fromClean, ...added, ...fromDirty], status, base, uncounted };
+  const all = [...fromClean, ...added, ...fromDirty];
+  const files = workspace === undefined ? all : withoutTeamFiles(all, relative(git.folder.root, workspace));
+  return { files, status, base, uncounted };
 }
 
 const emptyTree = async (git: Git): Promise<string> =>

@@ -132,6 +132,47 @@ describe('files', () => {
     });
   });
 
+  test('lines that could not be counted are not none', async () => {
+    const repo = started();
+    const binary = await changedBy(repo, () => repo.write('b.bin', 'a\0b'));
+    expect(binary).toMatchObject({ names: ['A b.bin'], lines: null });
+    const both = await changedBy(repo, () => {
+      repo.write('c.bin', 'a\0b');
+      repo.append('a.txt', 'three\n');
+    });
+    expect(both.lines).toEqual({ insertions: 1, deletions: 0 });
+  });
+
+  test('lines of some files do not pass for those of all', async () => {
+    const repo = started();
+    const changes = await changedBy(repo, () => {
+      repo.write('large.txt', 'a line\n'.repeat(200_000));
+      repo.write('small.txt', 'one\n');
+    });
+    expect(changes).toMatchObject({ names: ['A large.txt', 'A small.txt'], lines: null });
+    expect(changes.notes).toEqual([
+      '1 of the new files could not be read to count their lines: too large, or too many in all',
+    ]);
+  });
+
+  test('the team files that Squad keeps in the workspace are nobody’s work, and others beside them are', async () => {
+    const repo = started();
+    const tree = createWorkTree(repo.env);
+    const { snapshot } = await tree.snapshot(repo.root);
+    for (const name of ['CONTEXT.md', 'IAC.md', 'DECISIONS.md']) repo.write(`.squad/${name}`, 'words\n');
+    const place = { workspace: repo.root };
+    expect(await tree.changes(repo.root, snapshot!, place)).toMatchObject({
+      files: [{ path: '.squad/DECISIONS.md' }],
+      lines: { insertions: 1, deletions: 0 },
+    });
+    const { text } = await tree.diff(repo.root, snapshot!, { ...place, maxBytes: 10_000 });
+    expect(text).toContain('.squad/DECISIONS.md');
+    expect(text).not.toContain('CONTEXT.md');
+    // In a work tree of its own they are what the agent made of them.
+    const elsewhere = await tree.changes(repo.root, snapshot!, { workspace: `${repo.root}-workspace` });
+    expect(elsewhere.files).toHaveLength(3);
+  });
+
   test('a file that was dirty counts only if it was touched again', async () => {
     const repo = started();
     repo.append('a.txt', 'mine\n');
@@ -147,6 +188,7 @@ describe('files', () => {
     expect(changes.notes).toEqual([
       '2 of the files had uncommitted changes before the run: their lines are not counted',
     ]);
+    expect(changes.lines).toBeNull();
   });
 
   test('one that was dirty and holds again what it held does not count, nor one that only got a new date', async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import { SquadError } from '../schema/error.ts';
 import { branchChanges, branchDiff } from './branch-diff.ts';
@@ -13,20 +14,20 @@ export function createWorkTree(env: Record<string, string | undefined> = process
       try {
         return { snapshot: await takeSnapshot(await openGit(directory, env), signal), why: null };
       } catch (trouble) {
-        return { snapshot: null, why: wordsOf(trouble) };
+        return { snapshot: null, why: wordsOf(trouble, directory) };
       }
     },
 
-    async changes(directory, before) {
+    async changes(directory, before, { workspace } = {}) {
       try {
-        return await findChanges(await openGit(directory, env), directory, before);
+        return await findChanges(await openGit(directory, env), directory, before, workspace);
       } catch (trouble) {
-        return { files: null, commits: null, lines: null, notes: [wordsOf(trouble)] };
+        return { files: null, commits: null, lines: null, notes: [wordsOf(trouble, directory)] };
       }
     },
 
-    async diff(directory, before, { maxBytes }) {
-      return available(directory, async () => writeDiff(await openGit(directory, env), before, maxBytes));
+    async diff(directory, before, options) {
+      return available(directory, async () => writeDiff(await openGit(directory, env), before, options));
     },
 
     commitChanges: (repository, from, to) =>
@@ -41,7 +42,7 @@ async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (trouble) {
-    throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${place}: ${wordsOf(trouble)}.`, {
+    throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${place}: ${wordsOf(trouble, place)}.`, {
       suggestions: ['`squad show RUN` has what was seen when the run ended.'],
       cause: trouble,
     });
@@ -49,7 +50,8 @@ async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
 }
 
 /** Evidence never stops a run from starting or ending: whatever goes wrong is told instead. */
-function wordsOf(trouble: unknown): string {
+function wordsOf(trouble: unknown, folder: string): string {
+  if (!existsSync(folder)) return 'the folder is gone';
   if (trouble instanceof GitTrouble) return trouble.message;
   const { code, message } = trouble as NodeJS.ErrnoException;
   return `the folder could not be looked at (${code ?? message})`;

@@ -35,7 +35,8 @@ const PATHS = [
   '/api/tools/start_squad_members',
   '/api/ticket',
   '/api/download?ticket=TOKEN',
-  '/api/open?ticket=TOKEN',
+  '/api/session',
+  '/api/session?key=TOKEN',
 ];
 /** For whoever asks: the page's own files, and nothing else. */
 const PAGES = ['/', '/sse', '/messages', '/health', '/favicon.ico', '/api.html', '/%61pi/hub', '//api/hub'];

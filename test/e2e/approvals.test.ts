@@ -37,14 +37,15 @@ test.each([
     const item = await asksOf(agent.id);
     expect(item).toMatchObject({
       ...{ kind: 'permission', source: 'Bash', question: 'scripted wants to run: Bash', default: 'no' },
-      details: '{"timeout":5}\n\nrm -r build',
+      details: 'rm -r build\n\nWith: {"timeout":5}',
     });
     await answer(item, said);
     const { content, ...beside } = await call;
     expect(beside.structuredContent).toBeUndefined();
     expect(beside.isError).toBeUndefined();
     expect(content).toEqual([{ type: 'text', text: expect.any(String) }]);
-    expect(JSON.parse((content as [{ text: string }])[0].text)).toEqual(heard);
+    const [only] = content as { text: string }[];
+    expect(JSON.parse(only!.text)).toEqual(heard);
   }
 });
 
@@ -88,17 +89,16 @@ test('an agent whose role does not say so has no such tool, and cannot call it',
 test('in a role that came with the repository it has no effect until that is trusted, which is said', async () => {
   await using strange = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   strange.write('agents/careful.md', ASKS);
-  const approvals = async () => {
-    const { runIds, warnings } = await strange.json<{ runIds: string[]; warnings: string[] }>([
-      ...['run', '-d', 'careful', 'Work.'],
-    ]);
+  const started = async () => {
+    const { stdout, stderr } = await strange.run(['run', '-d', 'careful', 'Work.', '--json']);
+    const { runIds } = JSON.parse(stdout) as { runIds: string[] };
     const { run } = await strange.json<{ run: { options: RunOptions } }>(['show', runIds[0]!]);
-    return { approvals: run.options.approvals, warnings };
+    return { approvals: run.options.approvals, stderr };
   };
-  expect(await approvals()).toEqual({
+  expect(await started()).toEqual({
     approvals: 'deny',
-    warnings: [expect.stringMatching(/Not used until you run `squad trust`: approvals in .*careful\.md/)],
+    stderr: expect.stringMatching(/Not used until you run `squad trust`: approvals in .*careful\.md/),
   });
   expect(await strange.run(['trust', '-y'])).toMatchObject({ code: 0 });
-  expect(await approvals()).toEqual({ approvals: 'ask', warnings: [] });
+  expect(await started()).toEqual({ approvals: 'ask', stderr: '' });
 });

@@ -257,7 +257,7 @@ test('on a screen: the bell and the title call, ids are links to the page, and t
     const { url } = await squad.json<{ url: string }>(['hub', 'status']);
     const link = `\u001b]8;;${new URL(url).origin}/r/${id}\u001b\\${id}\u001b]8;;\u001b\\`;
     expect(bytes).toContain(link);
-    expect(bytes).not.toMatch(/token=/);
+    expect(bytes).not.toMatch(/#(key|token)=/);
     expect(bytes).toContain('\u001b]0;(1) Squad needs you\u0007\u0007');
     expect(bytes.indexOf('\u001b[23;0t')).toBeGreaterThan(bytes.indexOf('needs you'));
     const lines = screen.lines();

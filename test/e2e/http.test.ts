@@ -259,6 +259,14 @@ describe('the port', () => {
     expect(readFileSync(join(other.home, 'token'), 'utf8')).toBe(before);
   });
 
+  test('that was wished for and is none is told by whoever asks for it', async () => {
+    await using other = new TestSquad({ MCP_SERVER_PORT: 'abc' });
+    const warning = 'MCP_SERVER_PORT is "abc", which is no port (1 to 65535): taken as not set';
+    await startedUrl(other);
+    expect((await other.run(['hub', 'status'])).stdout).toContain(warning);
+    expect((await other.run(['open', '--no-browser'])).stderr).toContain(warning);
+  });
+
   test('stays open for as long as somebody listens on it, and a stop does not wait for them', async () => {
     const env = { SQUAD_HUB_LINGER_MS: '150' };
     await using other = new TestSquad(env);

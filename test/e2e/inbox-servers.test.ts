@@ -100,8 +100,20 @@ test('a call that is taken back takes its question along', async () => {
   giveUp.abort();
   expect(await answer).toBe('given up');
   await until('it is withdrawn', async () =>
-    (await inbox('--all')).some(item => item.id === id && item.state === 'withdrawn'),
+    (await inbox('--all')).some(item => item.id === id && item.withdrawnBecause === 'call_ended'),
   );
+});
+
+test('a server that goes away takes its question along, and that is said', async () => {
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const answer = call(await agent.overHttp(true), 'desk__leave').catch(() => 'gone');
+  process.kill(Number((await asked(agent.id)).question), 'SIGKILL');
+  await answer;
+  const withdrawn = await until('it is withdrawn', async () =>
+    (await inbox('--all')).find(item => item.runId === agent.id && item.state === 'withdrawn'),
+  );
+  expect(withdrawn).toMatchObject({ withdrawnBecause: 'server_gone' });
+  expect((await squad.run(['inbox', '--all'])).stdout).toContain('the server that asked went away');
 });
 
 test('an agent whose own client can be asked is asked itself', async () => {

@@ -1,9 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/list-inbox.ts';
-import { AgentAtWork } from '../support/agent-at-work.ts';
+import { AgentAtWork, hubUrl } from '../support/agent-at-work.ts';
 import { Screen } from '../support/screen.ts';
 import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 import { strictCall } from '../support/tools.ts';
@@ -55,6 +55,16 @@ const settled = async (id: string) => (await inbox('--all')).find(item => item.i
 const resultOf = (runId: string) =>
   callTool<{ status: string; result: string }>(client, 'get_result', { spawn_id: runId, wait_seconds: 30 });
 
+/** Whoever asks meanwhile waits no longer than so. */
+async function soon<T>(minutes: number, act: () => Promise<T>): Promise<T> {
+  await squad.json(['config', 'set', 'inbox.timeout_minutes', String(minutes)]);
+  try {
+    return await act();
+  } finally {
+    await squad.json(['config', 'unset', 'inbox.timeout_minutes']);
+  }
+}
+
 describe('an agent’s question', () => {
   test('is answered in the terminal, by number and the beginning of its id, and the agent goes on with it', async () => {
     const runId = await start('ask "Which database?" sqlite "a real one"', 'say done');
@@ -86,7 +96,7 @@ describe('an agent’s question', () => {
       answer: 'a real one',
       answeredBy: { who: 'user', via: 'terminal' },
     });
-    expect(after.heardAt).not.toBeNull();
+    await until('it is known to have heard', async () => (await settled(item.id)).heardAt !== null);
 
     const late = await squad.run(['answer', item.id, '1']);
     expect(late).toMatchObject({ code: 2 });
@@ -141,12 +151,13 @@ describe('an agent’s question', () => {
   test('has its default when its time is up; an approval that nobody gave is a no', async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const own = await agent.overHttp(true);
-    const soon = { minutes: 0.005 };
-    const [colour, leave, words] = await Promise.all([
-      callTool<Told>(own, 'ask_user', { question: 'Colour?', default: 'blue', ...soon }),
-      callTool<Told>(own, 'ask_user', { question: 'May I push?', kind: 'approval', ...soon }),
-      callTool<Told>(own, 'ask_user', { question: 'Any words?', ...soon }),
-    ]);
+    const [colour, leave, words] = await soon(0.005, () =>
+      Promise.all([
+        callTool<Told>(own, 'ask_user', { question: 'Colour?', default: 'blue' }),
+        callTool<Told>(own, 'ask_user', { question: 'May I push?', kind: 'approval' }),
+        callTool<Told>(own, 'ask_user', { question: 'Any words?' }),
+      ]),
+    );
     expect(colour).toMatchObject({ status: 'expired', answer: 'blue', by: 'nobody' });
     expect(leave).toMatchObject({ status: 'expired', answer: 'no' });
     expect(words).toMatchObject({ status: 'expired', answer: null });
@@ -164,7 +175,7 @@ describe('an agent’s question', () => {
     await until('it is withdrawn', async () => (await settled(id)).state === 'withdrawn');
     expect(await inbox()).toEqual([]);
     const { stderr } = await squad.run(['answer', id, 'yes']);
-    expect(stderr).toContain('whoever asked is gone');
+    expect(stderr).toContain('the run that asked has ended');
   });
 
   test('asked by two calls at once is one question, and both hear the answer; asked anew it is another', async () => {
@@ -247,12 +258,10 @@ describe('a hub that is killed', () => {
   test('and comes back after the deadline finds its default due', async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const own = await agent.overHttp(true);
-    const broken = callTool<Told>(own, 'ask_user', {
-      question: 'In time?',
-      default: 'no matter',
-      minutes: 0.03,
-    }).catch(() => null);
-    const { id, deadlineAt } = await asked(agent.id);
+    const [broken, { id, deadlineAt }] = await soon(0.03, async () => {
+      const call = callTool<Told>(own, 'ask_user', { question: 'In time?', default: 'no matter' });
+      return [call.catch(() => null), await asked(agent.id)] as const;
+    });
     const pid = await squad.hubPid();
     process.kill(pid, 'SIGKILL');
     expect(await broken).toBeNull();
@@ -374,6 +383,9 @@ describe('what cannot be asked is refused, and nobody is asked', () => {
       'INVALID_INPUT',
     ],
     ['an approval with choices', { question: 'x', kind: 'approval', choices: ['a', 'b'] }, 'INVALID_INPUT'],
+    ['leave given by itself', { question: 'x', kind: 'approval', default: 'yes' }, 'INVALID_INPUT'],
+    ['a time in which nobody could answer', { question: 'x', minutes: 0.4 }, 'INVALID_INPUT'],
+    ['choices that look alike', { question: 'x', choices: ['a', 'a\u200b', 'a\u2060'] }, 'INVALID_INPUT'],
     ['a default that is no choice', { question: 'x', choices: ['a', 'b'], default: 'c' }, 'ANSWER_INVALID'],
     ['a permission, which is the engine’s', { question: 'x', kind: 'permission' }, 'INVALID_INPUT'],
     ['an id that is none', { id: '../../etc' }, 'INBOX_UNKNOWN'],
@@ -407,7 +419,7 @@ describe('what cannot be asked is refused, and nobody is asked', () => {
 });
 
 test('what a question says does nothing to the terminal it is shown in', async () => {
-  const nasty = '\u001b[2J\u001b]0;owned\u0007Delete \u202eeverything?\r\u009b31m\nreally';
+  const nasty = '\u001b[2J\u001b]0;owned\u0007Delete \u202eevery\u200bthing?\r\u009b31m\nreally';
   await using agent = await AgentAtWork.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const waiting = callTool<Told>(own, 'ask_user', {
@@ -426,9 +438,68 @@ test('what a question says does nothing to the terminal it is shown in', async (
     await squad.run(['inbox', '--all']),
   ];
   for (const { stdout, stderr } of shown)
-    expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u);
-  expect(shown[0]!.stdout).toContain('Delete everything?');
+    expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n\t]|[\u200b\u202a-\u202e\u2066-\u2069]/u);
+  // And it hides nothing: what a terminal would have swallowed is there to be read, in the question, the details and the choice.
+  expect(shown[0]!.stdout.match(/␛\]0;owned␇Delete \ufffdevery\ufffdthing\?␍/g)).toHaveLength(3);
+  for (const { stdout } of [shown[1]!, shown[5]!]) expect(stdout).toContain('␛]0;owned␇Delete');
   expect(await waiting).toMatchObject({ status: 'answered' });
+});
+
+test('a model’s client cannot allow what it has not been shown whole', async () => {
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const own = await agent.overHttp(true);
+  const details = `echo harmless\n${'#'.repeat(1_500)}\nrm -rf ~`;
+  const waiting = callTool<Told>(own, 'ask_user', { question: 'May I?', kind: 'approval', details });
+  const { id } = await asked(agent.id);
+  const { asks } = await callTool<{ asks: { details: string }[] }>(client, 'list_running');
+  expect(asks[0]!.details).toMatch(/^echo harmless\n#+… \(\d+ characters not shown: `squad inbox`/);
+  expect(await callTool(client, 'answer_question', { item: id, answer: 'ok' })).toMatchObject({
+    isError: true,
+    error: {
+      code: 'ANSWER_INVALID',
+      suggestions: [expect.stringContaining('squad inbox'), expect.anything()],
+    },
+  });
+  expect((await squad.run(['inbox'])).stdout).toContain('rm -rf ~');
+  expect(await squad.run(['answer', id, 'yes'])).toMatchObject({ code: 0 });
+  expect(await waiting).toMatchObject({ answer: 'yes' });
+  const again = callTool<Told>(own, 'ask_user', { question: 'And now?', kind: 'approval', details });
+  const { id: next } = await asked(agent.id);
+  expect(await callTool(client, 'answer_question', { item: next, answer: 'no' })).toMatchObject({
+    answer: 'no',
+  });
+  expect(await again).toMatchObject({ answer: 'no' });
+});
+
+test('what is not listed is counted', async () => {
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const own = await agent.overHttp(true);
+  const waiting = [1, 2, 3].map(i => callTool<Told>(own, 'ask_user', { question: `${i}?` }));
+  await until('all are asked', async () => (await inbox()).length === 3);
+  expect((await squad.run(['inbox', '--limit', '1'])).stdout).toContain('2 more');
+  expect((await squad.run(['inbox'])).stdout).not.toContain('more');
+  for (const { id } of await inbox()) await squad.run(['answer', id, 'yes']);
+  await Promise.all(waiting);
+  expect((await squad.run(['inbox', '--all', '--limit', '1'])).stdout).toContain('There are more');
+});
+
+test('nobody passes for the terminal over HTTP', async () => {
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const own = await agent.overHttp(true);
+  const waiting = callTool<Told>(own, 'ask_user', { question: 'Who?' });
+  const { id } = await asked(agent.id);
+  const token = readFileSync(join(squad.home, 'token'), 'utf8').trim();
+  const response = await fetch(new URL(`/api/inbox/${id}/answer`, await hubUrl(squad)), {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'squad-client': 'terminal',
+    },
+    body: JSON.stringify({ answer: 'me' }),
+  });
+  expect(response.status).toBe(200);
+  expect(await waiting).toMatchObject({ by: 'the user (client terminal)' });
 });
 
 describe('a person at a terminal', () => {

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { showAs } from '../../src/page/testing/another-user.ts';
 import { OpenPage } from '../../src/page/testing/page-fixture.ts';
 import { ended, isAlive, TestSquad, until } from '../support/squad.ts';
 
@@ -340,14 +341,21 @@ const memoryOf = (pid: number, what: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
 
 describe('squad open', () => {
-  test('gives the browser an address that is good once and leads to the page with the token', async () => {
+  const KEY = /#key=([\w-]{43})$/;
+  const exchange = (origin: string, address: string) =>
+    fetch(`${origin}/api/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ key: KEY.exec(address)![1] }),
+    });
+
+  test('prints an address, and gives the browser another, each with a key that becomes the token once', async () => {
     const asked = join(squad.root, 'asked');
     const browser = squad.script('browser', `printf '%s' "$1" > ${asked}.new && mv ${asked}.new ${asked}`);
     chmodSync(browser, 0o755);
     const run = await atWork('coder');
     const { stdout, code } = await squad.run(['open', run.id], { env: { BROWSER: browser } });
     const origin = await originOf(squad);
-    expect([code, stdout]).toEqual([0, `${origin}/r/${run.id}#token=${tokenOf(squad)}\n`]);
     const address = await until('the browser was started', () => {
       try {
         return readFileSync(asked, 'utf8');
@@ -355,12 +363,30 @@ describe('squad open', () => {
         return null;
       }
     });
-    expect(address).not.toContain(tokenOf(squad));
-    const opened = await fetch(address, { redirect: 'manual' });
-    expect(opened.headers.get('location')).toBe(`/r/${run.id}#token=${tokenOf(squad)}`);
-    expect((await fetch(address, { redirect: 'manual' })).status).toBe(401);
+    expect([code, stdout.trim()]).not.toEqual([0, address]);
+    for (const url of [stdout.trim(), address]) {
+      expect(url.replace(KEY, '')).toBe(`${origin}/r/${run.id}`);
+      expect(url).not.toContain(tokenOf(squad));
+      expect(await (await exchange(origin, url)).json()).toEqual({ token: tokenOf(squad) });
+      expect((await exchange(origin, url)).status).toBe(401);
+    }
     await run.end();
   });
+
+  // Only root can be somebody else.
+  test.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
+    'another user who sees the key gets nothing for it, which is in the log; the key stays good',
+    async () => {
+      const origin = await originOf(squad);
+      const address = (await squad.run(['open', '--no-browser'])).stdout.trim();
+      const key = KEY.exec(address)![1]!;
+      expect(await showAs(65_534, Number(new URL(origin).port), key)).toMatch(/^HTTP\/1\.1 403 /);
+      expect((await exchange(origin, address)).status).toBe(200);
+      const log = readFileSync(join(squad.home, 'hub.log'), 'utf8');
+      expect(log).toContain('Another user of this machine showed a key');
+      expect(log).not.toContain(key);
+    },
+  );
 
   test('lends the page its environment: what is started there finds what the terminal finds', async () => {
     const heard = async () => {
@@ -383,7 +409,7 @@ describe('squad open', () => {
 
   test('only prints the address when told to, or when there is no screen', async () => {
     const { stdout } = await squad.run(['open', 'inbox', '--no-browser']);
-    expect(stdout).toBe(`${await originOf(squad)}/inbox#token=${tokenOf(squad)}\n`);
+    expect(stdout.trim().replace(KEY, '')).toBe(`${await originOf(squad)}/inbox`);
     const bare = await squad.run(['open']);
     expect([bare.code, bare.stderr]).toEqual([0, expect.stringContaining('open the address yourself')]);
   });
@@ -417,7 +443,7 @@ describe('squad up', () => {
     up.stdout!.on('data', chunk => {
       printed += chunk;
     });
-    await until('it prints the address', () => printed.includes('#token='));
+    await until('it prints the address', () => printed.includes('#key='));
     const pid = await other.hubPid();
     process.kill(pid, 'SIGKILL');
     const next = await until('another hub is there', async () => {
@@ -429,7 +455,7 @@ describe('squad up', () => {
     up.kill('SIGINT');
     expect((await over).code).toBe(0);
     await until('the hub goes', () => !isAlive(next));
-    expect(printed.match(/#token=/g)).toHaveLength(1);
+    expect(printed.match(/#key=/g)).toHaveLength(1);
   });
 
   test('ends when the hub is stopped on purpose', async () => {

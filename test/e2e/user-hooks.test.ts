@@ -67,7 +67,7 @@ test('it hears of each end once, also of a run that was lost with its hub', asyn
 
 test('the command for questions has the question on its input, and nothing an agent worded in its environment', async () => {
   await using squad = withHook('env >told.env; cat >told.new; mv told.new "told-$SQUAD_HOOK_ASK"', 'onAsk');
-  await squad.run(['run', '-d', 'coder', `Choose${script('ask "Which one?" red blue')}`]);
+  await squad.run(['run', '-d', 'coder', `Choose\n${script('ask "Which one?" red blue')}`]);
   const { id, runId, squadId, deadlineAt } = await openItem(squad);
   const told = await until('it is told', () => textOf(squad, `told-${id}`));
   expect(JSON.parse(told)).toMatchObject({

@@ -23,15 +23,15 @@ describe('a page', () => {
     expect(asked.filter(path => path.startsWith('/api'))).toEqual([]);
   });
 
-  test('with a wrong token is locked, and forgets it', async () => {
+  test('with a wrong key is locked, and keeps nothing', async () => {
     pages.expectTrouble(/401/);
     const page = await pages.blank();
-    await page.goto(`${pages.origin}/#token=${'x'.repeat(43)}`);
+    await page.goto(`${pages.origin}/#key=${'x'.repeat(43)}`);
     await page.getByText('This tab has no key to the hub.').waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');
   });
 
-  test('takes the token out of the address, keeps it over a reload, and puts it nowhere else', async () => {
+  test('gets a token for the key in its address, keeps it over a reload, and puts it nowhere else', async () => {
     const page = await pages.open(`/r/${run}`);
     await page.getByRole('heading', { name: 'Say hello' }).waitFor();
     expect(page.url()).toBe(`${pages.origin}/r/${run}`);
@@ -44,6 +44,29 @@ describe('a page', () => {
     expect(await page.content()).not.toContain(token);
     await page.goBack();
     expect(page.url()).not.toContain(token);
+  });
+
+  test('is let in once for an address that `squad open` prints', async () => {
+    const address = await pages.address();
+    const page = await pages.blank();
+    await page.goto(address);
+    await page.locator('.board li').first().waitFor();
+    expect(page.url()).toBe(`${pages.origin}/`);
+    pages.expectTrouble(/401/);
+    const other = await pages.blank();
+    await other.goto(address);
+    await other.getByText('This tab has no key to the hub.').waitFor();
+  });
+
+  test('with a token that the hub does not know is locked, and forgets it', async () => {
+    pages.expectTrouble(/401/);
+    const page = await pages.open(`/r/${run}`);
+    await page.evaluate(() => {
+      for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, 'x'.repeat(43));
+    });
+    await page.reload();
+    await page.getByText('This tab has no key to the hub.').waitFor();
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toBe('{}');
   });
 
   test('gives the token to a tab beside it, and to no other browser', async () => {

@@ -8,7 +8,7 @@ import { TestSquad, until } from '../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
-const SERVER = join(import.meta.dirname, '..', 'servers', 'asking-server.ts');
+const SERVER = join(import.meta.dirname, '..', 'servers', 'asking.ts');
 
 beforeAll(async () => {
   squad.write(
@@ -69,17 +69,19 @@ test('an approval is given and denied by a key', async () => {
   ];
   await Promise.all([asked(yes), asked(no)]);
   const page = await pages.open('/inbox');
-  for (const [question, key] of [
-    ['Delete the cache?', 'y'],
-    ['Delete the database?', 'n'],
+  for (const [run, question, key] of [
+    [yes, 'Delete the cache?', 'y'],
+    [no, 'Delete the database?', 'n'],
   ] as const) {
     const item = page.locator('.ask', { hasText: question });
     await item.waitFor();
     // The nearest deadline is first, whichever of the two that is.
     for (let step = 0; step < 3 && !(await item.evaluate(one => one === document.activeElement)); step++)
       await page.keyboard.press(step === 0 ? 'k' : 'j');
+    // One that came just now takes no answer yet.
+    await item.getByRole('button', { name: 'allow' }).click({ trial: true });
     await page.keyboard.press(key);
-    await page.locator('.settled li', { hasText: question }).waitFor();
+    await expect.poll(async () => (await itemOf(run))?.state).toBe('answered');
   }
   expect(await itemOf(yes)).toMatchObject({ answer: 'yes', answeredBy: { via: 'page' } });
   expect(await itemOf(no)).toMatchObject({ answer: 'no', answeredBy: { via: 'page' } });

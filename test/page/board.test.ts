@@ -31,7 +31,10 @@ beforeAll(async () => {
   runs.asks = await startRun(squad, 'Choose a database', ['ask "Which database?" sqlite postgres']);
   runs.failed = await startRun(squad, 'Break something', ['fail it broke']);
   await isAt(runs.failed, 'error');
-  await until('it asks', async () => (await askHub<{ items: [] }>(squad, 'list_inbox')).items.length === 1);
+  await until(
+    'it asks',
+    async () => (await askHub<{ items: unknown[] }>(squad, 'list_inbox')).items.length === 1,
+  );
   await squad.json(['config', 'set', 'limits.concurrency', '1']);
   runs.works = await startRun(squad, 'Work for long', ['say at it', 'hang']);
   await isAt(runs.works, 'running');

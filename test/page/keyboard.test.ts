@@ -108,6 +108,8 @@ test('two keys in a row go to each view', async () => {
     ['e', '/events', 'Events'],
     ['s', '/settings', 'Settings'],
     ['r', '/', 'Runs'],
+    // Last, because there one types at once.
+    ['f', '/search', 'Search'],
   ] as const) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);

@@ -26,7 +26,9 @@ const VIEWS: [string, () => string, string][] = [
   ['cost', () => '/cost', '.cost table, .cost svg'],
   ['the gateway', () => '/gateway', '.gateway table'],
   ['events', () => '/events', '.events li, .events tr'],
+  ['a search', () => '/search?q=upload', '.search-view mark, .search-view li'],
   ['settings', () => '/settings', '.settings table'],
+  ['a search', () => '/search?q=retry', '.search-lines li'],
 ];
 
 describe.each(VIEWS)('%s', (_, path, ready) => {
@@ -63,7 +65,7 @@ test('what lies over a view can be used by everybody, too', async () => {
 
 test('light and dark are two looks', async () => {
   const page = await pages.open('/');
-  const look = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const look = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await look();
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await look()).not.toBe(light);

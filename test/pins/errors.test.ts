@@ -46,6 +46,8 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   CONTEXT_MISSING: ['usage', 2],
   TEAM_MISSING: ['usage', 2],
   DECISION_UNKNOWN: ['usage', 2],
+  BACKLOG_ITEM_UNKNOWN: ['usage', 2],
+  BACKLOG_CHANGED: ['state', 1],
   AGENT_UNKNOWN: ['usage', 2],
   NOT_ALLOWED: ['state', 4],
   NOT_A_REPOSITORY: ['usage', 2],

@@ -62,6 +62,7 @@ const RUN = {
   options: {
     tools: 'null',
     permission: 'string',
+    approvals: 'string',
     effort: 'null',
     stallMs: 'null',
     budgetUsd: 'null',
@@ -162,6 +163,7 @@ describe('--json of', () => {
         },
       },
       ...{ work: 'null', review: 'null', pullRequest: 'null' },
+      setting: { program: 'null', version: 'null', variables: 'null' },
       files: { stdout: 'string', stderr: 'string', stdoutBytes: 'number', stderrBytes: 'number' },
       quiet: 'null',
     }));
@@ -330,12 +332,13 @@ describe('--json of', () => {
       total: 'number',
       notes: [],
     });
-    const item = { title: 'string', done: 'boolean', issue: 'string', owner: 'string' };
+    const item = { number: 'number', title: 'string', done: 'boolean', issue: 'string', owner: 'string' };
     expect(await inTeam('backlog')).toEqual({
       groups: [
         { title: 'string', items: [{ ...item, priority: 'string', notes: 'string' }], text: 'string' },
       ],
       notes: [],
+      revision: 'string',
     });
   });
 

@@ -15,6 +15,8 @@ const FORMS: Record<string, object> = {
       required: ['name'],
     },
   },
+  /** Says what to end, to see what becomes of the question. */
+  leave: { message: `${process.pid}`, requestedSchema: { type: 'object', properties: {} } },
   publish: { message: 'Publish it?', requestedSchema: { type: 'object', properties: {} } },
   unlock: {
     message: 'Please type your password',

@@ -2,13 +2,15 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-/** The system's own Chromium. Only root has to do without its sandbox. */
 export function launchChromium(args: string[] = []): Promise<Browser> {
-  return chromium.launch({
-    executablePath: chromiumOnPath(),
-    args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
-  });
+  return chromium.launch(chromiumOptions(args));
 }
+
+/** The system's own Chromium. Only root has to do without its sandbox. */
+export const chromiumOptions = (args: string[] = []): { executablePath: string; args: string[] } => ({
+  executablePath: chromiumOnPath(),
+  args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
+});
 
 function chromiumOnPath(): string {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { askHub } from './ask-hub.ts';
 import { launchChromium } from './chromium.ts';
 import { script } from './git-squad.ts';
+import { pageKey } from './page-key.ts';
 import type { TestSquad } from './squad.ts';
 
 const PATIENCE_MS = 20_000;
@@ -19,7 +20,7 @@ export interface OpenOptions {
 export class Pages {
   readonly squad: TestSquad;
   browser!: Browser;
-  #address!: URL;
+  origin!: string;
   #contexts = new Set<BrowserContext>();
   #troubles: string[] = [];
   #expected: RegExp[] = [];
@@ -30,26 +31,31 @@ export class Pages {
     squad.env.SQUAD_HUB_LINGER_MS = '120000';
   }
 
-  get origin(): string {
-    return this.#address.origin;
-  }
-
   async start(): Promise<void> {
     this.browser = await launchChromium();
     await this.squad.unlimited();
     await this.squad.json(['config', 'set', 'stop.grace_ms', '200']);
-    const { stdout } = await this.squad.run(['open', '--no-browser']);
-    this.#address = new URL(/http:\S+/.exec(stdout)![0]);
+    this.origin = new URL(await this.address()).origin;
   }
 
-  /** As `squad open` would: with the token, which the page keeps for the tab. */
+  /** What `squad open` prints. */
+  async address(): Promise<string> {
+    const { stdout } = await this.squad.run(['open', '--no-browser']);
+    return /http:\S+/.exec(stdout)![0];
+  }
+
+  /** As `squad open` would: with a key, for which the page gets what it keeps for the tab. */
   async open(path = '/', options: OpenOptions = {}): Promise<Page> {
     const page = await this.blank(options);
+    await this.enter(page, path);
+    return page;
+  }
+
+  async enter(page: Page, path: string): Promise<void> {
     const [place, hash] = path.split('#');
-    await page.goto(`${this.origin}${place}${this.#address.hash}`);
+    await page.goto(`${this.origin}${place}${await pageKey(this.squad.home, this.origin)}`);
     await page.locator('main h1').first().waitFor({ state: 'attached' });
     if (hash !== undefined) await page.goto(`${this.origin}${path}`);
-    return page;
   }
 
   /** A tab that is nowhere yet. */

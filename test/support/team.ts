@@ -34,9 +34,9 @@ export class TeamSquad extends GitSquad {
       JSON.stringify({
         servers: {
           tracker: { command: process.execPath, args: [server], tools: ['echo'] },
-          browser: { command: 'no-such-browser', tools: ['*'] },
+          pages: { command: '/bin/false', tools: ['*'] },
         },
-        agentServers: { coder: ['tracker'], tester: ['tracker', 'browser'] },
+        agentServers: { coder: ['tracker'], tester: ['tracker', 'pages'] },
       }),
     );
     this.git('add', '-A');
@@ -63,7 +63,10 @@ export class TeamSquad extends GitSquad {
       const second = reviews.find(({ iteration }) => iteration === 2);
       return second?.reviewerStatus === 'running' && second.coderId;
     });
-    await until('both ask', async () => (await askHub<{ items: [] }>(this, 'list_inbox')).items.length === 2);
+    await until(
+      'both ask',
+      async () => (await askHub<{ items: unknown[] }>(this, 'list_inbox')).items.length === 2,
+    );
     return { squadId: run.squadId, lead, coder, asks, approves, failed, done };
   }
 
@@ -76,6 +79,11 @@ export class TeamSquad extends GitSquad {
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 const review = (message: string, ...lines: string[]) =>
   call('request_review', { completion_message: message, reviewer_prompt: script(...lines) });
+
+/** What comes too soon after something else is only counted. */
+const LATER = ['sleep 300ms'];
+/** At work for minutes, with a sign of life now and then. */
+const working = (words: string) => Array.from({ length: 15 }, () => ['sleep 20s', `say ${words}`]).flat();
 
 const RETRY = `Retry failed uploads three times${script(
   ...['say Reading src/upload.ts and its tests.', 'run cat src/upload.ts', 'write src/retry.ts'],
@@ -108,6 +116,8 @@ const RETRY = `Retry failed uploads three times${script(
       actionable_items: ['Wait between attempts, longer each time', 'Do not retry a 4xx'],
     }),
   ),
+  ...LATER,
+  'say The reviewer has it now.',
 )}${scriptOf(
   2,
   ...['say A pause that doubles, and no second try for a 4xx.', 'write src/retry.ts'],
@@ -127,8 +137,10 @@ const RETRY = `Retry failed uploads three times${script(
   review(
     'It waits between attempts now, and a 4xx is not tried again.',
     'say Reading what changed since the last round.',
-    'hang',
+    ...working('Reading what changed since the last round.'),
   ),
+  ...LATER,
+  'say The reviewer has it again.',
 )}`;
 
 const SHIP = `Ship upload retries${script(
@@ -139,11 +151,13 @@ const SHIP = `Ship upload retries${script(
       { roleId: 'coder', task: RETRY },
       {
         roleId: 'tester',
-        task: `Break the upload with a slow server${script('say Starting a server that answers after 30 seconds.', 'try sh -c "echo slow; exit 1"', 'usage 15800 900 12000 0.11', 'say The third attempt times out as it should.', 'hang')}`,
+        task: `Break the upload with a slow server${script('say Starting a server that answers after 30 seconds.', 'try sh -c "echo slow; exit 1"', 'usage 15800 900 12000 0.11', 'say The third attempt times out as it should.', ...working('Trying a server that closes the line.'))}`,
       },
     ],
   }),
-  'hang',
+  ...LATER,
+  'say Both are at it.',
+  ...working('Both are at it.'),
 )}`;
 
 const CHOOSE = `Add a cache for thumbnails${script(
@@ -156,10 +170,13 @@ const CHOOSE = `Add a cache for thumbnails${script(
 const RELEASE = `Release 1.4.0${script(
   'say All 212 tests pass; the changelog is written.',
   'usage 6100 420 4800 0.05',
-  call('ask_user', {
-    ...{ question: 'Push the tag v1.4.0?', kind: 'approval' },
-    details: 'git push origin v1.4.0\n\nThis starts the release workflow.',
-  }),
+  // Asked again and again, it is one question: each call waits for as long as a call may.
+  ...Array.from({ length: 10 }, () =>
+    call('ask_user', {
+      ...{ question: 'Push the tag v1.4.0?', kind: 'approval' },
+      details: 'git push origin v1.4.0\n\nThis starts the release workflow.',
+    }),
+  ),
 )}`;
 
 const UPGRADE = `Upgrade the image library${script(

@@ -25,7 +25,7 @@ export function AskFirst() {
   return (
     <Confirm
       {...question}
-      onYes={() => void question.run().then(toast, sayFailure)}
+      onYes={async () => toast(await question.run())}
       onClose={() => {
         asked.value = null;
       }}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { connection } from '../state/live.ts';
+import { isStranger } from '../state/hub-proof.ts';
+import { connection, isHubStopped } from '../state/live.ts';
 import { saved } from '../state/saved.ts';
 import { Copy } from '../ui/copy.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -17,9 +18,21 @@ export function Banner() {
   if (!stale || saved) return null;
   return (
     <div class="banner" role="status">
-      {connection.value === 'reconnecting' ? (
+      {isStranger.value ? (
         <span>
-          <strong>Hub restarting.</strong> What you see is from <Ago at={since} />. Agents at work go on.
+          <strong>Something else answers on this port.</strong> It is not the hub of this page, and was told
+          nothing. What you see is from <Ago at={since} />. To open the page where the hub is now:{' '}
+          <Copy text="squad open" label="command" isShown />
+        </span>
+      ) : isHubStopped.value ? (
+        <span>
+          <strong>The hub was stopped.</strong> What you see is from <Ago at={since} />. To start it:{' '}
+          <Copy text="squad open" label="command" isShown />
+        </span>
+      ) : connection.value === 'reconnecting' ? (
+        <span>
+          <strong>Connection lost, trying again.</strong> What you see is from <Ago at={since} />. Agents at
+          work go on.
         </span>
       ) : (
         <span>

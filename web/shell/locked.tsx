@@ -10,8 +10,8 @@ export function Locked() {
         <Copy text="squad open" label="command" isShown />
       </p>
       <p class="soft">
-        The address it opens carries the key. It is taken out of the address at once and kept for this tab;
-        another tab of this page that is open gives it on.
+        The address it opens carries a key that is good once, for 10 minutes. This tab then stays open to you;
+        another tab of this page that is open lets new ones in.
       </p>
     </main>
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { RunStatus } from '../../src/schema/run.ts';
 import type { RunId } from '../../src/schema/ids.ts';
+import type { RunStatus } from '../../src/schema/run.ts';
 import { askNotice, failureNotice } from './notices.ts';
 
 const run = { roleId: 'tester', engine: 'claude', title: 'Property tests' };

@@ -1,9 +1,10 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { ErrorBoundary, lazy } from 'preact-iso';
 import { type Binding, keysNow, restKeys, useKeys } from '../keys.ts';
 import { AskFirst } from './ask-first.tsx';
+import { later } from './later.tsx';
 import { RunActionDialog } from './run-action.tsx';
+import { OverlayWait } from './view-wait.tsx';
 
 /** When the first view is drawn: whoever types fast must not be faster than the palette. */
 const PRELOAD_MS = 500;
@@ -28,9 +29,13 @@ export const openStart = () => {
   open.value = { name: 'start' };
 };
 
-const Palette = lazy(() => import('./palette.tsx').then(m => m.Palette));
-const Help = lazy(() => import('./help.tsx').then(m => m.Help));
-const StartRun = lazy(() => import('./start-run.tsx').then(m => m.StartRun));
+const Palette = later(() => import('./palette.tsx').then(m => m.Palette), OverlayWait);
+const Help = later(() => import('./help.tsx').then(m => m.Help), OverlayWait);
+const StartRun = later(() => import('./start-run.tsx').then(m => m.StartRun), OverlayWait);
+
+async function loadAll(): Promise<void> {
+  for (const one of [Palette, StartRun, Help]) await one.preload();
+}
 
 /** What lies over every view. */
 export function Overlays() {
@@ -40,17 +45,17 @@ export function Overlays() {
     { key: 'N', what: 'Start a run', run: openStart },
   ]);
   useEffect(() => {
-    const timer = setTimeout(() => void Palette.preload(), PRELOAD_MS);
+    const timer = setTimeout(loadAll, PRELOAD_MS);
     return () => clearTimeout(timer);
   }, []);
   const now = open.value;
   return (
-    <ErrorBoundary>
+    <>
       {now?.name === 'palette' && <Palette keys={now.keys} onClose={close} />}
       {now?.name === 'help' && <Help keys={now.keys} onClose={close} />}
       {now?.name === 'start' && <StartRun onClose={close} />}
       <RunActionDialog />
       <AskFirst />
-    </ErrorBoundary>
+    </>
   );
 }

@@ -3,6 +3,7 @@ import type { Binding } from '../keys.ts';
 import { call } from '../state/api.ts';
 import { inbox } from '../state/live.ts';
 import { useQuery } from '../state/query.ts';
+import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
 import { harmless } from '../ui/harmless.ts';
 import { lookOfCard } from '../ui/status-words.ts';
@@ -61,6 +62,17 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
             run: () => (isOver ? askToRetry(card) : askToCancel(card)),
           };
         })),
+    ...(typed.trim() === ''
+      ? []
+      : [
+          {
+            id: 'search',
+            group: 'Squad',
+            label: `Search everything for ${typed.trim()}`,
+            hint: 'tasks, decisions, output',
+            run: () => route(withQuery('/search', { q: typed.trim() })),
+          },
+        ]),
     ...COMMANDS,
     ...workspaceEntries(workspaces.data?.workspaces ?? []),
   ];

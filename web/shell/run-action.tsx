@@ -1,11 +1,10 @@
 import { signal } from '@preact/signals';
 import type { RunCard } from '../../src/schema/run-card.ts';
-import { type ApiError, call } from '../state/api.ts';
+import { call } from '../state/api.ts';
 import { useQuery } from '../state/query.ts';
 import { Confirm, Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
-import { sayFailure } from './ask-first.tsx';
 
 type Asked = { action: 'cancel' | 'retry'; run: Pick<RunCard, 'id' | 'title'> };
 
@@ -51,22 +50,18 @@ function Asking({ action, run }: Asked) {
       command={found.command}
       yes={yes}
       tone={tone}
-      onYes={() => void carryOut({ action, run })}
+      onYes={() => carryOut({ action, run })}
       onClose={close}
     />
   );
 }
 
 async function carryOut({ action, run }: Asked): Promise<void> {
-  try {
-    if (action === 'cancel') {
-      await call('cancel_run', { spawn_id: run.id });
-      toast(`Stopping: ${run.title}`, { href: `/r/${run.id}` });
-    } else {
-      const { runIds } = await call('retry_runs', { id: run.id });
-      toast(`Started again: ${run.title}`, { href: `/r/${runIds[0] ?? run.id}` });
-    }
-  } catch (thrown) {
-    sayFailure(thrown as ApiError);
+  if (action === 'cancel') {
+    await call('cancel_run', { spawn_id: run.id });
+    toast(`Stopping: ${run.title}`, { href: `/r/${run.id}` });
+  } else {
+    const { runIds } = await call('retry_runs', { id: run.id });
+    toast(`Started again: ${run.title}`, { href: `/r/${runIds[0] ?? run.id}` });
   }
 }

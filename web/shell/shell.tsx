@@ -7,6 +7,7 @@ import { Announcer } from './announcer.tsx';
 import { Banner, isStale } from './banner.tsx';
 import { Locked } from './locked.tsx';
 import { Navigation } from './navigation.tsx';
+import { Notifier } from './notifier.tsx';
 import { Overlays } from './overlays.tsx';
 import { TopBar } from './top-bar.tsx';
 
@@ -26,10 +27,13 @@ function Unlocked({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1} class={isStale() ? 'is-stale' : ''}>
         {children}
       </main>
-      <Banner />
       <Overlays />
-      <Toasts />
+      <div class="notices">
+        <Toasts />
+        <Banner />
+      </div>
       <Announcer />
+      <Notifier />
     </>
   );
 }

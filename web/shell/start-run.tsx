@@ -1,41 +1,64 @@
-import { useState } from 'preact/hooks';
+import './start.css';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ApiError, call } from '../state/api.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
 import { Copy } from '../ui/copy.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
-import { startCommand } from './start-command.ts';
+import { folderTrouble, inFieldWords } from './folder-words.ts';
+import { type StartChoices, startCommand } from './start-command.ts';
+import { StartMore } from './start-more.tsx';
 
-/** One run: a role, a task, a folder. Everything else is as the project and the role say. */
+const LAST_ROLE = 'squad-last-role';
+/** Nobody is asked about a path that is still being typed. */
+const TYPED_MS = 300;
+
+/** One run: a role, a task, a folder. Everything else is as the project and the role say, unless it is said here. */
 export function StartRun({ onClose }: { onClose(): void }) {
   const { route } = useLocation();
   const known = useQuery('list_workspaces', {}).data?.workspaces ?? [];
-  const [chosen, setChosen] = useState<string | null>(null);
-  const folder = chosen ?? workspace.value ?? known[0]?.path ?? '';
-  const roles = useQuery('list_roles', folder === '' ? null : {}, { workspace: folder });
-  const [role, setRole] = useState('');
-  const roleId = role || (roles.data?.roles[0]?.id ?? '');
+  const [typed, setTyped] = useState<string | null>(null);
+  const folder = (typed ?? workspace.value ?? known[0]?.path ?? '').trim();
+  const asked = useSettled(folder);
+  const isWhole = folderTrouble(asked) === null;
+  const roles = useQuery('list_roles', isWhole ? {} : null, { workspace: asked });
+  const names = roles.data?.roles ?? [];
+  const [role, setRole] = useState(() => localStorage.getItem(LAST_ROLE) ?? '');
+  const roleId = (names.find(({ id }) => id === role) ?? names[0])?.id ?? '';
   const [task, setTask] = useState('');
+  const [choices, setChoices] = useState<StartChoices>({});
   const [error, setError] = useState<ApiError | null>(null);
   const [isSending, setSending] = useState(false);
+  const isOfFolder = roles.error?.code === 'WORKSPACE_REFUSED';
+  const wrong =
+    typed === null && folder === ''
+      ? null
+      : (folderTrouble(folder) ??
+        (isOfFolder && asked === folder ? inFieldWords(roles.error!.message) : null));
 
   const start = async () => {
-    if (isSending || task.trim() === '' || roleId === '') return;
+    if (isSending || task.trim() === '' || roleId === '' || folderTrouble(folder) !== null) return;
     setSending(true);
     try {
       const { runIds, warnings } = await call(
         'start_squad',
-        { members: [{ roleId, task }] },
+        { members: [{ roleId, task }], ...choices },
         { workspace: folder },
       );
+      localStorage.setItem(LAST_ROLE, roleId);
       for (const warning of warnings) toast(warning);
       onClose();
       route(`/r/${runIds[0]}`);
     } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      setError(
+        thrown instanceof ApiError
+          ? new ApiError(thrown.code, inFieldWords(thrown.message), headless(thrown.suggestions))
+          : new ApiError('PAGE_ERROR', String(thrown)),
+      );
       setSending(false);
     }
   };
@@ -63,7 +86,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
         <label>
           Role
           <select value={roleId} onChange={event => setRole(event.currentTarget.value)}>
-            {roles.data?.roles.map(({ id, name, description }) => (
+            {names.map(({ id, name, description }) => (
               <option key={id} value={id} title={description}>
                 {name}
               </option>
@@ -77,8 +100,13 @@ export function StartRun({ onClose }: { onClose(): void }) {
             required
             list="start-folders"
             placeholder="/absolute/path/of/a/project"
-            value={folder}
-            onChange={event => setChosen(event.currentTarget.value)}
+            aria-invalid={wrong !== null || undefined}
+            aria-describedby={wrong === null ? undefined : 'start-folder-trouble'}
+            value={typed ?? folder}
+            onInput={event => {
+              setTyped(event.currentTarget.value);
+              setError(null);
+            }}
           />
           <datalist id="start-folders">
             {known.map(({ path }) => (
@@ -86,11 +114,17 @@ export function StartRun({ onClose }: { onClose(): void }) {
             ))}
           </datalist>
         </label>
-        {roles.error && <Problem error={roles.error} />}
+        {wrong !== null && (
+          <p id="start-folder-trouble" class="field-trouble" role="alert">
+            {harmless(wrong)}
+          </p>
+        )}
+        <StartMore choices={choices} workspace={isWhole ? asked : null} onChange={setChoices} />
+        {roles.error && !isOfFolder && <Problem error={roles.error} />}
         {error && <Problem error={error} />}
         <p class="twin">
           <span>In a terminal</span>
-          <Copy text={startCommand(roleId, task, folder)} label="command" isShown />
+          <Copy text={startCommand(roleId, task, folder, choices)} label="command" isShown />
         </p>
         <p class="actions">
           <button type="button" class="button" onClick={onClose}>
@@ -104,3 +138,17 @@ export function StartRun({ onClose }: { onClose(): void }) {
     </Dialog>
   );
 }
+
+/** The same, when it has not changed for a moment. */
+function useSettled(value: string): string {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), settled === '' ? 0 : TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+/** Headers are for programs. */
+const headless = (suggestions: string[]): string[] =>
+  suggestions.filter(text => !text.includes('Squad-Workspace'));

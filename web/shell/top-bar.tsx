@@ -32,9 +32,12 @@ export function TopBar() {
             {data.spentTodayUsd === null ? (
               <span class="faint">cost unknown</span>
             ) : (
-              <Money usd={data.spentTodayUsd} />
+              <Money usd={data.spentTodayUsd} isEstimated={data.isTodayEstimated} />
             )}
             <span class="soft">{data.budgetDayUsd === null ? ' today' : ` of $${data.budgetDayUsd}`}</span>
+            {data.unreportedToday > 0 && data.spentTodayUsd !== null && (
+              <span class="tone-ask"> + {data.unreportedToday} unknown</span>
+            )}
           </a>
         )}
         <ConnectionMark />
@@ -45,7 +48,9 @@ export function TopBar() {
 
 function FilterBox() {
   const { path, route } = useLocation();
-  const [q, setQ] = useParam('q');
+  const [given, setQ] = useParam('q');
+  // Elsewhere the same field of the address is another search.
+  const q = path === '/' ? given : null;
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(q ?? '');
   useEffect(() => {
@@ -86,8 +91,8 @@ function FilterBox() {
 /** How many there are of each, and the way to see only those. */
 function Chips({ counts }: { counts: Partial<Record<Need, number>> | undefined }) {
   const { path, query } = useLocation();
-  const chosen = path === '/' ? (query.need ?? null) : undefined;
-  const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need });
+  const chosen = path === '/' ? (query.need ?? query.status ?? null) : undefined;
+  const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need, status: null });
   const all = counts && NEEDS.reduce((sum, need) => sum + (counts[need] ?? 0), 0);
   return (
     <nav class="chips" aria-label="Runs by need">

@@ -8,5 +8,6 @@ export const VIEWS = [
   { name: 'Cost', href: '/cost', key: 'g c' },
   { name: 'Gateway', href: '/gateway', key: 'g g' },
   { name: 'Events', href: '/events', key: 'g e' },
+  { name: 'Search', href: '/search', key: 'g f' },
   { name: 'Settings', href: '/settings', key: 'g s' },
 ] as const;

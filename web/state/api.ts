@@ -1,3 +1,4 @@
+import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
 import type { Answers, Inputs } from './operations.ts';
 import { requestOf, workspaceHeader } from './request.ts';
 import { saved, savedAnswers } from './saved.ts';
@@ -59,6 +60,16 @@ interface Message {
 }
 
 async function send(method: string, path: string, { body, headers, signal }: Message): Promise<unknown> {
+  const found = await whoAnswers(token.value ?? '');
+  signal?.throwIfAborted();
+  if (found === 'nobody') throw unreachable();
+  if (found === 'stranger') {
+    // A page that has never met its hub has nothing to show: the token is that of another.
+    if (!wasHub()) dropToken();
+    throw new ApiError('HUB_UNREACHABLE', 'Something else answers on this port: not the hub of this page', [
+      'squad open opens the page where the hub is now.',
+    ]);
+  }
   const answer = await fetch(`/api${path}`, {
     method,
     body,
@@ -72,7 +83,8 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
     },
   }).catch(thrown => {
     if (signal?.aborted) throw thrown;
-    throw new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['squad open starts it again.']);
+    distrustHub();
+    throw unreachable();
   });
   const value = await answer.json().catch(() => null);
   if (answer.ok) return value;
@@ -85,3 +97,6 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
     answer.status,
   );
 }
+
+const unreachable = () =>
+  new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['squad open starts it again.']);

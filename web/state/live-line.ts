@@ -5,12 +5,14 @@ import { backOffMs } from './back-off.ts';
 const SILENT_MS = 35_000;
 /** A hub that restarts is back by then. */
 const FAILURES_UNTIL_OFFLINE = 6;
+const GOING_AWAY = 1001;
 
 export interface LineOptions {
   /** The address of a new line, with a ticket of its own. */
   address(): Promise<string>;
   onMessage(message: LiveMessage): void;
-  onBroken(state: 'reconnecting' | 'offline'): void;
+  /** `isLeft`: the hub said that it stops. */
+  onBroken(state: 'reconnecting' | 'offline', isLeft: boolean): void;
 }
 
 /** One WebSocket, opened again whenever it breaks: soon, then less often, at once when there is a reason for hope. */
@@ -70,8 +72,8 @@ export class LiveLine {
       if (message.type === 'hello') this.#failures = 0;
       this.#options.onMessage(message);
     };
-    socket.onclose = () => {
-      if (this.#socket === socket) this.#broken();
+    socket.onclose = ({ code }) => {
+      if (this.#socket === socket) this.#broken(code === GOING_AWAY);
     };
   }
 
@@ -81,11 +83,11 @@ export class LiveLine {
     this.#timer = setTimeout(() => this.#socket === socket && this.#broken(), SILENT_MS);
   }
 
-  #broken(): void {
+  #broken(isLeft = false): void {
     this.#drop();
     if (this.#isStopped) return;
     const wait = backOffMs(this.#failures++);
-    this.#options.onBroken(this.#failures > FAILURES_UNTIL_OFFLINE ? 'offline' : 'reconnecting');
+    this.#options.onBroken(this.#failures > FAILURES_UNTIL_OFFLINE ? 'offline' : 'reconnecting', isLeft);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#open(), wait);
   }

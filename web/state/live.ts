@@ -4,6 +4,7 @@ import type { LiveMessage } from '../../src/schema/live.ts';
 import type { RunCard } from '../../src/schema/run-card.ts';
 import { call, ticket } from './api.ts';
 import { Cards } from './cards.ts';
+import { distrustHub } from './hub-proof.ts';
 import { LiveLine } from './live-line.ts';
 import { openItems } from './open-items.ts';
 import { type Changes, Pending } from './pending.ts';
@@ -18,6 +19,7 @@ export type Connection = 'connecting' | 'live' | 'reconnecting' | 'offline' | 'l
 const LATEST_FLUSH_MS = 500;
 
 const state = signal<Connection>('connecting');
+const stopped = signal(false);
 const seq = signal(0);
 const items = signal<InboxItem[]>([]);
 const isAsked = signal(false);
@@ -33,6 +35,8 @@ let hub: string | null = null;
 let line: LiveLine | null = null;
 
 export const connection: ReadonlySignal<Connection> = state;
+/** It said so when it went, and has not come back: nothing but somebody starts it again. */
+export const isHubStopped: ReadonlySignal<boolean> = stopped;
 export const lastSeq: ReadonlySignal<number> = seq;
 /** Open ones, whose time is up first comes first. */
 export const inbox: ReadonlySignal<InboxItem[]> = items;
@@ -79,7 +83,9 @@ async function address(): Promise<string> {
   return `ws://${location.host}/api/live?${query}`;
 }
 
-function onBroken(broken: 'reconnecting' | 'offline'): void {
+function onBroken(broken: 'reconnecting' | 'offline', isLeft: boolean): void {
+  if (isLeft) stopped.value = true;
+  distrustHub();
   cards.distrust();
   if (state.peek() !== 'locked') state.value = broken;
 }
@@ -94,6 +100,8 @@ function onMessage(message: LiveMessage): void {
   } else if (message.type === 'reset') {
     seq.value = message.last;
     reset();
+    // How large they are may be among what was not told.
+    outputs.sayAll();
   } else if (message.type === 'grew') outputs.grew(message, message.size, message.isOver);
 }
 
@@ -105,6 +113,7 @@ function greet({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' })
     seq.value = last;
     reset();
   }
+  stopped.value = false;
   state.value = 'live';
   outputs.sayAll();
 }

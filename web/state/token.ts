@@ -1,4 +1,5 @@
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
+import { isStranger, whoAnswers } from './hub-proof.ts';
 
 const KEPT = 'squad-token';
 const CHANNEL = 'squad-token';
@@ -6,28 +7,45 @@ const CHANNEL = 'squad-token';
 /** What shows the hub that this page is the user's. Null: the page is locked. */
 export const token = signal<string | null>(null);
 
-/** From the address, where it does not stay; from this tab before it was reloaded; or from another tab of the same hub. */
-export function findToken(): void {
-  const given = /^#token=([^&]+)/.exec(location.hash)?.[1];
-  if (given !== undefined) history.replaceState(null, '', location.pathname + location.search);
+/**
+ * From the hub, for the key in the address, where it does not stay; from this tab before it was reloaded; or from another tab of
+ * the same hub. Settles when it is certain, but for the last.
+ */
+export async function findToken(): Promise<void> {
+  const key = /^#key=([^&]+)/.exec(location.hash)?.[1];
+  if (key !== undefined) history.replaceState(null, '', location.pathname + location.search);
   const channel = new BroadcastChannel(CHANNEL);
-  channel.onmessage = ({ data }: MessageEvent<{ ask: true } | { token: string }>) => {
-    if ('ask' in data) {
-      if (token.value !== null) channel.postMessage({ token: token.value });
-    } else if (token.value === null) setToken(data.token);
+  channel.onmessage = async ({ data }: MessageEvent<{ ask: true } | { token: string }>) => {
+    if ('token' in data) token.value ??= data.token;
+    // To the browser, a page of whoever has taken the port is a tab like us.
+    else if (token.value !== null && (await whoAnswers(token.value)) === 'hub')
+      channel.postMessage({ token: token.value });
   };
-  const known = given ?? sessionStorage.getItem(KEPT);
-  if (known === null) channel.postMessage({ ask: true });
-  else setToken(known);
+  const given = key === undefined ? null : await tokenFor(key);
+  token.value ??= given ?? sessionStorage.getItem(KEPT);
+  if (token.value === null) channel.postMessage({ ask: true });
+  effect(keep);
 }
 
-function setToken(value: string): void {
-  sessionStorage.setItem(KEPT, value);
-  token.value = value;
+/** While a stranger answers, it is the stranger's page that would find it here after a reload. */
+function keep(): void {
+  if (token.value === null || isStranger.value) sessionStorage.removeItem(KEPT);
+  else sessionStorage.setItem(KEPT, token.value);
+}
+
+/** Null: the key was used, or is too old. The history of the browser keeps it, which is why it is good once. */
+async function tokenFor(key: string): Promise<string | null> {
+  const answer = await fetch('/api/session', {
+    method: 'POST',
+    body: JSON.stringify({ key }),
+    headers: { 'Content-Type': 'application/json' },
+    cache: 'no-store',
+  }).catch(() => null);
+  const value = answer?.ok ? await answer.json().catch(() => null) : null;
+  return typeof value?.token === 'string' ? value.token : null;
 }
 
 /** The hub does not know it, or not any more. */
 export function dropToken(): void {
-  sessionStorage.removeItem(KEPT);
   token.value = null;
 }

@@ -54,6 +54,11 @@ export class AnsiParser {
     return this.#line;
   }
 
+  /** What comes next is a line of its own, without a newline before it. */
+  breakLine(): void {
+    this.#finish();
+  }
+
   #finish(): AnsiLine {
     const line = this.#line;
     this.#line = [];

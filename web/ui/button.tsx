@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { harmless } from './harmless.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface ButtonProps {
@@ -18,14 +19,17 @@ export interface ButtonProps {
 /** One that cannot be pressed can still be reached, so that its reason can be read. */
 export function Button(props: ButtonProps) {
   const { children, onClick, why = null, keyName, tone = 'plain', icon, label, isPressed } = props;
+  // Labels and reasons quote what agents wrote.
+  const name = label && why ? `${label}: ${why}` : label;
   return (
     <button
       type="button"
       class={`button ${tone}`}
       aria-disabled={why !== null || undefined}
-      aria-label={label && why ? `${label}: ${why}` : label}
+      data-key={keyName}
+      aria-label={name && harmless(name)}
       aria-pressed={isPressed}
-      title={why ?? undefined}
+      title={why === null ? undefined : harmless(why)}
       onClick={() => why === null && onClick()}
     >
       {icon && <Icon name={icon} />}

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../state/api.ts';
 import { Copy } from './copy.tsx';
+import { harmless } from './harmless.ts';
+import { Problem } from './problem.tsx';
 
 export interface DialogProps {
   title: string;
@@ -30,7 +33,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       onClick={event => event.target === dialog.current && onClose()}
     >
       <div class="dialog-body">
-        <h2 id={id}>{title}</h2>
+        <h2 id={id}>{harmless(title)}</h2>
         {children}
       </div>
     </dialog>
@@ -46,7 +49,8 @@ export interface ConfirmProps {
   /** The words of the button: what it does. */
   yes: string;
   tone?: 'main' | 'danger';
-  onYes(): void;
+  /** Until what it promises is there the dialog stays, with what was typed; what it throws is told in it. */
+  onYes(): unknown;
   onClose(): void;
   /** Something to fill in. */
   children?: ComponentChildren;
@@ -55,6 +59,25 @@ export interface ConfirmProps {
 export function Confirm(props: ConfirmProps) {
   const { title, effect, command, yes, tone = 'danger', onYes, onClose, children } = props;
   const button = useRef<HTMLButtonElement>(null);
+  const isUnderWay = useRef(false);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const carryOut = async () => {
+    if (isUnderWay.current) return;
+    const done = onYes();
+    if (!(done instanceof Promise)) return onClose();
+    isUnderWay.current = true;
+    setBusy(true);
+    setError(null);
+    try {
+      await done;
+      onClose();
+    } catch (thrown) {
+      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+    }
+    isUnderWay.current = false;
+    setBusy(false);
+  };
   useEffect(() => {
     if (!children) button.current?.focus();
   }, []);
@@ -64,12 +87,12 @@ export function Confirm(props: ConfirmProps) {
         method="dialog"
         onSubmit={event => {
           event.preventDefault();
-          onYes();
-          onClose();
+          void carryOut();
         }}
       >
         <p>{effect}</p>
         {children}
+        {error && <Problem error={error} />}
         {command && (
           <p class="twin">
             <span>In a terminal</span> <Copy text={command} label="command" isShown />
@@ -79,7 +102,13 @@ export function Confirm(props: ConfirmProps) {
           <button type="button" class="button" onClick={onClose}>
             Not now
           </button>
-          <button ref={button} type="submit" class={`button ${tone}`}>
+          <button
+            ref={button}
+            type="submit"
+            class={`button ${tone}`}
+            aria-disabled={isBusy || undefined}
+            title={isBusy ? 'It is under way' : undefined}
+          >
             {yes}
           </button>
         </p>

@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { noteMove } from './calm.ts';
 
 /** After the pointer or the focus has left. */
 const REST_MS = 1_000;
@@ -49,8 +50,14 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
 
   // Another list altogether, or the first answer: nothing of it was under the pointer.
   const isOther = shown.filter !== filter || shown.wanted === '';
+  const order = isOther ? wanted : shown.wanted;
+  const drawn = useRef(order);
+  useLayoutEffect(() => {
+    if (drawn.current !== order) noteMove();
+    drawn.current = order;
+  }, [order]);
   return {
-    ids: idsOf(isOther ? wanted : shown.wanted),
+    ids: idsOf(order),
     wantedIds: idsOf(wanted),
     apply,
     list,

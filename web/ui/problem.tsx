@@ -1,5 +1,6 @@
 import type { ApiError } from '../state/api.ts';
 import { Button } from './button.tsx';
+import { harmless } from './harmless.ts';
 import { Icon } from './icon.tsx';
 
 /** What went wrong, and the next step. */
@@ -8,14 +9,14 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void 
     <div class="problem" role="alert">
       <p class="problem-title">
         <Icon name="warn" class="tone-bad" />
-        {error.message}
+        {harmless(error.message)}
         <code class="faint">{error.code}</code>
       </p>
       {error.suggestions.length > 0 && (
         <ul>
           {error.suggestions.map(text => (
             <li key={text}>
-              <WithRuns text={text} />
+              <WithRuns text={harmless(text)} />
             </li>
           ))}
         </ul>

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { harmless } from './harmless.ts';
 
 interface Toast {
   id: number;
@@ -15,7 +16,7 @@ let last = 0;
 /** Says that something was done where it cannot be seen. */
 export function toast(text: string, { href }: { href?: string } = {}): void {
   const id = ++last;
-  toasts.value = [...toasts.value, { id, text, href }].slice(-MOST);
+  toasts.value = [...toasts.value, { id, text: harmless(text), href }].slice(-MOST);
   setTimeout(() => remove(id), SHOWN_MS);
 }
 

@@ -3,13 +3,13 @@ import type { z } from 'zod';
 import type { answerQuestion } from '../../operations/answer-question.ts';
 import type { listInbox, ShownItem } from '../../operations/list-inbox.ts';
 import { SquadError } from '../../schema/error.ts';
-import { NO } from '../../schema/inbox.ts';
+import { DECLINE } from '../../schema/inbox.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { answerHint } from '../output/ask-words.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { readInput } from '../read-input.ts';
 import { itemLines } from './inbox.ts';
 
@@ -25,7 +25,7 @@ export async function answerCommand(given: string, words: string[], context: Cli
     if (context.json) printJson(context.out, answered);
     else
       print(context, [
-        `${context.style.green('answered')}  ${answered.id}  ${oneLine(answered.answer ?? '')}`,
+        `${context.style.green('answered')}  ${answered.id}  ${visibleLine(answered.answer ?? '')}`,
       ]);
     return EXIT.done;
   } finally {
@@ -44,7 +44,7 @@ async function askHere(client: HubClient, given: string, context: CliContext): P
   if (context.json || !process.stdin.isTTY || !context.out.isTTY)
     throw new SquadError(
       'ANSWER_NEEDED',
-      `Nobody is at the terminal to answer ${item.id}: ${oneLine(item.question)}`,
+      `Nobody is at the terminal to answer ${item.id}: ${visibleLine(item.question)}`,
       {
         suggestions: [answerHint(item)],
       },
@@ -64,10 +64,10 @@ async function form(
 ): Promise<string> {
   const values: Record<string, string> = {};
   for (const { name, choices, isRequired } of fields) {
-    const hint = [...choices.map(oneLine), ...(isRequired ? [] : ['empty: none'])].join(', ');
-    const value = await asking.question(`${oneLine(name)}${hint === '' ? '' : ` (${hint})`}> `);
+    const hint = [...choices.map(visibleLine), ...(isRequired ? [] : ['empty: none'])].join(', ');
+    const value = await asking.question(`${visibleLine(name)}${hint === '' ? '' : ` (${hint})`}> `);
     if (value.trim() !== '') values[name] = value.trim();
   }
   const goesOn = await asking.question('Send this? [Y/n] ');
-  return /^n/i.test(goesOn.trim()) ? NO : JSON.stringify(values);
+  return /^n/i.test(goesOn.trim()) ? DECLINE : JSON.stringify(values);
 }

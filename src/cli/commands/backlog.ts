@@ -1,11 +1,14 @@
 import type { z } from 'zod';
+import type { editBacklog } from '../../operations/edit-backlog.ts';
 import type { listBacklog } from '../../operations/list-backlog.ts';
+import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { truncate } from '../output/width.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { tellNotes } from './decisions.ts';
 
 type Listed = z.output<typeof listBacklog.output>;
@@ -23,6 +26,48 @@ export async function backlogCommand(context: CliContext): Promise<number> {
   print(context, lines(listed, context));
   return EXIT.done;
 }
+
+type Edit = Omit<z.input<typeof editBacklog.input>, 'revision'>;
+
+const SAID = {
+  add: 'Added as item',
+  done: 'Done:',
+  reopen: 'Open again:',
+  move: 'Now item',
+  up: 'Now item',
+  down: 'Now item',
+} as const;
+
+/** `squad backlog add|done|reopen|move`: one change of the file. */
+export async function editBacklogCommand(edit: Edit, context: CliContext): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const changed = await client
+    .call<z.output<typeof editBacklog.output>>('edit_backlog', edit)
+    .finally(() => client.close());
+  const { number, title } = changed;
+  if (context.json) printJson(context.out, changed);
+  else print(context, [`${SAID[edit.action]} ${number} ${context.style.bold(oneLine(title))}`]);
+  return EXIT.done;
+}
+
+export interface MoveOptions {
+  before?: string;
+  up?: boolean;
+  down?: boolean;
+}
+
+export function moveOf(item: string, { before, up, down }: MoveOptions): Edit {
+  const number = itemNumber('N', item);
+  const ways = [before, up, down].filter(way => way !== undefined);
+  if (ways.length !== 1)
+    throw new SquadError('INVALID_INPUT', 'Say one place to move it to', {
+      suggestions: ['--before M, --up or --down. `squad backlog` shows the numbers.'],
+    });
+  if (before === undefined) return { action: up ? 'up' : 'down', number };
+  return { action: 'move', number, before: itemNumber('--before', before) };
+}
+
+export const itemNumber = (name: string, given: string): number => wholeNumber(name, given, 1, 100_000);
 
 function lines({ groups }: Listed, { style, out }: CliContext): string[] {
   const filled = groups.filter(({ items }) => items.length > 0);
@@ -42,8 +87,12 @@ function lines({ groups }: Listed, { style, out }: CliContext): string[] {
   return shown;
 }
 
-function itemLine({ title, done, issue, owner, priority, notes }: Item, style: CliContext['style']): string {
+function itemLine(
+  { number, title, done, issue, owner, priority, notes }: Item,
+  style: CliContext['style'],
+): string {
   const words = [
+    style.dim(String(number).padStart(2)),
     done ? style.green('✓') : '○',
     done ? style.dim(oneLine(title)) : oneLine(title),
     ...(priority === null ? [] : [style.yellow(oneLine(priority))]),

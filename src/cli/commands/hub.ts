@@ -14,7 +14,9 @@ import { printJson } from '../output/json.ts';
 import { sanitize } from '../output/sanitize.ts';
 import { wholeNumber } from '../whole-number.ts';
 
-type Status = HubStatus & { runsActive: number; runsQueued: number };
+/** A hub of an earlier version, which is still making way, has no warnings. */
+type Status = Omit<HubStatus, 'warnings'> &
+  Partial<Pick<HubStatus, 'warnings'>> & { runsActive: number; runsQueued: number };
 
 export async function hubStart(context: CliContext): Promise<number> {
   const client = await HubClient.start();
@@ -132,6 +134,7 @@ function show(status: Status, context: CliContext): number {
       `  database  ${status.database}`,
       `  socket    ${status.socket}`,
       `  http      ${status.url ?? 'not open'} (token in ${status.tokenFile})`,
+      ...(status.warnings ?? []).map(warning => context.style.yellow(`  warning   ${warning}`)),
       ...(status.successor ? [`  making way for version ${status.successor} when no call is in flight`] : []),
     ]);
   return EXIT.done;

@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 import type { listInbox, ShownItem } from '../../operations/list-inbox.ts';
+import type { InboxField } from '../../schema/inbox.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { answerHint, settledWord, settledWords } from '../output/ask-words.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine, sanitize } from '../output/sanitize.ts';
+import { oneLine } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 import { wholeNumber } from '../whole-number.ts';
 
@@ -15,12 +17,12 @@ export async function inboxCommand(
   { all, limit }: { all?: boolean; limit?: string },
   context: CliContext,
 ): Promise<number> {
-  const most = wholeNumber('--limit', limit ?? '50', 1, 500);
+  const most = wholeNumber('--limit', limit ?? '50', 1, 1_000);
   const client = await HubClient.start();
   const listed = await client
     .call<z.output<typeof listInbox.output>>('list_inbox', { state: all ? 'all' : 'open', limit: most })
     .finally(() => client.close());
-  const { items } = listed;
+  const { items, total } = listed;
   if (context.json) printJson(context.out, listed);
   else if (items.length === 0)
     print(context, [
@@ -30,11 +32,17 @@ export async function inboxCommand(
       ),
     ]);
   else
-    print(
-      context,
-      items.flatMap((item, i) => [...(i > 0 ? [''] : []), ...itemLines(item, context)]),
-    );
+    print(context, [
+      ...items.flatMap((item, i) => [...(i > 0 ? [''] : []), ...itemLines(item, context)]),
+      ...moreLines(total, items.length, context),
+    ]);
   return EXIT.done;
+}
+
+function moreLines(total: number | null, shown: number, { style }: CliContext): string[] {
+  if (total === shown) return [];
+  const more = total === null ? 'There are more' : `${total - shown} more`;
+  return ['', style.dim(`${more}: squad inbox --limit N shows up to 1000`)];
 }
 
 /** One item: who asks what, what to know, and how to answer or what was answered. */
@@ -46,7 +54,7 @@ export function itemLines(item: ShownItem, { out, style }: CliContext): string[]
     style.bold(item.id),
     item.state === 'open' ? style.yellow(item.kind) : settledWord(item),
     who,
-    ...(source === null ? [] : [`by ${oneLine(source)}`]),
+    ...(source === null ? [] : [`by ${visibleLine(source)}`]),
     ...(item.owner === 'user' ? [] : [`asks ${item.owner}`]),
     style.dim(
       item.state === 'open'
@@ -54,18 +62,29 @@ export function itemLines(item: ShownItem, { out, style }: CliContext): string[]
         : formatDateTime(item.createdAt),
     ),
   ];
-  const indented = (text: string) => wrap(sanitize(text).trim(), out.columns - 2).map(line => `  ${line}`);
+  const indented = (text: string) => wrap(visibleText(text).trim(), out.columns - 2).map(line => `  ${line}`);
   const isListed = item.kind === 'question' && choices.length > 0;
   return [
     head.join('  '),
     ...indented(item.question),
     ...(details === null ? [] : indented(details).map(line => style.dim(line))),
-    ...(isListed ? choices.map((choice, i) => `  ${i + 1}  ${oneLine(choice)}`) : []),
-    ...fields.map(
-      field => `  ${oneLine(field.name)}: ${oneLine(field.title)}${field.isRequired ? '' : ' (optional)'}`,
-    ),
+    ...(isListed ? choices.map((choice, i) => `  ${i + 1}  ${visibleLine(choice)}`) : []),
+    ...fields.map(field => `  ${fieldWords(field)}`),
     item.state === 'open'
-      ? `  ${answerHint(item)}${item.default === null ? '' : style.dim(`   if nobody does: ${oneLine(item.default)}`)}`
+      ? `  ${answerHint(item)}${style.dim(`   if nobody does: ${unansweredWords(item)}`)}`
       : `  ${settledWords(item)}`,
   ];
+}
+
+/** What comes of it when its time is up. */
+const unansweredWords = ({ default: usual }: ShownItem): string =>
+  usual === null ? 'it goes on without an answer' : visibleLine(usual);
+
+function fieldWords({ name, title, description, choices, isRequired }: InboxField): string {
+  const more = [
+    ...(choices.length > 0 ? [choices.map(visibleLine).join(' | ')] : []),
+    ...(description === null ? [] : [visibleLine(description)]),
+    ...(isRequired ? [] : ['optional']),
+  ];
+  return `${visibleLine(name)}: ${visibleLine(title)}${more.length > 0 ? ` (${more.join('; ')})` : ''}`;
 }

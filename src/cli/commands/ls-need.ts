@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { listBoard } from '../../operations/list-board.ts';
 import { isEnd, runName } from '../../schema/run.ts';
 import type { Need, RunCard } from '../../schema/run-card.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -41,7 +42,7 @@ export async function lsByNeed(
       all ? 'No runs yet.' : 'No runs in this workspace yet.',
       'Start one: squad run ROLE "task"   (squad ls --need --all shows every workspace)',
     ]);
-  else print(context, [...table(runs, context), '', countsLine(counts, context.style)]);
+  else print(context, [...boardTable(runs, context), '', countsLine(counts, context.style)]);
   return EXIT.done;
 }
 
@@ -61,7 +62,7 @@ async function board(
   }
 }
 
-function table(runs: RunCard[], { out, style }: CliContext): string[] {
+export function boardTable(runs: RunCard[], { out, style }: CliContext): string[] {
   const now = Date.now();
   const rows = runs.map(run => [
     run.id,
@@ -72,7 +73,7 @@ function table(runs: RunCard[], { out, style }: CliContext): string[] {
     run.startedAt === null
       ? '–'
       : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
-    oneLine(run.asking ? `${run.asking.question}   squad answer ${run.asking.id}` : run.title),
+    run.asking ? `${visibleLine(run.asking.question)} squad answer ${run.asking.id}` : oneLine(run.title),
   ]);
   return formatTable(
     [

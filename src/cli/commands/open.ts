@@ -3,8 +3,9 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { openBrowser } from '../open-browser.ts';
 import { printJson } from '../output/json.ts';
-import { pageAddress, pagePath } from '../page-address.ts';
+import { inProject, pageAddresses, pagePath } from '../page-address.ts';
 import { refuseAgents } from '../refuse-agents.ts';
+import { workspaceRoot } from '../workspace-root.ts';
 
 /** `squad open [WHAT]`: the page in the user's browser. */
 export async function openCommand(
@@ -15,8 +16,15 @@ export async function openCommand(
   await refuseAgents();
   const client = await HubClient.start();
   try {
-    const { url, forBrowser } = await pageAddress(client, await pagePath(client, what));
-    const isOpened = browser && (await openBrowser(await forBrowser(), process.env, process.platform));
+    const path = await pagePath(client, what);
+    const newAddress = await pageAddresses(
+      client,
+      await inProject(client, path, workspaceRoot(context.workspace)),
+      warning => context.err.write(`${context.style.yellow(warning)}\n`),
+    );
+    const isOpened = browser && (await openBrowser(await newAddress(), process.env, process.platform));
+    // Not the one the browser has, which is used up by now.
+    const url = await newAddress();
     if (context.json) printJson(context.out, { url, isOpened });
     else {
       print(context, [url]);

@@ -2,7 +2,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { backOff, closedDoor, HubClient, MOST_CLOSED_DOORS } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { pageAddress } from '../page-address.ts';
+import { pageAddresses } from '../page-address.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 
 /** `squad up`: keeps the hub, and with it the page, there until Ctrl-C. */
@@ -16,9 +16,10 @@ export async function upCommand(context: CliContext): Promise<number> {
     const since = Date.now();
     const client = await HubClient.start();
     try {
-      const { url } = await pageAddress(client, '/');
-      if (url !== shown) show(url, context);
-      shown = url;
+      const url = await (await pageAddresses(client, '/'))();
+      const { origin } = new URL(url);
+      if (origin !== shown) show(url, context);
+      shown = origin;
       const end = await Promise.race([client.untilGone(), interrupted]);
       if (end === 'interrupted') return EXIT.done;
       if (end === 'stop') {
@@ -40,5 +41,6 @@ const STEADY_MS = 5_000;
 function show(url: string, context: CliContext): void {
   if (context.json) printJson(context.out, { url });
   else print(context, [url]);
+  context.err.write('The address opens one browser, within 10 minutes; `squad open` opens more.\n');
   context.err.write('The hub stays while this runs. Ctrl-C leaves; agents go on.\n');
 }

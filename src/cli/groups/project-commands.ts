@@ -1,6 +1,12 @@
 import type { Command } from 'commander';
 import type { CommandMaker } from '../command-maker.ts';
-import { backlogCommand } from '../commands/backlog.ts';
+import {
+  backlogCommand,
+  editBacklogCommand,
+  itemNumber,
+  type MoveOptions,
+  moveOf,
+} from '../commands/backlog.ts';
 import { setConfig, showConfig } from '../commands/config.ts';
 import { contextCommand } from '../commands/context.ts';
 import { decisionsCommand } from '../commands/decisions.ts';
@@ -34,9 +40,31 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
     .action(
       does((context, id: string | undefined, options: object) => decisionsCommand(id, options, context)),
     );
-  command(program, 'backlog', 'what is to be done, by .squad/backlog.md').action(
+  const backlog = command(program, 'backlog', 'what is to be done, by .squad/backlog.md').action(
     does(context => backlogCommand(context)),
   );
+  command(backlog, 'add <title>', 'an item more')
+    .option('--owner <name>', 'whose it is')
+    .option('--under <heading>', 'below this heading; otherwise the first with something open')
+    .action(
+      does((context, title: string, { owner, under }: { owner?: string; under?: string }) =>
+        editBacklogCommand({ action: 'add', title, owner, under }, context),
+      ),
+    );
+  for (const [action, what] of [
+    ['done', 'mark an item as done'],
+    ['reopen', 'mark it as open again'],
+  ] as const)
+    command(backlog, `${action} <n>`, what).action(
+      does((context, n: string) => editBacklogCommand({ action, number: itemNumber('N', n) }, context)),
+    );
+  command(backlog, 'move <n>', 'change the order')
+    .option('--before <m>', 'before item M')
+    .option('--up', 'before the one above it')
+    .option('--down', 'after the one below it')
+    .action(
+      does((context, n: string, options: MoveOptions) => editBacklogCommand(moveOf(n, options), context)),
+    );
   command(program, 'init', 'lay down the shipped roles, a config and team files to edit').action(
     does(context => initCommand(context)),
   );

@@ -12,6 +12,7 @@ import { lsCommand } from '../commands/ls.ts';
 import { replyCommand } from '../commands/reply.ts';
 import { retryCommand } from '../commands/retry.ts';
 import { runCommand } from '../commands/run.ts';
+import { searchCommand } from '../commands/search.ts';
 import { showCommand } from '../commands/show.ts';
 import { takeOverCommand } from '../commands/take-over.ts';
 import { waitCommand } from '../commands/wait.ts';
@@ -45,6 +46,10 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .option('--need', 'those that wait for you first, then failed ones, then the rest')
     .option('-n, --limit <n>', 'how many', '20')
     .action(does((context, options: object) => lsCommand(options, context)));
+  command(program, 'search <words...>', 'runs, decisions and output of the newest runs with these words')
+    .option('-a, --all', 'runs of every workspace')
+    .option('-n, --limit <n>', 'how many of each', '20')
+    .action(does((context, words: string[], options: object) => searchCommand(words, options, context)));
   command(program, 'events', 'what happened, the newest last')
     .option('--run <run>', 'only of this run')
     .option('-f, --follow', 'and what happens next, until the run ends or Ctrl-C')

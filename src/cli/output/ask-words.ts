@@ -1,6 +1,6 @@
 import type { ShownAsk } from '../../operations/asks-of.ts';
-import { type InboxItem, type InboxState, whoAnswered } from '../../schema/inbox.ts';
-import { oneLine } from './sanitize.ts';
+import { type InboxItem, type InboxState, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { Style } from './style.ts';
 import { displayWidth, truncate } from './width.ts';
 
@@ -30,19 +30,19 @@ export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choi
 export function askLine(item: InboxItem, room: number, style: Style): string {
   const hint = item.owner === 'user' ? answerHint(item) : item.owner;
   const left = Math.max(SHORTEST, room - displayWidth(hint) - GAP.length);
-  return `${truncate(oneLine(item.question), left)}${GAP}${style.dim(hint)}`;
+  return `${truncate(visibleLine(item.question), left)}${GAP}${style.dim(hint)}`;
 }
 
 export const settledLine = (item: InboxItem, room: number): string =>
   truncate(settledWords(item), Math.max(SHORTEST, room));
 
 /** `"yes" by you (page)`. */
-export function settledWords({ state, answer, answeredBy }: InboxItem): string {
-  if (state === 'withdrawn') return 'whoever asked is gone';
-  const words = answer === null ? 'no answer' : `"${oneLine(answer)}"`;
-  return state === 'expired' ? `${words}, by default` : `${words} by ${oneLine(whoAnswered(answeredBy))}`;
+export function settledWords({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+  if (state === 'withdrawn') return whyWithdrawn(withdrawnBecause);
+  const words = answer === null ? 'no answer' : `"${visibleLine(answer)}"`;
+  return state === 'expired' ? `${words}, by default` : `${words} by ${visibleLine(whoAnswered(answeredBy))}`;
 }
 
 export function askFact({ item, question }: ShownAsk, style: Style): string {
-  return `${oneLine(question)}${GAP}${style.dim(`squad answer ${item}`)}`;
+  return `${visibleLine(question)}${GAP}${style.dim(`squad answer ${item}`)}`;
 }

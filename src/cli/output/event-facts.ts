@@ -1,4 +1,5 @@
 import type { EventBody } from '../../schema/event.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { formatDuration } from './duration.ts';
 import { formatCost } from './figures.ts';
 import { oneLine } from './sanitize.ts';
@@ -21,7 +22,9 @@ function words(body: EventBody): string {
     case 'run.started':
       return `turn ${body.turn}${body.pid === null ? '' : `, pid ${body.pid}`}`;
     case 'run.activity':
-      return body.text;
+      return body.skipped === undefined
+        ? body.text
+        : `${body.text} (before it ${body.skipped} more, too fast to be listed)`;
     case 'run.quiet':
       return body.state === null ? 'gives signs again' : `${body.state.replace('_', ' ')}: ${body.text}`;
     case 'run.budget':
@@ -37,9 +40,9 @@ function words(body: EventBody): string {
         ...(body.error ? [`${body.error.code}: ${body.error.message}`] : []),
       ].join(' · ');
     case 'inbox.asked':
-      return `${body.item.id} ${body.item.kind}: ${body.item.question}`;
+      return `${body.item.id} ${body.item.kind}: ${visibleLine(body.item.question)}`;
     case 'inbox.settled':
-      return `${body.item.id} ${body.item.state}${body.item.answer === null ? '' : `: ${body.item.answer}`}`;
+      return `${body.item.id} ${body.item.state}${body.item.answer === null ? '' : `: ${visibleLine(body.item.answer)}`}`;
     case 'review.requested':
       return `round ${body.iteration} by ${body.reviewerId}, commit ${body.commit.slice(0, 12)}`;
     case 'review.closed':

@@ -1,10 +1,10 @@
 import { isEnd } from '../../schema/run.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { formatElapsed } from './duration.ts';
 import { costOf, formatUsage, tokensOf, totalOf } from './figures.ts';
 import { quietWords } from './quiet-word.ts';
 import { labelWidth } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
-import { oneLine } from './sanitize.ts';
 import { countByStatus } from './status-word.ts';
 import type { Style } from './style.ts';
 import type { Terminal } from './terminal.ts';
@@ -39,7 +39,7 @@ export function statusLines(
 
 function doingNow(run: RunView, style: Style): string {
   const [asked] = run.asks;
-  if (asked) return `${style.yellow('needs you:')} ${oneLine(asked.question)}`;
+  if (asked) return `${style.yellow('needs you:')} ${visibleLine(asked.question)}`;
   return run.quiet ? quietWords(run.quiet, style) : run.activity || style.dim('at work');
 }
 

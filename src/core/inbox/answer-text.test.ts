@@ -20,6 +20,17 @@ const form = {
   ],
 };
 
+const isNew = { ...words, fields: [field('is_new', { type: 'boolean' })] };
+const limited = {
+  ...words,
+  fields: [
+    field('count', { type: 'number', isInteger: true, minimum: 1, maximum: 5, isRequired: false }),
+    field('mail', { format: 'email', isRequired: false }),
+    field('day', { format: 'date', isRequired: false }),
+    field('code', { minLength: 2, maxLength: 3, pattern: '^[a-z]', isRequired: false }),
+  ],
+};
+
 test.each<[string, Parameters<typeof answerText>[0], string, string]>([
   ['words as they are', words, '  Do it,\nbut later ', 'Do it,\nbut later'],
   ['a choice however it is written', choices, ' sqlite', 'SQLite'],
@@ -40,6 +51,34 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
   ],
   ['a form left empty where it may be', form, '{"name": "Ada", "age": "", "size": null}', '{"name":"Ada"}'],
   ['a form nobody wants to fill in', form, 'no', 'no'],
+  ['a form nobody wants to fill in, in so many words', form, ' Decline', 'no'],
+  ['a no to one yes or no', isNew, 'no', '{"is_new":false}'],
+  ['the same declined', isNew, 'decline', 'no'],
+  [
+    'a no that is one of the choices',
+    { ...words, fields: [field('x', { type: 'choice', choices: ['no', 'yes'] })] },
+    'no',
+    '{"x":"no"}',
+  ],
+  [
+    'a no that is none of the choices',
+    { ...words, fields: [field('x', { type: 'choice', choices: ['a', 'b'] })] },
+    'no',
+    'no',
+  ],
+  ['a yes or no left open', form, '{"name": "Ada", "is_new": ""}', '{"name":"Ada"}'],
+  [
+    'values within their limits',
+    limited,
+    '{"count": 3, "mail": "ada@example.org", "code": "ab1"}',
+    '{"count":3,"mail":"ada@example.org","code":"ab1"}',
+  ],
+  [
+    'what cannot be told in time',
+    { ...words, fields: [field('x', { pattern: '^(a+)+$' })] },
+    `${'a'.repeat(60)}!`,
+    `{"x":"${'a'.repeat(60)}!"}`,
+  ],
   [
     'a form with one field, without braces',
     { ...words, fields: [field('name', {})] },
@@ -65,6 +104,27 @@ describe('what is no answer says how one would look', () => {
   ])('%s', (_, item, said, way) => {
     expect(() => answerText(item, said)).toThrow(
       expect.objectContaining({ code: 'ANSWER_INVALID', suggestions: [expect.stringContaining(way)] }),
+    );
+  });
+
+  test.each([
+    ['{"count": 1.5}', '"count" must be a whole number'],
+    ['{"count": 0}', '"count" must be at least 1'],
+    ['{"count": 6}', '"count" must be at most 5'],
+    ['{"mail": "ada"}', '"mail" must be of format email'],
+    ['{"day": "2026-13-01"}', '"day" must be of format date'],
+    ['{"code": "a"}', '"code" must have at least 2 characters'],
+    ['{"code": "abcd"}', '"code" must have at most 3 characters'],
+    ['{"code": "1a"}', '"code" must match ^[a-z]'],
+  ])('outside what the server wants: %s', (said, why) => {
+    expect(() => answerText(limited, said)).toThrow(
+      expect.objectContaining({ code: 'ANSWER_INVALID', message: why }),
+    );
+  });
+
+  test('half a character inside JSON', () => {
+    expect(() => answerText(form, '{"name": "\\ud800"}')).toThrow(
+      expect.objectContaining({ code: 'INVALID_TEXT' }),
     );
   });
 

@@ -1,14 +1,17 @@
 import { SquadError } from '../../schema/error.ts';
-import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
+import { DECLINE, type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 import { oneLine } from '../one-line.ts';
 import { checkText, parseJson } from '../text.ts';
+import { outsideLimits } from './field-limits.ts';
 
 type Asked = Pick<InboxItem, 'kind' | 'choices' | 'fields'>;
 
 const LONGEST = 64_000;
 const LONGEST_SHOWN = 60;
+const LONGEST_WRONG = 200;
 const YESES = new Set([YES, 'y', 'ok', 'okay', 'true', 'approve', 'allow', 'accept']);
-const NOES = new Set([NO, 'n', 'false', 'deny', 'decline', 'reject']);
+const NOES = new Set([NO, 'n', 'false', 'deny', DECLINE, 'reject']);
 
 /** What is written down for what somebody said. Throws ANSWER_INVALID and INVALID_TEXT. */
 export function answerText(item: Asked, said: string): string {
@@ -17,17 +20,19 @@ export function answerText(item: Asked, said: string): string {
     throw refused(`The answer has ${said.length} characters; at most ${LONGEST} are taken`, 'Say less.');
   const words = said.trim();
   if (words === '') throw refused('The answer is empty', waysToAnswer(item));
-  if (item.fields.length > 0) return isNo(words) ? NO : JSON.stringify(formAnswer(item.fields, words));
+  if (item.fields.length > 0)
+    return isDeclined(item.fields, words) ? NO : JSON.stringify(formAnswer(item.fields, words));
   if (item.kind !== 'question') return yesOrNo(words);
   return item.choices.length > 0 ? choiceOf(item.choices, words) : words;
 }
 
 /** How an item can be answered, in words. */
 export function waysToAnswer({ kind, choices, fields }: Asked): string {
-  if (fields.length > 0) return `Answer with a JSON object, or no: ${fields.map(fieldInWords).join(', ')}.`;
+  if (fields.length > 0)
+    return `Answer with a JSON object, or ${DECLINE}: ${fields.map(fieldInWords).join(', ')}.`;
   if (kind !== 'question') return 'Answer yes or no.';
   if (choices.length === 0) return 'Answer in words.';
-  return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${oneLine(choice, LONGEST_SHOWN)}`).join(', ')}.`;
+  return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${shown(choice)}`).join(', ')}.`;
 }
 
 function yesOrNo(words: string): string {
@@ -36,6 +41,14 @@ function yesOrNo(words: string): string {
   if (words === '1') return YES;
   if (words === '2') return NO;
   throw refused(`"${shown(words)}" is neither yes nor no`, 'Answer yes or no.');
+}
+
+/** A no to a single yes or no, or to a choice of it, is a value. */
+function isDeclined([first, ...more]: readonly InboxField[], words: string): boolean {
+  if (words.toLowerCase() === DECLINE) return true;
+  if (!isNo(words)) return false;
+  if (more.length > 0 || first!.type === 'text' || first!.type === 'number') return true;
+  return READERS[first!.type](words, first!.choices) === undefined;
 }
 
 const isNo = (words: string) => NOES.has(words.toLowerCase());
@@ -80,11 +93,13 @@ function fieldValue(field: InboxField, value: unknown): unknown {
   const isMissing = value === undefined || value === null || value === '';
   if (isMissing && !field.isRequired) return undefined;
   const taken = isMissing ? undefined : READERS[field.type](value, field.choices);
-  if (taken !== undefined) return taken;
+  if (typeof taken === 'string') checkText(taken, `"${shown(field.name)}"`);
+  const wrong = taken === undefined ? null : outsideLimits(field, taken);
+  if (taken !== undefined && wrong === null) return taken;
   throw refused(
     isMissing
       ? `"${shown(field.name)}" is missing`
-      : `"${shown(field.name)}" cannot be ${shown(JSON.stringify(value))}`,
+      : `"${shown(field.name)}" ${wrong === null ? `cannot be ${shown(JSON.stringify(value))}` : oneLine(visibleText(wrong), LONGEST_WRONG)}`,
     `It is ${fieldInWords(field)}.`,
   );
 }
@@ -113,13 +128,11 @@ const READERS: Record<InboxField['type'], (value: unknown, choices: readonly str
 
 function fieldInWords({ name, type, choices, isRequired }: InboxField): string {
   const what =
-    choices.length > 0
-      ? `${type} of ${choices.map(choice => `"${oneLine(choice, LONGEST_SHOWN)}"`).join(', ')}`
-      : type;
-  return `"${oneLine(name, LONGEST_SHOWN)}" (${what}${isRequired ? '' : ', may be left out'})`;
+    choices.length > 0 ? `${type} of ${choices.map(choice => `"${shown(choice)}"`).join(', ')}` : type;
+  return `"${shown(name)}" (${what}${isRequired ? '' : ', may be left out'})`;
 }
 
-const shown = (text: string) => oneLine(text, LONGEST_SHOWN);
+const shown = (text: string) => oneLine(visibleText(text), LONGEST_SHOWN);
 
 const refused = (message: string, suggestion: string) =>
   new SquadError('ANSWER_INVALID', message, { suggestions: [suggestion] });

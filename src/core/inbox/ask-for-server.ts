@@ -1,4 +1,5 @@
 import { SquadError } from '../../schema/error.ts';
+import type { WithdrawnBecause } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Runner } from '../runner.ts';
 import { type Elicited, elicited, formOf } from './elicitation.ts';
@@ -11,14 +12,14 @@ export interface ServerAsk {
   run: Run;
   server: string;
   params: Record<string, unknown>;
-  /** Fires when the server takes its question back, or the call it was asked in is over. */
+  /** Fires when the server takes its question back, the call it was asked in is over, or the server (`server_gone`). */
   signal: AbortSignal;
 }
 
 /** Puts a server's form to whoever answers for the user, where the agent's own client has nobody to ask. */
 export async function askForServer(
   { run, server, params, signal }: ServerAsk,
-  inbox: Pick<Inbox, 'ask' | 'untilSettled' | 'withdraw' | 'heard'>,
+  inbox: Pick<Inbox, 'ask' | 'untilSettled' | 'withdraw' | 'handOut'>,
   runner: Pick<Runner, 'whileWaiting'>,
   usualMinutes: number,
 ): Promise<Elicited> {
@@ -32,7 +33,10 @@ export async function askForServer(
   });
   if (item === null) return { action: 'decline' };
   const settled = await runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, signal));
-  if (settled === null) await inbox.withdraw(item.id);
-  else await inbox.heard(settled);
+  if (settled === null) await inbox.withdraw(item.id, whyOver(signal));
+  else inbox.handOut(settled);
   return settled === null ? { action: 'cancel' } : elicited(settled);
 }
+
+const whyOver = ({ reason }: AbortSignal): WithdrawnBecause =>
+  reason === 'server_gone' ? 'server_gone' : 'call_ended';

@@ -1,7 +1,9 @@
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { checkText } from '../text.ts';
+import { answerText } from './answer-text.ts';
 
 /** What somebody is to be asked, as it came. */
 export interface Ask {
@@ -16,10 +18,15 @@ export interface Ask {
   default?: string;
   minutes?: number;
   to?: 'user' | 'lead';
+  /** Of a permission: which use of a tool it is for. */
+  useKey?: string;
 }
 
 /** What is asked, without who asks whom and until when. */
-export type Wording = Pick<InboxItem, 'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields'>;
+export type Wording = Pick<
+  InboxItem,
+  'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields' | 'useKey'
+>;
 
 /** In characters; whoever has to answer reads all of it. */
 const LONGEST = { question: 8_000, details: 40_000, choice: 200 };
@@ -47,13 +54,31 @@ export function wordingOf(ask: Ask): Wording {
     details: details?.trim() ? details : null,
     choices,
     fields: [...fields],
+    ...(ask.useKey !== undefined && { useKey: ask.useKey }),
   };
 }
 
-/** The same once more: its call broke off, or it was asked by two at once. What a server asks is asked for one call alone. */
+/** Throws INVALID_INPUT and ANSWER_INVALID: what counts when nobody answers. An agent does not give leave to itself. */
+export function defaultOf(ask: Ask, wording: Wording): string | null {
+  const usual = ask.kind === 'question' ? null : NO;
+  if (ask.default === undefined) return usual;
+  const given = answerText(wording, ask.default);
+  if (ask.kind !== 'question' && given !== NO)
+    throw invalid(
+      `The default of what is of kind ${ask.kind} is no`,
+      'Leave default out: what nobody allows is not allowed.',
+    );
+  return given;
+}
+
+/**
+ * The same once more: its call broke off, or it was asked by two at once. What a server asks is asked for one call alone, and a
+ * permission for one use of a tool: without knowing which, each is its own.
+ */
 export function isSame(a: Wording, b: Wording): boolean {
-  const isOfItsOwn = a.kind === 'permission' || a.source === null;
-  return isOfItsOwn && JSON.stringify(plain(a)) === JSON.stringify(plain(b));
+  if (a.kind === 'permission' || b.kind === 'permission')
+    return a.kind === b.kind && a.useKey !== undefined && a.useKey === b.useKey;
+  return a.source === null && JSON.stringify(plain(a)) === JSON.stringify(plain(b));
 }
 
 const plain = ({ kind, source, question, details, choices, fields }: Wording) => [
@@ -84,7 +109,7 @@ function checkChoices(choices: readonly string[]): void {
   const count = choices.length;
   if (count > MOST_CHOICES)
     throw invalid(`There are ${count} choices; at most ${MOST_CHOICES} are taken`, 'Ask without choices.');
-  if (count === 1 || new Set(choices.map(choice => choice.toLowerCase())).size < count)
+  if (count === 1 || new Set(choices.map(choice => visibleLine(choice).toLowerCase())).size < count)
     throw invalid('Choices are two or more, all different', 'Leave choices out for an answer in words.');
 }
 

@@ -27,13 +27,13 @@ describe('a client is shown', () => {
     const { message } = clientForm(
       item({ source: 'desk', question: '\u001b[2J\u202eWhich?', details: 'a\nb' }),
     );
-    expect(message).toBe('Agent run_0123456789 asks, for desk: [2JWhich?\n\na\nb');
+    expect(message).toBe('Agent run_0123456789 asks, for desk: ␛[2J�Which?\n\na\nb');
   });
 
   test('a server’s own form, as it would ask for it itself', () => {
     const properties = {
       name: { type: 'string', title: 'Name', description: 'In full' },
-      age: { type: 'number', title: 'age' },
+      age: { type: 'integer', title: 'age', minimum: 0 },
       isNew: { type: 'boolean', title: 'isNew' },
       size: { type: 'string', title: 'size', enum: ['S', 'M'] },
       tags: { type: 'array', title: 'tags', items: { type: 'string', enum: ['a', 'b'] } },

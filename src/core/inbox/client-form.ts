@@ -1,11 +1,10 @@
 import type { InboxField, InboxItem } from '../../schema/inbox.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 
 type Json = Record<string, unknown>;
 
 /** The one field of an item that has none of its own. */
 const ANSWER = 'answer';
-/** Controls but newline and tab, and the marks that turn the reading direction: a client may show this in a terminal. */
-const NOT_SHOWN = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu;
 
 /** An item as what an MCP client is asked for the person in front of it (`elicitation/create`). */
 export function clientForm({ runId, source, question, details, choices, fields }: InboxItem): {
@@ -22,7 +21,8 @@ export function clientForm({ runId, source, question, details, choices, fields }
   ];
   const asked = fields.length > 0 ? fields : own;
   return {
-    message: message.replace(NOT_SHOWN, ''),
+    // A client may show this in a terminal.
+    message: visibleText(message),
     requestedSchema: {
       type: 'object',
       properties: Object.fromEntries(asked.map(field => [field.name, propertyOf(field)])),
@@ -40,12 +40,16 @@ export function saidInForm({ fields }: Pick<InboxItem, 'fields'>, response: unkn
   return typeof said === 'string' && said.trim() !== '' ? said : null;
 }
 
-function propertyOf({ title, description, type, choices }: InboxField): Json {
+function propertyOf({ title, description, type, choices, ...limits }: InboxField): Json {
   const words = {
-    title: title.replace(NOT_SHOWN, ''),
-    ...(description !== null && { description: description.replace(NOT_SHOWN, '') }),
+    title: visibleText(title),
+    ...(description !== null && { description: visibleText(description) }),
   };
   if (type === 'choice') return { ...words, type: 'string', enum: choices };
   if (type === 'choices') return { ...words, type: 'array', items: { type: 'string', enum: choices } };
-  return { ...words, type: type === 'text' ? 'string' : type };
+  const { isInteger, minimum, maximum, minLength, maxLength, pattern, format } = limits;
+  const wanted = { minimum, maximum, minLength, maxLength, pattern, format };
+  const given = Object.entries(wanted).filter(([, value]) => value !== undefined);
+  const kind = isInteger ? 'integer' : type === 'text' ? 'string' : type;
+  return { ...words, type: kind, ...Object.fromEntries(given) };
 }

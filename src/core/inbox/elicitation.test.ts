@@ -7,6 +7,8 @@ const asking = (properties: Record<string, unknown>, required: string[] = []) =>
   requestedSchema: { type: 'object', properties, required },
 });
 
+const range = (count: number) => Array.from({ length: count }, (_, i) => `n${i}`);
+
 test('a server’s form becomes fields a person can fill in', () => {
   const form = formOf(
     asking(
@@ -34,7 +36,10 @@ test('a server’s form becomes fields a person can fill in', () => {
       ...{ name: 'name', title: 'Your name', description: 'As in the passport' },
       ...{ type: 'text', choices: [], isRequired: true },
     },
-    { name: 'age', title: 'age', description: null, type: 'number', choices: [], isRequired: false },
+    {
+      ...{ name: 'age', title: 'age', description: null, type: 'number', choices: [], isRequired: false },
+      ...{ isInteger: true, minimum: 0 },
+    },
     { name: 'isNew', title: 'isNew', description: null, type: 'boolean', choices: [], isRequired: false },
     {
       name: 'size',
@@ -69,6 +74,22 @@ test('one without fields asks for a yes', () => {
   expect(formOf({ message: 'Go on?' })).toMatchObject({ kind: 'approval' });
 });
 
+test('a word for a secret is no matter where nothing is typed', () => {
+  expect(
+    formOf({ ...asking({ keep: { type: 'boolean' } }), message: 'Keep the password file?' }),
+  ).not.toBeNull();
+  expect(formOf(asking({ max_tokens: { type: 'integer' } }))).not.toBeNull();
+});
+
+test('what its schema wants of a value is kept, as far as it can be checked', () => {
+  const limits = { minLength: 2, maxLength: 5, pattern: '^a', format: 'email' };
+  expect(formOf(asking({ x: { type: 'string', ...limits } }))?.fields[0]).toMatchObject(limits);
+  const odd = { minLength: -1, pattern: '(', format: 'toString', minimum: 1 };
+  expect(formOf(asking({ x: { type: 'string', ...odd } }))?.fields[0]).toEqual({
+    ...{ name: 'x', title: 'x', description: null, type: 'text', choices: [], isRequired: false },
+  });
+});
+
 describe('nobody is asked', () => {
   test.each([
     ['for a password', asking({ password: { type: 'string' } })],
@@ -76,6 +97,31 @@ describe('nobody is asked', () => {
     [
       'for a token that only the description names',
       asking({ x: { type: 'string', description: 'A token' } }),
+    ],
+    [
+      'for a secret that only the message names',
+      { ...asking({ x: { type: 'string' } }), message: 'Your PIN?' },
+    ],
+    ['for one whose name is in another spelling', asking({ userAccessKey: { type: 'string' } })],
+    ['for what is no text', asking({ 'a\0b': { type: 'string' } })],
+    ['for half a character', asking({ x: { type: 'string', description: '\ud800' } })],
+    ['by a name too long to show', asking({ ['x'.repeat(101)]: { type: 'string' } })],
+    ['by a title too long to show', asking({ x: { type: 'string', title: 'x'.repeat(201) } })],
+    ['by an essay', asking({ x: { type: 'string', description: 'x'.repeat(1_001) } })],
+    ['to choose of too many', asking({ x: { type: 'string', enum: range(201) } })],
+    ['to choose of what looks alike', asking({ x: { type: 'string', enum: ['a', 'a\n'] } })],
+    ['by a choice too long to show', asking({ x: { type: 'string', enum: ['x'.repeat(201), 'b'] } })],
+    ['for too much', asking(Object.fromEntries(range(51).map(name => [name, { type: 'string' }])))],
+    [
+      'for more than fits',
+      asking(
+        Object.fromEntries(
+          range(50).map(name => [
+            name,
+            { type: 'string', enum: range(200).map(each => `${each}${'x'.repeat(50)}`) },
+          ]),
+        ),
+      ),
     ],
     ['what is no simple value', asking({ x: { type: 'object' } })],
     ['for a list of anything', asking({ x: { type: 'array', items: { type: 'string' } } })],

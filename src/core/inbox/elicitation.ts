@@ -1,5 +1,8 @@
 import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { parseJson } from '../text.ts';
+import { limitsOf } from './field-limits.ts';
+import { looksSecret } from './looks-secret.ts';
 
 type Json = Record<string, unknown>;
 
@@ -16,20 +19,25 @@ export interface Form {
   fields: InboxField[];
 }
 
-/** Nobody should be led to type these into a page that an agent's server has worded. */
-const SECRET = /pass(word|phrase|code)|secret|token|api.?key|credential|private.?key|\bpin\b/i;
+/** In characters, but the whole of it in bytes. Whatever is beyond is nothing a person could be asked. */
+const LONGEST = { name: 100, title: 200, description: 1_000, choice: 200, whole: 64 * 1024 };
+const MOST = { fields: 50, choices: 200 };
 
 /**
- * A server's `elicitation/create` as something a person can be asked. Null: it cannot be put so, or asks for a secret. Only forms:
- * a link that a server wants opened is nothing to be opened by word of an agent.
+ * A server's `elicitation/create` as something a person can be asked. Null: it cannot be put so, or asks for what looks like a
+ * secret. Only forms: a link that a server wants opened is nothing to be opened by word of an agent.
  */
 export function formOf({ mode = 'form', message, requestedSchema }: Json): Form | null {
   if (mode !== 'form' || typeof message !== 'string' || message.trim() === '') return null;
   const { properties, required } = isObject(requestedSchema) ? requestedSchema : {};
-  const fields = Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) =>
+  const named = Object.entries(isObject(properties) ? properties : {});
+  if (named.length > MOST.fields) return null;
+  const fields = named.map(([name, schema]) =>
     fieldOf(name, isObject(schema) ? schema : {}, Array.isArray(required) && required.includes(name)),
   );
   if (!fields.every(field => field !== null)) return null;
+  if (fields.some(isTyped) && looksSecret(message)) return null;
+  if (Buffer.byteLength(JSON.stringify([message, fields])) > LONGEST.whole) return null;
   return { kind: fields.length > 0 ? 'question' : 'approval', question: message, fields };
 }
 
@@ -43,21 +51,32 @@ export function elicited({ state, answer, fields }: InboxItem): Elicited {
 }
 
 function fieldOf(name: string, schema: Json, isRequired: boolean): InboxField | null {
-  const { title, description, format } = schema;
-  if ([name, title, description, format].some(text => typeof text === 'string' && SECRET.test(text)))
-    return null;
   const choices = choicesIn(schema);
   const type = typeOf(schema, choices);
   if (type === null) return null;
-  return {
-    name,
-    title: typeof title === 'string' ? title : name,
-    description: typeof description === 'string' ? description : null,
-    type,
-    choices,
-    isRequired,
-  };
+  const title = typeof schema.title === 'string' ? schema.title : name;
+  const description = typeof schema.description === 'string' ? schema.description : null;
+  const field = { name, title, description, type, choices, isRequired, ...limitsOf(schema) };
+  const words = [name, title, description ?? '', String(schema.format ?? '')];
+  return canBeShown(field) && !(isTyped(field) && words.some(looksSecret)) ? field : null;
 }
+
+/** What is only picked tells nobody a secret. */
+const isTyped = ({ type }: InboxField): boolean => type === 'text' || type === 'number';
+
+function canBeShown({ name, title, description, choices }: InboxField): boolean {
+  return (
+    isText(name, LONGEST.name) &&
+    isText(title, LONGEST.title) &&
+    isText(description ?? '', LONGEST.description) &&
+    choices.length <= MOST.choices &&
+    choices.every(choice => isText(choice, LONGEST.choice)) &&
+    new Set(choices.map(visibleLine)).size === choices.length
+  );
+}
+
+const isText = (text: string, most: number): boolean =>
+  text.length <= most && text.isWellFormed() && !text.includes('\0');
 
 function typeOf({ type }: Json, choices: readonly string[]): InboxField['type'] | null {
   if (type === 'array') return choices.length > 0 ? 'choices' : null;
@@ -74,7 +93,7 @@ function choicesIn(schema: Json): string[] {
   const values: unknown[] = Array.isArray(of.enum)
     ? of.enum
     : named.map(each => isObject(each) && each.const);
-  return values.filter(value => typeof value === 'string');
+  return values.slice(0, MOST.choices + 1).filter(value => typeof value === 'string');
 }
 
 const isObject = (value: unknown): value is Json =>

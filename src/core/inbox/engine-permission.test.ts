@@ -4,8 +4,10 @@ import type { Run } from '../../schema/run.ts';
 import { isSame, wordingOf } from './ask.ts';
 import { leaveFrom, permissionAsk } from './engine-permission.ts';
 
-const ask = (tool: string, input: Record<string, unknown>) => permissionAsk('Claude Code', { tool, input });
-const wording = (input: Record<string, unknown>) => wordingOf({ run: {} as Run, ...ask('Bash', input) });
+const ask = (tool: string, input: Record<string, unknown>, id: string | null = null) =>
+  permissionAsk('Claude Code', { tool, input, id });
+const wording = (input: Record<string, unknown>, id: string | null = null) =>
+  wordingOf({ run: {} as Run, ...ask('Bash', input, id) });
 
 describe('what the user is asked', () => {
   test('names the engine and its tool; the command is as it would be typed', () => {
@@ -18,14 +20,19 @@ describe('what the user is asked', () => {
     });
   });
 
-  test('what else a command is run with comes before it, on one line, so that no command can pass for it', () => {
-    const { details } = ask('Bash', { command: 'ls\n\n{"timeout":1}', run_in_background: true });
-    expect(details).toBe('{"run_in_background":true}\n\nls\n\n{"timeout":1}');
+  test('what else a command is run with comes after it, and a command that could pass for that is JSON', () => {
+    expect(ask('Bash', { timeout: 5, command: 'ls\npwd' }).details).toBe('ls\npwd\n\nWith: {"timeout":5}');
+    const command = 'ls\n\nWith: {"timeout":1}';
+    expect(ask('Bash', { command, run_in_background: true }).details).toBe(
+      `${JSON.stringify(command)}\n\nWith: {"run_in_background":true}`,
+    );
   });
 
   test('arguments of other tools are JSON', () => {
-    const input = { file_path: '/etc/hosts', content: 'a\n"b"' };
+    const input = { content: 'a\n"b"', file_path: '/etc/hosts' };
     expect(JSON.parse(ask('Write', input).details!)).toEqual(input);
+    // Which file it is must not be below what is written to it.
+    expect(ask('Write', input).details).toMatch(/^{\s+"file_path"/);
     expect(JSON.parse(ask('Odd', { command: ['a', 'b'] }).details!)).toEqual({ command: ['a', 'b'] });
     expect(ask('Bare', {}).details).toBe('{}');
   });
@@ -44,11 +51,17 @@ describe('what the user is asked', () => {
     expect(wording({ command }).details).not.toBeNull();
   });
 
-  test('what is cut is said first, and two that begin alike are two questions', () => {
-    const long = (end: string) => wording({ command: `${'x'.repeat(100_000)}${end}` });
-    expect(long('a').details).toMatch(/^Only the first 30000 of 100001 characters are shown/);
-    expect(isSame(long('a'), long('a'))).toBe(true);
-    expect(isSame(long('a'), long('b'))).toBe(false);
+  test('what is cut is said first', () => {
+    const { details } = wording({ command: 'x'.repeat(100_001) });
+    expect(details).toMatch(/^Only the first 30000 of 100001 characters are shown/);
+  });
+
+  test('a yes is for one use: only the same one again is the same question', () => {
+    const use = (end: string, id: string | null) => wording({ command: `${'x'.repeat(100_000)}${end}` }, id);
+    expect(isSame(use('a', 'toolu_1'), use('a', 'toolu_1'))).toBe(true);
+    expect(isSame(use('a', 'toolu_1'), use('a', 'toolu_2'))).toBe(false);
+    expect(isSame(use('a', 'toolu_1'), use('b', 'toolu_1'))).toBe(false);
+    expect(isSame(use('a', null), use('a', null))).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type InboxItem, whoAnswered, YES } from '../../schema/inbox.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 import { oneLine } from '../one-line.ts';
 import type { Ask } from './ask.ts';
 
@@ -7,6 +8,8 @@ import type { Ask } from './ask.ts';
 export interface ToolUse {
   tool: string;
   input: Readonly<Record<string, unknown>>;
+  /** The engine's own name for this use; null: it gave none. */
+  id: string | null;
 }
 
 /** In the words of the engine, for the model. */
@@ -16,7 +19,7 @@ const LONGEST_DETAILS = 30_000;
 const LONGEST_NAME = 100;
 
 /** What the user is asked: always the user, since an agent that may not do something is not to be allowed it by another. */
-export function permissionAsk(engine: string, { tool, input }: ToolUse): Omit<Ask, 'run'> {
+export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omit<Ask, 'run'> {
   const name = oneLine(tool, LONGEST_NAME) || 'a tool without a name';
   return {
     kind: 'permission',
@@ -24,6 +27,7 @@ export function permissionAsk(engine: string, { tool, input }: ToolUse): Omit<As
     question: `${engine} wants to run: ${name}`,
     details: bounded(argumentsText(input)),
     to: 'user',
+    ...(id !== null && { useKey: hashOf(JSON.stringify([id, tool, input])) }),
   };
 }
 
@@ -40,19 +44,31 @@ export function leaveFrom({ state, answer, answeredBy }: InboxItem): Leave {
   return { isGiven: false, why };
 }
 
-/** A command as it would be typed, after all else it is run with: text of the agent's cannot pass for one of its options then. */
-function argumentsText({ command, ...rest }: ToolUse['input']): string {
-  if (typeof command !== 'string') return JSON.stringify({ ...rest, command }, null, 2);
-  const options = Object.keys(rest).length > 0 ? [JSON.stringify(rest)] : [];
-  // What the inbox does not take in a text is shown as JSON would write it.
-  const shown = command.isWellFormed() && !command.includes('\0') ? command : JSON.stringify(command);
-  return [...options, shown].join('\n\n');
+/** What a person has to see first, whatever else a tool is given. */
+const FIRST = ['command', 'cmd', 'script', 'code', 'file_path', 'path', 'url'];
+const OPTIONS = 'With: ';
+
+/** A command as it would be typed, then all else it is run with. What could pass for that, or is no text, is shown as JSON writes it. */
+function argumentsText(input: ToolUse['input']): string {
+  const { command, ...rest } = input;
+  if (typeof command !== 'string') return JSON.stringify(inOrder(input), null, 2);
+  const isPlain = command.isWellFormed() && !command.includes('\0') && !/^With: /m.test(visibleText(command));
+  const options = Object.keys(rest).length > 0 ? [`${OPTIONS}${JSON.stringify(inOrder(rest))}`] : [];
+  return [isPlain ? command : JSON.stringify(command), ...options].join('\n\n');
 }
 
-/** Said before the rest, so that nobody allows what they have not seen without knowing. The hash keeps two that begin alike apart. */
+const inOrder = (input: ToolUse['input']): ToolUse['input'] =>
+  Object.fromEntries([
+    ...FIRST.filter(name => Object.hasOwn(input, name)).map(name => [name, input[name]] as const),
+    ...Object.entries(input).filter(([name]) => !FIRST.includes(name)),
+  ]);
+
+/** Said before the rest, so that nobody allows what they have not seen without knowing. */
 function bounded(text: string): string {
   if (text.length <= LONGEST_DETAILS) return text;
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
   const cut = text.slice(0, LONGEST_DETAILS).toWellFormed();
+  const hash = hashOf(text).slice(0, 16);
   return `Only the first ${LONGEST_DETAILS} of ${text.length} characters are shown (SHA-256 of all: ${hash}…).\n\n${cut}`;
 }
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');

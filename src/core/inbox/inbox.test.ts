@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
@@ -21,6 +21,7 @@ async function setUp(file = tempFile()) {
   await real.commit({ squads: [squad], runs: [lead, child], events: [] });
   const live = new Map<RunId, Run>([lead, child].map(run => [run.id, run]));
   const faults = { refuses: false };
+  const time = { now: Date.now() };
   const store: Store = {
     ...real,
     commit: change =>
@@ -29,10 +30,11 @@ async function setUp(file = tempFile()) {
   const open = () =>
     new Inbox({
       store,
-      clock: { now: () => Date.now() },
+      clock: { now: () => time.now },
       settings: () => HubSettings.parse({}),
       current: id => live.get(id) ?? null,
       warn: () => {},
+      checkpoint: () => {},
     });
   const end = (run: Run) => {
     live.delete(run.id);
@@ -49,7 +51,7 @@ async function setUp(file = tempFile()) {
     };
     return real.commit({ events: [{ at: 1, runId: run.id, squadId: squad.id, body }] });
   };
-  return { inbox: open(), open, live, faults, store, end };
+  return { inbox: open(), open, live, faults, store, end, time };
 }
 
 test('an answer that cannot be written down is no answer: the question stays open, and can be answered again', async () => {
@@ -109,7 +111,7 @@ test('a run that nobody started asks the user, whomever it wanted', async () => 
 });
 
 test('the next hub goes on with what is open, and ends what nobody waits for any more', async () => {
-  const { inbox, open, live } = await setUp();
+  const { inbox, open, live, time } = await setUp();
   const ask = { run: child, kind: 'question' as const };
   const kept = await inbox.ask({ ...ask, question: 'Kept?' });
   const due = await inbox.ask({ ...ask, question: 'Due?', minutes: 0.0001, default: 'yes' });
@@ -117,29 +119,116 @@ test('the next hub goes on with what is open, and ends what nobody waits for any
   const ofGone = await inbox.ask({ run: lead, kind: 'question', question: 'Of one that is gone?' });
   await inbox.close();
   live.delete(lead.id);
+  time.now += 6;
 
   const next = open();
   await next.recover();
   expect(await next.untilSettled(due.id, never)).toMatchObject({ state: 'expired', answer: 'yes' });
   expect(next.open()).toMatchObject([{ id: kept.id, deadlineAt: kept.deadlineAt }]);
-  for (const { id } of [ofServer, ofGone])
-    expect(await next.untilSettled(id, never)).toMatchObject({ state: 'withdrawn' });
+  for (const [{ id }, withdrawnBecause] of [
+    [ofServer, 'hub_ended'],
+    [ofGone, 'run_ended'],
+  ] as const)
+    expect(await next.untilSettled(id, never)).toMatchObject({ state: 'withdrawn', withdrawnBecause });
   expect(await next.ask({ ...ask, question: 'Kept?' })).toMatchObject({ id: kept.id });
 });
 
 test('what was settled and never heard is the answer to the same question, once', async () => {
-  const { inbox } = await setUp();
+  const { inbox, store } = await setUp();
   const ask = { run: child, kind: 'question' as const, question: 'Again?' };
   const { id } = await inbox.ask(ask);
   await inbox.answer(id, 'yes', BY);
   const again = await inbox.ask(ask);
   expect(again).toMatchObject({ id, answer: 'yes' });
-  await inbox.heard(again);
+  inbox.handOut(again);
+  await inbox.wentOn(child.id);
+  expect(await store.inboxItem(id)).toMatchObject({ heardAt: expect.any(Number) });
   expect(await inbox.ask(ask)).toMatchObject({ state: 'open', answer: null });
   // What a server asks is asked for one call: another call is another question.
   const ofServer = { ...ask, source: 'desk' };
   const [one, other] = [await inbox.ask(ofServer), await inbox.ask(ofServer)];
   expect(one.id).not.toBe(other.id);
+});
+
+describe('a hub that dies with an answer on its way', () => {
+  const ask = { run: child, kind: 'question' as const, question: 'Which?' };
+
+  test('is followed by one that still has it for who asks again', async () => {
+    const { inbox, open } = await setUp();
+    const { id } = await inbox.ask(ask);
+    inbox.handOut(await inbox.answer(id, 'this', BY));
+    const next = open();
+    await next.recover();
+    expect(await next.ask(ask)).toMatchObject({ id, answer: 'this' });
+  });
+
+  test('and had just seen the run do something else: the same words mean that question, once', async () => {
+    const { inbox, open, time } = await setUp();
+    const { id } = await inbox.ask(ask);
+    inbox.handOut(await inbox.answer(id, 'this', BY));
+    await inbox.wentOn(child.id);
+    time.now += 1_000;
+    const next = open();
+    const again = await next.ask(ask);
+    expect(again).toMatchObject({ id, answer: 'this' });
+    next.handOut(again);
+    time.now += 1_000;
+    await next.wentOn(child.id);
+    expect(await next.ask(ask)).toMatchObject({ state: 'open' });
+  });
+
+  test('long ago: the same words are a new question', async () => {
+    const { inbox, open, time } = await setUp();
+    const { id } = await inbox.ask(ask);
+    inbox.handOut(await inbox.answer(id, 'this', BY));
+    await inbox.wentOn(child.id);
+    time.now += 121_000;
+    expect(await open().ask(ask)).toMatchObject({ state: 'open' });
+  });
+
+  test('a run that ended well has heard what it was told', async () => {
+    const { inbox, store, end } = await setUp();
+    const { id } = await inbox.ask(ask);
+    inbox.handOut(await inbox.answer(id, 'this', BY));
+    expect(await store.inboxItem(id)).toMatchObject({ heardAt: null });
+    await end(child);
+    await expect.poll(async () => (await store.inboxItem(id))?.heardAt).toEqual(expect.any(Number));
+  });
+});
+
+test.each(['approval', 'permission'] as const)('nobody gives leave to themselves: %s', async kind => {
+  const { inbox } = await setUp();
+  const ask = { run: child, kind, question: 'May I?' };
+  for (const yes of ['yes', 'Y', '1'])
+    await expect(inbox.ask({ ...ask, default: yes })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+  expect(await inbox.ask({ ...ask, default: 'deny' })).toMatchObject({ default: 'no' });
+});
+
+test('the default of a question with choices is one of them', async () => {
+  const { inbox } = await setUp();
+  const ask = { run: child, kind: 'question' as const, question: 'Which?', choices: ['a', 'b'] };
+  await expect(inbox.ask({ ...ask, default: 'c' })).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
+  expect(await inbox.ask({ ...ask, default: 'B' })).toMatchObject({ default: 'b' });
+});
+
+test('choices that look alike are not different', async () => {
+  const { inbox } = await setUp();
+  const ask = { run: child, kind: 'question' as const, question: 'Which?' };
+  for (const choices of [
+    ['keep', 'Keep '],
+    ['a b', 'a\nb'],
+    ['keep\u200b', 'keep\u2060'],
+  ])
+    await expect(inbox.ask({ ...ask, choices })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+});
+
+test('an answer that comes after the deadline is too late, whatever the alarm says', async () => {
+  const { inbox, time, store } = await setUp();
+  const { id } = await inbox.ask({ run: child, kind: 'approval', question: 'May I?' });
+  time.now += 61 * 60_000;
+  await expect(inbox.answer(id, 'yes', BY)).rejects.toMatchObject({ code: 'ALREADY_ANSWERED' });
+  expect(await store.inboxItem(id)).toMatchObject({ state: 'expired', answer: 'no' });
+  expect(inbox.open()).toEqual([]);
 });
 
 test('whoever waits hears of a question once, and everybody for themselves', async () => {

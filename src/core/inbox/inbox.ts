@@ -1,14 +1,14 @@
 import type { HubSettings } from '../../schema/config.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
-import { type AnsweredBy, type InboxItem, NO } from '../../schema/inbox.ts';
+import type { AnsweredBy, InboxItem, WithdrawnBecause } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { Alarms } from '../alarms.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
 import { answerText } from './answer-text.ts';
-import { type Ask, isSame, wordingOf } from './ask.ts';
+import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
 import { deadlineOf } from './deadline.ts';
 import { OpenItems } from './open-items.ts';
 import { alreadySettled, full, unknownItem } from './refusals.ts';
@@ -20,6 +20,8 @@ export interface InboxPorts {
   /** The run as it is now, if it has not ended. */
   current(id: RunId): Run | null;
   warn(message: string, cause: unknown): void;
+  /** Called between the steps of telling an asker, by name. */
+  checkpoint(name: string): void;
 }
 
 /** An agent that asks without end is not one that waits for answers. */
@@ -27,6 +29,8 @@ const MOST_OPEN_OF_RUN = 20;
 /** Of a run, the newest that are looked through for an answer it did not hear. */
 const LOOKED_THROUGH = 100;
 const EVERY = 100_000;
+/** How long after a hub died with an answer on its way the same words still mean that question. */
+const ASKED_AGAIN_MS = 120_000;
 const AGAIN_MS = 5_000;
 
 /** What agents want of somebody else, from the question to the answer or whatever comes in its place. All of it is on disk. */
@@ -35,9 +39,13 @@ export class Inbox {
   private readonly opened: OpenItems;
   private readonly queue = new OneAtATime<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
+  /** On their way to the run that asked. */
+  private readonly handed = new Map<RunId, Map<InboxId, InboxItem>>();
+  private readonly openedAt: number;
 
   constructor(ports: InboxPorts) {
     this.ports = ports;
+    this.openedAt = ports.clock.now();
     this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     // What is on disk is what counts, and whoever else hears of an event finds it so.
@@ -45,7 +53,11 @@ export class Inbox {
       for (const { body, runId } of events)
         if (body.type === 'inbox.asked') this.keep(body.item);
         else if (body.type === 'inbox.settled') this.letGo(body.item);
-        else if (body.type === 'run.ended' && runId !== null) this.onEnd(runId);
+        else if (body.type === 'run.ended' && runId !== null) {
+          if (body.status === 'completed') void this.wentOn(runId);
+          this.handed.delete(runId);
+          this.onEnd(runId);
+        }
     });
   }
 
@@ -56,8 +68,7 @@ export class Inbox {
   async ask(ask: Ask): Promise<InboxItem> {
     const wording = wordingOf(ask);
     const { run } = ask;
-    const usual = ask.kind === 'question' ? null : NO;
-    const byDefault = ask.default === undefined ? usual : answerText(wording, ask.default);
+    const byDefault = defaultOf(ask, wording);
     return this.queue.run(run.id, async () => {
       const known = await this.askedBefore(run.id, wording);
       if (known) return known;
@@ -85,13 +96,16 @@ export class Inbox {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
       if (!item) throw alreadySettled(await this.stored(id));
+      // The alarm may be late: the machine was asleep, or busy.
+      if (item.deadlineAt <= this.ports.clock.now())
+        throw alreadySettled(await this.settle(item, unanswered(item)));
       return this.settle(item, { state: 'answered', answer: answerText(item, said), answeredBy: by });
     });
   }
 
   /** Nobody waits for it any more. */
-  withdraw(id: InboxId): Promise<void> {
-    return this.ifOpen(id, { state: 'withdrawn' });
+  withdraw(id: InboxId, because: WithdrawnBecause): Promise<void> {
+    return this.ifOpen(id, { state: 'withdrawn', withdrawnBecause: because });
   }
 
   /** Settles with the item once it is settled; with null when the signal fires before. Throws INBOX_UNKNOWN. */
@@ -118,10 +132,24 @@ export class Inbox {
     return this.opened.onAsked(listener);
   }
 
-  /** The asker has been told how it was settled: the same question from now on is a new one. */
-  async heard(item: InboxItem): Promise<void> {
-    if (item.state === 'open' || item.heardAt !== null) return;
-    await this.ports.store.commit({ inbox: [{ ...item, heardAt: this.ports.clock.now() }], events: [] });
+  /** The asker is told now how it was settled. Whether that arrives is known when it goes on: until then it may ask again. */
+  handOut(item: InboxItem): void {
+    if (item.state === 'open') return;
+    const items = this.handed.get(item.runId) ?? new Map<InboxId, InboxItem>();
+    this.handed.set(item.runId, items.set(item.id, item));
+    this.ports.checkpoint('inbox:handed');
+  }
+
+  /** A run does something else: it has what it was told, and the same question from now on is a new one. Never rejects. */
+  async wentOn(runId: RunId): Promise<void> {
+    const items = [...(this.handed.get(runId)?.values() ?? [])];
+    if (items.length === 0) return;
+    this.handed.delete(runId);
+    const heardAt = this.ports.clock.now();
+    await this.ports.store
+      .commit({ inbox: items.map(item => ({ ...item, heardAt })), events: [] })
+      .catch(thrown => this.ports.warn(`That ${runId} has its answers could not be recorded`, thrown));
+    this.ports.checkpoint('inbox:heard');
   }
 
   /** Nearest deadline first. */
@@ -161,7 +189,8 @@ export class Inbox {
     for (const item of items) {
       // The call of a server that asked broke off with that hub.
       const isOfServer = item.source !== null && item.kind !== 'permission';
-      if (isOfServer || !this.ports.current(item.runId)) await this.withdraw(item.id);
+      if (!this.ports.current(item.runId)) await this.withdraw(item.id, 'run_ended');
+      else if (isOfServer) await this.withdraw(item.id, 'hub_ended');
       else if (item.owner !== 'user' && !this.ports.current(item.owner)) await this.handOver(item.id);
     }
   }
@@ -185,12 +214,17 @@ export class Inbox {
   private async askedBefore(runId: RunId, wording: ReturnType<typeof wordingOf>): Promise<InboxItem | null> {
     const open = this.openOf(runId).find(item => isSame(item, wording));
     if (open) return open;
-    const earlier = await this.ports.store.inboxItems({ runId, limit: LOOKED_THROUGH });
+    const earlier = await this.ports.store.inboxItems({ runId, isSettled: true, limit: LOOKED_THROUGH });
     return (
       earlier.find(
-        item => item.heardAt === null && /^(answered|expired)$/.test(item.state) && isSame(item, wording),
+        item => item.state !== 'withdrawn' && isSame(item, wording) && this.mayNotHaveArrived(item),
       ) ?? null
     );
+  }
+
+  private mayNotHaveArrived({ heardAt }: InboxItem): boolean {
+    if (heardAt === null) return true;
+    return heardAt < this.openedAt && this.ports.clock.now() - heardAt < ASKED_AGAIN_MS;
   }
 
   /** The run that started it, if that can answer. Who is reviewed cannot: it has no turn meanwhile. */
@@ -202,12 +236,7 @@ export class Inbox {
   private expire(id: InboxId): void {
     const item = this.opened.get(id);
     if (!item) return;
-    const patch = {
-      state: 'expired',
-      answer: item.default,
-      answeredBy: { who: 'default', via: null },
-    } as const;
-    this.ifOpen(id, patch).catch(thrown => {
+    this.ifOpen(id, unanswered(item)).catch(thrown => {
       this.ports.warn(`That ${id} is past its deadline could not be recorded`, thrown);
       if (this.opened.get(id)) this.alarms.set(id, this.ports.clock.now() + AGAIN_MS);
     });
@@ -216,7 +245,7 @@ export class Inbox {
   private onEnd(runId: RunId): void {
     const left = this.opened.list().filter(item => item.runId === runId || item.owner === runId);
     for (const { id, runId: asker } of left) {
-      const done = asker === runId ? this.withdraw(id) : this.handOver(id);
+      const done = asker === runId ? this.withdraw(id, 'run_ended') : this.handOver(id);
       done.catch(thrown => this.ports.warn(`What ${runId} left in the inbox could not be seen to`, thrown));
     }
   }
@@ -265,3 +294,10 @@ export class Inbox {
     return item;
   }
 }
+
+const unanswered = (item: InboxItem) =>
+  ({
+    state: 'expired',
+    answer: item.default,
+    answeredBy: { who: 'default', via: null },
+  }) as const;

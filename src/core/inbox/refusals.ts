@@ -1,6 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type InboxItem, whoAnswered } from '../../schema/inbox.ts';
+import { type InboxItem, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 import { nearest } from '../nearest.ts';
 import { oneLine } from '../one-line.ts';
 
@@ -13,9 +14,9 @@ export function alreadySettled(item: InboxItem): SquadError {
 }
 
 /** What became of it, as the rest of a sentence. */
-export function howSettled({ state, answer, answeredBy }: InboxItem): string {
-  const words = answer === null ? 'nothing' : `"${oneLine(answer, 200)}"`;
-  if (state === 'withdrawn') return 'was withdrawn: whoever asked is gone';
+export function howSettled({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+  const words = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
+  if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
   if (state === 'expired') return `was not answered in time; its default was ${words}`;
   return `was already answered with ${words} by ${whoAnswered(answeredBy)}`;
 }
@@ -38,7 +39,7 @@ export function unknownItem(
   if (found.length > 1)
     return new SquadError(
       'INBOX_UNKNOWN',
-      `${oneLine(given, 60)} is the beginning of several ids: ${found
+      `${oneLine(visibleText(given), 60)} is the beginning of several ids: ${found
         .slice(0, 5)
         .map(({ id }) => id)
         .join(', ')}`,
@@ -49,13 +50,17 @@ export function unknownItem(
     others.map(({ id }) => id),
   );
   const open = others.filter(({ state }) => state === 'open').slice(0, 3);
-  return new SquadError('INBOX_UNKNOWN', `There is no question ${oneLine(given, 60) || '(nothing)'}`, {
-    suggestions: [
-      near.length > 0
-        ? `Did you mean ${near.join(' or ')}?`
-        : open.length > 0
-          ? `Open now: ${open.map(({ id, question }) => `${id} (${oneLine(question, 60)})`).join(', ')}.`
-          : '`squad inbox --all` shows what was asked.',
-    ],
-  });
+  return new SquadError(
+    'INBOX_UNKNOWN',
+    `There is no question ${oneLine(visibleText(given), 60) || '(nothing)'}`,
+    {
+      suggestions: [
+        near.length > 0
+          ? `Did you mean ${near.join(' or ')}?`
+          : open.length > 0
+            ? `Open now: ${open.map(({ id, question }) => `${id} (${oneLine(visibleText(question), 60)})`).join(', ')}.`
+            : '`squad inbox --all` shows what was asked.',
+      ],
+    },
+  );
 }

@@ -30,7 +30,7 @@ export interface BoardStore {
   /** Of these ended runs, those whose task was taken up again after their end. */
   takenUp(ids: readonly RunId[]): Promise<Set<RunId>>;
   /** Of ended runs that were asked for since then. Null: nothing was reported. `unreported`: started, and nobody knows what they cost. */
-  spending(since: number): Promise<{ costUsd: number | null; unreported: number }>;
+  spending(since: number): Promise<{ costUsd: number | null; isEstimated: boolean; unreported: number }>;
   /** Every workspace that has runs, the one of the newest first. */
   workspaces(): Promise<{ path: string; runs: number; lastRunAt: number }[]>;
   /** Of each run first to last. */

@@ -66,6 +66,8 @@ export interface RunFiles {
   dropEnvironment(runId: RunId): Promise<void>;
   outputPath(turn: TurnRef, stream: OutputStream): string;
   size(turn: TurnRef, stream: OutputStream): Promise<number>;
+  /** When it last wrote something; null while it has not. */
+  wroteAt(turn: TurnRef): Promise<number | null>;
   /**
    * At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. With whole lines
    * it has no pieces of lines at its edges, unless a piece is all there is.

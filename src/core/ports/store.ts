@@ -27,6 +27,8 @@ export interface Change {
 export interface InboxFilter {
   runId?: RunId;
   state?: InboxState;
+  /** Only what is not open any more. */
+  isSettled?: boolean;
   /** Of those that this run was asked to answer. */
   owner?: RunId;
   /** Ids that begin with this. */

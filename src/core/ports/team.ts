@@ -1,6 +1,7 @@
 import type { Backlog } from '../team/backlog.ts';
 import type { NewDecision } from '../team/decision-file.ts';
 import type { Decisions } from '../team/decisions.ts';
+import type { BacklogEdit } from '../team/edit-backlog.ts';
 import type { HistoryEntry } from '../team/history.ts';
 import type { Roster } from '../team/roster.ts';
 
@@ -19,7 +20,13 @@ export interface TeamMemory {
   roster(): Promise<Roster>;
   /** `revision` is another one whenever a file of theirs has changed. */
   decisions(): Promise<Decisions & { revision: string }>;
-  backlog(): Promise<Backlog>;
+  /** `revision` is another one whenever the file has changed. */
+  backlog(): Promise<Backlog & { revision: string }>;
+  /**
+   * One change, made to the file and to nothing else of it; with a revision only while it still has that. Throws TEAM_MISSING,
+   * BACKLOG_CHANGED, BACKLOG_ITEM_UNKNOWN, INVALID_INPUT and PERMISSION_DENIED.
+   */
+  changeBacklog(edit: BacklogEdit, revision: string | null): Promise<{ number: number; title: string }>;
   agents(): Promise<TeamAgent[]>;
   /** Null for a name that `agents` does not have, and for one without a charter. */
   charter(name: string): Promise<string | null>;

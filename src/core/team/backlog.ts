@@ -1,5 +1,6 @@
+import type { MarkdownLine } from '../markdown-lines.ts';
 import { MOST_ENTRIES, MOST_NOTES } from './bounds.ts';
-import { isCode, plainWords, teamSections, trimmedText } from './team-markdown.ts';
+import { isCode, plainWords, sectionsOf, teamLines, trimmedText } from './team-markdown.ts';
 
 export interface BacklogItem {
   title: string;
@@ -30,11 +31,17 @@ export interface Backlog {
 const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+\[([^\]])\]\s*(.*)$/s;
 
 /** Every item of `backlog.md`, under its heading: `- [ ] Title [P1] @owner (#12)`. */
-export function readBacklog(text: string): Backlog {
+export const readBacklog = (text: string): Backlog => backlogIn(teamLines(text), () => {});
+
+/** The same; each item is told with the line it stands in. */
+export function backlogIn(
+  lines: readonly MarkdownLine[],
+  onItem: (item: BacklogItem, line: MarkdownLine) => void,
+): Backlog {
   const notes: string[] = [];
   const groups: BacklogGroup[] = [];
   let count = 0;
-  for (const { level, title, own } of teamSections(text)) {
+  for (const { level, title, own } of sectionsOf(lines)) {
     const group: BacklogGroup = { title: plainWords(title) || null, items: [], text: null };
     const free: string[] = [];
     let item: { indent: number; of: BacklogItem; notes: string[] } | null = null;
@@ -47,7 +54,10 @@ export function readBacklog(text: string): Backlog {
         const of = itemOf(words, mark);
         if (!/[ xX]/.test(mark) && notes.length < MOST_NOTES)
           notes.push(`"[${mark}]" before "${of.title}" is read as open: a done one has [x].`);
-        if (++count <= MOST_ENTRIES) group.items.push(of);
+        if (++count <= MOST_ENTRIES) {
+          group.items.push(of);
+          onItem(of, line);
+        }
         item = { indent: indent.length, of, notes: [] };
       } else if (item && (line.text.trim() === '' || indentOf(line.text) > item.indent))
         item.notes.push(line.text);

@@ -11,9 +11,11 @@ export interface TeamSection {
 const RULE_UNDER_TEXT = /(?<=[^\n])\n( {0,3}-{3,}[ \t]*)(?=[\r\n]|$)/g;
 
 /** A team file as headings and what stands under each. Comments and the head of the file are for other programs. */
-export function teamSections(text: string): TeamSection[] {
+export const teamSections = (text: string): TeamSection[] => sectionsOf(teamLines(text));
+
+export function sectionsOf(lines: readonly MarkdownLine[]): TeamSection[] {
   const sections: TeamSection[] = [{ level: 0, title: '', own: [] }];
-  for (const line of teamLines(text)) {
+  for (const line of lines) {
     if (line.kind === 'head' || line.kind === 'comment') continue;
     if (line.kind === 'heading') sections.push({ level: line.level, title: titleOf(line), own: [] });
     else sections.at(-1)!.own.push(line);

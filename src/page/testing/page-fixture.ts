@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Caller } from '../../core/ports/workspace.ts';
+import { isOwnPeer } from '../../http/own-peer.ts';
 import { type HttpServer, serveHttp } from '../../http/serve.ts';
 import { dispatch } from '../../operations/dispatch.ts';
 import type { Operation, Services } from '../../operations/operation.ts';
@@ -27,6 +28,8 @@ export interface PageFixtureOptions {
   times?: Partial<LiveTimes>;
   files?: Record<string, string>;
   mostBodyBytes?: number;
+  /** Whether connections are taken for the user's own; as it is unless said. */
+  isOwnPeer?: boolean;
 }
 
 /** The page's server behind the real guard, on a real port, over a real store. */
@@ -37,6 +40,7 @@ export class PageFixture {
   /** How many are let in just now. */
   open = 0;
   now = 1_000_000;
+  isOwnPeer: boolean | null = null;
   /** Who asks, by the token shown; the user's is always known. */
   readonly callers = new Map<string, Caller>();
   store!: Awaited<ReturnType<typeof openStore>>;
@@ -46,6 +50,7 @@ export class PageFixture {
 
   static async start(options: PageFixtureOptions = {}): Promise<PageFixture> {
     const fixture = new PageFixture();
+    fixture.isOwnPeer = options.isOwnPeer ?? null;
     await fixture.serve(options);
     return fixture;
   }
@@ -138,9 +143,10 @@ export class PageFixture {
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
           touchedRuns: events => touchedRuns(services, events),
           cardsOf: async runs => runs.map(({ id, status }) => ({ id, status }) as RunCard),
+          isOwnPeer: async socket => this.isOwnPeer ?? isOwnPeer(socket),
           callerOf: async request => asking.get(request)!,
           onInFlight: () => {},
-          log: (_level, _message, cause) => this.errors.push(cause),
+          log: (_level, message, cause) => this.errors.push(cause ?? message),
         },
         { flushMs: 5, beatMs: 60_000, silentMs: 120_000, lookMs: 10, ...times },
       ),

@@ -36,8 +36,9 @@ export class ServerRequests {
     return controller !== undefined;
   }
 
+  /** The server is not there any more; whoever was asked finds that as the reason. */
   abortAll(): void {
-    for (const controller of this.#open.values()) controller.abort();
+    for (const controller of this.#open.values()) controller.abort('server_gone');
   }
 
   async #hand(

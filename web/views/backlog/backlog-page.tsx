@@ -11,6 +11,7 @@ import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
+import { AddItem, MarkItem, moveItem } from './edit-items.tsx';
 import { StartItem } from './start-item.tsx';
 import type { BacklogItem } from './task-text.ts';
 
@@ -21,7 +22,7 @@ export function BacklogPage() {
       <header class="page-head">
         <h1>Backlog</h1>
         <p class="soft">
-          From <code>.squad/backlog.md</code>: it is yours to write, here it is read.
+          From <code>.squad/backlog.md</code>: yours to write, here or in an editor.
         </p>
       </header>
       <OfWorkspace what="A backlog">{path => <Items path={path} key={path} />}</OfWorkspace>
@@ -32,20 +33,51 @@ export function BacklogPage() {
 function Items({ path }: { path: string }) {
   const { data, error, reload } = useQuery('list_backlog', {}, { workspace: path, refreshOn });
   const [starting, setStarting] = useState<BacklogItem | null>(null);
+  const [marking, setMarking] = useState<BacklogItem | null>(null);
+  const [isAdding, setAdding] = useState(false);
   const [chosen, setChosen] = useState(0);
-  const open = data?.groups.flatMap(({ items }) => items.filter(({ done }) => !done)) ?? [];
-  const current = open[Math.min(chosen, open.length - 1)];
+  const all = data?.groups.flatMap(({ items }) => items) ?? [];
+  const current = all[Math.min(chosen, all.length - 1)];
+  const file = { workspace: path, revision: data?.revision ?? 'none', reload };
+  const move = (item: BacklogItem | undefined, way: 'up' | 'down') =>
+    item && moveItem(file, item, way, number => setChosen(number - 1));
   const has = () => current !== undefined;
   useKeys([
-    { key: 'j', what: 'Next item', run: () => setChosen(Math.min(chosen + 1, open.length - 1)), when: has },
-    { key: 'k', what: 'Item before', run: () => setChosen(Math.max(chosen - 1, 0)), when: has },
-    { key: 's', what: 'Start a run for this item', run: () => setStarting(current ?? null), when: has },
+    {
+      key: 'j',
+      what: 'Next item',
+      repeats: true,
+      run: () => setChosen(Math.min(chosen + 1, all.length - 1)),
+      when: has,
+    },
+    {
+      key: 'k',
+      what: 'Item before',
+      repeats: true,
+      run: () => setChosen(Math.max(chosen - 1, 0)),
+      when: has,
+    },
+    {
+      key: 's',
+      what: 'Start a run for this item',
+      run: () => setStarting(current ?? null),
+      when: () => current?.done === false,
+    },
+    { key: 'a', what: 'Add an item', run: () => setAdding(true) },
+    { key: 'x', what: 'Done, or open again', run: () => setMarking(current ?? null), when: has },
+    { key: 'K', what: 'Move this item up', run: () => move(current, 'up'), when: has },
+    { key: 'J', what: 'Move this item down', run: () => move(current, 'down'), when: has },
   ]);
   if (error && !data) return <Problem error={error} onRetry={reload} />;
   if (!data) return null;
   const groups = data.groups.filter(({ items, text }) => items.length > 0 || text !== null);
   return (
     <>
+      <p class="page-tools">
+        <Button icon="plus" keyName="a" onClick={() => setAdding(true)}>
+          Add an item
+        </Button>
+      </p>
       <Notes notes={data.notes} />
       {groups.length === 0 && (
         <Empty title="No backlog here" command="squad init">
@@ -77,12 +109,22 @@ function Items({ path }: { path: string }) {
                 item={item}
                 isCurrent={item === current}
                 onStart={() => setStarting(item)}
+                onMark={() => setMarking(item)}
+                onMove={way => move(item, way)}
               />
             ))}
           </ul>
         </section>
       ))}
       {starting && <StartItem item={starting} workspace={path} onClose={() => setStarting(null)} />}
+      {marking && <MarkItem item={marking} file={file} onClose={() => setMarking(null)} />}
+      {isAdding && (
+        <AddItem
+          file={file}
+          headings={data.groups.flatMap(({ title }) => title ?? [])}
+          onClose={() => setAdding(false)}
+        />
+      )}
     </>
   );
 }
@@ -90,7 +132,15 @@ function Items({ path }: { path: string }) {
 /** The file is the user's: it is read again when a run ended, which may have changed it. */
 const refreshOn = ({ events }: Changes) => events.some(({ body }) => body.type === 'run.ended');
 
-function Item({ item, isCurrent, onStart }: { item: BacklogItem; isCurrent: boolean; onStart(): void }) {
+interface ItemProps {
+  item: BacklogItem;
+  isCurrent: boolean;
+  onStart(): void;
+  onMark(): void;
+  onMove(way: 'up' | 'down'): void;
+}
+
+function Item({ item, isCurrent, onStart, onMark, onMove }: ItemProps) {
   const { title, done, issue, owner, priority, notes } = item;
   return (
     <li class={isCurrent ? 'backlog-item current' : 'backlog-item'}>
@@ -111,14 +161,29 @@ function Item({ item, isCurrent, onStart }: { item: BacklogItem; isCurrent: bool
           </div>
         )}
       </div>
-      <Button
-        onClick={onStart}
-        label={`Start a run for: ${title}`}
-        why={done ? 'It is done.' : null}
-        keyName={isCurrent ? 's' : undefined}
-      >
-        Start
-      </Button>
+      <span class="backlog-buttons">
+        <Button
+          onClick={onStart}
+          label={`Start a run for: ${title}`}
+          why={done ? 'It is done.' : null}
+          keyName={isCurrent ? 's' : undefined}
+        >
+          Start
+        </Button>
+        <Button
+          onClick={onMark}
+          label={`${done ? 'Open again' : 'Mark as done'}: ${title}`}
+          keyName={isCurrent ? 'x' : undefined}
+        >
+          {done ? 'Reopen' : 'Done'}
+        </Button>
+        <Button tone="quiet" onClick={() => onMove('up')} label={`Move up: ${title}`}>
+          ↑
+        </Button>
+        <Button tone="quiet" onClick={() => onMove('down')} label={`Move down: ${title}`}>
+          ↓
+        </Button>
+      </span>
     </li>
   );
 }

@@ -7,7 +7,6 @@ import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
 import { shellWord } from '../shell-word.ts';
-import { useKeptOpen } from '../use-kept-open.ts';
 import { type BacklogItem, roleOf, taskText } from './task-text.ts';
 
 interface StartItemProps {
@@ -20,7 +19,6 @@ interface StartItemProps {
 export function StartItem({ item, workspace, onClose }: StartItemProps) {
   const { route } = useLocation();
   const roles = useQuery('list_roles', {}, { workspace });
-  const { error, send, close } = useKeptOpen(onClose);
   const [chosen, setChosen] = useState<string | null>(null);
   const [task, setTask] = useState(taskText(item));
   const [isApart, setApart] = useState(true);
@@ -49,10 +47,9 @@ export function StartItem({ item, workspace, onClose }: StartItemProps) {
       command={`squad run ${shellWord(role)} ${shellWord(task)}${isApart ? ' --worktree' : ''} --workspace ${shellWord(workspace)}`}
       yes="Start"
       tone="main"
-      onYes={() => send(start)}
-      onClose={close}
+      onYes={start}
+      onClose={onClose}
     >
-      {error && <Problem error={error} />}
       <label class="start-field">
         Role
         <select value={role} onChange={event => setChosen(event.currentTarget.value)}>

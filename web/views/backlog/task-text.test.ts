@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { roleOf, taskText } from './task-text.ts';
 
-const ITEM = { title: 'Rate limits', done: false, issue: null, owner: null, priority: null, notes: null };
+const ITEM = {
+  number: 1,
+  title: 'Rate limits',
+  done: false,
+  issue: null,
+  owner: null,
+  priority: null,
+  notes: null,
+};
 
 describe('taskText', () => {
   it('has title, issue and notes, and says where they are from', () => {

@@ -46,7 +46,7 @@ export function CostPage() {
           <Copy text={`squad cost --days ${days}`} label="command" isShown />
         </p>
       </header>
-      {today && today.total.runs > 0 && <Today spent={today.spentTodayUsd} budgets={today.budgets} />}
+      {today && today.total.runs > 0 && <Today day={today.days.at(-1)!} budgets={today.budgets} />}
       {data && <Shown report={data} />}
     </div>
   );
@@ -122,7 +122,8 @@ function Shown({ report }: { report: Report }) {
   );
 }
 
-function Today({ spent, budgets }: { spent: number | null; budgets: Report['budgets'] }) {
+function Today({ day, budgets }: { day: Report['days'][number]; budgets: Report['budgets'] }) {
+  const { costUsd: spent, isEstimated, runs, unreported } = day;
   const { state, share } = standing(spent, budgets.dayUsd);
   const tone = { none: '', under: 'tone-good', near: 'tone-ask', over: 'tone-bad' }[state];
   return (
@@ -130,7 +131,7 @@ function Today({ spent, budgets }: { spent: number | null; budgets: Report['budg
       <h2>Today</h2>
       <p>
         <b>
-          <Money usd={spent} />
+          <Money usd={spent} isEstimated={isEstimated} />
         </b>{' '}
         {budgets.dayUsd === null ? (
           <span class="soft">of no budget</span>
@@ -142,6 +143,11 @@ function Today({ spent, budgets }: { spent: number | null; budgets: Report['budg
           </span>
         )}
       </p>
+      {unreported > 0 && (
+        <p class="tone-ask">
+          {unreported} of today’s {runs} runs reported nothing{spent !== null && ': it is more than that'}.
+        </p>
+      )}
       {share !== null && (
         <meter
           low={0.8}

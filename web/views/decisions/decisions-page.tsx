@@ -9,13 +9,12 @@ import { useParam } from '../../state/url-state.ts';
 import { Button } from '../../ui/button.tsx';
 import { Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { Marked } from '../marked.tsx';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
 import { shellWord } from '../shell-word.ts';
-import { highlight } from './highlight.ts';
 
 type Decision = Answers['list_decisions']['decisions'][number];
 
@@ -148,15 +147,5 @@ function Part({ name, text }: { name: string; text: string }) {
       <span class="soft">{name}</span>
       <Plain text={text} />
     </div>
-  );
-}
-
-function Marked({ text, search }: { text: string; search: string }) {
-  return (
-    <>
-      {highlight(harmless(text), search).map((stretch, index) =>
-        stretch.isHit ? <mark key={index}>{stretch.text}</mark> : stretch.text,
-      )}
-    </>
   );
 }

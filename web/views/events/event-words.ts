@@ -8,6 +8,9 @@ export function eventWords({ body }: Event): string {
     case 'run.started':
       return `turn ${body.turn}${body.pid === null ? '' : `, process ${body.pid}`}`;
     case 'run.activity':
+      return body.skipped === undefined
+        ? body.text
+        : `${body.text} (before it ${body.skipped} more, too fast to be listed)`;
     case 'run.quiet':
       return body.text;
     case 'run.budget':

@@ -34,12 +34,12 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
     const which = chosen.length === 1 && one ? { server: one.server, tool: one.tool } : {};
     // What was seen is what is approved: one that changed since waits on.
     const hashes = chosen.map(({ hash }) => hash);
-    const isDone = await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
+    await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
       told.unseen.length > 0 && chosen.length > told.approved.length
         ? `Approved ${told.approved.length}. ${told.unseen.length} changed once more: look at them again.`
         : `Approved ${told.approved.length}: agents may use ${told.approved.length === 1 ? 'it' : 'them'} now.`,
     );
-    if (isDone) onDone();
+    onDone();
   };
   return (
     <section class="page-part">
@@ -83,7 +83,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
           command={`squad mcp approve ${asks.length === 1 ? `${shellWord(`${asks[0]?.server}/${asks[0]?.tool}`)} ` : ''}--workspace ${shellWord(workspace)}`}
           yes="Approve"
           tone="main"
-          onYes={() => void approve(asks)}
+          onYes={() => approve(asks)}
           onClose={() => setAsks(null)}
         />
       )}

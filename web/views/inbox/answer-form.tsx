@@ -1,25 +1,35 @@
-import type { InboxField, InboxItem } from '../../../src/schema/inbox.ts';
+import type { InboxField } from '../../../src/schema/inbox.ts';
+import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
+import { toldApart } from '../../ui/told-apart.ts';
+import type { AnswerProps } from './answer-box.tsx';
 import { formAnswer } from './form-answer.ts';
-import { sendAnswer } from './send-answer.ts';
 
 /** A server's form, as far as a person can be asked for it. */
-export function AnswerForm({ item }: { item: InboxItem }) {
+export function AnswerForm({ item, answering: { why, send } }: AnswerProps) {
   return (
     <form
       class="ask-form"
       onSubmit={event => {
         event.preventDefault();
-        void sendAnswer(item.id, formAnswer(item.fields, new FormData(event.currentTarget)));
+        void send(formAnswer(item.fields, new FormData(event.currentTarget)));
       }}
     >
       {item.fields.map(field => (
         <Field key={field.name} field={field} />
       ))}
       <p class="ask-answers">
-        <button type="submit" class="button main">
+        <button
+          type="submit"
+          class="button main"
+          title={why ?? undefined}
+          aria-disabled={why !== null || undefined}
+        >
           send
         </button>
+        <Button why={why} onClick={() => void send('decline')}>
+          decline
+        </Button>
       </p>
     </form>
   );
@@ -27,10 +37,12 @@ export function AnswerForm({ item }: { item: InboxItem }) {
 
 function Field({ field }: { field: InboxField }) {
   const { title, description, isRequired, type } = field;
+  const bounds = boundsOf(field);
   const words = (
     <span>
       {harmless(title)}
       {isRequired && <span class="tone-ask"> (needed)</span>}
+      {bounds && <span class="soft"> {bounds}</span>}
       {description && <span class="faint"> – {harmless(description)}</span>}
     </span>
   );
@@ -38,20 +50,13 @@ function Field({ field }: { field: InboxField }) {
     return (
       <fieldset>
         <legend>{words}</legend>
-        {field.choices.map(choice => (
-          <label key={choice} class="tick">
-            <input type="checkbox" name={field.name} value={choice} />
-            {harmless(choice)}
+        {toldApart(field.choices).map((shown, index) => (
+          <label key={index} class="tick">
+            <input type="checkbox" name={field.name} value={field.choices[index]} />
+            {shown}
           </label>
         ))}
       </fieldset>
-    );
-  if (type === 'boolean')
-    return (
-      <label class="tick">
-        <input type="checkbox" name={field.name} />
-        {words}
-      </label>
     );
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the control is the component inside
@@ -62,17 +67,49 @@ function Field({ field }: { field: InboxField }) {
   );
 }
 
-function Control({ field: { name, type, choices, isRequired } }: { field: InboxField }) {
-  if (type === 'number') return <input type="number" name={name} required={isRequired} step="any" />;
-  if (type !== 'choice') return <input type="text" name={name} required={isRequired} />;
+function Control({ field }: { field: InboxField }) {
+  const { name, type, choices, isRequired: required } = field;
+  if (type === 'number')
+    return (
+      <input
+        type="number"
+        {...{ name, required }}
+        min={field.minimum}
+        max={field.maximum}
+        step={field.isInteger ? 1 : 'any'}
+      />
+    );
+  if (type === 'text')
+    return (
+      <input type="text" {...{ name, required }} minLength={field.minLength} maxLength={field.maxLength} />
+    );
+  // Nothing chosen is not the same as no.
+  const values = type === 'boolean' ? ['yes', 'no'] : choices;
   return (
-    <select name={name} required={isRequired}>
+    <select {...{ name, required }}>
       <option value="">–</option>
-      {choices.map(choice => (
-        <option key={choice} value={choice}>
-          {harmless(choice)}
+      {toldApart(values).map((shown, index) => (
+        <option key={index} value={values[index]}>
+          {shown}
         </option>
       ))}
     </select>
   );
+}
+
+/** What a value must be, before the hub says so. */
+function boundsOf({ type, minimum, maximum, minLength, maxLength, isInteger, format, pattern }: InboxField) {
+  const [least, most] = type === 'number' ? [minimum, maximum] : [minLength, maxLength];
+  const unit = type === 'text' ? ' characters' : '';
+  const range =
+    least !== undefined && most !== undefined
+      ? `${least} to ${most}${unit}`
+      : least !== undefined
+        ? `${least}${unit} or more`
+        : most !== undefined
+          ? `${most}${unit} or less`
+          : null;
+  const kind = isInteger ? 'whole number' : format !== undefined ? harmless(format) : null;
+  const like = pattern === undefined ? null : `like ${harmless(pattern)}`;
+  return [kind, range, like].filter(part => part !== null).join(', ');
 }

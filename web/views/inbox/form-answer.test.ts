@@ -17,11 +17,15 @@ test('each field has its own kind of value, and what was left empty is left out'
   data.set('note', '');
   data.append('tags', 'a');
   data.append('tags', 'b');
-  const fields = [
-    field('count', 'number'),
-    field('note', 'text'),
-    field('tags', 'choices'),
-    field('sure', 'boolean'),
-  ];
-  expect(JSON.parse(formAnswer(fields, data))).toEqual({ count: 3, tags: ['a', 'b'], sure: false });
+  const fields = [field('count', 'number'), field('note', 'text'), field('tags', 'choices')];
+  expect(JSON.parse(formAnswer(fields, data))).toEqual({ count: 3, tags: ['a', 'b'] });
+});
+
+test('a yes or no is said, or left out: nothing chosen is not a no', () => {
+  const data = new FormData();
+  data.set('sure', 'yes');
+  data.set('public', 'no');
+  data.set('urgent', '');
+  const fields = ['sure', 'public', 'urgent'].map(name => field(name, 'boolean'));
+  expect(JSON.parse(formAnswer(fields, data))).toEqual({ sure: true, public: false });
 });

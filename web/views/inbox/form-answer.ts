@@ -4,11 +4,11 @@ import type { InboxField } from '../../../src/schema/inbox.ts';
 export function formAnswer(fields: readonly InboxField[], data: FormData): string {
   const answer: Record<string, unknown> = {};
   for (const { name, type } of fields) {
-    if (type === 'boolean') answer[name] = data.get(name) === 'on';
-    else if (type === 'choices') answer[name] = data.getAll(name);
+    if (type === 'choices') answer[name] = data.getAll(name);
     else {
       const text = String(data.get(name) ?? '');
-      if (text !== '') answer[name] = type === 'number' ? Number(text) : text;
+      if (text !== '')
+        answer[name] = type === 'number' ? Number(text) : type === 'boolean' ? text === 'yes' : text;
     }
   }
   return JSON.stringify(answer);

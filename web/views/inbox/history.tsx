@@ -1,10 +1,10 @@
-import type { AnsweredBy } from '../../../src/schema/inbox.ts';
 import { harmless } from '../../ui/harmless.ts';
 import { Ago } from '../../ui/time.tsx';
 import type { ShownItem } from './inbox-page.tsx';
+import { Outcome } from './outcome.tsx';
 
 /** What was asked before, what was said, and by whom. */
-export function History({ items }: { items: ShownItem[] }) {
+export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boolean }) {
   return (
     <section>
       <h2>Before</h2>
@@ -21,22 +21,7 @@ export function History({ items }: { items: ShownItem[] }) {
           </li>
         ))}
       </ul>
+      {hasMore && <p class="soft">Only the last {items.length}.</p>}
     </section>
   );
-}
-
-function Outcome({ item: { state, answer, answeredBy } }: { item: ShownItem }) {
-  if (state === 'withdrawn') return <span class="faint">withdrawn: its run ended</span>;
-  return (
-    <>
-      {answer === null ? <span class="faint">no answer</span> : harmless(answer)}
-      <span class="soft"> · {state === 'expired' ? 'time was up' : byWhom(answeredBy)}</span>
-    </>
-  );
-}
-
-function byWhom(by: AnsweredBy | null): string {
-  if (by?.who === 'run') return `by ${by.via}`;
-  if (by?.who === 'default') return 'the default';
-  return by?.via ? `you, ${by.via === 'page' ? 'on the page' : `by ${by.via}`}` : 'you';
 }

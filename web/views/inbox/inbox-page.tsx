@@ -1,10 +1,12 @@
 import './inbox.css';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../keys.ts';
-import { inbox } from '../../state/live.ts';
+import type { Changes } from '../../state/live.ts';
 import { telling } from '../../state/notifications.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
+import { settledItem } from '../../state/settled-items.ts';
+import { Button } from '../../ui/button.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { useHeldOrder } from '../../ui/held-order.ts';
 import { Problem } from '../../ui/problem.tsx';
@@ -14,33 +16,38 @@ import { OpenItem } from './open-item.tsx';
 
 export type ShownItem = Answers['list_inbox']['items'][number];
 
+const FIRST = 100;
+const MOST = 1_000;
+const refreshOn = ({ inbox }: Changes) => inbox.length > 0;
+
 /** What agents want of somebody, nearest deadline first, and what was said before. */
 export function InboxPage() {
-  const { data, error, reload } = useQuery(
-    'list_inbox',
-    { state: 'all', limit: 100 },
-    { refreshOn: changes => changes.inbox.length > 0 },
-  );
+  // An address of one item: it may be any of them.
+  const [limit, setLimit] = useState(location.hash === '' ? FIRST : MOST);
+  const { data, error, reload } = useQuery('list_inbox', { state: 'open', limit }, { refreshOn });
+  const before = useQuery('list_inbox', { state: 'settled', limit: FIRST }, { refreshOn });
   const known = useRef(new Map<string, ShownItem>());
   for (const item of data?.items ?? []) known.current.set(item.id, item);
-  const isOpen = new Set<string>(inbox.value.map(({ id }) => id));
-  const wanted = inbox.value.filter(({ id }) => known.current.has(id)).map(({ id }) => id);
+  const open = (data?.items ?? []).filter(({ id }) => !settledItem(id)).map(({ id }) => id);
+  const isOpen = new Set<string>(open);
   // One that was answered stays where it was as long as somebody is here: nothing moves under a pointer.
-  const held = useHeldOrder<HTMLOListElement>(wanted.join(' '), '');
+  const held = useHeldOrder<HTMLOListElement>(open.join(' '), '');
   useKeys(itemKeys(held.list));
   useGivenItem(held.ids.length > 0);
-  const settled = (data?.items ?? []).filter(({ state }) => state !== 'open');
+  const settled = before.data?.items ?? [];
+  const total = data?.total ?? data?.items.length ?? 0;
+  const more = total - (data?.items.length ?? 0);
 
   return (
     <div class="inbox">
-      <h1>Waiting for you</h1>
+      <h1>Waiting for you {total > 0 && <span class="soft num">{total}</span>}</h1>
       {telling.value === 'off' && (
         <p class="soft">
-          Looking elsewhere? <a href="/settings#notifications">Have your browser tell you.</a>
+          Looking elsewhere? <a href="/settings">Have your browser tell you.</a>
         </p>
       )}
       {error && <Problem error={error} onRetry={reload} />}
-      {data && held.ids.length === 0 && (
+      {data && total === 0 && held.ids.length === 0 && (
         <Empty title="Nobody waits for you">
           Agents ask here, and in a terminal: <code>squad inbox</code>. An answer may come from either.
         </Empty>
@@ -50,7 +57,13 @@ export function InboxPage() {
           <OpenItem key={id} item={known.current.get(id)!} isOpen={isOpen.has(id)} />
         ))}
       </ol>
-      {settled.length > 0 && <History items={settled} />}
+      {more > 0 && (
+        <p class="soft">
+          {more} more wait, with more time left.{' '}
+          {limit < MOST && <Button onClick={() => setLimit(MOST)}>show more</Button>}
+        </p>
+      )}
+      {settled.length > 0 && <History items={settled} hasMore={before.data?.total === null} />}
     </div>
   );
 }

@@ -1,36 +1,33 @@
 import type { RefObject } from 'preact';
 import type { Binding } from '../../keys.ts';
-import { inbox } from '../../state/live.ts';
-import { sendAnswer } from './send-answer.ts';
 
 /** Keys act on the item the focus is in. */
 export function itemKeys(list: RefObject<HTMLElement | null>): Binding[] {
   const all = () => [...(list.current?.querySelectorAll<HTMLElement>('[data-item]') ?? [])];
   const place = () => all().findIndex(one => one.contains(document.activeElement));
-  const current = () => inbox.peek().find(({ id }) => id === all()[place()]?.dataset.item);
+  const current = () => all()[place()];
   const move = (step: number) => {
     const items = all();
     const at = place();
     items[at === -1 ? 0 : Math.min(Math.max(at + step, 0), items.length - 1)]?.focus();
   };
-  const isYesOrNo = () => (current()?.kind ?? 'question') !== 'question' && current()?.fields.length === 0;
-  const choice = (index: number) => (current()?.fields.length === 0 ? current()?.choices[index] : undefined);
+  const box = () => current()?.querySelector<HTMLElement>('textarea, input, select');
   return [
-    { key: 'j', what: 'Next question', run: () => move(1) },
-    { key: 'k', what: 'Previous question', run: () => move(-1) },
-    { key: 'y', what: 'Allow', run: () => void sendAnswer(current()!.id, 'yes'), when: isYesOrNo },
-    { key: 'n', what: 'Deny', run: () => void sendAnswer(current()!.id, 'no'), when: isYesOrNo },
-    ...Array.from({ length: 9 }, (_, index) => ({
-      key: String(index + 1),
-      what: `Answer: choice ${index + 1}`,
-      run: () => void sendAnswer(current()!.id, choice(index)!),
-      when: () => choice(index) !== undefined && !isYesOrNo(),
-    })),
-    {
-      key: 'a',
-      what: 'Answer in words',
-      run: () => all()[place()]?.querySelector<HTMLElement>('textarea, input, select')?.focus(),
-      when: () => all()[place()]?.querySelector('textarea, input, select') != null,
-    },
+    { key: 'j', what: 'Next question', repeats: true, run: () => move(1), when: () => all().length > 0 },
+    { key: 'k', what: 'Previous question', repeats: true, run: () => move(-1), when: () => all().length > 0 },
+    ...answerKeys(current),
+    { key: 'a', what: 'Answer in words', run: () => box()?.focus(), when: () => box() != null },
   ];
+}
+
+/** A key does what the button does that shows it, and nothing where there is none. */
+export function answerKeys(current: () => Element | null | undefined): Binding[] {
+  const button = (key: string) => current()?.querySelector<HTMLElement>(`[data-key="${key}"]`);
+  const press = (key: string, what: string): Binding => ({
+    ...{ key, what },
+    run: () => button(key)?.click(),
+    when: () => button(key) != null,
+  });
+  const choices = Array.from({ length: 9 }, (_, at) => press(String(at + 1), `Answer: choice ${at + 1}`));
+  return [press('y', 'Allow'), press('n', 'Deny'), ...choices];
 }

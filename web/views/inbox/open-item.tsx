@@ -1,3 +1,4 @@
+import { settledItem } from '../../state/settled-items.ts';
 import { now } from '../../ui/clock.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { shownAgo } from '../../ui/figures.ts';
@@ -7,11 +8,14 @@ import { Plain } from '../../ui/plain.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerBox } from './answer-box.tsx';
 import type { ShownItem } from './inbox-page.tsx';
+import { Outcome } from './outcome.tsx';
+import { SETTLED_LOOKS, settledOf } from './settled-words.ts';
 
 const KINDS = { question: 'asks', approval: 'wants your yes for', permission: 'asks leave for' } as const;
 
+/** One that was settled stays as it is, and takes no answer any more. */
 export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
-  const settled = isOpen ? null : item.state === 'open' ? 'settled' : item.state;
+  const settled = settledItem(item.id) ?? (isOpen ? null : item);
   return (
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
       <p class="ask-who soft">
@@ -38,20 +42,11 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
           <Plain text={item.details} />
         </pre>
       )}
-      {settled === null ? (
-        <>
-          <AnswerBox item={item} />
-          <p class="ask-deadline soft">
-            <Deadline item={item} />
-            <Copy text={`squad answer ${item.id}`} label="command" isShown />
-          </p>
-        </>
-      ) : (
-        <p class="tone-good">
-          <Icon name="check" /> {settled}
-          {item.answer !== null && `: ${harmless(item.answer)}`}
-        </p>
-      )}
+      <AnswerBox item={item} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
+      <p class="ask-deadline soft">
+        {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
+        <Copy text={`squad answer ${item.id}`} label="command" isShown />
+      </p>
     </li>
   );
 }

@@ -1,14 +1,23 @@
+import { signal } from '@preact/signals';
 import { sayFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
 import { toast } from '../../ui/toast.tsx';
 
-/** False: the hub did not take it, and said why. */
+const sent = signal<ReadonlySet<string>>(new Set());
+
+/** An answer to it is on its way, or was taken. */
+export const isSent = (item: string): boolean => sent.value.has(item);
+
+/** Once for an item, whatever is pressed meanwhile. False: the hub did not take it, and said why. */
 export async function sendAnswer(item: string, answer: string): Promise<boolean> {
+  if (sent.peek().has(item)) return false;
+  sent.value = new Set([...sent.peek(), item]);
   try {
     await call('answer_question', { item, answer });
-    toast(`Answered: ${answer.length > 60 ? `${answer.slice(0, 59)}…` : answer}`);
+    toast(`Answered: ${answer.length > 60 ? `${answer.slice(0, 59).toWellFormed()}…` : answer}`);
     return true;
   } catch (thrown) {
+    sent.value = new Set([...sent.peek()].filter(one => one !== item));
     sayFailure(thrown as ApiError);
     return false;
   }

@@ -1,10 +1,8 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../state/api.ts';
 import { Confirm } from '../../ui/dialog.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { shellWord } from '../shell-word.ts';
-import { useKeptOpen } from '../use-kept-open.ts';
 import type { Review } from './reviews-page.tsx';
 
 interface DecideProps {
@@ -18,7 +16,6 @@ interface DecideProps {
 export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
   const [words, setWords] = useState(isApproval ? 'Approved.' : '');
   const type = isApproval ? 'approved' : 'needs_work';
-  const { error, send, close } = useKeptOpen(onClose);
   const decide = async () => {
     const input = { run: review.coderId, action: 'feedback', feedback: words, feedback_type: type } as const;
     await call('steer_review', input);
@@ -35,10 +32,9 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
       command={`squad review ${review.coderId} --type ${type} --feedback ${shellWord(words)}`}
       yes={isApproval ? 'Approve' : 'Send back'}
       tone="main"
-      onYes={() => send(decide)}
-      onClose={close}
+      onYes={decide}
+      onClose={onClose}
     >
-      {error && <Problem error={error} />}
       <label>
         {isApproval ? 'Words with it' : 'What is to be done'}
         <textarea required value={words} rows={4} onInput={event => setWords(event.currentTarget.value)} />

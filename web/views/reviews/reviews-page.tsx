@@ -29,8 +29,20 @@ export function ReviewsPage() {
   const decide = (isApproval: boolean) => current && setDeciding({ review: current, isApproval });
   const has = () => current !== undefined;
   useKeys([
-    { key: 'j', what: 'Next review', run: () => setChosen(Math.min(chosen + 1, open.length - 1)), when: has },
-    { key: 'k', what: 'Review before', run: () => setChosen(Math.max(chosen - 1, 0)), when: has },
+    {
+      key: 'j',
+      what: 'Next review',
+      repeats: true,
+      run: () => setChosen(Math.min(chosen + 1, open.length - 1)),
+      when: has,
+    },
+    {
+      key: 'k',
+      what: 'Review before',
+      repeats: true,
+      run: () => setChosen(Math.max(chosen - 1, 0)),
+      when: has,
+    },
     { key: 'a', what: 'Approve this review', run: () => decide(true), when: has },
     { key: 'b', what: 'Send this review back', run: () => decide(false), when: has },
   ]);

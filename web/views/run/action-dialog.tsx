@@ -3,7 +3,6 @@ import { useLocation } from 'preact-iso';
 import { call } from '../../state/api.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../ui/dialog.tsx';
-import { toast } from '../../ui/toast.tsx';
 import { tell } from '../tell.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
@@ -35,16 +34,17 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
       yes={form.yes}
       tone={form.isHarmless ? 'main' : 'danger'}
       onClose={onClose}
-      onYes={() => {
-        if (form.asks && !form.isOptional && words.trim() === '')
-          toast('Nothing was sent: there were no words.');
-        else void form.carryOut({ run, words: words.trim(), route });
-      }}
+      onYes={() => form.carryOut({ run, words: words.trim(), route })}
     >
       {form.asks && (
         <label>
           {form.asks}
-          <textarea autofocus value={words} onInput={event => setWords(event.currentTarget.value)} />
+          <textarea
+            autofocus
+            required={!form.isOptional}
+            value={words}
+            onInput={event => setWords(event.currentTarget.value)}
+          />
         </label>
       )}
     </Confirm>
@@ -57,7 +57,7 @@ interface Form {
   asks?: string;
   isOptional?: true;
   isHarmless?: true;
-  carryOut(given: { run: ShownRun['run']; words: string; route(url: string): void }): Promise<boolean>;
+  carryOut(given: { run: ShownRun['run']; words: string; route(url: string): void }): Promise<void>;
 }
 
 const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>

@@ -1,7 +1,6 @@
 import type { RunActionName, RunActionShown } from './shown-run.ts';
 
-/** Null: the tab it leads to has a key of its own. */
-export const ACTION_KEYS: Record<RunActionName, string | null> = {
+export const ACTION_KEYS: Record<RunActionName, string> = {
   cancel: 'c',
   retry: 'r',
   reply: 'y',
@@ -10,12 +9,21 @@ export const ACTION_KEYS: Record<RunActionName, string | null> = {
   send_back: 'B',
   cancel_review: 'E',
   integrate: 'i',
-  comment: null,
+  comment: 'M',
   attach: 't',
   answer: 'w',
   export: 'S',
   remove_worktree: 'D',
 };
+
+/** What goes on with the work first, what only looks at it next, what ends it last: always in the same place. */
+const ORDER: readonly RunActionName[] = [
+  ...(['answer', 'approve', 'send_back', 'cancel_review', 'reply', 'retry', 'integrate', 'comment'] as const),
+  ...(['attach', 'export', 'remove_worktree', 'cancel', 'abandon'] as const),
+];
+
+export const inOrder = (actions: readonly RunActionShown[]): RunActionShown[] =>
+  actions.toSorted((a, b) => ORDER.indexOf(a.action) - ORDER.indexOf(b.action));
 
 /** What everybody looks for is there even when it cannot be done, with its reason; the rest only when it can. */
 const ALWAYS: readonly RunActionName[] = ['cancel', 'retry', 'reply'];

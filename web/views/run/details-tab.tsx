@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useQuery } from '../../state/query.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { shownDuration, shownMoney } from '../../ui/figures.ts';
+import { harmless } from '../../ui/harmless.ts';
 import { Plain } from '../../ui/plain.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { Money, Tokens } from '../../ui/usage.tsx';
@@ -86,7 +87,7 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   );
 }
 
-function How({ data: { run } }: { data: ShownRun }) {
+function How({ data: { run, setting } }: { data: ShownRun }) {
   const { options } = run;
   return (
     <Part title="How">
@@ -96,6 +97,24 @@ function How({ data: { run } }: { data: ShownRun }) {
           {run.engine}
           {run.model && `, ${run.model}`}
           {options.effort && `, effort ${options.effort}`}
+        </Fact>
+        {setting.program !== null && (
+          <Fact name="Program">
+            <Copy text={setting.program} label="program" isShown /> {setting.version ?? 'version unknown'}
+          </Fact>
+        )}
+        <Fact name="Environment">
+          {setting.variables === null ? (
+            'not kept'
+          ) : (
+            <details>
+              <summary>
+                {setting.variables.length} {setting.variables.length === 1 ? 'variable' : 'variables'}, by
+                name
+              </summary>
+              <code>{setting.variables.map(harmless).join(' ')}</code>
+            </details>
+          )}
         </Fact>
         <Fact name="May">{PERMISSIONS[options.permission]}</Fact>
         <Fact name="Tools">

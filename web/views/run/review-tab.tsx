@@ -70,7 +70,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           yes="Allow"
           tone="main"
           onYes={() =>
-            void tell(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
+            tell(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
               reload();
               return `Up to ${after.rounds.max} rounds now.`;
             })

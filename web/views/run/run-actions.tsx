@@ -5,7 +5,7 @@ import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
 import { MergeChecklist } from '../squad/merge-checklist.tsx';
 import { ActionDialog } from './action-dialog.tsx';
-import { ACTION_KEYS, isShown } from './action-order.ts';
+import { ACTION_KEYS, inOrder, isShown } from './action-order.ts';
 import type { RunActionShown, ShownRun } from './shown-run.ts';
 
 /** What can be done with the run: a button, a key and the command for each, and why something cannot be. */
@@ -23,7 +23,7 @@ export function RunActions({ data }: { data: ShownRun }) {
         inbox.some(item => item.runId === run.id),
     },
   );
-  const actions = answer?.actions ?? [];
+  const actions = inOrder(answer?.actions ?? []);
   const choose = (action: RunActionShown) => {
     if (!action.isPossible) return;
     if (action.action === 'comment') route(`/r/${run.id}/changes`);
@@ -32,14 +32,12 @@ export function RunActions({ data }: { data: ShownRun }) {
     else setAsked(action);
   };
   useKeys(
-    actions
-      .filter(({ action }) => ACTION_KEYS[action] !== null)
-      .map(action => ({
-        key: ACTION_KEYS[action.action]!,
-        what: `${action.label} (this run)`,
-        run: () => choose(action),
-        when: () => action.isPossible,
-      })),
+    actions.map(action => ({
+      key: ACTION_KEYS[action.action],
+      what: `${action.label} (this run)`,
+      run: () => choose(action),
+      when: () => action.isPossible,
+    })),
   );
   const shown = actions.filter(action => isShown(action));
   const rest = actions.filter(action => !isShown(action));
@@ -74,7 +72,7 @@ function One({ action, onClick }: { action: RunActionShown; onClick(): void }) {
   return (
     <Button
       why={action.isPossible ? null : (action.why ?? 'not now')}
-      keyName={ACTION_KEYS[action.action] ?? undefined}
+      keyName={ACTION_KEYS[action.action]}
       tone={action.action === 'cancel' || action.action === 'abandon' ? 'danger' : 'plain'}
       onClick={onClick}
     >

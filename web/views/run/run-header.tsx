@@ -1,5 +1,4 @@
 import { card, inbox } from '../../state/live.ts';
-import { useQuery } from '../../state/query.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
@@ -7,6 +6,7 @@ import { Status, StatusWord } from '../../ui/status.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../ui/usage.tsx';
 import { RunActions } from './run-actions.tsx';
+import { RunChildren, SquadLink } from './run-children.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 /** What it is, how it is and why, and what can be done about it. */
@@ -24,8 +24,8 @@ export function RunHeader({ data }: { data: ShownRun }) {
   const isOver = run.endedAt !== null;
   return (
     <header class="run-head">
-      <p class="run-line soft">
-        <a href={`/s/${run.squadId}`}>squad</a>
+      <p class="run-kin soft">
+        <SquadLink id={run.id} squadId={run.squadId} />
         {run.parentId && (
           <>
             {' '}
@@ -74,7 +74,7 @@ export function RunHeader({ data }: { data: ShownRun }) {
         <Copy text={run.id} label="run id" isShown />
       </p>
       <Why data={data} asks={asks} activity={isOver ? null : (live?.activity?.text ?? null)} />
-      <Children id={run.id} squadId={run.squadId} />
+      <RunChildren id={run.id} squadId={run.squadId} />
       <RunActions data={data} />
     </header>
   );
@@ -112,36 +112,6 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
     <p class="run-why soft">
       <Plain text={activity} isBlock={false} />
     </p>
-  );
-}
-
-/** Those it started, as they are now. */
-function Children({ id, squadId }: { id: string; squadId: string }) {
-  const { data } = useQuery(
-    'show_squad',
-    { squad: squadId },
-    { refreshOn: ({ runs }) => runs.some(run => run.parentId === id && run.status === 'queued') },
-  );
-  const children = data?.runs.filter(run => run.parentId === id || run.reviewOf === id) ?? [];
-  if (children.length === 0) return null;
-  return (
-    <ul class="run-children" aria-label="Runs it started and reviewers of it">
-      {children.map(run => (
-        <Child key={run.id} id={run.id} known={run} />
-      ))}
-    </ul>
-  );
-}
-
-function Child({ id, known }: { id: string; known: NonNullable<ReturnType<typeof card>['value']> }) {
-  const shown = card(id).value ?? known;
-  return (
-    <li>
-      <Status card={shown} /> <a href={`/r/${id}`}>{shown.roleId ?? shown.engine}</a>{' '}
-      <span class="soft">
-        <Plain text={shown.title} isBlock={false} />
-      </span>
-    </li>
   );
 }
 

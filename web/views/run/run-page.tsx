@@ -2,8 +2,10 @@ import './run.css';
 import '../views.css';
 import { useLocation, useRoute } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
+import { lastList } from '../../state/last-list.ts';
 import { type Changes, inbox } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
+import { saved } from '../../state/saved.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { ActivityTab } from './activity/activity-tab.tsx';
@@ -57,6 +59,7 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
   useKeys([
     { key: ']', what: 'Next view of this run', run: () => step(1) },
     { key: '[', what: 'Previous view of this run', run: () => step(-1) },
+    { key: 'esc', what: 'Back to the runs', run: () => route(lastList.peek()), when: () => !saved },
     ...tabs.map((name, index) => ({
       key: String(index + 1),
       what: `${NAMES[name]} of this run`,

@@ -1,63 +1,80 @@
-import { useState } from 'preact/hooks';
-import type { RunCard } from '../../../src/schema/run-card.ts';
 import { inbox } from '../../state/live.ts';
+import { settledItem } from '../../state/settled-items.ts';
 import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
-import { sendAnswer } from '../inbox/send-answer.ts';
+import { toldApart } from '../../ui/told-apart.ts';
+import { Outcome } from '../inbox/outcome.tsx';
+import { SETTLED_LOOKS, settledOf } from '../inbox/settled-words.ts';
+import { useAnswering } from '../inbox/use-answering.ts';
+import type { Asking } from './use-kept-ask.ts';
 
 const MOST_SHOWN = 4;
 
+interface AskLineProps {
+  asking: Asking;
+  asks: number;
+  isSettled: boolean;
+  /** There is another question in its place; null: none. */
+  onNext: (() => void) | null;
+}
+
 /** The question where the run is, and the answer with it. */
-export function AskLine({ asking, asks }: { asking: NonNullable<RunCard['asking']>; asks: number }) {
+export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
   const question = harmless(asking.question);
+  const item = settledItem(asking.id);
   return (
     <>
       <span class="run-words">
+        {isSettled && <Outcome item={item} isShort />}{' '}
         <a class="question" href={`/inbox#${asking.id}`} title={question}>
           {question}
         </a>
-        {asks > 1 && <span class="soft"> and {asks - 1} more</span>}
+        {!isSettled && asks > 1 && <span class="soft"> and {asks - 1} more</span>}
       </span>
       <span class="run-buttons is-asking">
-        <Answers asking={asking} />
+        <Answers
+          key={asking.id}
+          asking={asking}
+          settled={isSettled ? SETTLED_LOOKS[settledOf(item)].word : null}
+        />
+        {onNext && <Button onClick={onNext}>next question</Button>}
       </span>
     </>
   );
 }
 
-function Answers({ asking }: { asking: NonNullable<RunCard['asking']> }) {
-  const item = inbox.value.find(({ id }) => id === asking.id);
+interface AnswersProps {
+  asking: Asking;
+  settled: string | null;
+}
+
+/** What cannot be read here whole is not answered here. */
+function Answers({ asking, settled }: AnswersProps) {
+  const { why, send } = useAnswering(asking.id, settled);
   const open = (
-    <a class="button" href={`/inbox#${asking.id}`}>
+    <a class="button" href={`/inbox#${asking.id}`} aria-label={`Open: ${harmless(asking.question)}`}>
       open
     </a>
   );
-  if (item && item.fields.length > 0) return open;
+  if (!isWhole(asking)) return open;
   if (asking.kind !== 'question')
     return (
       <>
-        <Button
-          keyName="y"
-          label={`Allow: ${asking.question}`}
-          onClick={() => void sendAnswer(asking.id, 'yes')}
-        >
+        <Button keyName="y" label={`Allow: ${asking.question}`} why={why} onClick={() => void send('yes')}>
           allow
         </Button>
-        <Button
-          keyName="n"
-          label={`Deny: ${asking.question}`}
-          onClick={() => void sendAnswer(asking.id, 'no')}
-        >
+        <Button keyName="n" label={`Deny: ${asking.question}`} why={why} onClick={() => void send('no')}>
           deny
         </Button>
       </>
     );
-  if (asking.choices.length === 0) return <WordsAnswer asking={asking} />;
+  if (asking.choices.length === 0) return <WordsAnswer {...{ asking, why, send }} />;
+  const shown = toldApart(asking.choices);
   return (
     <>
-      {asking.choices.slice(0, MOST_SHOWN).map(choice => (
-        <Button key={choice} onClick={() => void sendAnswer(asking.id, choice)}>
-          {harmless(choice)}
+      {asking.choices.slice(0, MOST_SHOWN).map((choice, index) => (
+        <Button key={index} why={why} onClick={() => void send(choice)}>
+          {shown[index]}
         </Button>
       ))}
       {asking.choices.length > MOST_SHOWN && open}
@@ -65,8 +82,20 @@ function Answers({ asking }: { asking: NonNullable<RunCard['asking']> }) {
   );
 }
 
-function WordsAnswer({ asking }: { asking: NonNullable<RunCard['asking']> }) {
-  const [isSending, setSending] = useState(false);
+/** Its question is a line of a row: whoever has to know more, or fills in a form, opens it. */
+function isWhole({ id, hasDetails, kind, question }: Asking): boolean {
+  const item = inbox.value.find(one => one.id === id) ?? settledItem(id);
+  if (hasDetails || kind === 'permission' || question.endsWith('…')) return false;
+  return item?.fields.length === 0;
+}
+
+interface WordsAnswerProps {
+  asking: Asking;
+  why: string | null;
+  send(answer: string): Promise<boolean>;
+}
+
+function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
   return (
     <form
       class="answer-words"
@@ -74,14 +103,16 @@ function WordsAnswer({ asking }: { asking: NonNullable<RunCard['asking']> }) {
         event.preventDefault();
         const box = event.currentTarget.querySelector('input')!;
         const words = box.value.trim();
-        if (words === '' || isSending) return;
-        setSending(true);
-        if (await sendAnswer(asking.id, words)) box.value = '';
-        setSending(false);
+        if (words !== '' && (await send(words))) box.value = '';
       }}
     >
-      <input type="text" placeholder="answer" aria-label={`Answer: ${asking.question}`} autocomplete="off" />
-      <button type="submit" class="button" aria-disabled={isSending || undefined}>
+      <input
+        type="text"
+        placeholder="answer"
+        aria-label={`Answer: ${harmless(asking.question)}`}
+        autocomplete="off"
+      />
+      <button type="submit" class="button" title={why ?? undefined} aria-disabled={why !== null || undefined}>
         send
       </button>
     </form>

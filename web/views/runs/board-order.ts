@@ -38,5 +38,15 @@ function longestInOrder(places: readonly number[]): number {
   return ends.length;
 }
 
-export const needsOf = (text: string | null): Need[] =>
-  (text ?? '').split(',').filter((word): word is Need => (NEEDS as readonly string[]).includes(word));
+export const needsOf = (text: string | null): Need[] => wordsOf(text).filter(isNeed);
+
+/** Words in the place of needs that are none. */
+export const strangeNeeds = (text: string | null): string[] => wordsOf(text).filter(word => !isNeed(word));
+
+const wordsOf = (text: string | null): string[] =>
+  (text ?? '')
+    .split(',')
+    .map(word => word.trim())
+    .filter(word => word !== '');
+
+const isNeed = (word: string): word is Need => (NEEDS as readonly string[]).includes(word);

@@ -3,7 +3,7 @@ import type { RunCard } from '../../../src/schema/run-card.ts';
 import type { Binding } from '../../keys.ts';
 import { askToCancel, askToRetry } from '../../shell/run-action.tsx';
 import { card } from '../../state/live.ts';
-import { sendAnswer } from '../inbox/send-answer.ts';
+import { lookOfStatus } from '../../ui/status-words.ts';
 
 /** Keys act on the row the focus is in. */
 export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) => void): Binding[] {
@@ -14,22 +14,41 @@ export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) =
     const all = rows();
     const at = place();
     const to = at === -1 ? (step > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + step, 0), all.length - 1);
-    const row = all[to];
+    focus(all[to]);
+  };
+  const isFailed = (row: HTMLElement) => {
+    const known = card(row.dataset.run ?? '').peek();
+    return known !== undefined && lookOfStatus(known.status).tone === 'bad';
+  };
+  const moveToFailed = (step: 1 | -1) => {
+    const all = rows();
+    const at = place();
+    focus(
+      step > 0
+        ? all.slice(at + 1).find(isFailed)
+        : all.slice(0, at === -1 ? undefined : at).findLast(isFailed),
+    );
+  };
+  const focus = (row: HTMLElement | undefined) => {
     row?.querySelector<HTMLElement>('.run-title')?.focus({ preventScroll: true });
     row?.scrollIntoView({ block: 'nearest' });
   };
   const isAsked = () => current()?.asking != null && current()?.asking?.kind !== 'question';
-  const answer = (words: string) => {
-    const asking = current()?.asking;
-    if (asking) void sendAnswer(asking.id, words);
+  // What the button does that shows the key. Where there is none, there is more to read first.
+  const answer = (key: 'y' | 'n') => {
+    const button = rows()[place()]?.querySelector<HTMLElement>(`.is-asking [data-key="${key}"]`);
+    if (button) button.click();
+    else go(`/inbox#${current()!.asking!.id}`);
   };
   return [
-    { key: 'j', what: 'Next run', run: () => move(1) },
-    { key: 'k', what: 'Previous run', run: () => move(-1) },
-    { key: 'down', what: 'Next run', run: () => move(1), when: () => place() !== -1 },
-    { key: 'up', what: 'Previous run', run: () => move(-1), when: () => place() !== -1 },
-    { key: 'y', what: 'Allow what this run asks for', run: () => answer('yes'), when: isAsked },
-    { key: 'n', what: 'Deny what this run asks for', run: () => answer('no'), when: isAsked },
+    { key: 'j', what: 'Next run', repeats: true, run: () => move(1) },
+    { key: 'k', what: 'Previous run', repeats: true, run: () => move(-1) },
+    { key: 'down', what: 'Next run', repeats: true, run: () => move(1), when: () => place() !== -1 },
+    { key: 'up', what: 'Previous run', repeats: true, run: () => move(-1), when: () => place() !== -1 },
+    { key: 'y', what: 'Allow what this run asks for, or open it', run: () => answer('y'), when: isAsked },
+    { key: 'n', what: 'Deny what this run asks for, or open it', run: () => answer('n'), when: isAsked },
+    { key: 'n', what: 'Next failed run', repeats: true, run: () => moveToFailed(1) },
+    { key: 'p', what: 'Previous failed run', repeats: true, run: () => moveToFailed(-1) },
     {
       key: 'a',
       what: 'Answer this run',

@@ -8,13 +8,15 @@ import { lookOfStatus } from '../../ui/status-words.ts';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../ui/usage.tsx';
 import { AskLine } from './ask-line.tsx';
+import { useKeptAsk } from './use-kept-ask.ts';
 
 /** Two lines of one height, whatever the run does: nothing below it ever moves. */
 export function RunRow({ id }: { id: string }) {
   const card = cardOf(id).value;
+  const kept = useKeptAsk(card?.need === 'needs_you' ? card.asking : null);
   if (!card) return null;
   return (
-    <li class={`run need-${card.need}`} data-run={id}>
+    <li class={`run need-${card.need}`} data-run={id} ref={kept.row} {...kept.hold}>
       <div class="run-line">
         <Status card={card} />
         <span class="run-role">{card.roleId ?? card.engine}</span>
@@ -45,14 +47,22 @@ export function RunRow({ id }: { id: string }) {
         </span>
       </div>
       <div class="run-line second">
-        <SecondLine card={card} />
+        <SecondLine card={card} kept={kept} />
       </div>
     </li>
   );
 }
 
-function SecondLine({ card }: { card: RunCard }) {
-  if (card.need === 'needs_you' && card.asking) return <AskLine asking={card.asking} asks={card.asks} />;
+function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof useKeptAsk> }) {
+  if (kept.shown)
+    return (
+      <AskLine
+        asking={kept.shown}
+        asks={card.asks}
+        isSettled={kept.isSettled}
+        onNext={kept.hasNext ? kept.showNext : null}
+      />
+    );
   return (
     <>
       <span class="run-words">
@@ -99,7 +109,7 @@ function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
           {VERDICTS[card.verdict]} ·{' '}
         </span>
       )}
-      {card.branch && <code>{card.branch}</code>}
+      {card.branch && <code>{harmless(card.branch)}</code>}
       {card.branch && ' · '}
       <Ago at={endedAt} />
     </>

@@ -1,16 +1,19 @@
 import './runs.css';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
 import { sayFailure } from '../../shell/ask-first.tsx';
 import { openStart } from '../../shell/overlays.tsx';
 import type { ApiError } from '../../state/api.ts';
-import { useParam } from '../../state/url-state.ts';
+import { lastList } from '../../state/last-list.ts';
+import { useParam, withQuery } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
 import { Button } from '../../ui/button.tsx';
+import { harmless } from '../../ui/harmless.ts';
 import { useHeldOrder } from '../../ui/held-order.ts';
 import { Problem } from '../../ui/problem.tsx';
-import { movesBetween, needsOf } from './board-order.ts';
+import { NEEDS } from '../../ui/status-words.ts';
+import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
 import { NoRuns } from './no-runs.tsx';
 import { SquadPicker, WorkspacePicker } from './pickers.tsx';
 import { rowKeys } from './row-keys.ts';
@@ -19,8 +22,13 @@ import { useBoard } from './use-board.ts';
 
 /** Who needs somebody, first; then who failed, who is at work, who waits and who is done. */
 export function RunsPage() {
-  const { route } = useLocation();
-  const [need] = useParam('need');
+  const { route, url } = useLocation();
+  useEffect(() => {
+    lastList.value = url;
+  }, [url]);
+  const [named] = useParam('need');
+  const [status] = useParam('status');
+  const need = named ?? status;
   const [q] = useParam('q');
   const [squad] = useParam('squad');
   const filter = { workspace: workspace.value, needs: needsOf(need), q, squad };
@@ -49,6 +57,7 @@ export function RunsPage() {
           )}
         </span>
       </div>
+      <Strange words={strangeNeeds(need)} />
       {board.error && <Problem error={board.error} onRetry={board.reload} />}
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
       {held.ids.length > 0 && <Columns />}
@@ -63,6 +72,25 @@ export function RunsPage() {
         <kbd>c</kbd> cancel · <kbd>r</kbd> retry · <kbd>?</kbd> keys
       </p>
     </div>
+  );
+}
+
+/** Said, so that all runs are not taken for those that were asked for. */
+function Strange({ words }: { words: string[] }) {
+  if (words.length === 0) return null;
+  return (
+    <p class="tone-ask" role="status">
+      No runs are called <b>{harmless(words.join(', '))}</b>: left out of the filter. There is{' '}
+      {NEEDS.map((need, index) => (
+        <>
+          {index > 0 && ', '}
+          <a key={need} href={withQuery('/', { need })}>
+            {need}
+          </a>
+        </>
+      ))}
+      .
+    </p>
   );
 }
 

@@ -4,10 +4,8 @@ import { call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { shellWord } from '../shell-word.ts';
-import { useKeptOpen } from '../use-kept-open.ts';
 import { settingWords, valueWords } from './setting-words.ts';
 
 type Limit = Answers['inspect_workspace']['limits'][number];
@@ -18,8 +16,13 @@ export function Limits({ limits, onChanged }: { limits: readonly Limit[]; onChan
   const [chosen, setChosen] = useState(0);
   const current = limits[chosen];
   useKeys([
-    { key: 'j', what: 'Next setting', run: () => setChosen(Math.min(chosen + 1, limits.length - 1)) },
-    { key: 'k', what: 'Setting before', run: () => setChosen(Math.max(chosen - 1, 0)) },
+    {
+      key: 'j',
+      what: 'Next setting',
+      repeats: true,
+      run: () => setChosen(Math.min(chosen + 1, limits.length - 1)),
+    },
+    { key: 'k', what: 'Setting before', repeats: true, run: () => setChosen(Math.max(chosen - 1, 0)) },
     { key: 'e', what: 'Change this setting', run: () => current && setChanging(current) },
   ]);
   return (
@@ -76,7 +79,6 @@ function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
   const before = value === null ? '' : valueWords(value);
   const [typed, setTyped] = useState(before);
   const wanted = typed.trim() === '' ? null : typed.trim();
-  const { error, send, close } = useKeptOpen(onClose);
   const change = async () => {
     const answer = await call('change_setting', { key, value: wanted });
     toast(`${key} is ${valueWords(answer.value)} now.`);
@@ -89,10 +91,9 @@ function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
       command={wanted === null ? `squad config unset ${key}` : `squad config set ${key} ${shellWord(wanted)}`}
       yes={wanted === null ? 'Back to the default' : 'Change it'}
       tone="main"
-      onYes={() => send(change)}
-      onClose={close}
+      onYes={change}
+      onClose={onClose}
     >
-      {error && <Problem error={error} />}
       <label class="settings-field">
         New value (empty: the default)
         <input type="text" value={typed} onInput={event => setTyped(event.currentTarget.value)} />

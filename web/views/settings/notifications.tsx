@@ -15,8 +15,8 @@ export function Notifications() {
   const change = () => (now === 'on' ? turnOff() : void turnOn());
   useKeys([{ key: 'o', what: 'Notifications on or off', run: change, when: () => canChange }]);
   return (
-    <section class="page-part" id="notifications" aria-labelledby="notifications-title">
-      <h2 id="notifications-title">Notifications</h2>
+    <section class="page-part notifications">
+      <h2>Notifications</h2>
       <p>{WORDS[now]}</p>
       {canChange && (
         <Button onClick={change} keyName="o" isPressed={now === 'on'}>

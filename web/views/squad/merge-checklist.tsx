@@ -1,3 +1,4 @@
+import './merge.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';

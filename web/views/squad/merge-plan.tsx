@@ -27,7 +27,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
               <span class={`status tone-${MARKS[state].tone}`}>
                 <Icon name={MARKS[state].icon} />
                 {state}
-              </span>
+              </span>{' '}
               <span>
                 <Plain text={what} isBlock={false} />
                 {note !== null && (

@@ -148,7 +148,7 @@ function ShownSquad({ data }: { data: Answers['show_squad'] }) {
           command={actions[asks].command}
           yes={asks === 'cancel' ? 'Stop them' : 'Start anew'}
           tone={asks === 'cancel' ? 'danger' : 'main'}
-          onYes={() => void carryOut(asks)}
+          onYes={() => carryOut(asks)}
           onClose={() => setAsks(null)}
         />
       )}

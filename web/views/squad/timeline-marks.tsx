@@ -6,6 +6,7 @@ export type Mark = Answers['show_squad']['marks'][number];
 const SHAPES: Record<Mark['kind'], string> = {
   question: 'M0-6 6 0 0 6-6 0Z',
   answer: 'M0-5 5 4-5 4Z',
+  unanswered: 'M-5-4H5L0 5Z',
   review: 'M-5-5H5V5H-5Z',
   pull_request: 'M-5-2 0-6 5-2V5H-5Z',
   merge: 'M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z',
@@ -15,6 +16,7 @@ const SHAPES: Record<Mark['kind'], string> = {
 const WORDS: Record<Mark['kind'], string> = {
   question: 'question',
   answer: 'answer',
+  unanswered: 'not answered',
   review: 'review',
   pull_request: 'pull request',
   merge: 'merge',

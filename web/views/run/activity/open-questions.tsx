@@ -1,51 +1,85 @@
 import '../../inbox/inbox.css';
+import { useRef } from 'preact/hooks';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
-import { type Binding, useKeys } from '../../../keys.ts';
+import { useKeys } from '../../../keys.ts';
 import { inbox } from '../../../state/live.ts';
+import { settledItem } from '../../../state/settled-items.ts';
+import { harmless } from '../../../ui/harmless.ts';
+import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Icon } from '../../../ui/icon.tsx';
 import { Plain } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { AnswerBox } from '../../inbox/answer-box.tsx';
-import { sendAnswer } from '../../inbox/send-answer.ts';
+import { answerKeys } from '../../inbox/item-keys.ts';
+import { Outcome } from '../../inbox/outcome.tsx';
+import { SETTLED_LOOKS, settledOf } from '../../inbox/settled-words.ts';
 
 /** What it waits for now, to be answered here. */
 export function OpenQuestions({ runId }: { runId: string }) {
   const open = inbox.value.filter(item => item.runId === runId);
-  useKeys(answerKeys(open[0]));
-  if (open.length === 0) return null;
+  const known = useRef(new Map<string, InboxItem>());
+  for (const item of open) known.current.set(item.id, item);
+  const held = useHeldOrder<HTMLElement>(open.map(({ id }) => id).join(' '), runId);
+  useKeys(answerKeys(() => meant(held.list.current)));
+  if (held.ids.length === 0) return null;
   return (
-    <section class="open-questions" aria-label="Questions that wait for an answer">
-      {open.map(item => (
-        <div key={item.id} class="open-question">
-          <p class="tone-ask">
-            <Icon name="hand" /> {item.kind === 'question' ? 'It asks' : 'It asks leave'}
-            {item.source && <> for {item.source}</>} ·{' '}
-            <span class="soft">
-              {item.default === null ? 'goes on without an answer' : `“${item.default}” counts as the answer`}{' '}
-              <Ago at={item.deadlineAt} />
-            </span>
-          </p>
-          <Plain text={item.question} />
-          {item.details && (
-            <pre class="ask-details">
-              <Plain text={item.details} />
-            </pre>
-          )}
-          <AnswerBox item={item} />
-        </div>
+    <section
+      class="open-questions"
+      aria-label="Questions that wait for an answer"
+      ref={held.list}
+      {...held.hold}
+    >
+      {held.ids.length > 1 && <p class="soft">The keys answer the one the focus is in.</p>}
+      {held.ids.map(id => (
+        <OpenQuestion
+          key={id}
+          item={known.current.get(id)!}
+          settled={open.some(item => item.id === id) ? null : (settledItem(id) ?? 'unknown')}
+        />
       ))}
     </section>
   );
 }
 
-/** Of the one that waits longest: the keys its buttons show. */
-function answerKeys(item: InboxItem | undefined): Binding[] {
-  if (!item || item.fields.length > 0) return [];
-  const answer = (key: string, what: string, words: string) => ({
-    key,
-    what,
-    run: () => void sendAnswer(item.id, words),
-  });
-  if (item.kind !== 'question') return [answer('y', 'Allow it', 'yes'), answer('n', 'Deny it', 'no')];
-  return item.choices.slice(0, 9).map((choice, at) => answer(String(at + 1), `Answer: ${choice}`, choice));
+interface OpenQuestionProps {
+  item: InboxItem;
+  settled: InboxItem | 'unknown' | null;
+}
+
+function OpenQuestion({ item, settled }: OpenQuestionProps) {
+  const became = settled === 'unknown' || settled === null ? undefined : settled;
+  return (
+    <div class="open-question" data-item={item.id} tabIndex={-1}>
+      <p class="tone-ask">
+        <Icon name="hand" /> {item.kind === 'question' ? 'It asks' : 'It asks leave'}
+        {item.source && <> for {harmless(item.source)}</>} ·{' '}
+        {settled ? (
+          <Outcome item={became} />
+        ) : (
+          <span class="soft">
+            {item.default === null
+              ? 'goes on without an answer'
+              : `“${harmless(item.default)}” counts as the answer`}{' '}
+            <Ago at={item.deadlineAt} />
+          </span>
+        )}
+      </p>
+      <Plain text={item.question} />
+      {item.details && (
+        <pre class="ask-details">
+          <Plain text={item.details} />
+        </pre>
+      )}
+      <AnswerBox item={item} settled={settled && SETTLED_LOOKS[settledOf(became)].word} />
+    </div>
+  );
+}
+
+/** The one the focus is in; without a focus the only one, as long as it can be seen. */
+function meant(list: HTMLElement | null): Element | null {
+  const all = [...(list?.querySelectorAll('[data-item]') ?? [])];
+  const focused = all.find(one => one.contains(document.activeElement));
+  if (focused || all.length !== 1) return focused ?? null;
+  const { top, bottom } = all[0]!.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight ? all[0]! : null;
 }

@@ -36,6 +36,19 @@ describe('steps', () => {
     });
   });
 
+  test('say how many came too fast to be listed, before the one that was', () => {
+    const steps = stepsOf([
+      event({ type: 'run.activity', kind: 'text', text: 'Done', skipped: 7 }),
+      activity('tool', 'Read a'),
+    ]);
+    expect(steps).toMatchObject([
+      { kind: 'notes', texts: [{ text: '7 more, too fast to be listed' }] },
+      { kind: 'said', text: 'Done' },
+      { kind: 'tools' },
+    ]);
+    expect(new Set(steps.map(({ key }) => key)).size).toBe(3);
+  });
+
   test('say the same words once', () => {
     const steps = stepsOf([activity('text', 'hm'), activity('text', 'hm'), activity('text', 'ha')]);
     expect(steps).toMatchObject([

@@ -38,8 +38,11 @@ export function stepsOf(events: readonly Event[]): Step[] {
   const reviews = new Map<string, Step & { kind: 'review' }>();
   for (const event of events) {
     const { seq: key, at, body } = event;
-    if (body.type === 'run.activity') addActivity(steps, event, body.kind, body.text);
-    else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
+    if (body.type === 'run.activity') {
+      const before = { ...event, seq: key - 0.5 };
+      if (body.skipped) addActivity(steps, before, 'note', `${body.skipped} more, too fast to be listed`);
+      addActivity(steps, event, body.kind, body.text);
+    } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
       // The question itself is a step.
     } else if (body.type === 'tool.called') addActivity(steps, event, 'tool', `squad: ${eventWords(event)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {

@@ -1,16 +1,15 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Event } from '../../../../src/schema/event.ts';
 import { ApiError, call } from '../../../state/api.ts';
 import { onChanges } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
+import { NO_EVENTS, withNewer, withNewest, withOlder } from './event-log.ts';
 
-/** As many as the page holds; older ones are asked for. */
 const LIMIT = 500;
-const MOST_HELD = 5_000;
 
 export interface RunEvents {
-  /** Oldest first. */
-  events: Event[];
+  /** Oldest first, without a gap. */
+  events: readonly Event[];
   error: ApiError | null;
   isLoading: boolean;
   /** Null: these are all. */
@@ -20,39 +19,41 @@ export interface RunEvents {
 
 /** What happened to a run, growing while it is looked at: what is new is added, nothing is asked for twice. */
 export function useRunEvents(run: string): RunEvents {
-  const { data, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
-  const [newer, setNewer] = useState<Event[]>([]);
-  const [older, setOlder] = useState<{ events: Event[]; next: number | null } | null>(null);
-  useEffect(
-    () =>
-      onChanges(({ events }) => {
-        const mine = events.filter(event => event.runId === run);
-        if (mine.length > 0) setNewer(known => [...known, ...mine].slice(-MOST_HELD));
-      }),
-    [run],
-  );
-  const next = older ? older.next : (data?.next ?? null);
+  const { data, isOf, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
+  const [log, setLog] = useState(NO_EVENTS);
+  /** The last event before some were not told; null: all were. */
+  const seam = useRef<number | null>(null);
+  const last = useRef(0);
+  last.current = log.events.at(-1)?.seq ?? 0;
+  useEffect(() => {
+    setLog(NO_EVENTS);
+    seam.current = null;
+    return onChanges(({ events, isReset }) => {
+      if (isReset) seam.current ??= last.current;
+      const mine = events.filter(event => event.runId === run);
+      if (mine.length > 0) setLog(known => withNewer(known, mine));
+    });
+  }, [run]);
+  useEffect(() => {
+    if (!data || !isOf) return;
+    const missedAfter = seam.current;
+    seam.current = null;
+    setLog(known => withNewest(known, data, missedAfter));
+  }, [data, isOf, run]);
   const showOlder = async () => {
     try {
-      const page = await call('list_events', { run, limit: LIMIT, before: next ?? undefined });
-      setOlder(known => ({ events: [...page.events.reverse(), ...(known?.events ?? [])], next: page.next }));
+      const page = await call('list_events', { run, limit: LIMIT, before: log.next ?? undefined });
+      setLog(known => withOlder(known, page));
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
       // What is shown stays; the button is still there.
     }
   };
   return {
-    events: merged(older?.events ?? [], data ? [...data.events].reverse() : [], newer),
+    events: log.events,
     error,
-    isLoading,
+    isLoading: isLoading || (data !== undefined && log === NO_EVENTS),
     reload,
-    showOlder: data && next !== null ? () => void showOlder() : null,
+    showOlder: log.next !== null ? () => void showOlder() : null,
   };
-}
-
-/** In order, each once: a page that was asked for anew holds what came in meanwhile too. */
-function merged(...pages: Event[][]): Event[] {
-  const bySeq = new Map<number, Event>();
-  for (const page of pages) for (const event of page) bySeq.set(event.seq, event);
-  return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
 }

@@ -1,19 +1,21 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { ApiError, call } from '../../../state/api.ts';
+import { call } from '../../../state/api.ts';
 import { useQuery } from '../../../state/query.ts';
 import { saved } from '../../../state/saved.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm } from '../../../ui/dialog.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { Problem } from '../../../ui/problem.tsx';
+import { harmless } from '../../../ui/harmless.ts';
 import { toast } from '../../../ui/toast.tsx';
 import { Notes } from '../../notes.tsx';
 import type { ShownRun } from '../shown-run.ts';
 import { DiffFiles } from './diff-files.tsx';
 import type { DiffPlace } from './diff-place.ts';
-import { keepComments, keptComments, type LineComment, withComment } from './kept-comments.ts';
+import { isSamePlace, keepComments, keptComments, type LineComment, withComment } from './kept-comments.ts';
+import { keepDraft, keptDrafts } from './kept-drafts.ts';
+import { NoDiff } from './no-diff.tsx';
 
 /** What is different in its folder, and what somebody has to say about it. */
 export function ChangesTab({ data }: { data: ShownRun }) {
@@ -32,12 +34,12 @@ export function ChangesTab({ data }: { data: ShownRun }) {
     },
   );
   const [comments, setComments] = useState(() => keptComments(run.id));
-  const [editing, setEditing] = useState<DiffPlace | null>(null);
+  const [editing, setEditing] = useState<DiffPlace | null>(() => keptDrafts(run.id).at(-1) ?? null);
   const keep = (next: LineComment[]) => {
     setComments(next);
     keepComments(run.id, next);
   };
-  if (error && !diff) return <Problem error={error} onRetry={reload} />;
+  if (error && !diff) return <NoDiff run={run} error={error} onRetry={reload} />;
   if (!diff)
     return (
       <p class="page-wait" role="status">
@@ -46,6 +48,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
     );
   return (
     <section class="changes" aria-label="Changes">
+      <h2 class="unseen">Changes</h2>
       <div class="changes-tools">
         {!saved && (
           <Button onClick={reload} why={isLoading ? 'it is being compared' : null}>
@@ -55,7 +58,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
         <Copy text={`squad diff ${run.id}`} label="command" isShown />
         {diff.branch && (
           <span class="soft">
-            branch <code>{diff.branch}</code>
+            branch <code>{harmless(diff.branch)}</code>
           </span>
         )}
       </div>
@@ -77,7 +80,14 @@ export function ChangesTab({ data }: { data: ShownRun }) {
           commenting={
             saved
               ? null
-              : { comments, editing, edit: setEditing, write: one => keep(withComment(comments, one)) }
+              : {
+                  comments,
+                  editing,
+                  edit: setEditing,
+                  write: one => keep(withComment(comments, one)),
+                  draftOf: place => keptDrafts(run.id).find(one => isSamePlace(one, place))?.text ?? null,
+                  keepDraft: (place, text) => keepDraft(run.id, place, text),
+                }
           }
         />
       ) : (
@@ -101,26 +111,16 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
   const { route } = useLocation();
   const [isAsking, setAsking] = useState(false);
   const [message, setMessage] = useState('');
-  const [error, setError] = useState<ApiError | null>(null);
   const { data } = useQuery('run_actions', { run });
   const action = data?.actions.find(one => one.action === 'comment');
   const send = async () => {
-    try {
-      const words = message.trim();
-      const { way, runId } = await call('comment_on_run', {
-        run,
-        comments,
-        ...(words && { message: words }),
-      });
-      setError(null);
-      onSent();
-      toast(way === 'reply' ? 'Sent: a new run goes on with them.' : 'Sent as feedback.', {
-        href: `/r/${runId}`,
-      });
-      if (runId !== run) route(`/r/${runId}`);
-    } catch (thrown) {
-      if (thrown instanceof ApiError) setError(thrown);
-    }
+    const words = message.trim();
+    const { way, runId } = await call('comment_on_run', { run, comments, ...(words && { message: words }) });
+    onSent();
+    toast(way === 'reply' ? 'Sent: a new run goes on with them.' : 'Sent as feedback.', {
+      href: `/r/${runId}`,
+    });
+    if (runId !== run) route(`/r/${runId}`);
   };
   const many = comments.length === 1 ? '1 comment' : `${comments.length} comments`;
   return (
@@ -131,9 +131,9 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
           {comments.map(one => (
             <li key={`${one.path}:${one.side}${one.line}`}>
               <code>
-                {one.path}:{one.line}
+                {harmless(one.path)}:{one.line}
               </code>{' '}
-              <span class="plain-line">{one.text}</span>{' '}
+              <span class="plain-line">{harmless(one.text)}</span>{' '}
               <Button tone="quiet" onClick={() => onRemove(one)}>
                 remove
               </Button>
@@ -149,7 +149,6 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
         Send {many}
       </Button>
       {action && !action.isPossible && <span class="soft">{action.why} They are kept in this tab.</span>}
-      {error && <Problem error={error} />}
       {isAsking && (
         <Confirm
           title={`Send ${many}`}
@@ -157,7 +156,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
           command={commandOf(run, comments)}
           yes="Send"
           tone="main"
-          onYes={() => void send()}
+          onYes={send}
           onClose={() => setAsking(false)}
         >
           <label>

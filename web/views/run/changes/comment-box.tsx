@@ -1,16 +1,18 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../../ui/button.tsx';
+import { harmless } from '../../../ui/harmless.ts';
 import { type DiffPlace, placeName } from './diff-place.ts';
 
 interface CommentBoxProps {
   place: DiffPlace;
   before: string;
+  onInput(text: string): void;
   onDone(text: string): void;
   onClose(): void;
 }
 
 /** Words on a line. They are kept here until all are sent. */
-export function CommentBox({ place, before, onDone, onClose }: CommentBoxProps) {
+export function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps) {
   const [text, setText] = useState(before);
   const box = useRef<HTMLTextAreaElement>(null);
   // At once: what is typed next is meant for it, not for keys of the page.
@@ -25,11 +27,14 @@ export function CommentBox({ place, before, onDone, onClose }: CommentBoxProps) 
     <div class="diff-box">
       <textarea
         ref={box}
-        aria-label={`Comment on ${placeName(place)}`}
+        aria-label={`Comment on ${harmless(placeName(place))}`}
         placeholder="What should the agent do here?"
         maxLength={20_000}
         value={text}
-        onInput={event => setText(event.currentTarget.value)}
+        onInput={event => {
+          setText(event.currentTarget.value);
+          onInput(event.currentTarget.value);
+        }}
         onKeyDown={event => {
           if (event.key === 'Escape') onClose();
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onDone(text);

@@ -24,7 +24,7 @@ interface FileProps {
 export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps) {
   const rows = rowsOf(file);
   return (
-    <section class="diff-file" aria-label={file.path} data-path={file.path}>
+    <section class="diff-file" aria-label={harmless(file.path)} data-path={file.path}>
       <h3>
         <button type="button" class="diff-fold" aria-expanded={isOpen} onClick={() => onOpen(!isOpen)}>
           <span class="diff-path">{harmless(file.path)}</span>

@@ -14,7 +14,10 @@ const MOST_FILES = 300;
 /** Files of a diff, to be opened, walked through by keys and commented on. */
 export function DiffFiles({ text, commenting }: { text: string; commenting: Commenting | null }) {
   const files = useMemo(() => parseDiff(text), [text]);
-  const [open, setOpen] = useState(() => withTarget(openAtFirst(files)));
+  const [open, setOpen] = useState(() => {
+    const first = withTarget(openAtFirst(files));
+    return commenting?.editing ? first.add(commenting.editing.path) : first;
+  });
   const [most, setMost] = useState(MOST_FILES);
   const [target, setTarget] = useState(() => targetName());
   const box = useRef<HTMLDivElement>(null);
@@ -45,8 +48,8 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
   }, []);
 
   useKeys([
-    { key: 'n', what: 'Next change', run: () => moveTo(box.current, 1) },
-    { key: 'p', what: 'Previous change', run: () => moveTo(box.current, -1) },
+    { key: 'n', what: 'Next change', repeats: true, run: () => moveTo(box.current, 1) },
+    { key: 'p', what: 'Previous change', repeats: true, run: () => moveTo(box.current, -1) },
     {
       key: 'm',
       what: 'Comment on the line in focus',

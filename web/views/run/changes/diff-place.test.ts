@@ -10,7 +10,7 @@ test('a place in a diff is said in the address and read from it', () => {
     expect(placeInHash(`#${encodeURIComponent(placeName(place))}`)).toEqual(place);
   expect(placeInHash('#src/a.ts:R40')).toEqual({ path: 'src/a.ts', line: 40, side: 'new' });
   expect(placeInHash('#src/a.ts')).toEqual({ path: 'src/a.ts', line: null, side: 'new' });
-  for (const hash of ['', '#', '#%zz', '#token=abc']) expect(placeInHash(hash)).toBeNull();
+  for (const hash of ['', '#', '#%zz', '#key=abc']) expect(placeInHash(hash)).toBeNull();
 });
 
 test('long files are folded, and so is what would be too much together', () => {

@@ -19,7 +19,7 @@ export function placeInHash(hash: string): { path: string; line: number | null; 
   } catch {
     return null;
   }
-  if (name === '' || name.startsWith('token=')) return null;
+  if (name === '' || name.startsWith('key=')) return null;
   const match = /^(.+):([LR])([1-9]\d{0,8})$/s.exec(name);
   if (!match) return { path: name, line: null, side: 'new' };
   return { path: match[1]!, line: Number(match[3]), side: match[2] === 'L' ? 'old' : 'new' };

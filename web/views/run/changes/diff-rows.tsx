@@ -13,6 +13,9 @@ export interface Commenting {
   editing: DiffPlace | null;
   edit(place: DiffPlace | null): void;
   write(comment: LineComment): void;
+  /** What was typed there and is not done. */
+  draftOf(place: DiffPlace): string | null;
+  keepDraft(place: DiffPlace, text: string): void;
 }
 
 interface RowsProps {
@@ -79,7 +82,7 @@ function Row({ file, line, commenting, target }: RowProps) {
             type="button"
             class="diff-comment"
             tabIndex={-1}
-            aria-label={`Comment on ${name}`}
+            aria-label={`Comment on ${harmless(name ?? '')}`}
             onClick={() => commenting.edit(place)}
           >
             +
@@ -91,12 +94,17 @@ function Row({ file, line, commenting, target }: RowProps) {
       {isEditing ? (
         <CommentBox
           place={place}
-          before={known?.text ?? ''}
+          before={commenting!.draftOf(place) ?? known?.text ?? ''}
+          onInput={text => commenting!.keepDraft(place, text)}
           onDone={text => {
+            commenting!.keepDraft(place, '');
             commenting!.write({ ...place, quote: line.text, text });
             commenting!.edit(null);
           }}
-          onClose={() => commenting!.edit(null)}
+          onClose={() => {
+            commenting!.keepDraft(place, '');
+            commenting!.edit(null);
+          }}
         />
       ) : (
         known && (

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OutputFeed, type OutputSource } from './output-feed.ts';
-import type { OutputWindow } from './output-window.ts';
+import { OutputWindow } from './output-window.ts';
 
 const text = (window: OutputWindow): string[] =>
   window.pages.flatMap(({ lines }) => lines.map(line => line.map(span => span.text).join('')));
@@ -204,4 +204,36 @@ describe('a window over an output', () => {
     expect(text(feed.window).map(line => line.length)).toEqual([5, 1_000_000, 3]);
     expect(feed.window.lineOf(feed.window.pages.at(-1)!)).toBe(3);
   });
+});
+
+test('what is held is bounded in bytes too, and given up at the far end', () => {
+  const window = new OutputWindow(5_000, 1_000);
+  for (let at = 0; at < 20; at++)
+    window.append({
+      text: `${'x'.repeat(199)}\n`,
+      ...{ offset: at * 200, nextOffset: (at + 1) * 200, firstLine: at + 1 },
+    });
+  expect(window.isFull).toBe(true);
+  window.trim('start');
+  expect([window.start, window.end, window.firstLine]).toEqual([3_000, 4_000, 16]);
+  window.trim('end');
+  expect(window.end).toBe(4_000);
+});
+
+test('a line without an end does not grow for ever', () => {
+  const MOST = 6 * 1024 * 1024;
+  const window = new OutputWindow(5_000, MOST);
+  const piece = 256 * 1024;
+  for (let at = 0; at < 100; at++) {
+    window.append({
+      text: 'x'.repeat(piece),
+      ...{ offset: at * piece, nextOffset: (at + 1) * piece, firstLine: 1 },
+    });
+    window.trim('start');
+  }
+  expect(window.end).toBe(100 * piece);
+  expect(text(window).join('').length).toBe(window.end - window.start);
+  expect(window.end - window.start).toBeLessThanOrEqual(MOST);
+  // All of it is still the first line.
+  expect(window.pages.map(page => window.lineOf(page))).toEqual(window.pages.map(() => 1));
 });

@@ -5,6 +5,8 @@ import type { OutputWindow, WindowPage } from './output-window.ts';
 const BLOCK = 200;
 /** Of a longer line this much is drawn until somebody asks for the rest. */
 const LONGEST = 4_000;
+/** And this much with each time they do. */
+const MORE = 100_000;
 
 interface Drawn {
   element: HTMLElement;
@@ -117,16 +119,19 @@ export class OutputPane {
 function drawLine(line: AnsiLine): HTMLElement {
   const element = document.createElement('div');
   element.className = 'out-line';
-  const length = lengthOf(line);
-  if (length <= LONGEST) {
-    element.append(...line.map(drawSpan));
-    return element;
-  }
+  drawPart(element, line, LONGEST);
+  return element;
+}
+
+function drawPart(element: HTMLElement, line: AnsiLine, most: number): void {
+  const left = lengthOf(line) - most;
+  element.replaceChildren(...(left > 0 ? cutLine(line, most) : line).map(drawSpan));
+  if (left <= 0) return;
   const more = document.createElement('button');
   more.type = 'button';
   more.className = 'out-more';
-  more.textContent = `show ${(length - LONGEST).toLocaleString()} more characters`;
-  more.addEventListener('click', () => element.replaceChildren(...line.map(drawSpan)));
-  element.append(...cutLine(line, LONGEST).map(drawSpan), more);
-  return element;
+  const next = Math.min(left, MORE).toLocaleString();
+  more.textContent = `show ${next} ${left > MORE ? `of ${left.toLocaleString()} ` : ''}more characters`;
+  more.addEventListener('click', () => drawPart(element, line, most + MORE));
+  element.append(more);
 }

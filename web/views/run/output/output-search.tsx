@@ -97,8 +97,8 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     setAt(-1);
   }, [q, isRegex, isCaseSensitive, target.turn, target.stream, target.readable]);
   useKeys([
-    { key: 'n', what: 'Next match', run: () => void move(1) },
-    { key: 'p', what: 'Previous match', run: () => void move(-1) },
+    { key: 'n', what: 'Next match', repeats: true, run: () => void move(1) },
+    { key: 'p', what: 'Previous match', repeats: true, run: () => void move(-1) },
     { key: 'escape', what: 'Close the search', run: onClose },
   ]);
 

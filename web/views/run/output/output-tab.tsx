@@ -141,6 +141,12 @@ export function OutputTab({ data }: { data: ShownRun }) {
         />
       )}
       {error && <Problem error={error} onRetry={output.follow} />}
+      {output.missedLine !== null && (
+        <p class="tone-ask" role="status">
+          There is no line {output.missedLine.toLocaleString()}
+          {isLive && !output.isOver ? ' yet' : ''}: this is the last.
+        </p>
+      )}
       {isReady && feed && feed.size === 0 && (
         <Empty title={`Nothing on ${stream}${isLive ? ' yet' : ''}`}>
           {stream === 'stdout' ? 'Its other output is stderr.' : 'What it says is on stdout.'}

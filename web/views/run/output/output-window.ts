@@ -24,11 +24,14 @@ export interface WindowPage {
 }
 
 export const MOST_LINES = 5_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+/** A line that goes on for longer is shown in pieces, so that the first of them can be dropped. */
+const LONGEST_PIECE = 2 * 1024 * 1024;
 
 let lastId = 0;
 
 /**
- * The part of an output that is held: pages that meet, newest last, bounded in lines. It moves over the output by pages added
+ * The part of an output that is held: pages that meet, newest last, bounded in lines and bytes. It moves over the output by pages added
  * at one end and dropped at the other.
  */
 export class OutputWindow {
@@ -37,9 +40,11 @@ export class OutputWindow {
   firstLine: number | null = null;
   #parser = new AnsiParser();
   readonly #most: number;
+  readonly #mostBytes: number;
 
-  constructor(most = MOST_LINES) {
+  constructor(most = MOST_LINES, mostBytes = MOST_BYTES) {
     this.#most = most;
+    this.#mostBytes = mostBytes;
   }
 
   get start(): number {
@@ -55,7 +60,7 @@ export class OutputWindow {
   }
 
   get isFull(): boolean {
-    return this.count >= this.#most;
+    return this.count >= this.#most || this.end - this.start >= this.#mostBytes;
   }
 
   /** What comes next begins inside a line. */
@@ -74,6 +79,10 @@ export class OutputWindow {
     if (this.pages.length > 0 && offset !== this.end) this.clear();
     if (this.pages.length === 0) this.firstLine = firstLine;
     const before = this.pages.at(-1);
+    if (before?.isInside && before.end - before.start >= LONGEST_PIECE) {
+      this.#parser.breakLine();
+      before.isInside = false;
+    }
     const whole = this.#parser.push(text);
     const isInside = text === '' ? this.isInsideLine : !text.endsWith('\n');
     const lines = isInside ? [...whole, this.#parser.open] : whole;
@@ -109,9 +118,9 @@ export class OutputWindow {
     if (this.firstLine !== null) this.firstLine -= newlines;
   }
 
-  /** Drops pages at one end while there are too many lines. */
+  /** Drops pages at one end while there is too much. */
   trim(from: 'start' | 'end'): void {
-    while (this.pages.length > 1 && this.count > this.#most) {
+    while (this.pages.length > 1 && (this.count > this.#most || this.end - this.start > this.#mostBytes)) {
       if (from === 'start') {
         const { newlines } = this.pages.shift()!;
         if (this.firstLine !== null) this.firstLine += newlines;

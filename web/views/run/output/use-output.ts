@@ -16,6 +16,8 @@ export interface ShownOutput {
   error: ApiError | null;
   isReady: boolean;
   isOver: boolean;
+  /** A line that was asked for and is not there. */
+  missedLine: number | null;
   /** Scrolls to a line, from wherever it is held or not. */
   goToLine(line: number): Promise<void>;
   goToOffset(offset: number, line: number | null): Promise<HTMLElement | null>;
@@ -34,6 +36,7 @@ export function useOutput(
   const [error, setError] = useState<ApiError | null>(null);
   const [isReady, setReady] = useState(false);
   const [isOver, setOver] = useState(!isLive);
+  const [missedLine, setMissedLine] = useState<number | null>(null);
   const held = useRef<{ feed: OutputFeed; pane: OutputPane } | null>(null);
   const isMoving = useRef(false);
   const isAsking = useRef(false);
@@ -94,6 +97,8 @@ export function useOutput(
   const openLine = async (line: number) => {
     const now = held.current;
     const found = await now?.feed.openLine(line);
+    // After the end it is the last.
+    setMissedLine(found != null && found < line ? line : null);
     if (found != null) mark(now?.pane.lineElement(now.feed.window, found) ?? null);
     else if (now) await now.feed.openEnd();
   };
@@ -153,13 +158,16 @@ export function useOutput(
     error,
     isReady,
     isOver,
+    missedLine,
     goToOffset,
     async goToLine(line) {
       const now = held.current;
       now?.feed.unfollow();
       const element = now?.pane.lineElement(now.feed.window, line);
-      if (element) mark(element);
-      else await openLine(line);
+      if (element) {
+        setMissedLine(null);
+        mark(element);
+      } else await openLine(line);
       redraw(0);
     },
     follow: () => told(toEnd()),

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { BenchSquad } from '../bench-squad.ts';
+import { type Figure, paired } from '../figure.ts';
+import { askHub } from '../hub-line.ts';
+import { inPage } from '../in-page.ts';
+import { interleave, until } from '../measure.ts';
+import { PageBrowser } from '../page-browser.ts';
+
+const LINES = 50_000;
+const MOST_MS = 1_000;
+const WORDS = 'of the log, about as long as a line of a test run is';
+
+/** What somebody waits for who looks up how a long run ended. */
+export const pageOpen: Figure = {
+  name: 'page-open',
+  title: `A run of ${LINES.toLocaleString('en')} lines is opened in Chromium`,
+  async measure() {
+    await using squad = new BenchSquad();
+    await squad.hubPid();
+    const run = await longRun(squad);
+    await using page = await PageBrowser.of(squad);
+    await using bare = await barePage();
+    const pair = await interleave(
+      async () => opened(page.browser, await page.address(`/r/${run}/output`)),
+      () => opened(page.browser, bare.url),
+    );
+    return [
+      paired('from the address to the last line in sight', 'ms', pair, {
+        target: `< ${MOST_MS} ms`,
+        isMet: ({ value }) => value < MOST_MS,
+        note: 'a browser that has nothing of the page yet; the floor is all of the text in one <pre> of a bare page',
+      }),
+    ];
+  },
+};
+
+async function longRun(squad: BenchSquad): Promise<string> {
+  const { env } = squad.agent([`seq -f 'line %.0f ${WORDS}' 1 ${LINES}`]);
+  const input = { members: [{ roleId: 'coder', task: 'Write much' }] };
+  const started = await askHub<{ runIds: [string] }>(squad, 'start_squad', { input, env });
+  const [run] = started!.runIds;
+  await until('it is done', async () => {
+    const shown = await askHub<{ run: { status: string } }>(squad, 'show_run', { input: { run } });
+    return shown?.run.status === 'completed';
+  });
+  return run;
+}
+
+/** In milliseconds of the page's own clock, which begins with the navigation. */
+async function opened(browser: Browser, url: string): Promise<number> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  try {
+    const page = await context.newPage();
+    await page.addInitScript({ content: inPage('see-last-line', 'seeLastLine', `line ${LINES} `) });
+    await page.goto(url, { waitUntil: 'commit' });
+    const html = page.locator('html[data-seen]');
+    await html.waitFor({ timeout: 30_000 });
+    return Number(await html.getAttribute('data-seen'));
+  } finally {
+    await context.close();
+  }
+}
+
+async function barePage(): Promise<AsyncDisposable & { url: string }> {
+  const text = Array.from({ length: LINES }, (_, at) => `line ${at + 1} ${WORDS}`).join('\n');
+  const html = `<!doctype html><title>Bare</title><body style="margin:0"><pre style="margin:0">${text}</pre><script>scrollTo(0,1e9)</script>`;
+  const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { hubArguments } from '../src/link/start-hub.ts';
+import type { BenchSquad } from './bench-squad.ts';
+
+/** A hub that can be asked how much it holds, by way of Node's inspector. */
+export class InspectedHub implements AsyncDisposable {
+  private readonly socket: WebSocket;
+  private last = 0;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+  }
+
+  /** Instead of the hub that the first command would start. */
+  static async start(squad: BenchSquad): Promise<InspectedHub> {
+    const args = ['--inspect=127.0.0.1:0', ...hubArguments(join(squad.program, 'dist', 'hub.cjs'))];
+    const hub = spawn(process.execPath, args, {
+      cwd: '/',
+      env: squad.env(),
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let address: string | undefined;
+    for await (const line of createInterface(hub.stderr)) {
+      address = /ws:\S+/.exec(line)?.[0];
+      if (address) break;
+    }
+    if (!address) throw new Error('The hub has no inspector');
+    hub.unref();
+    const socket = new WebSocket(address);
+    await new Promise((open, fail) => {
+      socket.addEventListener('open', open);
+      socket.addEventListener('error', () => fail(new Error('The inspector does not answer')));
+    });
+    await squad.hubPid();
+    return new InspectedHub(socket);
+  }
+
+  /** What is in use after everything was collected that can be, in MB of 1,000,000 bytes. */
+  async heapMb(): Promise<number> {
+    for (let time = 0; time < 3; time++) await this.ask('HeapProfiler.collectGarbage');
+    const { usedSize } = await this.ask<{ usedSize: number }>('Runtime.getHeapUsage');
+    return usedSize / 1e6;
+  }
+
+  private ask<T>(method: string): Promise<T> {
+    const id = ++this.last;
+    return new Promise((resolve, reject) => {
+      const onMessage = ({ data }: MessageEvent) => {
+        const { id: of, result, error } = JSON.parse(String(data));
+        if (of !== id) return;
+        this.socket.removeEventListener('message', onMessage);
+        if (error) reject(new Error(error.message));
+        else resolve(result);
+      };
+      this.socket.addEventListener('message', onMessage);
+      this.socket.send(JSON.stringify({ id, method }));
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.socket.close();
+  }
+}

@@ -1,0 +1,12 @@
+/** Notes when the last line of a text is drawn and in sight, by the page's own clock. */
+export function seeLastLine(last: string): void {
+  const look = () => {
+    let end = document.querySelector('.out-lines, pre');
+    while (end?.lastElementChild) end = end.lastElementChild;
+    const isThere = end?.textContent?.slice(-200).includes(last);
+    if (isThere && end!.getBoundingClientRect().bottom <= innerHeight)
+      setTimeout(() => document.documentElement.setAttribute('data-seen', String(performance.now())));
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}

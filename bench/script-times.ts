@@ -1,0 +1,67 @@
+import type { Page } from 'playwright-core';
+import type { Samples } from './measure.ts';
+
+interface TraceEvent {
+  name: string;
+  ph: string;
+  ts: number;
+  dur?: number;
+  pid: number;
+  tid: number;
+}
+
+/** Where the page's own script runs, as Chromium's trace names it. */
+const SCRIPT =
+  /^(FunctionCall|FireAnimationFrame|TimerFire|EventDispatch|RunMicrotasks|v8\.callFunction|EvaluateScript)$/;
+
+export interface ScriptTimes {
+  /** What came from outside or was due with a frame: all of it in each stretch of time in which there was any, in milliseconds. */
+  moved: Samples;
+  /** What a timer of the page's own set off, each time. */
+  timed: Samples;
+}
+
+/** What a page's script costs, told apart by what set it off. */
+export async function scriptTimes(
+  page: Page,
+  { seconds, windowMs }: { seconds: number; windowMs: number },
+): Promise<ScriptTimes> {
+  const browser = page.context().browser()!;
+  await page.bringToFront();
+  await browser.startTracing(page, { categories: ['devtools.timeline', 'v8.execute'] });
+  await new Promise(wake => setTimeout(wake, seconds * 1000));
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as {
+    traceEvents: TraceEvent[];
+  };
+  const script = traceEvents.filter(
+    ({ name, ph, dur }) => ph === 'X' && dur !== undefined && SCRIPT.test(name),
+  );
+  const perWindow = new Map<number, number>();
+  const timed: Samples = [];
+  for (const { start, end, name } of union(onBusiestThread(script))) {
+    const took = (end - start) / 1000;
+    const window = Math.floor(start / 1000 / windowMs);
+    if (name === 'TimerFire') timed.push(took);
+    else perWindow.set(window, (perWindow.get(window) ?? 0) + took);
+  }
+  if (perWindow.size === 0) throw new Error('No script was seen: this would measure nothing');
+  return { moved: [...perWindow.values()], timed };
+}
+
+/** A trace is of the whole browser: the page in front is the one with the most script. */
+function onBusiestThread(events: TraceEvent[]): TraceEvent[] {
+  const byThread = Map.groupBy(events, ({ pid, tid }) => `${pid} ${tid}`);
+  return [...byThread.values()].sort((one, other) => other.length - one.length)[0] ?? [];
+}
+
+/** One may lie within another: counted once, by the name of the outermost. */
+function union(events: TraceEvent[]): { start: number; end: number; name: string }[] {
+  const stretches: { start: number; end: number; name: string }[] = [];
+  const sorted = events.toSorted((one, other) => one.ts - other.ts || other.dur! - one.dur!);
+  for (const { ts, dur, name } of sorted) {
+    const last = stretches.at(-1);
+    if (last && ts < last.end) last.end = Math.max(last.end, ts + dur!);
+    else stretches.push({ start: ts, end: ts + dur!, name });
+  }
+  return stretches;
+}

@@ -1,0 +1,90 @@
+import type { z } from 'zod';
+import type { searchEverything } from '../../operations/search-everything.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDuration } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { truncate } from '../output/width.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { workspaceRoot } from '../workspace-root.ts';
+import { tellNotes } from './decisions.ts';
+import { boardTable } from './ls-need.ts';
+
+type Found = z.output<typeof searchEverything.output>;
+
+export interface SearchOptions {
+  all?: boolean;
+  limit?: string;
+}
+
+/** `squad search WORDS`: runs, decisions and output with these words. */
+export async function searchCommand(
+  words: string[],
+  { all = false, limit }: SearchOptions,
+  context: CliContext,
+): Promise<number> {
+  const most = wholeNumber('--limit', limit ?? '20', 1, 100);
+  const client = await HubClient.start({ workspace: context.workspace });
+  const found = await client
+    .call<Found>('search_everything', {
+      ...{ q: words.join(' '), limit: most },
+      ...(!all && { workspace: workspaceRoot(context.workspace) }),
+    })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, found);
+  else {
+    tellNotes(found.decisions?.notes ?? [], context);
+    print(context, [...shown(found, context), context.style.dim(searchedWords(found.searched, all))]);
+  }
+  return EXIT.done;
+}
+
+function shown(found: Found, context: CliContext): string[] {
+  const { runs, runsTotal, decisions, outputs } = found;
+  const parts = [
+    { title: 'Runs', of: runsTotal, lines: runs.length === 0 ? [] : boardTable(runs, context) },
+    { title: 'Decisions', of: decisions?.total ?? 0, lines: decisionLines(found, context) },
+    { title: 'Output', of: outputs.length, lines: outputLines(found, context) },
+  ].filter(({ lines }) => lines.length > 0);
+  if (parts.length === 0) return ['Nothing has these words.'];
+  return parts.flatMap(({ title, of, lines }) => [
+    `${context.style.bold(title)} ${context.style.dim(String(of))}`,
+    ...lines,
+    '',
+  ]);
+}
+
+function decisionLines({ decisions }: Found, { style, out }: CliContext): string[] {
+  return (decisions?.found ?? []).flatMap(({ id, title, date, snippet }) => [
+    truncate(`${id}  ${date?.slice(0, 10) ?? '–'}  ${oneLine(title)}`, out.columns),
+    ...(snippet === '' ? [] : [style.dim(truncate(`    ${oneLine(snippet)}`, out.columns))]),
+  ]);
+}
+
+function outputLines({ outputs }: Found, { style, out }: CliContext): string[] {
+  return outputs.flatMap(({ runId, title, roleId, engine, turn, stream, matches, isMore }) => [
+    truncate(
+      `${runId}  ${style.role(roleId ?? engine, oneLine(roleId ?? engine))}  ${oneLine(title)}  ${style.dim(`turn ${turn}, ${stream}`)}`,
+      out.columns,
+    ),
+    ...matches.map(({ line, text }) =>
+      truncate(`    ${style.dim(`${line}:`)} ${oneLine(text)}`, out.columns),
+    ),
+    ...(isMore ? [style.dim(`    and more: squad log ${runId}`)] : []),
+  ]);
+}
+
+const REASONS = {
+  time: ': then the time for one search was up',
+  count: ': older ones are not searched',
+  enough: ': then there were enough',
+} as const;
+
+/** What was not looked at is not told as not found. */
+function searchedWords({ runs, since, stoppedBy }: Found['searched'], all: boolean): string {
+  const back = since === null ? '' : `, back to ${formatDuration(Date.now() - since)} ago`;
+  const where = all ? 'every workspace' : 'this workspace (--all: every one)';
+  return `Output of the newest ${runs === 1 ? 'run' : `${runs} runs`} of ${where} was read${back}${stoppedBy === null ? '' : REASONS[stoppedBy]}.`;
+}

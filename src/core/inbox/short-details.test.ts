@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { shortDetails } from './short-details.ts';
+
+const permission = { kind: 'permission' as const, question: 'Claude Code wants to run: Bash' };
+
+test('what is to be allowed is shown line by line, with all in it to be seen', () => {
+  const { text, hidden } = shortDetails({ ...permission, details: 'ls\n  pwd\u001b]0; rm -rf ~\u0007' });
+  expect({ text, hidden }).toEqual({ text: 'ls\n  pwd␛]0; rm -rf ~␇', hidden: 0 });
+});
+
+test('what is cut off is counted, and it is said where all of it is', () => {
+  const { text, hidden } = shortDetails({ ...permission, details: 'x'.repeat(1_500) });
+  expect(hidden).toBe(500);
+  expect(text).toMatch(/^x{1000}… \(500 characters not shown: `squad inbox` or the page shows all/);
+  expect(shortDetails({ kind: 'approval', question: 'x'.repeat(700), details: null })).toMatchObject({
+    hidden: 100,
+  });
+});
+
+test('of a question the beginning is enough', () => {
+  const { text, hidden } = shortDetails({ kind: 'question', question: 'Well?', details: 'a\n'.repeat(900) });
+  expect(hidden).toBe(0);
+  expect(text).toHaveLength(300);
+  expect(shortDetails({ kind: 'question', question: 'Well?', details: null }).text).toBeNull();
+});

@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { isOwnPeer, ownerIn } from './own-peer.ts';
+
+const HEAD =
+  '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
+const HUB = { address: '127.0.0.1', port: 3001 };
+const PEER = { address: '127.0.0.1', port: 40_000 };
+
+/** A line as this machine's kernel would write it; the samples are those of a little-endian one. */
+const line = (local: string, remote: string, { state = '01', uid = 1000, inode = 4242 } = {}) =>
+  `   7: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000  ${uid}        0 ${inode} 1 00000000ca3ec2c9 20 4 30 10 -1`;
+
+test('the owner of a connection is that of its other end, and of no other', () => {
+  const table = [
+    HEAD,
+    line('0100007F:0BB9', '00000000:0000', { state: '0A', uid: 1 }),
+    line('0100007F:0BB9', '0100007F:9C40', { uid: 2 }),
+    line('0500007F:9C40', '0100007F:0BB9', { uid: 3 }),
+    line('0100007F:9C40', '0100007F:0BBA', { uid: 4 }),
+    line('0100007F:9C40', '0100007F:0BB9', { uid: 1000 }),
+  ].join('\n');
+  expect(ownerIn(table, PEER, HUB)).toBe(1000);
+  expect(ownerIn(table, { ...PEER, address: '127.0.0.5' }, HUB)).toBe(3);
+  expect(ownerIn(table, { ...PEER, port: 40_001 }, HUB)).toBeNull();
+});
+
+test('a program that thinks in IPv6 is found as well', () => {
+  const mapped = '0000000000000000FFFF00000100007F';
+  expect(ownerIn(line(`${mapped}:9C40`, `${mapped}:0BB9`, { uid: 65_534 }), PEER, HUB)).toBe(65_534);
+});
+
+test('a connection its program has closed is nobody’s, though it is written down as root’s', () => {
+  const own = ['0100007F:9C40', '0100007F:0BB9'] as const;
+  expect(ownerIn(line(...own, { state: '05', uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
+  expect(ownerIn(line(...own, { uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
+});
+
+test('what makes no sense names nobody', () => {
+  for (const table of ['', HEAD, 'x\n\n  \n', '1: 0100007F:9C40'])
+    expect(ownerIn(table, PEER, HUB)).toBeNull();
+  expect(ownerIn(line('0100007F:9C40', '0100007F:0BB9'), { address: '', port: 0 }, HUB)).toBeNull();
+});
+
+test('a connection of our own is ours', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const peer = connect((server.address() as { port: number }).port, '127.0.0.1');
+  const [accepted] = (await once(server, 'connection')) as [Socket];
+  expect(await isOwnPeer(accepted)).toBe(true);
+  peer.destroy();
+  server.close();
+});

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { endianness } from 'node:os';
+
+/** One end of a connection. */
+export interface End {
+  address: string;
+  port: number;
+}
+
+const ESTABLISHED = '01';
+
+/**
+ * Whether the other end of a loopback connection is held by us, or by root, who can read everything in any case. Where Linux does
+ * not say, nobody else can read our command lines either.
+ */
+export async function isOwnPeer(socket: Socket): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map(name => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')),
+  );
+  if (tables.every(table => table === '')) return true;
+  const peer = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
+  const here = { address: socket.localAddress ?? '', port: socket.localPort ?? 0 };
+  const uid = ownerIn(tables.join('\n'), peer, here);
+  return uid === process.getuid?.() || uid === 0;
+}
+
+/** The user who holds the `own` end of a connection to `other`, by the kernel's tables. Null: they name none. */
+export function ownerIn(tables: string, own: End, other: End): number | null {
+  const [mine, theirs] = [namesOf(own), namesOf(other)];
+  for (const line of tables.split('\n')) {
+    const [, local, remote, state, , , , uid, , inode] = line.trim().split(/\s+/);
+    // One that its program has closed belongs to nobody, and is written down as root's.
+    if (state !== ESTABLISHED || inode === '0') continue;
+    if (mine.includes(local!) && theirs.includes(remote!)) return Number(uid);
+  }
+  return null;
+}
+
+/** As the kernel writes an IPv4 end, for a program that thinks in IPv4 and for one that thinks in IPv6. */
+function namesOf({ address, port }: End): string[] {
+  const bytes = address
+    .replace(/^::ffff:/i, '')
+    .split('.')
+    .map(Number);
+  const isLittle = endianness() === 'LE';
+  const word = hex(isLittle ? bytes.reverse() : bytes);
+  const mapped = `${'0'.repeat(16)}${isLittle ? 'FFFF0000' : '0000FFFF'}${word}`;
+  return [word, mapped].map(name => `${name}:${port.toString(16).toUpperCase().padStart(4, '0')}`);
+}
+
+const hex = (bytes: number[]): string =>
+  bytes.map(byte => byte.toString(16).toUpperCase().padStart(2, '0')).join('');

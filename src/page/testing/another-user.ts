@@ -1,0 +1,21 @@
+import { spawn } from 'node:child_process';
+
+const PROGRAM = `
+const [port, key] = process.argv.slice(1);
+const body = JSON.stringify({ key });
+const socket = require('node:net').connect(Number(port), '127.0.0.1', () =>
+  socket.write(['POST /api/session HTTP/1.1', 'Host: 127.0.0.1:' + port, 'Connection: close',
+    'Content-Type: application/json', 'Content-Length: ' + body.length, '', body].join('\\r\\n')));
+socket.pipe(process.stdout);
+`;
+
+/** What a program of this user is answered when it shows the key. */
+export async function showAs(uid: number, port: number, key: string): Promise<string> {
+  const child = spawn(process.execPath, ['-e', PROGRAM, String(port), key], {
+    ...{ uid, gid: uid, cwd: '/', env: {} },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let heard = '';
+  for await (const chunk of child.stdout) heard += chunk;
+  return heard;
+}

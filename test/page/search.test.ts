@@ -1,0 +1,48 @@
+import { beforeAll, expect, test } from 'vitest';
+import { startRun, usePages } from '../support/page.ts';
+import { TestSquad } from '../support/squad.ts';
+
+const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+const pages = usePages(squad);
+const HOSTILE = '<img src=x onerror="document.title=1">';
+let talks: string;
+let named: string;
+
+beforeAll(async () => {
+  squad.write(
+    '.squad/decisions.md',
+    '### 2026-02-01: Sessions live in Redis\n**What:** Not in the database.\n',
+  );
+  // Not in the task, which is searched too.
+  squad.write('words.txt', `one\ntwo\nredis ${HOSTILE}\n`);
+  talks = await startRun(squad, 'Talk', ['run cat words.txt']);
+  named = await startRun(squad, 'Redis for sessions', ['report done']);
+  await squad.run(['wait', talks, named]);
+});
+
+test('words typed into the palette are searched for everywhere, and lead to each place', async () => {
+  const page = await pages.open('/');
+  await page.keyboard.press('Control+k');
+  await page.locator('dialog[open] [role=combobox]').fill('redis');
+  await page.getByRole('option', { name: 'Search everything for redis' }).click();
+  await page.waitForURL(`${pages.origin}/search?q=redis`);
+  await page.getByText('1 run · 1 decision · output of 1').waitFor();
+  await page.getByText('Output of the newest 2 runs was read').waitFor();
+  expect(await page.locator('mark').allInnerTexts()).toEqual(expect.arrayContaining(['Redis', 'redis']));
+  await page.locator('.search-lines').getByText(HOSTILE).waitFor();
+  await page.locator('.search-lines a').first().click();
+  await page.waitForURL(new RegExp(`/r/${talks}/output\\?turn=1#L\\d+$`));
+  await page.locator('.out-line', { hasText: 'redis' }).first().waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Redis for sessions' }).click();
+  await page.waitForURL(new RegExp(`/r/${named}`));
+});
+
+test('the box searches as somebody types; nothing found is told as such, and what was read', async () => {
+  const page = await pages.open('/search');
+  await page.getByText('What do you remember?').waitFor();
+  await page.getByLabel('Words of a task, a decision or output').fill('zebra crossing');
+  await page.getByText('Nothing has these words.').waitFor();
+  expect(page.url()).toContain('q=zebra+crossing');
+  await page.getByText('Output of the newest 2 runs was read').waitFor();
+});

@@ -1,0 +1,63 @@
+import { Component, type ComponentChildren } from 'preact';
+import { ApiError } from '../state/api.ts';
+import { Empty } from '../ui/empty.tsx';
+import { harmless } from '../ui/harmless.ts';
+import { Problem } from '../ui/problem.tsx';
+
+interface SafeViewProps {
+  /** Another one is another view, which may be well. */
+  url: string;
+  children: ComponentChildren;
+}
+
+/** A view that breaks takes nothing else with it, and says so. */
+export class SafeView extends Component<SafeViewProps, { broken: unknown; url: string }> {
+  override state = { broken: null as unknown, url: this.props.url };
+
+  static override getDerivedStateFromProps({ url }: SafeViewProps, before: { url: string }) {
+    return url === before.url ? null : { broken: null, url };
+  }
+
+  override componentDidCatch(thrown: unknown): void {
+    this.setState({ broken: thrown });
+    if (!isUnreadable(thrown)) reportError(thrown);
+  }
+
+  override render({ url, children }: SafeViewProps) {
+    const { broken } = this.state;
+    if (broken === null) return children;
+    if (isUnreadable(broken))
+      return (
+        <>
+          <h1 class="unseen">Not found</h1>
+          <Empty title="This address cannot be read">
+            <code>{harmless(url)}</code> has a percent sign that stands for nothing: part of the address may
+            be missing.
+            <p>
+              <a href="/">All runs</a>
+            </p>
+          </Empty>
+        </>
+      );
+    return (
+      <>
+        <h1 class="unseen">Broken</h1>
+        <Problem
+          error={
+            new ApiError(
+              'PAGE_ERROR',
+              `This view broke: ${broken instanceof Error ? broken.message : broken}`,
+              ['Everything else still works, and agents are not concerned.'],
+            )
+          }
+          onRetry={() => this.setState({ broken: null })}
+        />
+        <p>
+          <a href="/">All runs</a>
+        </p>
+      </>
+    );
+  }
+}
+
+const isUnreadable = (thrown: unknown): boolean => thrown instanceof URIError;

@@ -1,0 +1,81 @@
+import { useQuery } from '../state/query.ts';
+import type { StartChoices } from './start-command.ts';
+
+interface StartMoreProps {
+  choices: StartChoices;
+  /** Null: no folder yet to look from. */
+  workspace: string | null;
+  onChange(choices: StartChoices): void;
+}
+
+/** What the role and the project say already, for who wants it otherwise this once. */
+export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
+  const { data } = useQuery('inspect_engines', workspace === null ? null : { look: false }, {
+    workspace: workspace ?? undefined,
+  });
+  const set = (some: StartChoices) => onChange({ ...choices, ...some });
+  return (
+    <details class="start-more">
+      <summary>More: engine, model, permission, budget, work tree</summary>
+      <div class="start-grid">
+        <label>
+          Engine
+          <select
+            value={choices.engine ?? ''}
+            onChange={event => set({ engine: event.currentTarget.value || undefined })}
+          >
+            <option value="">as the project says</option>
+            {data?.engines.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+            <option value="scripted">scripted: a dry run without a model</option>
+          </select>
+        </label>
+        <label>
+          Model
+          <input
+            type="text"
+            placeholder="as the role says"
+            value={choices.model ?? ''}
+            onInput={event => set({ model: event.currentTarget.value.trim() || undefined })}
+          />
+        </label>
+        <label>
+          Permission
+          <select
+            value={choices.permission ?? ''}
+            onChange={event =>
+              set({ permission: (event.currentTarget.value || undefined) as StartChoices['permission'] })
+            }
+          >
+            <option value="">as the role says</option>
+            <option value="read">read: look only</option>
+            <option value="edit">edit: change files</option>
+            <option value="full">full: run commands too</option>
+          </select>
+        </label>
+        <label>
+          Budget in US dollars
+          <input
+            type="number"
+            min="0.01"
+            step="any"
+            placeholder="no limit of its own"
+            value={choices.budgetUsd ?? ''}
+            onInput={event => set({ budgetUsd: Number(event.currentTarget.value) || undefined })}
+          />
+        </label>
+      </div>
+      <label class="start-check">
+        <input
+          type="checkbox"
+          checked={choices.isolation === 'worktree'}
+          onChange={event => set({ isolation: event.currentTarget.checked ? 'worktree' : undefined })}
+        />{' '}
+        in a git work tree and on a branch of its own
+      </label>
+    </details>
+  );
+}

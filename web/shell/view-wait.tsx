@@ -1,0 +1,42 @@
+import { ApiError } from '../state/api.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { isStale } from './banner.tsx';
+import type { WaitProps } from './later.tsx';
+
+/** In the place of a view that is not there yet. */
+export function ViewWait({ hasFailed, retry }: WaitProps) {
+  if (!hasFailed && !isStale())
+    return (
+      <p class="soft" role="status">
+        Loading…
+      </p>
+    );
+  return (
+    <>
+      <h1 class="unseen">Not loaded</h1>
+      <NotLoaded what="This view" retry={retry} />
+    </>
+  );
+}
+
+/** The same for what lies over the views. */
+export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
+  if ((!hasFailed && !isStale()) || !onClose) return null;
+  return (
+    <Dialog title="Not loaded" onClose={onClose}>
+      <NotLoaded what="This dialog" retry={retry} />
+    </Dialog>
+  );
+}
+
+function NotLoaded({ what, retry }: { what: string; retry(): void }) {
+  const error = isStale()
+    ? new ApiError('HUB_UNREACHABLE', `${what} is not loaded, and the hub does not answer`, [
+        'It is loaded as soon as the hub answers. squad open starts it.',
+      ])
+    : new ApiError('PAGE_ERROR', `${what} could not be loaded`, [
+        'If it happens again, load the whole page anew.',
+      ]);
+  return <Problem error={error} onRetry={retry} />;
+}

@@ -1,0 +1,55 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { fromHub } from './from-hub.ts';
+import { distrustHub, whoAnswers } from './hub-proof.ts';
+import { token } from './token.ts';
+
+const HOST = '127.0.0.1:3001';
+let answering: string | null;
+
+beforeEach(() => {
+  distrustHub();
+  token.value = 'secret';
+  vi.stubGlobal('location', { host: HOST });
+  vi.stubGlobal('fetch', async (path: string) => {
+    if (answering === null) throw new TypeError('refused');
+    const nonce = new URL(path, `http://${HOST}`).searchParams.get('nonce');
+    return Response.json({
+      proof: createHmac('sha256', answering).update(`${nonce} ${HOST}`).digest('hex'),
+    });
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+test('code is not taken from a stranger; it is from the hub that comes back', async () => {
+  answering = 'other';
+  const load = vi.fn(async () => 'code');
+  const loaded = fromHub(load);
+  expect(await whoAnswers('secret')).toBe('stranger');
+  expect(load).not.toHaveBeenCalled();
+  answering = 'secret';
+  await whoAnswers('secret');
+  expect(await loaded).toBe('code');
+});
+
+test('what a hub that was just going did not give is asked for once more', async () => {
+  answering = 'secret';
+  const load = vi.fn(async () => 'code');
+  load.mockImplementationOnce(async () => {
+    answering = null;
+    throw new TypeError('Failed to fetch');
+  });
+  const loaded = fromHub(load);
+  await vi.waitUntil(() => answering === null);
+  expect(await whoAnswers('secret')).toBe('nobody');
+  expect(load).toHaveBeenCalledTimes(1);
+  answering = 'secret';
+  await whoAnswers('secret');
+  expect(await loaded).toBe('code');
+});
+
+test('a page without a token has nothing to lose', async () => {
+  token.value = null;
+  answering = 'other';
+  expect(await fromHub(async () => 'code')).toBe('code');
+});

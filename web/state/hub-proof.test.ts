@@ -1,0 +1,73 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { distrustHub, hubAnswers, isStranger, proofOf, whoAnswers } from './hub-proof.ts';
+
+const HOST = '127.0.0.1:3001';
+let asked: string[];
+
+/** In place of the network: what answers on the page's port. */
+function answers(answer: (nonce: string) => Response | Promise<Response>): void {
+  vi.stubGlobal('fetch', async (path: string, { headers }: RequestInit) => {
+    expect(headers).toBeUndefined();
+    asked.push(path);
+    return answer(new URL(path, `http://${HOST}`).searchParams.get('nonce')!);
+  });
+}
+const proofBy = (token: string, host: string) => (nonce: string) =>
+  Response.json({ proof: createHmac('sha256', token).update(`${nonce} ${host}`).digest('hex') });
+
+beforeEach(() => {
+  asked = [];
+  distrustHub();
+  vi.stubGlobal('location', { host: HOST });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+test('a proof is the one the hub makes', async () => {
+  const expected = createHmac('sha256', 'secret').update(`nonce ${HOST}`).digest('hex');
+  expect(await proofOf('secret', 'nonce', HOST)).toBe(expected);
+});
+
+test('who has the token is the hub; it is asked once until it is not trusted any more', async () => {
+  answers(proofBy('secret', HOST));
+  expect(await Promise.all([whoAnswers('secret'), whoAnswers('secret')])).toEqual(['hub', 'hub']);
+  expect(await whoAnswers('secret')).toBe('hub');
+  expect(asked).toHaveLength(1);
+  distrustHub();
+  expect(await whoAnswers('secret')).toBe('hub');
+  expect(new Set(asked).size).toBe(2);
+  expect(asked.join()).not.toContain('secret');
+});
+
+test.each<[string, (nonce: string) => Response]>([
+  ['has another token', proofBy('other', HOST)],
+  ['had the hub answer for it at another port', proofBy('secret', '127.0.0.1:3002')],
+  ['says nothing of it', () => Response.json({})],
+  ['speaks of something else', () => new Response('<h1>Hello</h1>', { status: 404 })],
+])('who %s is a stranger, and is asked again the next time', async (_what, answer) => {
+  answers(answer);
+  expect(await whoAnswers('secret')).toBe('stranger');
+  expect(isStranger.value).toBe(true);
+  answers(proofBy('secret', HOST));
+  expect(await whoAnswers('secret')).toBe('hub');
+  expect(isStranger.value).toBe(false);
+});
+
+test('where nothing answers there is nobody', async () => {
+  answers(() => Promise.reject(new TypeError('refused')));
+  expect(await whoAnswers('secret')).toBe('nobody');
+  expect(isStranger.value).toBe(false);
+});
+
+test('who waits for the hub goes on when it answers, and not before', async () => {
+  answers(proofBy('other', HOST));
+  const order: string[] = [];
+  const waited = hubAnswers('secret').then(() => order.push('went on'));
+  expect(await whoAnswers('secret')).toBe('stranger');
+  answers(proofBy('secret', HOST));
+  distrustHub();
+  order.push('the hub is back');
+  await whoAnswers('secret');
+  await waited;
+  expect(order).toEqual(['the hub is back', 'went on']);
+});

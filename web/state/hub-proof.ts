@@ -1,0 +1,69 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
+
+/** What answers on our port: the hub this token is for, something else, or nothing. */
+export type Answering = 'hub' | 'stranger' | 'nobody';
+
+const PATIENCE_MS = 10_000;
+
+const strange = signal(false);
+let proving: Promise<Answering> | null = null;
+let wasProved = false;
+const waiting = new Set<() => void>();
+
+/** What answered last was not our hub. */
+export const isStranger: ReadonlySignal<boolean> = strange;
+/** Whether our hub has ever answered this page. */
+export const wasHub = (): boolean => wasProved;
+
+/**
+ * Asked before the token is shown: when a hub has gone, whoever takes its port is sent what was meant for it. A proof holds until
+ * there is a sign that the hub may have gone; one that failed is not kept.
+ */
+export function whoAnswers(token: string): Promise<Answering> {
+  const asked = proving ?? ask(token);
+  proving = asked;
+  void asked.then(found => {
+    if (found === 'hub') {
+      wasProved = true;
+      for (const go of waiting) go();
+      waiting.clear();
+    } else if (proving === asked) proving = null;
+    strange.value = found === 'stranger';
+  });
+  return asked;
+}
+
+/** Settles when it is the hub that answers, which may be much later: until then somebody asks again and again. */
+export async function hubAnswers(token: string): Promise<void> {
+  if ((await whoAnswers(token)) !== 'hub') await new Promise<void>(settle => waiting.add(settle));
+}
+
+/** The connection broke: the next one may lead to somebody else. */
+export function distrustHub(): void {
+  proving = null;
+}
+
+async function ask(token: string): Promise<Answering> {
+  const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
+  try {
+    const answer = await fetch(`/api/proof?nonce=${nonce}`, {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    const value = (await answer.json().catch(() => null)) as { proof?: unknown } | null;
+    return value?.proof === (await proofOf(token, nonce, location.host)) ? 'hub' : 'stranger';
+  } catch {
+    return 'nobody';
+  }
+}
+
+/** Only who has the token can say this; the address is in it, so that it cannot be fetched from the hub elsewhere and passed on. */
+export async function proofOf(token: string, nonce: string, host: string): Promise<string> {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', bytes(token), algorithm, false, ['sign']);
+  return hex(new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes(`${nonce} ${host}`))));
+}
+
+const hex = (bytes: Uint8Array): string =>
+  [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');

@@ -1,0 +1,49 @@
+import { harmless } from './harmless.ts';
+
+/** Letters of other alphabets that look like these. */
+const LOOKALIKES = new Map(
+  Object.entries({
+    a: 'аα',
+    c: 'сϲ',
+    e: 'е',
+    i: 'іι',
+    j: 'јϳ',
+    o: 'оο',
+    p: 'рρ',
+    s: 'ѕ',
+    x: 'хχ',
+    y: 'уγ',
+    A: 'АΑ',
+    B: 'ВΒ',
+    C: 'СϹ',
+    E: 'ЕΕ',
+    H: 'НΗ',
+    K: 'КΚ',
+    M: 'МΜ',
+    N: 'Ν',
+    O: 'ОΟ',
+    P: 'РΡ',
+    T: 'ТΤ',
+    X: 'ХΧ',
+  }).flatMap(([plain, others]) => [...others].map(other => [other, plain] as const)),
+);
+
+/** Words of choices as they can be shown: those that look equal have what is different in them spelled out. */
+export function toldApart(choices: readonly string[]): string[] {
+  const looks = choices.map(lookOf);
+  return choices.map((choice, at) => {
+    const isAlone = looks.indexOf(looks[at]!) === looks.lastIndexOf(looks[at]!);
+    return isAlone ? harmless(choice) : `${at + 1}: ${spelled(choice)}`;
+  });
+}
+
+const lookOf = (text: string): string =>
+  [...text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}|\p{Cc}/gu, '')]
+    .map(char => LOOKALIKES.get(char) ?? char)
+    .join('')
+    .replace(/\s+/g, ' ')
+    .trim();
+
+/** Everything but plain letters and single spaces by its number. */
+const spelled = (text: string): string =>
+  text.replace(/[^\x20-\x7e]|^ | $|(?<= ) /gu, char => `\\u{${char.codePointAt(0)!.toString(16)}}`);

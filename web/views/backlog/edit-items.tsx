@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks';
+import { sayFailure } from '../../shell/ask-first.tsx';
+import { type ApiError, call } from '../../state/api.ts';
+import type { Inputs } from '../../state/operations.ts';
+import { Confirm } from '../../ui/dialog.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { toast } from '../../ui/toast.tsx';
+import { shellWord } from '../shell-word.ts';
+import type { BacklogItem } from './task-text.ts';
+
+/** The file as this page shows it: it is changed only while it still is that. */
+export interface ShownFile {
+  workspace: string;
+  revision: string;
+  /** Shows what it is now. */
+  reload(): void;
+}
+
+async function edit(
+  { workspace, revision, reload }: ShownFile,
+  input: Inputs['edit_backlog'],
+): Promise<number> {
+  try {
+    const answer = await call('edit_backlog', { ...input, revision }, { workspace });
+    return answer.number;
+  } finally {
+    // Refused because it changed: then too there is something new to see.
+    reload();
+  }
+}
+
+/** At once: the other way puts it back. `onMoved` hears its new number. */
+export function moveItem(
+  file: ShownFile,
+  { number, title }: BacklogItem,
+  action: 'up' | 'down',
+  onMoved: (number: number) => void,
+): void {
+  edit(file, { action, number }).then(
+    now => {
+      onMoved(now);
+      toast(`Moved ${action}: ${harmless(title)}`);
+    },
+    (thrown: ApiError) => sayFailure(thrown),
+  );
+}
+
+interface EditProps {
+  file: ShownFile;
+  onClose(): void;
+}
+
+export function MarkItem({ file, item, onClose }: EditProps & { item: BacklogItem }) {
+  // Its number is of the file as it was then, whatever is shown by now.
+  const [seen] = useState(file);
+  const { number, done, title } = item;
+  const action = done ? 'reopen' : 'done';
+  return (
+    <Confirm
+      title={`${done ? 'Open again' : 'Done'}: ${title}`}
+      effect={`Writes [${done ? ' ' : 'x'}] before this item in .squad/backlog.md. Nothing else of the file is changed.`}
+      command={`squad backlog ${action} ${number} --workspace ${shellWord(file.workspace)}`}
+      yes={done ? 'Open it again' : 'Mark as done'}
+      tone="main"
+      onYes={() => edit(seen, { action, number })}
+      onClose={onClose}
+    />
+  );
+}
+
+export function AddItem({ file, headings, onClose }: EditProps & { headings: readonly string[] }) {
+  const [title, setTitle] = useState('');
+  const [owner, setOwner] = useState('');
+  const [under, setUnder] = useState('');
+  const words = [
+    `squad backlog add ${shellWord(title.trim() || 'TITLE')}`,
+    ...(owner.trim() === '' ? [] : [`--owner ${shellWord(owner.trim())}`]),
+    ...(under === '' ? [] : [`--under ${shellWord(under)}`]),
+    `--workspace ${shellWord(file.workspace)}`,
+  ];
+  const add = () =>
+    edit(file, {
+      ...{ action: 'add', title },
+      ...(owner.trim() !== '' && { owner: owner.trim() }),
+      ...(under !== '' && { under }),
+    });
+  return (
+    <Confirm
+      title="Add an item"
+      effect="Writes one line more into .squad/backlog.md, after the last item under its heading. No run is started."
+      command={words.join(' ')}
+      yes="Add it"
+      tone="main"
+      onYes={add}
+      onClose={onClose}
+    >
+      <label class="start-field">
+        Title; tags such as [P1] and (#12) may be in it
+        <input
+          type="text"
+          required
+          maxLength={300}
+          value={title}
+          onInput={event => setTitle(event.currentTarget.value)}
+        />
+      </label>
+      <label class="start-field">
+        Owner (may be empty)
+        <input
+          type="text"
+          maxLength={61}
+          value={owner}
+          onInput={event => setOwner(event.currentTarget.value)}
+        />
+      </label>
+      {headings.length > 1 && (
+        <label class="start-field">
+          Under
+          <select value={under} onChange={event => setUnder(event.currentTarget.value)}>
+            <option value="">the first heading with something open</option>
+            {headings.map(heading => (
+              <option key={heading} value={heading}>
+                {harmless(heading)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </Confirm>
+  );
+}

@@ -1,0 +1,33 @@
+import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
+import { harmless } from '../../ui/harmless.ts';
+import type { Look } from '../../ui/status-words.ts';
+
+/** `unknown`: the page was not told. */
+export type Settled = Exclude<InboxState, 'open'> | 'unknown';
+
+/** A check is for what somebody answered. */
+export const SETTLED_LOOKS: Record<Settled, Look> = {
+  answered: { word: 'answered', icon: 'check', tone: 'good' },
+  expired: { word: 'expired', icon: 'clock', tone: 'ask' },
+  withdrawn: { word: 'withdrawn', icon: 'stop', tone: 'off' },
+  unknown: { word: 'no longer asked', icon: 'stop', tone: 'off' },
+};
+
+export const settledOf = (item: Pick<InboxItem, 'state'> | undefined): Settled =>
+  item === undefined || item.state === 'open' ? 'unknown' : item.state;
+
+/** What came of it, after the word for it: the answer, and whose it was. */
+export function outcomeWords({ state, answer, answeredBy }: Outcome): string {
+  if (state === 'withdrawn') return 'whoever asked is gone';
+  if (state === 'expired')
+    return answer === null ? 'nobody answered' : `nobody answered, “${harmless(answer)}” counted`;
+  return [answer === null ? 'no answer' : harmless(answer), byWhom(answeredBy)].join(' · ');
+}
+
+type Outcome = Pick<InboxItem, 'state' | 'answer' | 'answeredBy'>;
+
+function byWhom(by: InboxItem['answeredBy']): string {
+  if (by?.who === 'run') return `by ${by.via}`;
+  if (by?.who === 'default') return 'the default';
+  return by?.via ? `you, ${by.via === 'page' ? 'on the page' : `by ${harmless(by.via)}`}` : 'you';
+}

@@ -1,0 +1,59 @@
+import type { Event } from '../../../../src/schema/event.ts';
+
+/** As many as the page holds of what comes in. */
+export const MOST_HELD = 5_000;
+
+/** Events of a run without a gap, oldest first. */
+export interface EventLog {
+  events: readonly Event[];
+  /** Older ones are before this; null: there are none. */
+  next: number | null;
+}
+
+/** Newest first, as the hub gives it. */
+interface EventPage {
+  events: readonly Event[];
+  next: number | null;
+}
+
+export const NO_EVENTS: EventLog = { events: [], next: null };
+
+/** What came in. */
+export function withNewer(log: EventLog, came: readonly Event[]): EventLog {
+  const events = inOrder(log.events, came);
+  if (events.length <= MOST_HELD) return { ...log, events };
+  const kept = events.slice(-MOST_HELD);
+  return { events: kept, next: kept[0]!.seq };
+}
+
+/** What was asked for beyond its beginning. */
+export const withOlder = (log: EventLog, page: EventPage): EventLog => ({
+  events: inOrder(page.events, log.events),
+  next: page.next,
+});
+
+/**
+ * The newest page, asked for anew. Up to the seam nothing was missed; when the page does not reach back to it, what is before
+ * the page is forgotten, to be asked for again, instead of being shown next to what came much later.
+ */
+export function withNewest(log: EventLog, page: EventPage, seam: number | null): EventLog {
+  const oldest = page.events.at(-1)?.seq ?? 0;
+  const meets = page.next === null || log.events.length === 0 || seam === null || oldest <= seam;
+  if (!meets)
+    return {
+      events: inOrder(
+        log.events.filter(({ seq }) => seq > oldest),
+        page.events,
+      ),
+      next: page.next,
+    };
+  const isFurther = log.events.length > 0 && (log.events[0]?.seq ?? 0) <= oldest;
+  return { events: inOrder(log.events, page.events), next: isFurther ? log.next : page.next };
+}
+
+/** In order, each once. */
+function inOrder(...pages: (readonly Event[])[]): Event[] {
+  const bySeq = new Map<number, Event>();
+  for (const page of pages) for (const event of page) bySeq.set(event.seq, event);
+  return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
+}

@@ -1,0 +1,113 @@
+import type { ComponentChildren } from 'preact';
+import type { Answers } from '../../state/operations.ts';
+import { withQuery } from '../../state/url-state.ts';
+import { harmless } from '../../ui/harmless.ts';
+import { Status } from '../../ui/status.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { Marked } from '../marked.tsx';
+
+type Found = Answers['search_everything'];
+
+export function FoundRuns({ runs, total, q }: { runs: Found['runs']; total: number; q: string }) {
+  return (
+    <Part title="Runs" isEmpty={runs.length === 0}>
+      <ul class="search-list">
+        {runs.map(run => (
+          <li key={run.id}>
+            <Status card={run} /> <span class="soft">{run.roleId ?? run.engine}</span>{' '}
+            <a href={`/r/${run.id}`}>
+              {run.title.trim() === '' ? run.id : <Marked text={run.title} search={q} />}
+            </a>{' '}
+            <span class="soft">
+              <Ago at={run.createdAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {total > runs.length && <a href={withQuery('/', { q })}>All {total} in the list of runs</a>}
+    </Part>
+  );
+}
+
+export function FoundDecisions({ decisions, q }: { decisions: Found['decisions']; q: string }) {
+  const found = decisions?.found ?? [];
+  return (
+    <Part title="Decisions" isEmpty={found.length === 0}>
+      <ul class="search-list">
+        {found.map(({ id, title, date, by, snippet }) => (
+          <li key={id}>
+            <a href={withQuery('/decisions', { search: q })}>
+              <Marked text={title} search={q} />
+            </a>{' '}
+            <span class="soft">
+              {date ?? 'no date'}
+              {by !== null && ` · ${harmless(by)}`}
+            </span>
+            {snippet !== '' && (
+              <p class="soft">
+                <Marked text={snippet} search={q} />
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
+}
+
+export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: string }) {
+  // In output the words were looked for as they stand.
+  const phrase = `"${q.replaceAll('"', '')}"`;
+  return (
+    <Part title="Output" isEmpty={outputs.length === 0}>
+      <ul class="search-list">
+        {outputs.map(({ runId, title, roleId, engine, turn, stream, matches, isMore }) => {
+          const place = withQuery(`/r/${runId}/output`, {
+            turn: String(turn),
+            stream: stream === 'stderr' ? stream : null,
+          });
+          return (
+            <li key={`${runId} ${turn} ${stream}`}>
+              <span class="soft">{roleId ?? engine}</span> <a href={place}>{harmless(title) || runId}</a>{' '}
+              <span class="soft">
+                turn {turn}, {stream}
+              </span>
+              <ol class="search-lines">
+                {matches.map(({ line, text }) => (
+                  <li key={line}>
+                    <a href={`${place}#L${line}`}>
+                      <span class="unseen">line </span>
+                      {line}
+                    </a>{' '}
+                    <code>
+                      <Marked text={text} search={phrase} />
+                    </code>
+                  </li>
+                ))}
+              </ol>
+              {isMore && <a href={place}>more in it</a>}
+            </li>
+          );
+        })}
+      </ul>
+    </Part>
+  );
+}
+
+function Part({
+  title,
+  isEmpty,
+  children,
+}: {
+  title: string;
+  isEmpty: boolean;
+  children: ComponentChildren;
+}) {
+  if (isEmpty) return null;
+  return (
+    <section class="page-part">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
