@@ -358,7 +358,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     log.write('info', `Hub ${process.pid} stops: ${reason}`);
     // A hub that does not end would keep the next one out.
     setTimeout(() => process.exit(1), STOP_MS).unref();
-    await asking.end();
+    // At once where nobody waits: a newer client that was just greeted is to be answered by the newer hub.
+    if (asking.count > 0) await asking.end();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
     await Promise.all([reviews.close(), inbox.close()]);

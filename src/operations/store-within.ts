@@ -113,7 +113,7 @@ const NO_LISTS: Omit<BoardStore, 'lastEvent'> = {
   countEnded: async () => ({ failed: 0, done: 0 }),
   liveIds: async () => new Set(),
   takenUp: async () => new Set(),
-  spending: async () => ({ costUsd: null, unreported: 0 }),
+  spending: async () => ({ costUsd: null, isEstimated: false, unreported: 0 }),
   workspaces: async () => [],
   turnsOf: async () => [],
 };

@@ -57,6 +57,7 @@ async function answerIsHeard({ id, runId }: ShownItem): Promise<void> {
 
 test('a hub that is stopped leaves the question open, and its agent asks the next one', async () => {
   const item = await startAsking();
+  expect((await squad.run(['inbox'])).stdout).toContain('if nobody does: it goes on without an answer');
   await stopHub();
   await answerIsHeard(item);
 });
@@ -64,8 +65,11 @@ test('a hub that is stopped leaves the question open, and its agent asks the nex
 test('a newer hub does not wait for an answer, and the agent asks it', async () => {
   const item = await startAsking();
   const pid = await squad.hubPid();
-  const first = await squad.json<{ version: string }>(['hub', 'start'], { bin: newer.bin });
-  expect(first.version).toBe(newer.version);
+  await squad.json(['hub', 'start'], { bin: newer.bin });
+  await until('the newer hub is there', async () => {
+    const { version } = await squad.json<{ version?: string }>(['hub', 'start'], { bin: newer.bin });
+    return version === newer.version;
+  });
   expect(isAlive(pid)).toBe(false);
   await answerIsHeard(item);
 });
@@ -101,12 +105,12 @@ test.each(['stopped', 'killed'])(
 test('an engine that waits for leave is neither given it nor refused, and asks again', async () => {
   await using agent = await AgentAtWork.start(squad, 'careful');
   const use = { tool_name: 'Bash', input: { command: 'rm -r data' }, tool_use_id: 'use-1' };
-  const broken = (await agent.overHttp(false)).callTool({ name: 'ask_permission', arguments: use });
+  const broken = (await agent.overHttp(true)).callTool({ name: 'ask_permission', arguments: use });
   broken.catch(() => {}); // looked at below
   const { id } = await asked();
   await stopHub();
   await expect(broken).rejects.not.toMatchObject({ message: expect.stringContaining('stopping') });
-  const again = (await agent.overHttp(false)).callTool({ name: 'ask_permission', arguments: use });
+  const again = (await agent.overHttp(true)).callTool({ name: 'ask_permission', arguments: use });
   expect(await asked()).toMatchObject({ id, state: 'open' });
   expect(await squad.run(['answer', id, 'yes'])).toMatchObject({ code: 0 });
   expect((await again).content).toMatchObject([{ text: expect.stringContaining('"allow"') }]);

@@ -347,7 +347,9 @@ describe('the resources of an agent', () => {
 describe('in the terminal', () => {
   test('the commands show the files, and say what to do where there is nothing', async () => {
     expect((await squad.run(['team'])).stdout).toMatch(/Coder\s+Builds\s+Active/);
-    expect((await squad.run(['backlog'])).stdout).toMatch(/Now 1 of 2 open\n\s+1 ○ Retry uploads P1 @coder #7/);
+    expect((await squad.run(['backlog'])).stdout).toMatch(
+      /Now 1 of 2 open\n\s+1 ○ Retry uploads P1 @coder #7/,
+    );
     const { stdout } = await squad.run(['decisions']);
     expect(stdout).toMatch(/2026-03-01\s+Bob.*One clock\n.*2026-02-01\s+Ann.*Sessions live in Redis/);
     expect(stdout).toMatch(/inbox\s+Cache nothing/);

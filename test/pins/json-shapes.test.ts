@@ -114,6 +114,7 @@ const STATUS = {
   url: 'string',
   tokenFile: 'string',
   successor: 'null',
+  warnings: [],
   runsActive: 'number',
   runsQueued: 'number',
 };

@@ -24,7 +24,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             value={choices.engine ?? ''}
             onChange={event => set({ engine: event.currentTarget.value || undefined })}
           >
-            <option value="">as the project says</option>
+            <option value="">as usual here</option>
             {data?.engines.map(({ id, name }) => (
               <option key={id} value={id}>
                 {name}
@@ -37,7 +37,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
           Model
           <input
             type="text"
-            placeholder="as the role says"
+            placeholder="as usual"
             value={choices.model ?? ''}
             onInput={event => set({ model: event.currentTarget.value.trim() || undefined })}
           />
@@ -50,7 +50,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
               set({ permission: (event.currentTarget.value || undefined) as StartChoices['permission'] })
             }
           >
-            <option value="">as the role says</option>
+            <option value="">as usual</option>
             <option value="read">read: look only</option>
             <option value="edit">edit: change files</option>
             <option value="full">full: run commands too</option>

@@ -55,7 +55,9 @@ const isNo = (words: string) => NOES.has(words.toLowerCase());
 
 /** By its words first: a choice may be a number. */
 function choiceOf(choices: readonly string[], words: string): string {
-  const named = choices.find(choice => choice.toLowerCase() === words.toLowerCase());
+  const named =
+    choices.find(choice => choice === words) ??
+    choices.find(choice => choice.toLowerCase() === words.toLowerCase());
   const picked = named ?? (/^\d{1,3}$/.test(words) ? choices[Number(words) - 1] : undefined);
   if (picked !== undefined) return picked;
   throw refused(
