@@ -109,7 +109,11 @@ test('no other word of the protocol does either', async () => {
 /** Every command of ours as an agent would use it to get a program run; a command that is not here is a gap. */
 const COMMANDS: Record<string, string> = {
   run: 'run --engine "touch pwned" lead x',
+  watch: 'watch run_0000000000',
   ls: 'ls',
+  search: 'search x',
+  events: 'events',
+  cost: 'cost',
   show: 'show run_0000000000',
   log: 'log run_0000000000',
   attach: 'attach run_0000000000 --take-over -y',
@@ -117,7 +121,11 @@ const COMMANDS: Record<string, string> = {
   reply: 'reply run_0000000000 x -d',
   retry: 'retry run_0000000000 --engine "touch pwned" -d',
   diff: 'diff run_0000000000',
+  comment: 'comment run_0000000000 a.ts:1 x',
+  export: 'export run_0000000000 -',
   cancel: 'cancel run_0000000000',
+  inbox: 'inbox',
+  answer: 'answer ask_0000000000 yes',
   worktrees: 'worktrees',
   'worktrees prune': 'worktrees prune',
   review: 'review run_0000000000 --allow 9',
@@ -128,6 +136,10 @@ const COMMANDS: Record<string, string> = {
   team: 'team',
   decisions: 'decisions',
   backlog: 'backlog',
+  'backlog add': 'backlog add x',
+  'backlog done': 'backlog done 1',
+  'backlog reopen': 'backlog reopen 1',
+  'backlog move': 'backlog move 1 --up',
   init: 'init --workspace "$ELSEWHERE"',
   trust: 'trust -y planted.json .squad/mcp-config.json',
   doctor: 'doctor',
@@ -139,6 +151,8 @@ const COMMANDS: Record<string, string> = {
   'config unset': 'config unset limits.spawns_per_minute',
   audit: 'audit',
   'audit verify': 'audit verify',
+  open: 'open --no-browser',
+  up: 'up',
   'hub start': 'hub start',
   'hub stop': 'hub stop --force',
   'hub status': 'hub status',
@@ -157,6 +171,8 @@ const FOR_THE_USER = [
   ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop'],
   ...['attach', 'worktrees', 'worktrees prune', 'review', 'overlap', 'integrate'],
   ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve'],
+  ...['open', 'up', 'search', 'events', 'cost', 'comment', 'export'],
+  ...['backlog add', 'backlog done', 'backlog reopen', 'backlog move'],
 ];
 
 describe('no command of ours does either, run by an agent', () => {
@@ -222,6 +238,9 @@ describe('a trusted file', () => {
   });
 });
 
+/** Groups that do something by themselves. */
+const DO_BOTH = ['audit', 'worktrees', 'backlog'];
+
 async function commandsOf(path: string[]): Promise<string[]> {
   // `audit help` shows the audit log, `mcp --help` starts the server.
   const { stdout } = await squad.run([...path, path[0] === 'mcp' ? 'help' : '--help']);
@@ -231,8 +250,8 @@ async function commandsOf(path: string[]): Promise<string[]> {
     .filter(name => name !== 'help');
   const found: string[] = [];
   for (const name of names) {
-    const isGroup = path.length === 0 && ['config', 'hub', 'mcp', 'audit', 'worktrees'].includes(name);
-    if (!isGroup || ['audit', 'worktrees'].includes(name)) found.push([...path, name].join(' '));
+    const isGroup = path.length === 0 && [...DO_BOTH, 'config', 'hub', 'mcp'].includes(name);
+    if (!isGroup || DO_BOTH.includes(name)) found.push([...path, name].join(' '));
     if (isGroup) found.push(...(await commandsOf([...path, name])));
   }
   return found;

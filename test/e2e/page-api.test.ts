@@ -409,7 +409,9 @@ describe('squad open', () => {
 
   test('only prints the address when told to, or when there is no screen', async () => {
     const { stdout } = await squad.run(['open', 'inbox', '--no-browser']);
-    expect(stdout.trim().replace(KEY, '')).toBe(`${await originOf(squad)}/inbox`);
+    expect(stdout.trim().replace(KEY, '')).toBe(
+      `${await originOf(squad)}/inbox?${new URLSearchParams({ w: squad.workspace })}`,
+    );
     const bare = await squad.run(['open']);
     expect([bare.code, bare.stderr]).toEqual([0, expect.stringContaining('open the address yourself')]);
   });

@@ -126,7 +126,7 @@ test('it opens with the run; links, keys, the way back and a reload work as on t
   await page.getByText('second line').waitFor();
   await page.reload();
   await page.getByText('second line').waitFor();
-  await tab('squad').click();
+  await page.getByRole('link', { name: /^squad of 2/ }).click();
   await page.getByRole('heading', { name: /Squad of 2 runs/ }).waitFor();
   expect(await page.getByRole('button', { name: /Cancel|Retry|Merge/ }).count()).toBe(0);
   await expectQuiet(page);
@@ -222,6 +222,6 @@ test('what could not be told when it was saved is said in the file as it was the
   const page = await open('', out);
   await page.getByText('broken on purpose').first().waitFor();
   await page.getByRole('link', { name: 'Changes', exact: true }).click();
-  await page.getByText(/No diff of run/).waitFor();
+  await page.getByText('Its folder is not in a git repository').waitFor();
   expect(seen).toEqual({ requests: [], troubles: [] });
 });
