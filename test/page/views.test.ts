@@ -26,7 +26,6 @@ const VIEWS: [string, () => string, string][] = [
   ['cost', () => '/cost', '.cost table, .cost svg'],
   ['the gateway', () => '/gateway', '.gateway table'],
   ['events', () => '/events', '.events li, .events tr'],
-  ['a search', () => '/search?q=upload', '.search-view mark, .search-view li'],
   ['settings', () => '/settings', '.settings table'],
   ['a search', () => '/search?q=retry', '.search-lines li'],
 ];
