@@ -66,6 +66,7 @@ describe('a squad', () => {
     await shows(page, '.timeline-words', /^lead: turn 1, .* exit 0$/);
     await page.keyboard.press('ArrowDown');
     await shows(page, '.timeline-words', /^coder: /);
+    await page.locator('.timeline a:focus[aria-label^="coder: "]').waitFor();
     const width = () =>
       page.evaluate(() => Math.round(document.activeElement?.getBoundingClientRect().width ?? 0));
     const whole = await width();

@@ -25,11 +25,12 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
     focused.current = list.current?.contains(active) ? active : null;
     setShown(latest.current);
   };
+  const isLonger = wanted.startsWith(`${shown.wanted} `);
   const isHeld = () => isPointed.current || list.current?.contains(document.activeElement) === true;
   const settle = () => {
     clearTimeout(timer.current);
     const left = lastSign.current + IDLE_MS - performance.now();
-    if (!isHeld() || left <= 0) apply();
+    if (!isHeld() || left <= 0 || isLonger) apply();
     else timer.current = setTimeout(settle, left);
   };
   const settleSoon = () => {
@@ -48,8 +49,8 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
     focused.current = null;
   }, [shown]);
 
-  // Another list altogether, or the first answer: nothing of it was under the pointer.
-  const isOther = shown.filter !== filter || shown.wanted === '';
+  // Another list altogether, more at its end, or the first answer: nothing of it was under the pointer.
+  const isOther = shown.filter !== filter || shown.wanted === '' || isLonger;
   const order = isOther ? wanted : shown.wanted;
   const drawn = useRef(order);
   useLayoutEffect(() => {

@@ -42,7 +42,9 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
     isAnswered: pages.isAnswered.value,
     hasMore: next !== null,
     more: async () => {
-      if (next !== null) pages.more(await call('list_board', { ...input, cursor: next }));
+      // As it is when somebody asks: what is on the screen may be a page behind.
+      const cursor = pages.next.peek();
+      if (cursor !== null) pages.more(await call('list_board', { ...input, cursor }));
     },
     error,
     isLoading,

@@ -74,7 +74,8 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
   const zoomToRun = () => {
     const from = Math.min(...chosen.map(item => item.from));
     const to = Math.max(...chosen.map(item => item.to));
-    const room = Math.max((to - from) * 0.1, 500);
+    // Something of what is around it, but never so much that nothing comes closer.
+    const room = Math.max((to - from) * 0.1, Math.min(500, (whole.to - whole.from) * 0.02));
     setZoom(zoomed(whole, from - room, to + room));
   };
   useKeys([

@@ -38,6 +38,7 @@ export function useOutput(
   const [isOver, setOver] = useState(!isLive);
   const [missedLine, setMissedLine] = useState<number | null>(null);
   const held = useRef<{ feed: OutputFeed; pane: OutputPane } | null>(null);
+  const jumping = useRef<Promise<unknown>>(Promise.resolve());
   const isMoving = useRef(false);
   const isAsking = useRef(false);
   /** Asks for what is near, and notices that the end is reached or left. */
@@ -111,7 +112,15 @@ export function useOutput(
     element.scrollIntoView({ block: 'center' });
   };
 
-  const goToOffset = async (offset: number, line: number | null) => {
+  /** One after the other: a place that is on the screen now may not be there any more when an earlier jump has arrived. */
+  const goToOffset = (offset: number, line: number | null): Promise<HTMLElement | null> => {
+    const jump = () => jumpTo(offset, line);
+    const arrived = jumping.current.then(jump, jump);
+    jumping.current = arrived;
+    return arrived;
+  };
+
+  const jumpTo = async (offset: number, line: number | null) => {
     const now = held.current;
     if (!now) return null;
     now.feed.unfollow();
