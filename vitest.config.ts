@@ -10,6 +10,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Whoever polls waits for something to happen, not for how fast it does.
+    expect: { poll: { timeout: 20_000 } },
     // A test that leaks a process or a timer must show, not be cut off.
     teardownTimeout: 10_000,
   },
