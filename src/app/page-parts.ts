@@ -9,7 +9,8 @@ import { touchedRuns } from '../operations/touched-runs.ts';
 import type { PagePorts } from '../page/page-ports.ts';
 import type { PageServer } from '../page/serve-page.ts';
 import { asSquadError } from '../schema/error.ts';
-import { BEAT_MS, PageMessage, SILENT_MS } from '../schema/live.ts';
+import { PageMessage } from '../schema/live.ts';
+import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
 import { withPageHint } from './page-hint.ts';
 
 /** The page's server, loaded when somebody first asks it for something. */

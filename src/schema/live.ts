@@ -31,7 +31,3 @@ export const PageMessage = z.discriminatedUnion('type', [
   }),
 ]);
 export type PageMessage = z.infer<typeof PageMessage>;
-
-/** After this long without a word the other side is taken for gone. */
-export const BEAT_MS = 15_000;
-export const SILENT_MS = 35_000;

@@ -1,8 +1,7 @@
 import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
+import { SILENT_MS } from '../../src/schema/live-times.ts';
 import { backOffMs } from './back-off.ts';
 
-/** The hub gives a sign each 15 s. */
-const SILENT_MS = 35_000;
 /** A hub that restarts is back by then. */
 const FAILURES_UNTIL_OFFLINE = 6;
 const GOING_AWAY = 1001;

@@ -1,18 +1,16 @@
 import type { z } from 'zod';
 import type { listBoard } from '../../operations/list-board.ts';
-import { isEnd, runName } from '../../schema/run.ts';
 import type { Need, RunCard } from '../../schema/run-card.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
 import { QUIET_WORDS } from '../output/quiet-word.ts';
+import { runTable } from '../output/run-table.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
-import { formatTable } from '../output/table.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
 type Board = z.output<typeof listBoard.output>;
@@ -62,34 +60,12 @@ async function board(
   }
 }
 
-export function boardTable(runs: RunCard[], { out, style }: CliContext): string[] {
-  const now = Date.now();
-  const rows = runs.map(run => [
-    run.id,
-    stateOf(run, style),
-    style.role(runName(run), oneLine(runName(run))),
-    run.engine,
-    `${formatDuration(now - run.createdAt)} ago`,
-    run.startedAt === null
-      ? '–'
-      : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
-    run.asking ? `${visibleLine(run.asking.question)} squad answer ${run.asking.id}` : oneLine(run.title),
-  ]);
-  return formatTable(
-    [
-      { title: 'run' },
-      { title: 'state' },
-      { title: 'role', shrinkTo: 8 },
-      { title: 'engine' },
-      { title: 'asked', align: 'right' },
-      { title: 'took', align: 'right' },
-      { title: 'task', shrinkTo: 0 },
-    ],
-    rows,
-    out.columns,
-    style,
-  );
-}
+export const boardTable = (runs: RunCard[], context: CliContext): string[] =>
+  runTable(runs, context, {
+    state: run => stateOf(run, context.style),
+    words: ({ asking, title }) =>
+      asking ? `${visibleLine(asking.question)} squad answer ${asking.id}` : oneLine(title),
+  });
 
 function stateOf({ need, quiet, status }: RunCard, style: Style): string {
   if (need === 'needs_you') return style.yellow('asks you');

@@ -1,0 +1,42 @@
+import { isEnd, type Run, runName } from '../../schema/run.ts';
+import type { CliContext } from '../context.ts';
+import { formatDuration } from './duration.ts';
+import { oneLine } from './sanitize.ts';
+import { formatTable } from './table.ts';
+
+/** What a list of runs has of each, whichever list it is. */
+type Listed = Pick<Run, 'id' | 'roleId' | 'engine' | 'status' | 'createdAt' | 'startedAt' | 'endedAt'>;
+
+/** The last two are the list's own: how it stands, painted, and what to say of it. */
+export function runTable<R extends Listed>(
+  runs: readonly R[],
+  { out, style }: CliContext,
+  { state, words }: { state(run: R): string; words(run: R): string },
+): string[] {
+  const now = Date.now();
+  const rows = runs.map(run => [
+    run.id,
+    state(run),
+    style.role(runName(run), oneLine(runName(run))),
+    run.engine,
+    `${formatDuration(now - run.createdAt)} ago`,
+    run.startedAt === null
+      ? '–'
+      : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
+    words(run),
+  ]);
+  return formatTable(
+    [
+      { title: 'run' },
+      { title: 'state' },
+      { title: 'role', shrinkTo: 8 },
+      { title: 'engine' },
+      { title: 'asked', align: 'right' },
+      { title: 'took', align: 'right' },
+      { title: 'task', shrinkTo: 0 },
+    ],
+    rows,
+    out.columns,
+    style,
+  );
+}
