@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { whenFree, withLock } from './file-lock.ts';
 
@@ -54,7 +54,7 @@ describe('a lock', () => {
     expect(await readdir(join(root, 'home'))).toEqual([]);
   });
 
-  it('can be waited for, until it is free or patience ends', async () => {
+  it('can be waited for, until it is free', async () => {
     const order: string[] = [];
     const taken = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
@@ -64,11 +64,18 @@ describe('a lock', () => {
       order.push('done');
     });
     await taken.promise;
-    const waiting = whenFree(lock, 60_000).then(() => order.push('free'));
-    await whenFree(lock, 1);
+    const waiting = whenFree(lock).then(() => order.push('free'));
     expect(await readFile(lock, 'utf8')).toMatch(new RegExp(`^${process.pid} `));
     over.resolve();
     await Promise.all([held, waiting]);
     expect(order).toEqual(['done', 'free']);
+  });
+
+  it('is not waited for when its holder has died', async () => {
+    const died = spawnSync(process.execPath, ['-e', '0']);
+    await mkdir(dirname(lock), { recursive: true });
+    await writeFile(lock, `${died.pid} mark\n`);
+    await whenFree(lock);
+    expect(await readFile(lock, 'utf8')).toBe(`${died.pid} mark\n`);
   });
 });

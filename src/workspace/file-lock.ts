@@ -23,26 +23,42 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
   }
 }
 
-/** Settles when nobody holds the lock, or after this long. Never rejects. */
-export async function whenFree(lock: string, patienceMs: number): Promise<void> {
-  const end = performance.now() + patienceMs;
-  while ((await contentOf(lock).catch(() => null)) !== null && performance.now() < end)
+/** Settles when nobody holds the lock, or whoever does will not come back to let it go. Never rejects. */
+export async function whenFree(lock: string): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  const watch = new HolderWatch();
+  while (performance.now() < end) {
+    const holder = await contentOf(lock).catch(() => null);
+    if (holder === null || watch.isLeftBehind(holder)) return;
     await pause(TRY_EVERY_MS);
+  }
 }
 
 async function take(lock: string, mark: string): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
-  // By how long it was seen, not by the time it was written: clocks are set.
-  let seen = { holder: '', since: performance.now() };
+  const watch = new HolderWatch();
   while (!(await lay(lock, mark))) {
-    const now = performance.now();
     const holder = await contentOf(lock);
-    if (holder !== null && holder !== seen.holder) seen = { holder, since: now };
-    if (now > end) throw busy(lock, seen.holder);
-    if (holder !== null && now - seen.since > (isGone(holder) ? DEAD_MS : STUCK_MS))
-      await removeLeftBehind(lock, holder);
+    const isLeftBehind = holder !== null && watch.isLeftBehind(holder);
+    if (performance.now() > end) throw busy(lock, watch.holder);
+    if (isLeftBehind) await removeLeftBehind(lock, holder);
     // Not all in step.
     await pause(TRY_EVERY_MS * (1 + Math.random()));
+  }
+}
+
+/** Judges a holder by how long it was seen, not by the time it was written: clocks are set. */
+class HolderWatch {
+  holder = '';
+  private since = performance.now();
+
+  isLeftBehind(holder: string): boolean {
+    const now = performance.now();
+    if (holder !== this.holder) {
+      this.holder = holder;
+      this.since = now;
+    }
+    return now - this.since > (isGone(holder) ? DEAD_MS : STUCK_MS);
   }
 }
 

@@ -22,8 +22,6 @@ const IDLE_MS = 10 * 60_000;
 /** An editor's save is several steps, and each is told. */
 const SETTLE_MS = 50;
 const TRUST_EVERY_MS = 500;
-/** A change of ours is two files, one after the other. */
-const CHANGE_MS = 1_000;
 
 /** Keeps what `.squad/mcp-config.json` says of every workspace that was asked about. */
 export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs {
@@ -147,8 +145,8 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     try {
       const first = await judge();
       if (first.config !== null || first.state === 'none') return first;
-      // The text and the trust in it may be of before and after a change of ours.
-      await whenFree(changeLock(home), CHANGE_MS);
+      // A change of ours is two files, one after the other: this may be the text of after with the trust of before.
+      await whenFree(changeLock(home));
       return await judge().catch(() => first);
     } catch (thrown) {
       return judgeConfig(home, file, { fault: `cannot be read: ${thrown}` }, counted);

@@ -1,7 +1,8 @@
 import './palette.css';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { shownKey } from '../key-names.ts';
 import type { Binding } from '../keys.ts';
+import { useModal } from '../ui/modal.ts';
 import { usePaletteEntries } from './palette-entries.ts';
 import { type Entry, matching } from './palette-match.ts';
 
@@ -12,17 +13,9 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
   const list = useId();
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const entries = matching(usePaletteEntries(keys, typed), typed, MOST_OF_GROUP);
   const chosen = Math.min(at, entries.length - 1);
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected && document.activeElement === document.body)
-        before.focus();
-    };
-  }, []);
   useEffect(() => {
     document.getElementById(`${list}-${chosen}`)?.scrollIntoView({ block: 'nearest' });
   }, [chosen]);

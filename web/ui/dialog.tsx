@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../state/api.ts';
 import { Copy } from './copy.tsx';
 import { harmless } from './harmless.ts';
+import { useModal } from './modal.ts';
 import { Problem } from './problem.tsx';
 
 export interface DialogProps {
@@ -13,15 +14,8 @@ export interface DialogProps {
 
 /** Modal, by the browser's own: focus stays inside and goes back afterwards, esc closes. */
 export function Dialog({ title, onClose, children }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
-  }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: esc does what a click beside the dialog does
     <dialog
