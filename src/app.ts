@@ -10,6 +10,7 @@ import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
+import { terminalWindows } from './app/terminal-windows.ts';
 import { UserHooks } from './app/user-hooks.ts';
 import { openWork } from './app/work-parts.ts';
 import { BoardPages } from './core/board-pages.ts';
@@ -101,10 +102,11 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const workTree = createWorkTree();
   const worktrees = createWorktrees({ folder: join(home, 'worktrees') });
   const branches = createBranches();
+  const commandLine = [process.execPath, join(programs, '..', 'bin', 'squad.cjs')] as const;
   const sessions = createSessions({
     ...{ home, env, warn },
     settings: () => settings.all(),
-    command: id => [process.execPath, join(programs, '..', 'bin', 'squad.cjs'), 'log', '-f', '--window', id],
+    command: id => [...commandLine, 'log', '-f', '--window', id],
   });
   const endpoints = {
     ...{ home, programs, files, store },
@@ -209,6 +211,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     integration: work.integration,
     integrator: work.integrator,
     sessions,
+    terminals: terminalWindows(home, commandLine),
     activity,
     boards: new BoardPages(),
     reviews,

@@ -18,6 +18,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: ['schema', 'operations', 'wire'],
   page: ['schema', 'core', 'operations'],
   control: ['schema', 'core', 'operations'],
+  'code-mode': ['schema', 'process'],
+  'model-loop': ['schema', 'code-mode', 'process'],
   link: [],
   hub: ['schema', 'link'],
   relay: ['link'],
@@ -34,6 +36,7 @@ const ONLY_IN: [RegExp, string][] = [
   [/^eta(\/|$)/, 'engines'],
   [/^commander$/, 'cli'],
   [/^@octokit\//, 'github'],
+  [/^(ai$|@ai-sdk\/)/, 'model-loop'],
   [/^(hono|@hono\/node-server|ws)(\/|$)/, 'page'],
 ];
 

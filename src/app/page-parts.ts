@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { isOwnPeer } from '../http/own-peer.ts';
 import type { PageFace } from '../http/serve.ts';
 import { dispatch } from '../operations/dispatch.ts';
+import type { exportRun } from '../operations/export-run.ts';
 import { cardsOf } from '../operations/run-card.ts';
+import { composeSavedPage, savedName } from '../operations/saved-page.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { touchedRuns } from '../operations/touched-runs.ts';
 import type { PagePorts } from '../page/page-ports.ts';
@@ -39,6 +41,11 @@ export function pageWhenNeeded(
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
           touchedRuns: events => touchedRuns(ports.services, events),
           cardsOf: runs => cardsOf(ports.services, runs),
+          savedRun: async data => {
+            const told = data as z.output<typeof exportRun.output>;
+            const page = await composeSavedPage(told, join(ports.programs, 'web-saved'));
+            return { name: savedName(told.run), page };
+          },
           webFolder: join(ports.programs, 'web'),
           mostBodyBytes: MOST_BODY_BYTES,
         },

@@ -13,6 +13,9 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
+/** A reviewer is ended once its part is done. */
+const WELL: readonly RunStatus[] = ['completed', 'terminated'];
+
 export function exitFor(statuses: RunStatus[]): number {
-  return statuses.every(status => status === 'completed') ? EXIT.done : EXIT.failed;
+  return statuses.every(status => WELL.includes(status)) ? EXIT.done : EXIT.failed;
 }

@@ -1,18 +1,14 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../link/program.ts';
-import { asSquadError, exitCodeOf, SquadError } from '../schema/error.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
 import { commandMaker } from './command-maker.ts';
-import { openContext } from './context.ts';
 import { EXIT } from './exit-codes.ts';
 import { addHubCommands } from './groups/hub-commands.ts';
 import { addMcpCommands } from './groups/mcp-commands.ts';
 import { addProjectCommands } from './groups/project-commands.ts';
 import { addRunCommands } from './groups/run-commands.ts';
 import { addWorkCommands } from './groups/work-commands.ts';
-import { printJson } from './output/json.ts';
-import { oneLine, sanitize } from './output/sanitize.ts';
-import { createStyle } from './output/style.ts';
-import { wrap } from './output/wrap.ts';
+import { reportError } from './report-error.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time (squad wait) · 130 interrupted
@@ -45,11 +41,11 @@ export async function main(argv: string[]): Promise<number> {
     return code;
   } catch (thrown) {
     const json = argv.includes('--json');
-    if (!(thrown instanceof CommanderError)) return report(asSquadError(thrown), json);
+    if (!(thrown instanceof CommanderError)) return reportError(asSquadError(thrown), json);
     if (thrown.exitCode === 0) return EXIT.done;
     // It has shown its help instead.
     if (thrown.code === 'commander.help' && !json) return EXIT.usage;
-    return report(wrongUse(thrown, program, argv.slice(2)), json);
+    return reportError(wrongUse(thrown, program, argv.slice(2)), json);
   }
 }
 
@@ -69,20 +65,4 @@ function wrongUse({ message }: CommanderError, program: Command, words: string[]
       `squad ${help}   says what it takes`,
     ],
   });
-}
-
-/** To people on standard error; to programs as JSON on standard output, where they look. */
-function report(error: SquadError, json: boolean): number {
-  const context = openContext({ json });
-  const style = createStyle(context.err.color);
-  if (json) printJson(context.out, { error: error.toShape() });
-  else {
-    const { columns } = context.err;
-    const head = `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`;
-    const next = error.suggestions
-      .flatMap(line => wrap(sanitize(line), columns - 2))
-      .map(line => `  ${line}`);
-    context.err.write(`${[...wrap(head, columns), ...next].join('\n')}\n`);
-  }
-  return exitCodeOf(error.code);
 }

@@ -31,9 +31,11 @@ describe('figures of runs', () => {
       { ...RUN, status: 'timeout', usage: usage(null, 0.2), startedAt: 0, endedAt: 500 },
       { ...RUN, status: 'running', startedAt: 4_000 },
       { ...RUN, status: 'lost' },
+      { ...RUN, status: 'terminated', usage: usage(null, null) },
+      { ...RUN, status: 'cancelled', usage: usage(null, null) },
     ];
     expect(figuresOf(runs, 5_000)).toMatchObject({
-      ...{ runs: 4, completed: 1, failed: 2, running: 1, queued: 0 },
+      ...{ runs: 6, completed: 1, failed: 2, stopped: 2, running: 1, queued: 0 },
       ...{ input_tokens: 10, output_tokens: null, cost_usd: 0.3, duration_seconds: 3.5, unreported: 1 },
     });
   });

@@ -1,4 +1,5 @@
 import { isEnd, type Run } from '../schema/run.ts';
+import { isFailure } from './need.ts';
 
 /** What of a run sums are made of. */
 export type RunFigures = Pick<
@@ -11,8 +12,10 @@ export interface Figures {
   running: number;
   queued: number;
   completed: number;
-  /** Ended in any other way. */
+  /** Ended as nobody wished. */
   failed: number;
+  /** Ended because somebody wished it: cancelled, given up, or with its part in a review done. */
+  stopped: number;
   /** Of the runs that reported it; null when none did. */
   input_tokens: number | null;
   output_tokens: number | null;
@@ -28,13 +31,15 @@ export interface Figures {
 export function figuresOf(runs: readonly RunFigures[], now: number): Figures {
   const ended = runs.filter(({ status }) => isEnd(status));
   const completed = ended.filter(({ status }) => status === 'completed').length;
+  const failed = ended.filter(({ status }) => isFailure(status)).length;
   const queued = runs.filter(({ status }) => status === 'queued').length;
   return {
     runs: runs.length,
     running: runs.length - ended.length - queued,
     queued,
     completed,
-    failed: ended.length - completed,
+    failed,
+    stopped: ended.length - completed - failed,
     input_tokens: sum(runs.map(({ usage }) => usage?.input ?? null)),
     output_tokens: sum(runs.map(({ usage }) => usage?.output ?? null)),
     cost_usd: sum(runs.map(({ usage }) => usage?.costUsd ?? null)),

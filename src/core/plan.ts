@@ -148,6 +148,7 @@ async function planRun(
     setup: worktree && !place.isShared ? workspace.config.worktree.value : null,
     onEnd: workspace.config.onEnd.value,
     onAsk: workspace.config.onAsk.value,
+    takesUp: request.takesUp ?? null,
   };
   const run: Run = {
     id,

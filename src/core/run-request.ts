@@ -2,7 +2,8 @@ import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { RoleMeta } from '../schema/role.ts';
-import type { JsonSchema, Permission, RunOptions, StateMode } from '../schema/run.ts';
+import type { JsonSchema, Permission, RunOptions, StateMode, TakesUp } from '../schema/run.ts';
+import type { Subagent } from '../schema/subagent.ts';
 import type { Isolation, Worktree } from '../schema/worktree.ts';
 
 /** One run as somebody asks for it. What is left out comes from the role, then from the configuration; null is none. */
@@ -31,8 +32,11 @@ export interface RunRequest {
   stateMode?: StateMode;
   /** A retry or a reply: it belongs to the same task as this run. */
   lineageId?: RunId;
+  takesUp?: TakesUp;
   /** A reply: the engine as it was, because a chat belongs to one. */
   spec?: EngineSpec;
+  /** A call of a subagent: everything its file says. */
+  subagent?: Subagent;
   isolation?: Isolation;
   /** A reply: it goes on where the run before was at work. */
   place?: { directory: string; worktree: Worktree | null };
@@ -46,11 +50,11 @@ export interface SquadRequest {
   metadata?: Record<string, unknown>;
 }
 
-/** Everything but the schema, which is a file, and the hook, which is configured. A call's own words come before the role's. */
+/** Everything but the schema, which is a file, the hooks, which are configured, and what it takes up again. A call's own words come before the role's. */
 export function optionsOf(
   request: RunRequest,
   meta: RoleMeta,
-): Omit<RunOptions, 'outputSchema' | 'onEnd' | 'onAsk' | 'setup'> {
+): Omit<RunOptions, 'outputSchema' | 'onEnd' | 'onAsk' | 'setup' | 'takesUp'> {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
     throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {
@@ -67,6 +71,8 @@ export function optionsOf(
     spawn: meta.spawn === true,
     mcp: meta.mcp ?? [],
     notify: request.notify ?? false,
+    servers: request.subagent?.servers ?? null,
+    subagent: request.subagent?.name ?? null,
   };
 }
 

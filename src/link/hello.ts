@@ -1,6 +1,7 @@
 /** The first line on the hub's socket, each way. After it the connection speaks its view's own protocol. */
 
-export type View = 'mcp' | 'control';
+/** `subagent`: an MCP client that sees the one tool a file defines. */
+export type View = 'mcp' | 'control' | 'subagent';
 
 export interface Hello {
   squad: 1;
@@ -15,6 +16,8 @@ export interface Hello {
   workspace?: string;
   /** `--toolsets`, when given. */
   toolsets?: string;
+  /** Of a subagent: its file, absolute. */
+  config?: string;
   /** A run's, from its identity file. */
   token?: string;
 }

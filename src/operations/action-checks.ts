@@ -1,7 +1,9 @@
+import { basename } from 'node:path';
 import { descendantsOf } from '../core/descendants.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { wayToComment } from './comment-on-run.ts';
+import { attachCommandOf, terminalFor } from './open-terminal.ts';
 import type { Call, Services } from './operation.ts';
 import { replyTo } from './reply-to-run.ts';
 import { askAgain } from './retry-runs.ts';
@@ -16,7 +18,7 @@ export interface Action {
   effect: string;
   command: string;
   /** Throws what carrying it out would be refused with. May know better what it would do. */
-  check(): Promise<Partial<Pick<Action, 'effect' | 'command'>>>;
+  check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string }>;
 }
 
 type Caller = Pick<Call, 'services' | 'caller'>;
@@ -103,10 +105,11 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
       effect: isOver
         ? "Opens its agent's own interactive mode on the chat."
         : 'Shows it at work in its tmux session, or its log; it goes on.',
-      command: isOver ? `squad attach ${id} --take-over` : `squad attach ${id}`,
+      command: attachCommandOf(run),
       check: async () => {
         if (isOver) await wayIn(services, run);
-        return {};
+        const { program, why } = await terminalFor(call);
+        return program === null ? { byHand: why } : { effect: attachEffect(program, isOver) };
       },
     },
     answer: {
@@ -117,7 +120,8 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
     },
     export: {
       label: 'Save as a file',
-      effect: 'Writes this run into one HTML file that needs nothing else.',
+      effect:
+        'Saves this run as it is now as one HTML file that needs nothing else. It is as private as the run was.',
       command: `squad export ${id}`,
       check: async () => ({}),
     },
@@ -130,6 +134,13 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
     },
   };
 }
+
+const attachEffect = (program: string, isOver: boolean): string =>
+  `Opens a window of ${basename(program)} on your screen, ${
+    isOver
+      ? "with its agent's own interactive mode on the chat."
+      : 'which shows it at work in its tmux session, or its log; it goes on.'
+  }`;
 
 async function checkCancel({ store, runner }: Services, run: Run) {
   const { id, status, worktree } = run;

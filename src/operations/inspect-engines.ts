@@ -59,6 +59,7 @@ function advisoryFor({ engines }: Services, { cli, program, version }: Installed
       setup: null,
       onEnd: null,
       onAsk: null,
+      takesUp: null,
     });
   });
   const words = asked

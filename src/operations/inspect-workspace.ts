@@ -109,6 +109,7 @@ function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env
       setup: null,
       onEnd: null,
       onAsk: null,
+      takesUp: null,
     },
     timeoutMs: 60_000,
     endpoint: null,

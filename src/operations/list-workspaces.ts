@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isEnd } from '../schema/run.ts';
 import { operation } from './operation.ts';
 
-/** Every workspace that has runs, the one of the newest first. */
+/** Every workspace that has runs, the one of the newest first; of those whose folder is gone only such as have runs at work. */
 export const listWorkspaces = operation({
   name: 'list_workspaces',
   tool: null,
@@ -21,13 +21,14 @@ export const listWorkspaces = operation({
       }),
     ),
   }),
-  async run({ services: { store, runner } }) {
+  async run({ services: { store, runner, workspaces } }) {
     const live = runner.liveRuns().filter(({ status }) => !isEnd(status));
-    const workspaces = (await store.workspaces()).map(each => ({
+    const known = (await store.workspaces()).map(each => ({
       ...each,
       name: basename(each.path),
       live: live.filter(({ workspace }) => workspace === each.path).length,
     }));
-    return { workspaces };
+    const isShown = await Promise.all(known.map(({ path, live }) => live > 0 || workspaces.isThere(path)));
+    return { workspaces: known.filter((_, index) => isShown[index]) };
   },
 });

@@ -11,6 +11,7 @@ import type { Integration } from '../core/ports/integration.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions } from '../core/ports/sessions.ts';
 import type { Store } from '../core/ports/store.ts';
+import type { Terminals } from '../core/ports/terminals.ts';
 import type { TextSearch } from '../core/ports/text-search.ts';
 import type { WorkTree } from '../core/ports/work-tree.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
@@ -37,6 +38,7 @@ export interface Services {
   integration: Pick<Integration, 'touched' | 'tips'>;
   integrator: Pick<Integrator, 'plan' | 'carryOut'>;
   sessions: Sessions;
+  terminals: Terminals;
   activity: Pick<LastActivity, 'of'>;
   /** Lists of runs that somebody is leafing through. */
   boards: BoardPages;

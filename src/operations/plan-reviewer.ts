@@ -1,7 +1,7 @@
 import { keptPlan } from '../core/kept-plan.ts';
 import type { PlannedReview } from '../core/review/ports.ts';
 import { reviewerRole } from '../core/review/reviewer-role.ts';
-import type { Run } from '../schema/run.ts';
+import { type Run, runSummary } from '../schema/run.ts';
 import type { Call } from './operation.ts';
 import { planRuns } from './start-members.ts';
 
@@ -27,7 +27,7 @@ export async function planReviewer(
           ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
           ...(kept && { spec: kept.spec }),
           ...(coder.worktree && { forkOf: coder.worktree }),
-          title: `Review of ${coder.id}`,
+          title: `Review: ${runSummary(coder)}`,
         },
       ],
       metadata: { reviewOf: coder.id },

@@ -48,6 +48,7 @@ export async function replyTo(
     task: text,
     timeoutMs: run.timeoutMs,
     chatId: run.chatId,
+    takesUp: { runId: run.id, by: 'reply' as const },
     spec,
     place: { directory: run.directory, worktree: run.worktree },
   };

@@ -82,7 +82,7 @@ async function requestAgain(
   const kept = await keptPlan(services.files, run);
   if (kept === null) throw gone(run);
   const { spec } = kept;
-  const request = { ...kept.request, ...overrides };
+  const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
   if (run.chatIsNew) return { ...request, ...(engine === undefined ? sameEngine(spec, config) : { engine }) };
   if (engine === undefined) {
     if (run.chatId !== null) refuseBusyChat(services, run.chatId);
@@ -103,7 +103,7 @@ function sameEngine(
   { engines, engine, runTemplate }: Config,
 ): Pick<RunRequest, 'engine' | 'spec'> {
   if (spec.kind === 'cli') return { engine: spec.cli };
-  if (spec.kind === 'scripted') return { spec };
+  if (spec.kind !== 'template') return { spec };
   if (Object.hasOwn(engines.value, spec.id)) return { engine: spec.id };
   if (spec.id !== 'template' || runTemplate.value === null) return { spec };
   // Left out, the configured name goes into the template as it did before.

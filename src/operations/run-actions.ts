@@ -38,6 +38,8 @@ export const runActions = operation({
         isPossible: z.boolean(),
         /** Null: it is possible. */
         why: z.string().nullable(),
+        /** Why the user has to type the command themselves; null: it can be asked for. */
+        byHand: z.string().nullable(),
       }),
     ),
   }),
@@ -55,9 +57,9 @@ export const runActions = operation({
 async function told({ label, command, effect, check }: Action) {
   try {
     const refined = await check();
-    return { label, command, effect, ...refined, isPossible: true, why: null };
+    return { label, command, effect, byHand: null, ...refined, isPossible: true, why: null };
   } catch (thrown) {
     if (!(thrown instanceof SquadError)) throw thrown;
-    return { label, command, effect, isPossible: false, why: thrown.message };
+    return { label, command, effect, byHand: null, isPossible: false, why: thrown.message };
   }
 }

@@ -43,6 +43,7 @@ const FOR_THE_USER = [
   'list_worktrees',
   'open_page',
   'open_session',
+  'open_terminal',
   'plan_integration',
   'prune',
   'prune_worktrees',

@@ -6,6 +6,7 @@ import { operation } from './operation.ts';
 import { quietOf } from './quiet.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { RunSetting, settingOf } from './run-setting.ts';
+import { Tries, triesOf } from './run-tries.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 
 /** Everything known of one run. */
@@ -24,6 +25,7 @@ export const showRun = operation({
     /** The review it waits for or had last, or was started for. */
     review: ReviewOfRun.nullable(),
     pullRequest: ShownPullRequest.nullable(),
+    tries: Tries,
     setting: RunSetting,
     result: RunResult,
     files: z.object({
@@ -39,13 +41,14 @@ export const showRun = operation({
     // As it is now: a live one changes while its turns are read, and an end must not be shown without its facts.
     const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: run.turn };
-    const [turns, squad, work, review, pullRequest, setting, result, stdoutBytes, stderrBytes] =
+    const [turns, squad, work, review, pullRequest, tries, setting, result, stdoutBytes, stderrBytes] =
       await Promise.all([
         store.turns(run.id),
         store.squad(run.squadId),
         workOf(services, run),
         reviewOfRun(services, run),
         pullRequestOf(services, run),
+        triesOf(services, run),
         settingOf(call, run),
         runResult(services, run),
         files.size(turn, 'stdout'),
@@ -59,6 +62,7 @@ export const showRun = operation({
       work,
       review,
       pullRequest,
+      tries,
       setting,
       result,
       files: {

@@ -36,6 +36,9 @@ export const ShownRounds = z.object({
   lineageId: z.string(),
   current: z.number(),
   max: z.number(),
+  /** Reviews that asked for more work. */
+  sentBack: z.number(),
+  /** Reviews that came to nothing. */
   failed: z.number(),
   abandonAfter: z.number(),
 });

@@ -41,6 +41,7 @@ import { listWorktrees } from './list-worktrees.ts';
 import { locateOutput } from './locate-output.ts';
 import { openPage } from './open-page.ts';
 import { openSession } from './open-session.ts';
+import { openTerminal } from './open-terminal.ts';
 import type { Operation } from './operation.ts';
 import { planIntegration } from './plan-integration.ts';
 import { previewContext } from './preview-context.ts';
@@ -121,6 +122,7 @@ export const OPERATIONS: readonly Operation[] = [
   searchOutput,
   searchEverything,
   openSession,
+  openTerminal,
   takeOver,
   followEvents,
   inspectWorkspace,

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FirstWords } from './first-words.ts';
+import { named } from './issue-ticket.ts';
 import type { PagePorts } from './page-ports.ts';
 import { HttpProblem, problemOf } from './problem.ts';
 import type { Errand, Tickets } from './tickets.ts';
@@ -28,10 +29,11 @@ export async function serveByTicket(
     if (path === '/api/live') throw new HttpProblem(426, 'INVALID_INPUT', '/api/live is a WebSocket');
     if (path === '/api/session') return sendJson(response, 200, await words.session(request));
     if (path === '/api/proof') return sendJson(response, 200, words.proof(request));
-    const errand = tickets.redeem(ticketOf(request), 'download');
+    const errand = tickets.redeem(ticketOf(request), 'download', 'export');
     if (!errand) throw TICKET_WRONG;
     admit();
-    await download(errand, response, ports);
+    if (errand.purpose === 'export') await sendSaved(errand, response, ports);
+    else await download(errand, response, ports);
   } catch (thrown) {
     if (response.headersSent) return void response.destroy();
     const { status, body } = problemOf(thrown, ports.errorOf);
@@ -64,4 +66,35 @@ async function download(
   });
   if (size === 0) return void response.end();
   await pipeline(createReadStream(files.outputPath(key, stream), { end: size - 1 }), response);
+}
+
+/** As it is now. An attachment: opened here it would be a page of ours, with a script of its own. */
+async function sendSaved(
+  { runId, caller }: Extract<Errand, { purpose: 'export' }>,
+  response: ServerResponse,
+  ports: PagePorts,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  ports.onInFlight(1);
+  try {
+    const data = await ports.dispatch(
+      named(ports.operations, 'export_run'),
+      { run: runId },
+      {
+        ...{ services: ports.services, caller, signal: gone.signal, waitMs: 0 },
+        progress: async () => {},
+        emit: () => {},
+      },
+    );
+    const { name, page } = await ports.savedRun(data);
+    response.writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-length': Buffer.byteLength(page),
+      'content-disposition': `attachment; filename="${name}"`,
+    });
+    await pipeline([page], response);
+  } finally {
+    ports.onInFlight(-1);
+  }
 }

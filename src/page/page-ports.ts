@@ -26,6 +26,8 @@ export interface PagePorts {
   /** Every run whose card may be another after these. */
   touchedRuns(events: Event[]): Promise<Run[]>;
   cardsOf(runs: Run[]): Promise<RunCard[]>;
+  /** What `export_run` told, as one HTML file and its name. */
+  savedRun(data: unknown): Promise<{ name: string; page: string }>;
   /** Who asks, of a request whose token was right. */
   callerOf(request: IncomingMessage): Promise<Caller>;
   /** Whether a connection is the user's own, or may be. */

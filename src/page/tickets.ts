@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { OutputStream } from '../core/ports/run-files.ts';
+import type { Caller } from '../core/ports/workspace.ts';
 import type { RunId } from '../schema/ids.ts';
 
 /** What a ticket is good for. Only the user gets one, so whoever shows it acts as the user, in this and in nothing else. */
 export type Errand =
   | { purpose: 'live' }
   | { purpose: 'download'; runId: RunId; turn: number; stream: OutputStream }
+  | { purpose: 'export'; runId: RunId; caller: Caller }
   | { purpose: 'open' };
 
 /** Programs come at once; an address that is printed is for a human. */
-export const TICKET_MS = { live: 30_000, download: 30_000, open: 600_000 } as const;
+export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;
 const MOST = 1_000;
 
 interface Issued {
@@ -44,16 +46,27 @@ export class Tickets {
   }
 
   /** Null: nobody was given it, it was used, it is too late, or it is for something else. It is used up either way. */
-  redeem<P extends Errand['purpose']>(ticket: string, purpose: P): Extract<Errand, { purpose: P }> | null {
-    const found = this.find(ticket, purpose);
+  redeem<P extends Errand['purpose']>(
+    ticket: string,
+    ...purposes: P[]
+  ): Extract<Errand, { purpose: P }> | null {
+    const found = this.find(ticket, ...purposes);
     this.forget(ticket);
     return found;
   }
 
   /** The same, and it stays as good as it was. */
-  find<P extends Errand['purpose']>(ticket: string, purpose: P): Extract<Errand, { purpose: P }> | null {
+  find<P extends Errand['purpose']>(
+    ticket: string,
+    ...purposes: P[]
+  ): Extract<Errand, { purpose: P }> | null {
     const found = this.issued.get(ticket);
-    if (!found || found.expiresAt <= this.now() || found.errand.purpose !== purpose) return null;
+    if (
+      !found ||
+      found.expiresAt <= this.now() ||
+      !purposes.some(purpose => purpose === found.errand.purpose)
+    )
+      return null;
     return found.errand as Extract<Errand, { purpose: P }>;
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Subagent } from './subagent.ts';
 
 /** The agent CLIs with a folder of their own, in the order they are looked for when none was chosen. */
 export const CLI_IDS = ['claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'cursor'] as const;
@@ -28,6 +29,13 @@ export const EngineSpec = z.discriminatedUnion('kind', [
     version: z.string().nullable(),
   }),
   z.object({ kind: z.literal('scripted') }),
+  z.object({
+    kind: z.literal('native'),
+    /** The subagent it is a call of; null: an ordinary run, whose model is asked for as `provider/model`. */
+    subagent: Subagent.nullable(),
+    /** Files that join the prompt of its first turn. */
+    inputs: z.array(z.string()).default([]),
+  }),
 ]);
 export type EngineSpec = z.infer<typeof EngineSpec>;
 

@@ -19,6 +19,7 @@ export const ROUTES = {
   reply_to_run: 'POST /runs/{run}/reply',
   steer_review: 'POST /runs/{run}/review',
   open_session: 'POST /runs/{run}/session',
+  open_terminal: 'POST /runs/{run}/terminal',
   take_over: 'POST /runs/{run}/take-over',
   retry_runs: 'POST /retry/{id}',
   cancel_run: 'POST /cancel',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Evidence } from './evidence.ts';
 import { RunId, SquadId } from './ids.ts';
+import { McpConfig } from './mcp-config.ts';
 import { AgentType } from './review.ts';
 import { Worktree, WorktreeSettings } from './worktree.ts';
 
@@ -65,6 +66,10 @@ export type Approvals = z.infer<typeof Approvals>;
 export const JsonSchema = z.record(z.string(), z.unknown());
 export type JsonSchema = z.infer<typeof JsonSchema>;
 
+/** A run that goes on with the task of another that has ended: the same request once more, or more words on its chat. */
+export const TakesUp = z.object({ runId: RunId, by: z.enum(['retry', 'reply']) });
+export type TakesUp = z.infer<typeof TakesUp>;
+
 /** What was asked for or granted beyond the task: settled when the run is planned, and the same for all its turns. */
 export const RunOptions = z.object({
   /** Null: the engine's own set. */
@@ -82,6 +87,10 @@ export const RunOptions = z.object({
   spawn: z.boolean(),
   /** What its role says it has of other MCP servers, beside what the gateway's configuration gives it: `server` or `server/tool`. */
   mcp: z.array(z.string()).default([]),
+  /** MCP servers of its own, which it has instead of the workspace's: those of a subagent's file. */
+  servers: McpConfig.nullable().default(null),
+  /** The name of the subagent it is a call of. */
+  subagent: z.string().nullable().default(null),
   /** The client asked to be told of the end. */
   notify: z.boolean(),
   /** What makes its work tree usable; null: it has none of its own. */
@@ -90,6 +99,8 @@ export const RunOptions = z.object({
   onEnd: z.array(z.string()).nullable(),
   /** And one that is run when its agent asks something of the user. */
   onAsk: z.array(z.string()).nullable().default(null),
+  /** The run it takes up again; null: its task is new, or this was not kept yet. */
+  takesUp: TakesUp.nullable().default(null),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 

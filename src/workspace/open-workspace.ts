@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { resolveConfig } from '../core/config.ts';
@@ -74,6 +75,7 @@ export function createWorkspaces({
     });
   return {
     environment,
+    isThere: isFolder,
     async templates(caller, kind) {
       const env = environmentOf(caller);
       // Without a workspace there are still the user's and the shipped ones; what is wrong with it, a call says.
@@ -144,4 +146,14 @@ function noFolder(caller: Caller, env: Record<string, string>): string {
   throw new SquadError('WORKSPACE_UNSET', 'This request does not say which workspace it is about', {
     suggestions: ['Send the header "Squad-Workspace: /absolute/path", or set SQUAD_WORKSPACE.'],
   });
+}
+
+async function isFolder(root: string): Promise<boolean> {
+  try {
+    return (await stat(root)).isDirectory();
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    // A disk that does not answer now, or a folder that is closed to us, may be back in a moment.
+    return code !== 'ENOENT' && code !== 'ENOTDIR';
+  }
 }

@@ -49,7 +49,7 @@ describe('squad review', () => {
     const list = (await squad.run(['review'])).stdout;
     expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +under way`));
     const one = (await squad.run(['review', reviewerId])).stdout;
-    expect(one).toContain('1 of 3 reviews · 0 failed, given up at 5');
+    expect(one).toContain('1 of 3 reviews · 0 sent back, 0 failed; given up at 5 of these');
     expect(one).toContain('under way');
     expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
     expect(await squad.json(['show', id])).toMatchObject({

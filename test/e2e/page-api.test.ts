@@ -167,7 +167,7 @@ describe('an agent with its own token', () => {
   test('is itself: it gets no ticket, stops no hub and sees nobody else', async () => {
     const [lead, other] = [await atWork('lead'), await atWork('coder')];
     const as = { token: lead.token };
-    for (const purpose of ['live', 'download', 'open'])
+    for (const purpose of ['live', 'download', 'export', 'open'])
       expect(await ask('/api/ticket', { ...as, body: { purpose, run: other.id } })).toMatchObject({
         status: 403,
         body: { error: { code: 'NOT_ALLOWED' } },
@@ -304,6 +304,28 @@ describe('a download', () => {
     truncateSync(file, 0);
   });
 
+  test('of a run is the file that `squad export` writes, never a page of the hub, once', async () => {
+    const run = await atWork('coder', 'say words </script>');
+    await run.end();
+    const ticket = await ticketFor({ purpose: 'export', run: run.id.slice(0, 12) });
+    const response = await download(`?ticket=${ticket}`);
+    expect(response.statusCode).toBe(200);
+    expect(response.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-disposition': `attachment; filename="squad-${run.id}.html"`,
+      'x-content-type-options': 'nosniff',
+    });
+    let saved = '';
+    for await (const chunk of response.setEncoding('utf8')) saved += chunk;
+    expect(Number(response.headers['content-length'])).toBe(Buffer.byteLength(saved));
+    const { stdout } = await squad.run(['export', run.id, '-']);
+    const when = /"savedAt":\d+/;
+    expect(saved.replace(when, '')).toBe(stdout.replace(when, ''));
+    const again = await download(`?ticket=${ticket}`);
+    expect(again.statusCode).toBe(401);
+    again.resume();
+  });
+
   test('needs a ticket of its own: neither the token, nor one for the live feed, nor one made up will do', async () => {
     const live = await ticketFor({ purpose: 'live' });
     for (const query of [
@@ -325,6 +347,13 @@ describe('a download', () => {
       status: 404,
       body: { error: { code: 'RUN_UNKNOWN' } },
     });
+    expect(await ask('/api/ticket', { body: { purpose: 'export', run: 'nothing' } })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'RUN_UNKNOWN' } },
+    });
+    expect((await ask('/api/ticket', { body: { purpose: 'export', run: run.id, turn: 1 } })).status).toBe(
+      400,
+    );
     expect((await ask('/api/ticket', { body: { purpose: 'download', run: run.id, turn: 7 } })).status).toBe(
       404,
     );

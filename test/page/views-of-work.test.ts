@@ -13,6 +13,7 @@ const squad = new GitSquad({
 const pages = usePages(squad);
 let squadId = '';
 let merging = '';
+let checked = '';
 
 beforeAll(async () => {
   squad.write('.squad/backlog.md', `## Next\n\n- [ ] Limits ${HOSTILE} [P1] @coder\n- [x] Login\n`);
@@ -28,7 +29,9 @@ beforeAll(async () => {
     { roleId: 'coder', task: `Breaks${script('fail on purpose')}` },
   );
   merging = await start({ roleId: 'coder', task: `Writes${script('write a.txt', '| a')}` });
-  await squad.run(['wait', squadId, merging]);
+  squad.git('branch', 'next');
+  checked = await start({ roleId: 'coder', task: `Writes b${script('write b.txt', '| b')}` });
+  await squad.run(['wait', squadId, merging, checked]);
 });
 
 async function start(...members: { roleId: string; task: string }[]): Promise<string> {
@@ -93,6 +96,42 @@ describe('a squad', () => {
     expect(squad.git('rev-parse', 'main')).not.toBe(before);
     expect(squad.git('show', 'main:a.txt')).toBe('a');
     await shows(page, '.timeline-legend', 'merge');
+  });
+
+  test('is merged into another branch, with a check that was typed, only as it was looked at', async () => {
+    const page = await pages.open(`/s/${checked}`);
+    await shows(page, '[role=treeitem]', 'Writes b');
+    await page.keyboard.press('i');
+    await shows(page, '.checklist', 'no conflicts');
+    const merge = page.locator('.merge');
+    const button = (name: string | RegExp) => merge.getByRole('button', { name });
+    await merge.getByLabel('Into branch').fill('nowhere');
+    await shows(page, '.merge-why', 'Look again first');
+    expect(await button(/^Merge 1 branch/).getAttribute('aria-disabled')).toBe('true');
+    pages.expectTrouble(/40\d/);
+    await page.keyboard.press('Enter');
+    await shows(page, '.merge .problem', 'nowhere');
+    await merge.getByLabel('Into branch').fill('next');
+    await merge.getByLabel('Check before').selectOption('command');
+    await merge.getByLabel('Check command').fill('test -f b.txt && echo "looks right"');
+    await button('Look again').click();
+    await shows(page, '.merge-why', 'The check has not been run on this yet.');
+    await button(/^Run the check/).click();
+    const dialog = page.locator('dialog[open]');
+    await shows(page, 'dialog[open]', /Runs .*test -f b\.txt.* on the merged result/);
+    await dialog.getByRole('button', { name: 'Run it' }).click();
+    await shows(page, '.merge', 'looks right');
+    const [main, next] = [squad.git('rev-parse', 'main'), squad.git('rev-parse', 'next')];
+    await button('Merge 1 branch into next').click();
+    await shows(page, 'dialog[open]', 'Moves next from');
+    expect(await dialog.innerText()).toContain(
+      `squad integrate ${checked} --into next --check 'test -f b.txt && echo "looks right"' --workspace`,
+    );
+    await dialog.getByRole('button', { name: 'Merge 1 branch into next' }).click();
+    await shows(page, '.toast', 'Merged 1 branch into next');
+    expect(squad.git('rev-parse', 'main')).toBe(main);
+    expect(squad.git('rev-parse', 'next')).not.toBe(next);
+    expect(squad.git('show', 'next:b.txt')).toBe('b');
   });
 });
 

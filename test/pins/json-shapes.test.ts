@@ -74,6 +74,7 @@ const RUN = {
     setup: 'null',
     onEnd: 'null',
     onAsk: 'null',
+    takesUp: 'null',
   },
   policy: [],
   status: 'string',

@@ -47,7 +47,10 @@ function fromFile<N extends keyof Answers>(name: N, input?: Inputs[N]): Answers[
 
 /** A ticket of one use for what cannot carry the token in a header: the live line, a download. */
 export async function ticket(
-  wish: { purpose: 'live' } | { purpose: 'download'; run: string; turn: number; stream: 'stdout' | 'stderr' },
+  wish:
+    | { purpose: 'live' }
+    | { purpose: 'download'; run: string; turn: number; stream: 'stdout' | 'stderr' }
+    | { purpose: 'export'; run: string },
 ): Promise<string> {
   const { ticket } = (await send('POST', '/ticket', { body: JSON.stringify(wish) })) as { ticket: string };
   return ticket;

@@ -31,6 +31,7 @@ import type { listWorkspaces } from '../../src/operations/list-workspaces.ts';
 import type { listWorktrees } from '../../src/operations/list-worktrees.ts';
 import type { locateOutput } from '../../src/operations/locate-output.ts';
 import type { openSession } from '../../src/operations/open-session.ts';
+import type { openTerminal } from '../../src/operations/open-terminal.ts';
 import type { planIntegration } from '../../src/operations/plan-integration.ts';
 import type { previewContext } from '../../src/operations/preview-context.ts';
 import type { prune } from '../../src/operations/prune.ts';
@@ -86,6 +87,7 @@ interface Operations {
   list_worktrees: typeof listWorktrees;
   locate_output: typeof locateOutput;
   open_session: typeof openSession;
+  open_terminal: typeof openTerminal;
   plan_integration: typeof planIntegration;
   preview_context: typeof previewContext;
   prune: typeof prune;

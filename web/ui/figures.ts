@@ -38,5 +38,8 @@ export function shownMoney(usd: number): string {
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
+/** For words that have figures in them. */
+export const FIGURES = { duration: shownDuration, money: shownMoney };
+
 const two = (value: number) => String(value).padStart(2, '0');
 const short = (value: number) => value.toFixed(1).replace(/\.0$/, '');

@@ -6,8 +6,8 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { follow } from '../follow.ts';
 import { HubClient } from '../hub-client.ts';
-import { formatDateTime } from '../output/duration.ts';
-import { eventFacts } from '../output/event-facts.ts';
+import { formatDateTime, formatDuration } from '../output/duration.ts';
+import { formatCost } from '../output/figures.ts';
 import { eventLine, printJson } from '../output/json.ts';
 import { padEnd, truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -71,7 +71,7 @@ function tell(event: Event, { out, json, style }: CliContext): void {
     style.dim(formatDateTime(at)),
     padEnd(runId ?? squadId ?? '–', ID_WIDTH),
     padEnd(body.type, TYPE_WIDTH),
-    eventFacts(body),
+    oneLine(eventWords(body, FIGURES)),
   ].join('  ');
   out.write(`${truncate(head, out.columns)}\n`);
 }

@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { z } from 'zod';
 import type { exportRun } from '../../operations/export-run.ts';
+import { composeSavedPage, savedName } from '../../operations/saved-page.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,7 +10,6 @@ import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { wrap } from '../output/wrap.ts';
 import { savedPageFolder } from '../package-files.ts';
-import { savedPage } from '../saved-page.ts';
 
 /** `squad export RUN [FILE]`: a run as one HTML file that opens without a hub. */
 export async function exportCommand(
@@ -22,15 +22,12 @@ export async function exportCommand(
   const data = await client
     .call<z.output<typeof exportRun.output>>('export_run', { run })
     .finally(() => client.close());
-  const [script, css] = await Promise.all(
-    ['saved.js', 'saved.css'].map(name => readFile(join(savedPageFolder, name), 'utf8')),
-  );
-  const page = savedPage(data, { script: script!, css: css! });
+  const page = await composeSavedPage(data, savedPageFolder);
   if (file === '-') {
     context.out.write(page);
     return EXIT.done;
   }
-  const path = resolve(file ?? `squad-${data.run}.html`);
+  const path = resolve(file ?? savedName(data.run));
   await write(path, page, force);
   const bytes = Buffer.byteLength(page);
   if (context.json) printJson(context.out, { run: data.run, file: path, bytes, leftOut: data.leftOut });

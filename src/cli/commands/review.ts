@@ -149,7 +149,7 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
 function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
     `${style.bold(run.id)}  ${paintStatus(run.status, statusWord(run.status), style)}  ${oneLine(runSummary(run))}`,
-    `${rounds.current} of ${rounds.max} reviews · ${rounds.failed} failed, given up at ${rounds.abandonAfter}`,
+    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; given up at ${rounds.abandonAfter} of these`,
   ];
   if (reviews.length === 0) return [...head, '', 'No review was asked for yet.'];
   const isOne = new Set(reviews.map(({ coderId }) => coderId)).size === 1;

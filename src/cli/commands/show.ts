@@ -1,4 +1,5 @@
 import type { RunResult } from '../../operations/run-result.ts';
+import type { Tries } from '../../operations/run-tries.ts';
 import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
 import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import type { Quiet } from '../../schema/run-card.ts';
@@ -14,6 +15,7 @@ import { type Logins, nextStep } from '../output/next-step.ts';
 import { quietWords } from '../output/quiet-word.ts';
 import { sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
+import type { Style } from '../output/style.ts';
 
 interface Shown {
   run: Run;
@@ -23,6 +25,7 @@ interface Shown {
   work: ShownWork | null;
   review: ReviewOfRun | null;
   pullRequest: ShownPullRequest | null;
+  tries: Tries;
   result: RunResult;
   files: { stdout: string; stderr: string; stdoutBytes: number; stderrBytes: number };
 }
@@ -41,7 +44,7 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 }
 
 function lines(
-  { run, quiet, turns, squad, work, review, pullRequest, result, files }: Shown,
+  { run, quiet, turns, squad, work, review, pullRequest, tries, result, files }: Shown,
   logins: Logins,
   { style }: CliContext,
 ): string[] {
@@ -69,7 +72,8 @@ function lines(
   if (run.model) facts.push(['model', run.model]);
   if (run.chatId) facts.push(['chat', sanitize(run.chatId)]);
   if (run.parentId) facts.push(['parent', run.parentId]);
-  if (run.lineageId !== run.id) facts.push(['began as', run.lineageId]);
+  if (run.lineageId !== run.id && run.lineageId !== tries.of?.runId) facts.push(['began as', run.lineageId]);
+  facts.push(...triesFacts(tries, style));
   for (const { rule, note } of run.policy.filter(({ heldBy }) => heldBy === 'advisory'))
     facts.push(['advisory', sanitize(note === null ? rule : `${rule}: ${note}`)]);
   const asks = run.policy.find(({ rule, heldBy }) => rule === 'approvals: ask' && heldBy !== 'advisory');
@@ -123,6 +127,15 @@ function reviewFact({ reviewOf, status }: Run, review: ReviewOfRun): [string, st
   if (reviewOf !== null) return ['reviews', `${coderId}, ${round}: ${state}`];
   const waits = status === 'waiting_review' && outcome === null ? 'waits for ' : '';
   return ['review', `${waits}${round} by ${reviewerId}${waits ? '' : `: ${state}`}`];
+}
+
+function triesFacts({ of, since }: Tries, style: Style): [string, string][] {
+  const words = ({ runId, status }: Tries['since'][number]) =>
+    `${runId}, ${status === null ? 'of which there is no record any more' : paintStatus(status, statusWord(status), style)}`;
+  return [
+    ...(of ? [[of.by === 'retry' ? 'retry of' : 'reply to', words(of)] as [string, string]] : []),
+    ...since.map((each): [string, string] => [each.by === 'retry' ? 'retried' : 'replied', words(each)]),
+  ];
 }
 
 function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, string][] {

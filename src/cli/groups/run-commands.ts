@@ -17,6 +17,7 @@ import { showCommand } from '../commands/show.ts';
 import { takeOverCommand } from '../commands/take-over.ts';
 import { waitCommand } from '../commands/wait.ts';
 import { watchCommand } from '../commands/watch.ts';
+import { inWindow } from '../in-window.ts';
 import type { TellOptions } from '../run-teller.ts';
 
 /** Starting agents, watching them, and what can be done with a run. */
@@ -70,9 +71,12 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
   command(program, 'attach <run>', 'look at a run at work, in its tmux session; without tmux, at its log')
     .option('--take-over', "end the run and open its agent's own interactive mode on the chat")
     .option('-y, --yes', 'without asking')
+    .addOption(new Option('--window').hideHelp())
     .action(
-      does((context, run: string, options: { takeOver?: boolean; yes?: boolean }) =>
-        options.takeOver ? takeOverCommand(run, options, context) : attachCommand(run, context),
+      does((context, run: string, options: { takeOver?: boolean; yes?: boolean; window?: boolean }) =>
+        inWindow(options.window === true, () =>
+          options.takeOver ? takeOverCommand(run, options, context) : attachCommand(run, context),
+        ),
       ),
     );
   command(program, 'wait <ids...>', 'wait for runs or squads to end; the exit code says how they did')

@@ -1,6 +1,7 @@
 import type { CliFacts, CliId, EngineSpec, InstalledCli } from '../../schema/engine-spec.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { PolicyRule, RunOptions, Usage } from '../../schema/run.ts';
+import type { TraceMessage } from '../../schema/trace.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Command } from './turns.ts';
 
@@ -16,6 +17,8 @@ export type EngineEvent =
   | { type: 'usage'; usage: Usage; runningTotals?: readonly UsageFigure[] }
   | { type: 'chat'; id: string }
   | { type: 'model'; model: string }
+  /** A whole message of the conversation, from an engine of which everything is kept. */
+  | { type: 'message'; message: TraceMessage }
   | EngineEnd;
 
 /** The engine's own report of its end. Without it a turn is not counted as done, whatever its exit code. */
@@ -36,7 +39,10 @@ export type EngineFailure =
   | 'ENGINE_RATE_LIMITED'
   | 'BUDGET_EXCEEDED'
   | 'OUTPUT_MISMATCH'
-  | 'CHAT_UNKNOWN';
+  | 'CHAT_UNKNOWN'
+  | 'TURN_LIMIT'
+  | 'INPUT_UNREADABLE'
+  | 'SANDBOX_MISSING';
 
 export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
 

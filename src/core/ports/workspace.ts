@@ -62,6 +62,8 @@ export interface IgnoredSetting {
 
 export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
+  /** Whether its folder is there. One that cannot be looked at for another reason is. */
+  isThere(root: string): Promise<boolean>;
   /** Templates of the workspace, the user and Squad itself; without a workspace those of the other two. */
   templates(caller: Caller, kind: 'tool' | 'prompt'): Promise<AgentTemplate[]>;
   /** The environment an agent of this caller gets; `keep` names what would otherwise be left out as another session's. */

@@ -3,20 +3,28 @@ import { HubSettings } from '../../schema/config.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { ReviewOutcome } from '../../schema/review.ts';
 import { aReview, aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { isFailed, mustAbandon, refuseBeyondLimit, roundsLeft, roundsOf } from './lineage-rounds.ts';
+import {
+  inVainWords,
+  mustAbandon,
+  refuseBeyondLimit,
+  roundsLeft,
+  roundsOf,
+  wasInVain,
+} from './lineage-rounds.ts';
 
 const settings = HubSettings.parse({});
 const run = aRun(aSquad());
 const rounds = (...outcomes: (ReviewOutcome | null)[]) =>
   outcomes.map((outcome, i) => aReview(run, run, { iteration: i + 1, outcome }));
 
-test('every review counts against the limit, and only what came to nothing or asked for more counts as failed', () => {
-  expect(ReviewOutcome.options.filter(isFailed)).toEqual(['needs_work', 'no_feedback', 'error', 'timeout']);
-  expect(isFailed(null)).toBe(false);
-  expect(roundsOf(rounds('needs_work', 'cancelled', null), null, settings)).toEqual({
-    ...{ current: 3, max: 3, failed: 1, abandonAfter: 5 },
+test('every review counts against the limit; one that sent the work back is not one that failed', () => {
+  const inVain = ReviewOutcome.options.filter(outcome => wasInVain({ outcome }));
+  expect(inVain).toEqual(['needs_work', 'no_feedback', 'error', 'timeout']);
+  expect(wasInVain({ outcome: null })).toBe(false);
+  expect(roundsOf(rounds('needs_work', 'cancelled', 'timeout', null), null, settings)).toEqual({
+    ...{ current: 4, max: 3, sentBack: 1, failed: 1, abandonAfter: 5 },
   });
-  expect(roundsOf([], null, settings)).toMatchObject({ current: 0, failed: 0 });
+  expect(roundsOf([], null, settings)).toMatchObject({ current: 0, sentBack: 0, failed: 0 });
 });
 
 test('the limit of a task comes before the setting, in both directions', () => {
@@ -43,8 +51,13 @@ test('at the limit the refusal is word for word what callers know', () => {
   expect(() => refuseBeyondLimit(roundsOf(rounds('needs_work'), null, settings), id)).not.toThrow();
 });
 
-test('a task is given up when as many reviews have failed as are allowed to', () => {
+test('a task is given up when as many reviews were in vain as are allowed to, and says in which way', () => {
   const given = (failed: number) =>
-    mustAbandon(roundsOf(rounds(...Array<ReviewOutcome>(failed).fill('timeout')), null, settings));
-  expect([given(4), given(5), given(6)]).toEqual([false, true, true]);
+    mustAbandon(
+      roundsOf(rounds('needs_work', ...Array<ReviewOutcome>(failed).fill('timeout')), null, settings),
+    );
+  expect([given(3), given(4), given(5)]).toEqual([false, true, true]);
+  expect(inVainWords({ sentBack: 2, failed: 0 })).toBe('2 reviews of this task sent it back.');
+  expect(inVainWords({ sentBack: 0, failed: 1 })).toBe('1 review of this task failed.');
+  expect(inVainWords({ sentBack: 1, failed: 4 })).toBe('1 review of this task sent it back, 4 failed.');
 });

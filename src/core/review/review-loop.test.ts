@@ -313,7 +313,7 @@ describe('the end of a loop', () => {
     expect(events.map(({ body }) => body.type)).toContain('pull_request.opened');
   });
 
-  test('is abandonment after so many failed reviews: the work is kept, the work trees are not', async () => {
+  test('is abandonment after so many reviews in vain: the work is kept, the work trees are not', async () => {
     const squad = await LoopFixture.open();
     squad.settings = { ...squad.settings, 'review.auto_abandon_after': 2 };
     const coder = await squad.coder();
@@ -328,7 +328,7 @@ describe('the end of a loop', () => {
     expect(await squad.store.run(coder.id)).toMatchObject({
       status: 'abandoned',
       notes: [
-        `Given up: 2 reviews of this task have failed. Its work is on branch ${coder.worktree!.branch}; what was not committed, if anything, is saved as ${savedRefOf(coder.worktree!)}.`,
+        `Given up: 2 reviews of this task sent it back. Its work is on branch ${coder.worktree!.branch}; what was not committed, if anything, is saved as ${savedRefOf(coder.worktree!)}.`,
       ],
     });
     expect(squad.hasTree(coder)).toBe(false);

@@ -7,7 +7,7 @@ import { abandonLineage } from './abandon-lineage.ts';
 import { type Closing, closing, closingOfEnded, type Refusal } from './close-review.ts';
 import { coderPrompt } from './coder-prompt.ts';
 import { finishLeft } from './finish-left.ts';
-import { isFailed, mustAbandon, roundsOf } from './lineage-rounds.ts';
+import { inVainWords, mustAbandon, roundsOf, wasInVain } from './lineage-rounds.ts';
 import { EVERY_REVIEW, type ReviewPorts, runNow } from './ports.ts';
 
 /** How long a reviewer that has given its feedback is left to hear that it arrived. */
@@ -115,8 +115,8 @@ async function goOn(coder: Run, reviews: Review[], ports: ReviewPorts): Promise<
     return;
   }
   const rounds = roundsOf(reviews, await store.reviewLimit(coder.lineageId), settings());
-  if (isFailed(last.outcome) && mustAbandon(rounds))
-    return abandonLineage(coder.lineageId, `${rounds.failed} reviews of this task have failed.`, ports);
+  if (wasInVain(last) && mustAbandon(rounds))
+    return abandonLineage(coder.lineageId, inVainWords(rounds), ports);
   const told = { ...last, toldInTurn: coder.turn + 1 };
   await runner.resume(coder.id, coderPrompt(last, rounds), { reviews: [told], events: [] }).catch(thrown => {
     // It ended a moment ago, and with it the need to tell it.

@@ -8,4 +8,5 @@ export const PLAIN_OPTIONS: RunOptions = {
   setup: null,
   onEnd: null,
   onAsk: null,
+  takesUp: null,
 };

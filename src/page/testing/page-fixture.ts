@@ -141,6 +141,7 @@ export class PageFixture {
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf: (type, io) => z.toJSONSchema(type, { io }) as Record<string, unknown>,
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
+          savedRun: async data => ({ name: 'saved.html', page: JSON.stringify(data) }),
           touchedRuns: events => touchedRuns(services, events),
           cardsOf: async runs => runs.map(({ id, status }) => ({ id, status }) as RunCard),
           isOwnPeer: async socket => this.isOwnPeer ?? isOwnPeer(socket),

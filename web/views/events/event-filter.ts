@@ -1,5 +1,5 @@
 import type { Event } from '../../../src/schema/event.ts';
-import { EVENT_TYPES } from './event-words.ts';
+import { EVENT_TYPES } from './event-types.ts';
 
 /** What of all events is shown; as in the address. */
 export interface EventFilter {

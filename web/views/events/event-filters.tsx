@@ -3,7 +3,7 @@ import { useKeys } from '../../keys.ts';
 import { useParam } from '../../state/url-state.ts';
 import { Button } from '../../ui/button.tsx';
 import type { EventFilter } from './event-filter.ts';
-import { EVENT_TYPES } from './event-words.ts';
+import { EVENT_TYPES } from './event-types.ts';
 
 /** Which types and whose; the address has it all. */
 export function EventFilters({ filter: { types, run, squad } }: { filter: EventFilter }) {

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { Event } from '../../../src/schema/event.ts';
+import { eventWords } from '../../../src/schema/event-words.ts';
 import { Copy } from '../../ui/copy.tsx';
+import { FIGURES } from '../../ui/figures.ts';
 import { harmless } from '../../ui/harmless.ts';
 import { Plain } from '../../ui/plain.tsx';
-import { eventWords } from './event-words.ts';
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' });
 
@@ -11,7 +12,7 @@ const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle
 export function EventRow({ event, onRun }: { event: Event; onRun(run: string): void }) {
   const [isOpen, setOpen] = useState(false);
   const { seq, at, runId, squadId, body } = event;
-  const words = eventWords(event);
+  const words = eventWords(body, FIGURES);
   return (
     <li class="event">
       <details onToggle={toggled => setOpen(toggled.currentTarget.open)}>

@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { call } from '../../state/api.ts';
+import { download } from '../../state/download.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../ui/dialog.tsx';
+import { harmless } from '../../ui/harmless.ts';
 import { tell } from '../tell.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
@@ -17,10 +19,11 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
   const { route } = useLocation();
   const [words, setWords] = useState('');
   const form = FORMS[action.action];
-  if (!form)
+  if (!form || action.byHand !== null)
     return (
       <Dialog title={action.label} onClose={onClose}>
         <p>{action.effect}</p>
+        {action.byHand !== null && <p class="soft">Type it yourself: {harmless(action.byHand)}.</p>}
         <p class="twin">
           <span>In a terminal</span> <Copy text={action.command} label="command" isShown />
         </p>
@@ -114,6 +117,21 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     carryOut: ({ run }) => steer(run.id, 'cancel', 'The review is over.'),
   },
   abandon: { yes: 'Give it up', carryOut: ({ run }) => steer(run.id, 'abandon', 'Given up.') },
+  attach: {
+    yes: 'Open it',
+    isHarmless: true,
+    carryOut: ({ run }) =>
+      tell(
+        call('open_terminal', { run: run.id }),
+        ({ program, command }) => `Opened ${program.slice(program.lastIndexOf('/') + 1)} with ${command}.`,
+      ),
+  },
+  export: {
+    yes: 'Save it',
+    isHarmless: true,
+    carryOut: ({ run }) =>
+      tell(download({ purpose: 'export', run: run.id }), () => `Your browser saves squad-${run.id}.html.`),
+  },
   remove_worktree: {
     yes: 'Remove it',
     carryOut: ({ run }) =>

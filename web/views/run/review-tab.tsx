@@ -13,7 +13,7 @@ import { Ago, Duration } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
 import { tell } from '../tell.ts';
 import { DiffFiles } from './changes/diff-files.tsx';
-import { RunLink } from './run-header.tsx';
+import { RunLink } from './run-link.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 type Review = Answers['show_review']['reviews'][number];
@@ -46,7 +46,9 @@ export function ReviewTab({ data }: { data: ShownRun }) {
       <p class="review-tools">
         <span>
           Round {rounds.current} of {rounds.max}
-          {rounds.failed > 0 && `, ${rounds.failed} failed; given up after ${rounds.abandonAfter}`}
+          {rounds.sentBack > 0 && `, ${rounds.sentBack} sent back`}
+          {rounds.failed > 0 && `, ${rounds.failed} failed`}
+          {rounds.sentBack + rounds.failed > 0 && `; given up after ${rounds.abandonAfter} of these`}
         </span>
         {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
         <Copy text={`squad review ${run.id}`} label="command" isShown />

@@ -7,6 +7,8 @@ import { Ago, Duration } from '../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../ui/usage.tsx';
 import { RunActions } from './run-actions.tsx';
 import { RunChildren, SquadLink } from './run-children.tsx';
+import { RunLink } from './run-link.tsx';
+import { TriesBefore, TriesSince } from './run-tries.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 /** What it is, how it is and why, and what can be done about it. */
@@ -45,12 +47,7 @@ export function RunHeader({ data }: { data: ShownRun }) {
             <RunLink id={data.review.reviewerId} />
           </>
         )}
-        {run.lineageId !== run.id && run.reviewOf === null && (
-          <>
-            {' '}
-            · goes on with <RunLink id={run.lineageId} />
-          </>
-        )}
+        <TriesBefore data={data} />
       </p>
       <h1>
         <span class="run-role">{run.roleId ?? run.engine}</span> <Plain text={title(run)} isBlock={false} />
@@ -74,6 +71,7 @@ export function RunHeader({ data }: { data: ShownRun }) {
         <Copy text={run.id} label="run id" isShown />
       </p>
       <Why data={data} asks={asks} activity={isOver ? null : (live?.activity?.text ?? null)} />
+      <TriesSince data={data} />
       <RunChildren id={run.id} squadId={run.squadId} />
       <RunActions data={data} />
     </header>
@@ -113,11 +111,6 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
       <Plain text={activity} isBlock={false} />
     </p>
   );
-}
-
-export function RunLink({ id }: { id: string }) {
-  const known = card(id).value;
-  return <a href={`/r/${id}`}>{known?.roleId ? `${known.roleId} ${id}` : id}</a>;
 }
 
 const LONGEST_TITLE = 160;

@@ -1,5 +1,6 @@
 import './run.css';
 import '../views.css';
+import { useRef } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
 import { lastList } from '../../state/last-list.ts';
@@ -10,7 +11,7 @@ import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { ActivityTab } from './activity/activity-tab.tsx';
 import { ChangesTab } from './changes/changes-tab.tsx';
-import { DetailsTab } from './details-tab.tsx';
+import { DetailsTab } from './details/details-tab.tsx';
 import { OutputTab } from './output/output-tab.tsx';
 import { ReviewTab } from './review-tab.tsx';
 import { RunHeader } from './run-header.tsx';
@@ -30,11 +31,13 @@ const NAMES: Record<TabName, string> = {
 export function RunPage() {
   const { params } = useRoute();
   const given = params.run ?? '';
+  const lineage = useRef<string | null>(null);
   const { data, error, reload } = useQuery(
     'show_run',
     { run: given },
-    { refreshOn: changes => concerns(changes, given) },
+    { refreshOn: changes => concerns(changes, given, lineage.current) },
   );
+  lineage.current = data?.run.lineageId ?? null;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
   if (!data)
     return (
@@ -89,9 +92,11 @@ const tabOf = (given: string | undefined): TabName => TABS.find(name => name ===
 const hasReviews = ({ run, review }: ShownRun): boolean => review !== null || run.type !== null;
 
 /** What it does from second to second is told by the events; the rest changes with these. */
-function concerns({ events, runs }: Changes, given: string): boolean {
+function concerns({ events, runs }: Changes, given: string, lineage: string | null): boolean {
   return (
     events.some(({ runId, body }) => runId?.startsWith(given) && body.type !== 'run.activity') ||
-    runs.some(run => run.id.startsWith(given) && run.status !== 'running')
+    runs.some(run => run.id.startsWith(given) && run.status !== 'running') ||
+    // One that takes it up again is told of with its own state.
+    runs.some(run => run.lineageId === lineage && run.reviewOf === null && run.activity === null)
   );
 }

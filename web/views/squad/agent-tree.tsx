@@ -73,7 +73,7 @@ interface RowProps {
 }
 
 function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
-  const { card, relation, level, place, siblings, hasChildren, isOpen } = row;
+  const { card, level, place, siblings, hasChildren, isOpen } = row;
   const own = ownOf(card);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree around it has the keys
@@ -110,7 +110,6 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
           <span class="agent-first">
             <Status card={card} />
             <b>{card.roleId ?? card.engine}</b>
-            {relation === 'reviewer' && <span class="faint">reviews</span>}
           </span>
           <a class="agent-title" href={`/r/${card.id}/activity`} tabIndex={-1}>
             <Plain text={card.title} isBlock={false} />

@@ -9,8 +9,10 @@ import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
 import { shellWord } from '../shell-word.ts';
+import { MergeFields } from './merge-fields.tsx';
 import { MergePlan } from './merge-plan.tsx';
 import { mergeStep } from './merge-step.ts';
+import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-wish.ts';
 
 type Plan = Answers['plan_integration'];
 
@@ -27,6 +29,9 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   const [doing, setDoing] = useState<'trial' | 'check' | 'merge' | null>(null);
   const [asks, setAsks] = useState<'check' | 'merge' | null>(null);
   const [removes, setRemoves] = useState(false);
+  const [wish, setWish] = useState(NO_WISH);
+  /** What the plan was made for. */
+  const [planned, setPlanned] = useState(NO_WISH);
   const heading = useRef<HTMLHeadingElement>(null);
   const underWay = useRef<AbortController | null>(null);
 
@@ -47,7 +52,9 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   };
   const look = (runsCheck: boolean) =>
     during(runsCheck ? 'check' : 'trial', async signal => {
-      setPlan(await call('plan_integration', { ids: [squadId], runsCheck }, { workspace, signal }));
+      const input = { ids: [squadId], runsCheck, ...planInput(wish) };
+      setPlan(await call('plan_integration', input, { workspace, signal }));
+      setPlanned(wish);
     });
   const merge = (planId: string) =>
     during('merge', async () => {
@@ -69,10 +76,15 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   }, [squadId]);
 
   const step = plan && mergeStep(plan, removes);
-  const command = `squad integrate ${squadId}${removes ? ' --remove' : ''} --workspace ${shellWord(workspace)}`;
+  const busy = doing && 'Wait for what is under way.';
+  // What was shown is what is merged, so nothing is before it was.
+  const unready =
+    busy ?? (isSameWish(wish, planned) ? null : 'Look again first: you have changed what is asked for.');
+  const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
+  const command = `squad integrate ${squadId}${flags} --workspace ${shellWord(workspace)}`;
   useKeys([
-    { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !doing && !!step?.check },
-    { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !doing && step?.why === null },
+    { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !unready && !!step?.check },
+    { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !unready && step?.why === null },
     { key: 'esc', what: 'Close the merge', run: onClose },
   ]);
   return (
@@ -93,6 +105,13 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
           {doing === 'merge' && 'Merging…'}
         </p>
       )}
+      <MergeFields
+        wish={wish}
+        onWish={setWish}
+        target={plan?.target ?? null}
+        why={busy}
+        onTry={() => void look(false)}
+      />
       {plan && <MergePlan plan={plan} />}
       {plan && step && (
         <div class="merge-actions">
@@ -105,22 +124,14 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
             also remove the work trees of what is merged
           </label>
           {step.check && (
-            <Button keyName="x" onClick={() => setAsks('check')} why={doing && 'Wait for what is under way.'}>
+            <Button keyName="x" onClick={() => setAsks('check')} why={unready}>
               Run the check
             </Button>
           )}
-          <Button
-            tone="main"
-            keyName="m"
-            onClick={() => setAsks('merge')}
-            why={doing ? 'Wait for what is under way.' : step.why}
-          >
+          <Button tone="main" keyName="m" onClick={() => setAsks('merge')} why={unready ?? step.why}>
             {step.label}
           </Button>
-          {step.why && <p class="merge-why">{step.why}</p>}
-          <Button tone="quiet" onClick={() => void look(false)} why={doing && 'Wait for what is under way.'}>
-            Look again
-          </Button>
+          {(unready ?? step.why) && !busy && <p class="merge-why">{unready ?? step.why}</p>}
         </div>
       )}
       {asks === 'check' && step?.check && (
@@ -137,7 +148,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
       {asks === 'merge' && plan?.planId && step && (
         <Confirm
           title={step.label}
-          effect={step.effect}
+          effect={planned.check === 'none' ? `${step.effect} No check is run.` : step.effect}
           command={command}
           yes={step.label}
           tone="main"

@@ -1,4 +1,5 @@
 import type { IntegrationPlan } from '../../../src/schema/integration.ts';
+import { shellWord } from '../shell-word.ts';
 
 export interface MergeStep {
   label: string;
@@ -39,7 +40,7 @@ export function mergeStep(plan: IntegrationPlan, removes: boolean): MergeStep {
             : (blocked?.message ?? 'There is nothing left to merge.'),
     check:
       isUnchecked && merges.length > 0
-        ? `Runs ${check.command.join(' ')} on the merged result, in a folder of its own. No branch is changed.`
+        ? `Runs ${check.command.map(shellWord).join(' ')} on the merged result, in a folder of its own: what agents wrote, with your rights. No branch is changed.`
         : null,
   };
 }

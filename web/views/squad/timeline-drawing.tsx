@@ -7,6 +7,8 @@ import type { TreeRow } from './tree.ts';
 const ROW = 48;
 const HEAD = 28;
 const ROOM_FOR_LABEL = 60;
+/** Within a row, from above: whose it is, the bars, and the marks below them, so that none is drawn over another. */
+const IN_ROW = { label: 12, bar: 24, mark: 40 };
 
 export const heightOf = (rows: number): number => HEAD + rows * ROW;
 
@@ -29,7 +31,7 @@ export function Rows({
             class={id === selected ? 'timeline-row chosen' : 'timeline-row'}
             {...{ x: 0, y: HEAD + row * ROW, width, height: ROW }}
           />
-          <text class="timeline-label" x={4} y={HEAD + row * ROW + 13}>
+          <text class="timeline-label" x={4} y={HEAD + row * ROW + IN_ROW.label}>
             {card.roleId ?? card.engine}
           </text>
         </g>
@@ -62,17 +64,20 @@ export function Ticks({ span, width, height }: { span: Span; width: number; heig
 
 /** Null: it is outside of what is shown. */
 export function drawItem({ row, piece, mark, from, to, isStopped }: Item, span: Span, width: number) {
-  const middle = HEAD + row * ROW + 28;
+  const top = HEAD + row * ROW;
   if (mark) {
     if (mark.at < span.from || mark.at > span.to) return null;
-    return <MarkShape kind={mark.kind} x={xOf(span, width, mark.at)} y={middle - 12} />;
+    return <MarkShape kind={mark.kind} x={xOf(span, width, mark.at)} y={top + IN_ROW.mark} />;
   }
   const box = boxOf(span, width, { from, to });
   if (!box) return null;
   const thickness = piece.kind === 'turn' ? 14 : 4;
   const look = piece.kind === 'turn' ? turnLook(piece, isStopped) : piece.kind;
   return (
-    <rect class={`bar bar-${look}`} {...{ ...box, y: middle - thickness / 2, height: thickness, rx: 2 }} />
+    <rect
+      class={`bar bar-${look}`}
+      {...{ ...box, y: top + IN_ROW.bar - thickness / 2, height: thickness, rx: 2 }}
+    />
   );
 }
 

@@ -9,11 +9,11 @@ describe('treeOf', () => {
       card('run_a', 1),
       card('run_b', 2, { parentId: 'run_a' }),
     ]);
-    expect(shape(tree)).toEqual([['run_a', 'member', [['run_b', 'child', [['run_c', 'reviewer', []]]]]]]);
+    expect(shape(tree)).toEqual([['run_a', [['run_b', [['run_c', []]]]]]]);
   });
 
-  it('takes a run whose starter is not there for a root, and says that it is a child', () => {
-    expect(shape(treeOf([card('run_a', 1, { parentId: 'run_gone' })]))).toEqual([['run_a', 'child', []]]);
+  it('takes a run whose starter is not there for a root', () => {
+    expect(shape(treeOf([card('run_a', 1, { parentId: 'run_gone' })]))).toEqual([['run_a', []]]);
   });
 
   it('shows every run of a ring', () => {
@@ -83,9 +83,9 @@ function family() {
   return treeOf([card('run_a', 1), card('run_b', 2, { parentId: 'run_a' }), card('run_c', 3)]);
 }
 
-type Shape = [string, string, Shape[]];
+type Shape = [string, Shape[]];
 const shape = (nodes: ReturnType<typeof treeOf>): Shape[] =>
-  nodes.map(({ card: { id }, relation, children }) => [id, relation, shape(children)]);
+  nodes.map(({ card: { id }, children }) => [id, shape(children)]);
 
 function card(id: string, createdAt: number, more: Record<string, unknown> = {}): RunCard {
   return { id, createdAt, parentId: null, reviewOf: null, ...more } as unknown as RunCard;

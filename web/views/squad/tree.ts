@@ -1,11 +1,7 @@
 import type { RunCard } from '../../../src/schema/run-card.ts';
 
-/** How a run came into the squad: asked for, started by another run, or started to review one. */
-export type Relation = 'member' | 'child' | 'reviewer';
-
 export interface TreeNode {
   card: RunCard;
-  relation: Relation;
   children: TreeNode[];
 }
 
@@ -13,7 +9,6 @@ export interface TreeNode {
 export interface TreeRow {
   id: string;
   card: RunCard;
-  relation: Relation;
   /** From 1. */
   level: number;
   parentId: string | null;
@@ -33,22 +28,18 @@ export function treeOf(cards: readonly RunCard[]): TreeNode[] {
     if (above === null) roots.push(card);
     else below.set(above, [...(below.get(above) ?? []), card]);
   }
-  const node = (card: RunCard, isRoot: boolean): TreeNode => ({
-    card,
-    relation: card.reviewOf !== null ? 'reviewer' : isRoot && card.parentId === null ? 'member' : 'child',
-    children: (below.get(card.id) ?? []).map(child => node(child, false)),
-  });
-  return roots.map(card => node(card, true));
+  const node = (card: RunCard): TreeNode => ({ card, children: (below.get(card.id) ?? []).map(node) });
+  return roots.map(node);
 }
 
 /** The lines to show, without those below a closed one. */
 export function visibleRows(nodes: readonly TreeNode[], closed: ReadonlySet<string>): TreeRow[] {
   const rows: TreeRow[] = [];
   const add = (list: readonly TreeNode[], level: number, parentId: string | null) => {
-    for (const [index, { card, relation, children }] of list.entries()) {
+    for (const [index, { card, children }] of list.entries()) {
       const isOpen = children.length > 0 && !closed.has(card.id);
       rows.push({
-        ...{ id: card.id, card, relation, level, parentId, isOpen },
+        ...{ id: card.id, card, level, parentId, isOpen },
         place: index + 1,
         siblings: list.length,
         hasChildren: children.length > 0,

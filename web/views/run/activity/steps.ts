@@ -1,6 +1,7 @@
 import type { Event } from '../../../../src/schema/event.ts';
+import { eventWords } from '../../../../src/schema/event-words.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
-import { eventWords } from '../../events/event-words.ts';
+import { FIGURES } from '../../../ui/figures.ts';
 
 /** What an agent did, one row each: alike ones that follow each other are one. */
 export type Step =
@@ -44,7 +45,7 @@ export function stepsOf(events: readonly Event[]): Step[] {
       addActivity(steps, event, body.kind, body.text);
     } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
       // The question itself is a step.
-    } else if (body.type === 'tool.called') addActivity(steps, event, 'tool', `squad: ${eventWords(event)}`);
+    } else if (body.type === 'tool.called') addActivity(steps, event, 'tool', `squad: ${eventWords(body, FIGURES)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {
       const known = questions.get(body.item.id);
       if (known) known.item = body.item;
@@ -98,7 +99,7 @@ const NAMES: Partial<Record<Event['body']['type'], string>> = {
   'run.budget': 'Budget',
   'run.stopping': 'Being stopped',
   'run.turn_ended': 'Turn ended',
-  'review.limit_changed': 'More rounds',
+  'review.limit_changed': 'Rounds',
   'worktree.made': 'Work tree made',
   'worktree.removed': 'Work tree removed',
   'worktree.kept': 'Work tree kept',
@@ -110,15 +111,13 @@ const NAMES: Partial<Record<Event['body']['type'], string>> = {
 
 function markOf(event: Event): { name: string; text: string; tone: 'plain' | 'good' | 'bad' | 'ask' } {
   const { body } = event;
-  const text = eventWords(event);
+  const text = eventWords(body, FIGURES);
   if (body.type === 'run.quiet')
     return body.state === null
       ? { name: 'A sign again', text, tone: 'plain' }
       : { name: 'Quiet', text, tone: 'ask' };
   if (body.type === 'run.ended')
     return { name: 'Ended', text, tone: body.status === 'completed' ? 'good' : body.error ? 'bad' : 'plain' };
-  if (body.type === 'review.limit_changed')
-    return { name: 'Rounds', text: body.limit === null ? 'as set' : `up to ${body.limit}`, tone: 'plain' };
   return {
     name: NAMES[body.type] ?? body.type,
     text,

@@ -1,7 +1,7 @@
 import './output.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../../keys.ts';
-import { ticket } from '../../../state/api.ts';
+import { download } from '../../../state/download.ts';
 import { saved } from '../../../state/saved.ts';
 import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -128,7 +128,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
         <Button onClick={() => void copy()} icon="copy">
           copy shown
         </Button>
-        {!saved && <Button onClick={() => void download(run.id, turn, stream)}>download</Button>}
+        {!saved && <Button onClick={() => void save(run.id, turn, stream)}>download</Button>}
         <GoTo onLine={showLine} isOn={!readable} />
         <span class="soft num">{feed && sizeWords(feed.size)}</span>
       </div>
@@ -199,13 +199,9 @@ function belowWords(fresh: number, hasMore: boolean, isLive: boolean): string {
   return isLive ? 'Follow' : 'To the end';
 }
 
-async function download(run: string, turn: number, stream: 'stdout' | 'stderr'): Promise<void> {
+async function save(run: string, turn: number, stream: 'stdout' | 'stderr'): Promise<void> {
   try {
-    const one = await ticket({ purpose: 'download', run, turn, stream });
-    const link = document.createElement('a');
-    link.href = `/api/download?ticket=${encodeURIComponent(one)}`;
-    link.download = '';
-    link.click();
+    await download({ purpose: 'download', run, turn, stream });
   } catch (thrown) {
     toast(thrown instanceof Error ? thrown.message : String(thrown));
   }

@@ -1,8 +1,21 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 interface Page {
   script: string;
   css: string;
+}
+
+/** What a saved run is called, wherever it is saved. */
+export const savedName = (run: string): string => `squad-${run}.html`;
+
+/** A run as one file. `folder`: where the build put the page for such files, `saved.js` and `saved.css`. */
+export async function composeSavedPage(data: { title: string }, folder: string): Promise<string> {
+  const [script, css] = await Promise.all(
+    ['saved.js', 'saved.css'].map(name => readFile(join(folder, name), 'utf8')),
+  );
+  return savedPage(data, { script: script!, css: css! });
 }
 
 /**

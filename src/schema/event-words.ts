@@ -1,13 +1,14 @@
-import type { EventBody } from '../../schema/event.ts';
-import { visibleLine } from '../../schema/visible-text.ts';
-import { formatDuration } from './duration.ts';
-import { formatCost } from './figures.ts';
-import { oneLine } from './sanitize.ts';
+import type { EventBody } from './event.ts';
+import { visibleLine } from './visible-text.ts';
 
-/** What an event says beside its type, on one line. */
-export const eventFacts = (body: EventBody): string => oneLine(words(body));
+/** How a face writes figures everywhere else. */
+export interface FigureWords {
+  duration(ms: number): string;
+  money(usd: number): string;
+}
 
-function words(body: EventBody): string {
+/** What an event says beside its type. An event that this build does not know yet says nothing. */
+export function eventWords(body: EventBody, { duration, money }: FigureWords): string {
   switch (body.type) {
     case 'hub.started':
       return `version ${body.version}, pid ${body.pid}`;
@@ -26,33 +27,33 @@ function words(body: EventBody): string {
         ? body.text
         : `${body.text} (before it ${body.skipped} more, too fast to be listed)`;
     case 'run.quiet':
-      return body.state === null ? 'gives signs again' : `${body.state.replace('_', ' ')}: ${body.text}`;
+      return body.state === null ? 'gives signs again' : `${body.state.replaceAll('_', ' ')}: ${body.text}`;
     case 'run.budget':
-      return `${formatCost(body.spentUsd)} of ${formatCost(body.budgetUsd)} for the ${body.scope}`;
+      return `${money(body.spentUsd)} of ${money(body.budgetUsd)} for the ${body.scope}`;
     case 'run.stopping':
-      return body.reason.replace('_', ' ');
+      return body.reason.replaceAll('_', ' ');
     case 'run.turn_ended':
       return `turn ${body.turn}${exit(body.exitCode)}`;
     case 'run.ended':
       return [
         `${body.status}${exit(body.exitCode)}`,
-        ...(body.durationMs === null ? [] : [formatDuration(body.durationMs)]),
+        ...(body.durationMs === null ? [] : [duration(body.durationMs)]),
         ...(body.error ? [`${body.error.code}: ${body.error.message}`] : []),
       ].join(' · ');
     case 'inbox.asked':
       return `${body.item.id} ${body.item.kind}: ${visibleLine(body.item.question)}`;
     case 'inbox.settled':
-      return `${body.item.id} ${body.item.state}${body.item.answer === null ? '' : `: ${visibleLine(body.item.answer)}`}`;
+      return `${body.item.id} ${body.item.state}${body.item.answer === null ? '' : ` with "${visibleLine(body.item.answer)}"`}: ${visibleLine(body.item.question)}`;
     case 'review.requested':
       return `round ${body.iteration} by ${body.reviewerId}, commit ${body.commit.slice(0, 12)}`;
     case 'review.closed':
-      return `round ${body.iteration}: ${body.outcome.replace('_', ' ')}${body.reason === null ? '' : `: ${body.reason}`}`;
+      return `round ${body.iteration}: ${body.outcome.replaceAll('_', ' ')}${body.reason === null ? '' : `: ${body.reason}`}`;
     case 'review.limit_changed':
       return body.limit === null ? 'as the setting says' : `${body.limit} rounds`;
     case 'worktree.made':
       return `${body.branch} in ${body.path}`;
     case 'worktree.removed':
-      return `${body.path}${body.savedRef === null ? '' : `, saved as ${body.savedRef}`}`;
+      return `${body.branch} in ${body.path}${body.savedRef === null ? '' : `, saved as ${body.savedRef}`}`;
     case 'worktree.kept':
       return `${body.path}: ${body.why}`;
     case 'pull_request.opened':
@@ -62,11 +63,14 @@ function words(body: EventBody): string {
     case 'branch.integrated':
       return `${body.branch} into ${body.into}`;
     case 'tool.called':
-      return `${body.tool}${body.client === null ? '' : ` by ${body.client}`}${body.code === null ? '' : `: ${body.code}`}${body.count === undefined ? '' : ` ×${body.count}`}`;
+      return `${body.tool}${body.client === null ? '' : ` by ${body.client}`}${body.ok ? '' : `: ${body.code ?? 'failed'}`}${body.count === undefined ? '' : ` ×${body.count}`}`;
     case 'setting.changed':
       return `${body.key} = ${body.value ?? 'default'}`;
     case 'runs.pruned':
-      return `${body.runs} runs`;
+      return `${body.runs} runs, ${body.bytes} bytes`;
+    default:
+      body satisfies never;
+      return '';
   }
 }
 

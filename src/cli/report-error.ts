@@ -1,0 +1,22 @@
+import { exitCodeOf, type SquadError } from '../schema/error.ts';
+import { openContext } from './context.ts';
+import { printJson } from './output/json.ts';
+import { oneLine, sanitize } from './output/sanitize.ts';
+import { createStyle } from './output/style.ts';
+import { wrap } from './output/wrap.ts';
+
+/** To people on standard error; to programs as JSON on standard output, where they look. */
+export function reportError(error: SquadError, json: boolean): number {
+  const context = openContext({ json });
+  const style = createStyle(context.err.color);
+  if (json) printJson(context.out, { error: error.toShape() });
+  else {
+    const { columns } = context.err;
+    const head = `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`;
+    const next = error.suggestions
+      .flatMap(line => wrap(sanitize(line), columns - 2))
+      .map(line => `  ${line}`);
+    context.err.write(`${[...wrap(head, columns), ...next].join('\n')}\n`);
+  }
+  return exitCodeOf(error.code);
+}

@@ -1,0 +1,37 @@
+import type { CodeModeLimits } from '../schema/model-spec.ts';
+
+/** A tool as the model's program sees it: an async function of one object. */
+export interface CodeTool {
+  /** Its exposed name. What the program calls it by may differ; see `declarations`. */
+  name: string;
+  description: string;
+  inputSchema: Readonly<Record<string, unknown>>;
+  outputSchema?: Readonly<Record<string, unknown>>;
+  /** What it returns is handed to the program as a value; what it throws is thrown there, with its message. */
+  call(args: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
+}
+
+/** How a program of the model's ended. Its own mistakes are results: the model reads them and writes another. */
+export interface CodeResult {
+  ok: boolean;
+  /** What it printed, in order, cut to the limit; and what it returned, as JSON, if anything. */
+  output: string;
+  returned: string | null;
+  /** Why it is not ok: its exception with line numbers of its own text, or the limit that ended it. */
+  error: string | null;
+  /** Which limit, if one did. */
+  limit: 'time' | 'memory' | 'output' | null;
+  toolCalls: number;
+}
+
+export interface CodeModeOptions {
+  tools: readonly CodeTool[];
+  limits: CodeModeLimits;
+}
+
+/** A program in a sandbox: no file, network, environment or process but the tools. */
+export interface CodeRunner {
+  /** TypeScript declarations of every tool as the program can call them, for the model to read. */
+  readonly declarations: string;
+  run(program: string, signal: AbortSignal): Promise<CodeResult>;
+}

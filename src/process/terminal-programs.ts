@@ -1,0 +1,50 @@
+import { basename } from 'node:path';
+import { findExecutable } from './find-executable.ts';
+
+export type FoundTerminal = { program: string; why: null } | { program: null; why: string };
+
+/** What stands before the command. `-e` unless it is named here: that is what most of them take. */
+const BEFORE_COMMAND: Readonly<Record<string, readonly string[]>> = {
+  'gnome-terminal': ['--'],
+  ptyxis: ['--'],
+  kitty: [],
+  foot: [],
+  wezterm: ['start', '--'],
+  'xfce4-terminal': ['-x'],
+  'mate-terminal': ['-x'],
+  terminator: ['-x'],
+};
+
+/** The user's choice first, then the system's, then what is usually there. */
+const USUAL = [
+  ...['x-terminal-emulator', 'gnome-terminal', 'konsole', 'kitty', 'wezterm', 'alacritty', 'foot', 'xterm'],
+];
+
+/** The program that opens a window on the screen this environment has. */
+export function findTerminal(
+  env: Readonly<Record<string, string>>,
+  platform: NodeJS.Platform = process.platform,
+): FoundTerminal {
+  // Its terminal takes no command, and a screen there has no name in the environment.
+  if (platform === 'darwin') return none('on macOS Squad opens no windows');
+  if (!env.DISPLAY && !env.WAYLAND_DISPLAY)
+    return none('the terminal that opened this page has no screen (neither DISPLAY nor WAYLAND_DISPLAY)');
+  const { TERMINAL: chosen, PATH = '' } = env;
+  for (const name of chosen ? [chosen] : USUAL) {
+    const found = findExecutable(name, { path: PATH, cwd: '/' });
+    if (found.status === 'found') return { program: found.path, why: null };
+  }
+  return none(
+    chosen
+      ? `TERMINAL is ${chosen}, which is no program that can be run`
+      : `no terminal program was found (${USUAL.join(', ')}); TERMINAL may name another`,
+  );
+}
+
+/** Without a shell in between: each word of the command arrives as it is. */
+export const terminalArguments = (program: string, command: readonly string[]): string[] => [
+  ...(BEFORE_COMMAND[basename(program)] ?? ['-e']),
+  ...command,
+];
+
+const none = (why: string): FoundTerminal => ({ program: null, why });

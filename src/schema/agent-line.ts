@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { TraceMessage } from './trace.ts';
+
+const tokens = z.number().nonnegative().nullable();
+
+/** What kind of failure ended a conversation, where it can be told. */
+export const AgentFailure = z.enum([
+  'ENGINE_FAILED',
+  'ENGINE_NOT_LOGGED_IN',
+  'ENGINE_RATE_LIMITED',
+  'OUTPUT_MISMATCH',
+  'TURN_LIMIT',
+  'INPUT_UNREADABLE',
+  'SANDBOX_MISSING',
+]);
+export type AgentFailure = z.infer<typeof AgentFailure>;
+
+/** What `squad agent` prints: JSON, one event a line, `at` in milliseconds. Nothing else is on its standard output. */
+export const AgentLine = z.discriminatedUnion('type', [
+  z.object({ at: z.number(), type: z.literal('start'), model: z.string() }),
+  /** Words of the model while they come: a line or a paragraph at a time. */
+  z.object({ at: z.number(), type: z.literal('text'), text: z.string() }),
+  z.object({ at: z.number(), type: z.literal('tool'), id: z.string(), name: z.string(), detail: z.string() }),
+  z.object({
+    at: z.number(),
+    type: z.literal('tool_end'),
+    id: z.string(),
+    name: z.string(),
+    ok: z.boolean(),
+    /** The beginning of what came back. */
+    detail: z.string(),
+  }),
+  z.object({ at: z.number(), type: z.literal('note'), text: z.string() }),
+  /** All of this turn of the run so far. */
+  z.object({
+    at: z.number(),
+    type: z.literal('usage'),
+    input: tokens,
+    output: tokens,
+    cached: tokens,
+    costUsd: tokens,
+  }),
+  /** A message that is complete. */
+  z.object({ at: z.number(), type: z.literal('message'), message: TraceMessage }),
+  z.object({
+    at: z.number(),
+    type: z.literal('end'),
+    ok: z.boolean(),
+    answer: z.string(),
+    /** What `final_answer` was called with. */
+    structured: z.unknown().optional(),
+    error: z.string().nullable(),
+    code: AgentFailure.optional(),
+  }),
+]);
+export type AgentLine = z.infer<typeof AgentLine>;

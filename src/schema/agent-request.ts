@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { RunId } from './ids.ts';
+import { CodeMode, ModelSpec } from './model-spec.ts';
+import { JsonSchema } from './run.ts';
+
+/** What `squad agent` is told beside its prompt, which it reads from standard input: a file that only its user can read. */
+export const AgentRequest = z.object({
+  runId: RunId,
+  /** Of the subagent; null for an ordinary run. */
+  subagent: z.string().nullable(),
+  model: ModelSpec,
+  systemPrompt: z.string().nullable(),
+  /** Files that join the prompt: absolute, or from the working folder. */
+  inputs: z.array(z.string()),
+  /** The model ends with `final_answer`, which takes this; null: it ends with words. */
+  outputSchema: JsonSchema.nullable(),
+  codeMode: CodeMode.nullable(),
+  maxTurns: z.number().int().positive(),
+  /** Where its tools are; null: it has none. */
+  endpoint: z.object({ url: z.string(), token: z.string() }).nullable(),
+  /** The chat's messages so far, in the SDK's own form; written anew after each turn of the model. */
+  chatFile: z.string(),
+  continues: z.boolean(),
+});
+export type AgentRequest = z.infer<typeof AgentRequest>;

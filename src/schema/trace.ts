@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { RunId } from './ids.ts';
+
+/** A piece of what was said in a conversation with a model. Files are named, never held: they are where they were. */
+export const TracePart = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('reasoning'), text: z.string() }),
+  z.object({ type: z.literal('file'), name: z.string(), mediaType: z.string(), bytes: z.number() }),
+  z.object({ type: z.literal('tool_call'), id: z.string(), name: z.string(), input: z.unknown() }),
+  z.object({
+    type: z.literal('tool_result'),
+    id: z.string(),
+    name: z.string(),
+    output: z.unknown(),
+    isError: z.boolean(),
+  }),
+]);
+export type TracePart = z.infer<typeof TracePart>;
+
+export const TraceRole = z.enum(['system', 'user', 'assistant', 'tool']);
+export type TraceRole = z.infer<typeof TraceRole>;
+
+/** One message of a conversation, as the agent that holds it writes it down. */
+export const TraceMessage = z.object({
+  /** Unique everywhere: `msg_` and ten letters. */
+  id: z.string(),
+  /** The message before it; null for the first of a chat. */
+  parentId: z.string().nullable(),
+  role: TraceRole,
+  content: z.array(TracePart),
+  at: z.number(),
+});
+export type TraceMessage = z.infer<typeof TraceMessage>;
+
+/** The same as it is kept: of which run, and under what label. */
+export const StoredMessage = TraceMessage.extend({
+  runId: RunId,
+  /** `subagent:<name>:<run id>`, or `run:<run id>` for a run of the native engine that is no subagent. */
+  label: z.string(),
+});
+export type StoredMessage = z.infer<typeof StoredMessage>;
+
+export const traceLabel = (runId: string, subagent: string | null): string =>
+  subagent === null ? `run:${runId}` : `subagent:${subagent}:${runId}`;
