@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 
 export default defineConfig({
   test: {
@@ -6,8 +7,9 @@ export default defineConfig({
     // These need the real agent CLIs; see vitest.engines.config.ts.
     exclude: ['test/engines/**/*.engine.test.ts'],
     globalSetup: ['test/support/build-once.ts'],
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Whoever polls waits for something to happen, not for how fast it does.

@@ -1,12 +1,14 @@
 import { defineConfig } from 'vitest/config';
+import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 
 /** The tests that run the real agent CLIs; `npm run test:engines` puts the CLIs there and starts this without a network. */
 export default defineConfig({
   test: {
     include: ['test/engines/**/*.engine.test.ts'],
     globalSetup: ['test/support/build-once.ts'],
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,

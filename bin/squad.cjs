@@ -10,9 +10,11 @@ if (process.platform === 'win32') {
 } else if (tooOld) {
   console.error(needs + ' Install one (https://nodejs.org) and try again.');
   process.exit(1);
-} else if (process.argv[2] === 'mcp' && !/^[^-]/.test(process.argv[3] || '')) {
-  // With a word it is a command. A client waits for this one: it loads the relay and nothing else.
+} else if (process.argv[2] === 'mcp' && !/^(?!serve$)[^-]/.test(process.argv[3] || '')) {
+  // With another word it is a command. A client waits for this one: it loads the relay and nothing else.
   require('../dist/relay.cjs');
+} else if (process.argv[2] === 'agent') {
+  require('../dist/agent.cjs');
 } else {
   require('../dist/cli.cjs');
 }

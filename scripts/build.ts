@@ -7,13 +7,17 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const outdir = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
 
 const source = (file: string) => new URL(`../src/${file}`, import.meta.url).pathname;
-const programs = ['relay', 'hub', 'hub-main', 'cli', 'scripted-agent'].map(name => ({
+const programs = ['relay', 'hub', 'hub-main', 'cli', 'agent', 'scripted-agent'].map(name => ({
   in: source(`bin/${name}.ts`),
   out: name,
 }));
 
-/** Parts of the hub that few hubs ever need: files of their own, read when they are first asked for. */
+/** Parts that few hubs ever need, and of the providers one: files of their own, read when they are first asked for. */
 const PARTS = [
+  ...['anthropic', 'google', 'openai', 'openai-compatible'].map(name => ({
+    in: source(`model-loop/providers/${name}.ts`),
+    out: `provider-${name}`,
+  })),
   { in: source('github/octokit-client.ts'), out: 'github' },
   { in: source('page/serve-page.ts'), out: 'page' },
 ];
@@ -34,7 +38,12 @@ const partsApart: Plugin = {
 const PAGE_FAILED = 3;
 const web = new URL('../web/index.html', import.meta.url).pathname;
 
-await Promise.all([buildPrograms(), existsSync(web) && buildPage(), existsSync(web) && buildSavedPage()]);
+await Promise.all([
+  buildPrograms(),
+  buildGuest(),
+  existsSync(web) && buildPage(),
+  existsSync(web) && buildSavedPage(),
+]);
 
 /** The page of a run that is saved as one file: a single script, since a file has no others beside it. */
 async function buildSavedPage(): Promise<void> {
@@ -73,6 +82,33 @@ async function buildPage(): Promise<void> {
   }
   rmSync(join(outdir, 'web'), { recursive: true, force: true });
   renameSync(made, join(outdir, 'web'));
+}
+
+/** What runs a model's programs: two scripts in one file, since it is all there is in its sandbox. */
+async function buildGuest(): Promise<void> {
+  const common = {
+    bundle: true,
+    target: 'node22',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  } as const;
+  const realm = await build({
+    ...common,
+    entryPoints: [source('code-mode/guest/realm.ts')],
+    format: 'iife',
+    globalName: 'realm',
+    write: false,
+  });
+  await build({
+    ...common,
+    entryPoints: [{ in: source('code-mode/guest/guest.ts'), out: 'code-guest' }],
+    outdir,
+    outExtension: { '.js': '.cjs' },
+    platform: 'node',
+    format: 'cjs',
+    define: { REALM_SOURCE: JSON.stringify(`(() => {${realm.outputFiles[0]!.text};return realm})()`) },
+  });
 }
 
 function buildPrograms() {

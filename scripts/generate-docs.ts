@@ -1,6 +1,6 @@
 /**
- * Writes docs/reference from what the programs themselves say, the command line's help and the tool list, and the JSON Schema
- * that editors use for a configuration of other MCP servers.
+ * Writes docs/reference from what the programs themselves say, the command line's help and the tool list, and the JSON Schemas
+ * that editors use for a configuration of other MCP servers and for subagents' files.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { toolDefinition } from '../src/mcp/tool-list.ts';
 import type { Operation } from '../src/operations/operation.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { McpConfig } from '../src/schema/mcp-config.ts';
+import { SubagentFile } from '../src/schema/subagent-file.ts';
 import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -20,16 +21,18 @@ export function referenceDocuments(): Record<string, string> {
   return {
     'docs/reference/cli.md': cliReference(),
     'docs/reference/tools.md': toolsReference(),
-    'schemas/mcp-config.schema.json': mcpConfigSchema(),
+    'schemas/mcp-config.schema.json': editorSchema(
+      McpConfig,
+      'Squad: other MCP servers for agents (.squad/mcp-config.json)',
+    ),
+    'schemas/subagent.schema.json': editorSchema(SubagentFile, 'Squad: a subagent (NAME.subagent.yaml)'),
   };
 }
 
 /** In the dialect that every editor knows. */
-function mcpConfigSchema(): string {
-  const schema = z.toJSONSchema(McpConfig, { io: 'input', target: 'draft-7' });
-  const { $schema, ...rest } = schema;
-  const head = { $schema, title: 'Squad: other MCP servers for agents (.squad/mcp-config.json)' };
-  return `${JSON.stringify({ ...head, ...rest }, null, 2)}\n`;
+function editorSchema(form: z.ZodType, title: string): string {
+  const { $schema, ...rest } = z.toJSONSchema(form, { io: 'input', target: 'draft-7' });
+  return `${JSON.stringify({ $schema, title, ...rest }, null, 2)}\n`;
 }
 
 function cliReference(): string {

@@ -9,6 +9,7 @@ import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
+import { isCallOfLostHub, SubagentViews } from './app/subagent-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { terminalWindows } from './app/terminal-windows.ts';
 import { UserHooks } from './app/user-hooks.ts';
@@ -17,8 +18,10 @@ import { BoardPages } from './core/board-pages.ts';
 import { askForServer } from './core/inbox/ask-for-server.ts';
 import { LastActivity } from './core/last-activity.ts';
 import type { Caller } from './core/ports/workspace.ts';
+import { messageReader } from './core/read-messages.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
+import { Traces } from './core/traces.ts';
 import { createEngines } from './engines/create-engines.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
 import { Lifetime } from './hub/lifetime.ts';
@@ -121,7 +124,14 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     onDone: () => lifetime.review(),
     warn: message => log.write('warning', message),
   });
+  const traces = new Traces({
+    store,
+    run: id => store.run(id),
+    readMessages: messageReader({ files, engines }),
+    warn,
+  });
   const runner = new Runner({
+    traces,
     clock,
     store,
     files,
@@ -140,6 +150,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     onEnd: run => {
       hooks.tellEnd(run);
       reviews.onEnd(run);
+      traces.over(run);
     },
     warn,
   });
@@ -213,6 +224,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     sessions,
     terminals: terminalWindows(home, commandLine),
     activity,
+    traces,
+    conversations: store,
     boards: new BoardPages(),
     reviews,
     inbox,
@@ -252,6 +265,14 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     },
   };
 
+  const subagents = new SubagentViews({
+    ...{ version, workspaces, traces },
+    services: () => services,
+    run: id => identities.run(id),
+    serversGone: id => servers.gateway.release(id),
+    onInFlight: countCalls,
+    debug: error => log.write('debug', 'MCP', error),
+  });
   const server = new HubServer({
     socketPath: socket,
     version,
@@ -260,6 +281,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         const { hello } = connection;
         return serveMcp(connection, callers.get(hello)!, toolsetsOf(hello), views);
       },
+      subagent: connection => subagents.serve(connection, callers.get(connection.hello)!),
       control: async connection => {
         await http.open(); // a terminal may ask for its address
         await serveTerminal(connection, callers.get(connection.hello)!, views);
@@ -268,7 +290,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     ready: async hello => {
       toolsetsOf(hello);
       await recovered;
-      callers.set(hello, await callerOfHello(hello, identities));
+      const caller = await callerOfHello(hello, identities);
+      callers.set(hello, caller);
+      if (hello.view === 'subagent') await subagents.prepare(hello, caller);
     },
     onClients: reviewClients,
     onNewer: hello => {
@@ -350,7 +374,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       if (body.type === 'run.ended' && runId !== null)
         void runner.untilEnded(runId, stopped.signal).then(() => {
           lifetime.review();
-          servers.gateway.release(runId);
+          void servers.gateway.release(runId);
           void sessions.close(runId);
           void http.endSessions(runId);
         });
@@ -362,9 +386,11 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     // A hub that does not end would keep the next one out.
     setTimeout(() => process.exit(1), STOP_MS).unref();
     // At once where nobody waits: a newer client that was just greeted is to be answered by the newer hub.
+    if (subagents.calls > 0) await subagents.close();
     if (asking.count > 0) await asking.end();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
+    traces.close();
     await Promise.all([reviews.close(), inbox.close()]);
     stopped.abort();
     teamUpdates.close();
@@ -391,6 +417,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       }),
     )
     .then(async found => {
+      for (const run of runner.liveRuns().filter(isCallOfLostHub)) await runner.stop(run.id, 'cancel');
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
       await work.recover();
@@ -414,6 +441,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   setTimeout(() => {
     void http.open();
     void servers.sweep();
+    void traces.recover();
     void sessions.sweep(id => runner.current(id) !== null);
   }, PORT_AFTER_MS);
   return { stop };

@@ -7,6 +7,7 @@ import type { RunFiles } from '../core/ports/run-files.ts';
 import { type AuditLog, openAuditLog } from '../gateway/audit-log.ts';
 import { createConnect } from '../gateway/connect.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { hasOwnServers } from '../gateway/own-servers.ts';
 import { createProcessTable } from '../process/process-table.ts';
 import { createServiceTags } from '../process/service-tag.ts';
 import { sweepServices } from '../process/service-tree.ts';
@@ -90,7 +91,7 @@ export function openGateway({
       return run && gateway.viewOf(run);
     },
     async prepare(runs) {
-      await Promise.all(runs.map(({ workspace }) => configs.of(workspace)));
+      await Promise.all(runs.map(run => !hasOwnServers(run) && configs.of(run.workspace)));
       for (const run of runs) gateway.prepare(run);
     },
     async sweep() {

@@ -1,49 +1,83 @@
+import { resolve } from 'node:path';
+import type { Hello } from '../link/hello.ts';
 import { homeFolder } from '../link/home.ts';
 import { readIdentity } from '../link/identity-file.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
-import { flagsIn, HELP, type RelayFlags } from '../relay/arguments.ts';
-import { relay } from '../relay/relay.ts';
+import { flagsIn, HELP, type RelayFlags, SERVE_HELP } from '../relay/arguments.ts';
+import { type RelayOptions, relay } from '../relay/relay.ts';
 import type { Trouble } from '../relay/traffic.ts';
 
-const flags = flagsIn(process.argv.slice(3));
+/** The hub itself closes when it has stopped what it ran for this client: this is for one that never does. */
+const STOP_MS = 60_000;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+const args = process.argv.slice(3);
+const isServe = args[0] === 'serve';
+const flags = flagsIn(args);
 if ('problem' in flags) {
   say(flags.problem);
   process.exit(2);
-} else if (flags.help || process.stdin.isTTY) process.stderr.write(HELP);
-else {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(0));
-  start(flags).then(
+} else if ('help' in flags) process.stderr.write(flags.help);
+else if (process.stdin.isTTY) process.stderr.write(isServe ? SERVE_HELP : HELP);
+else
+  ('config' in flags ? serve(flags.config) : start(flags)).then(
     // What was asked for cannot be: as with a flag nobody knows.
-    trouble => process.exit(trouble === null ? 0 : trouble.code === 'INVALID_INPUT' ? 2 : 1),
+    trouble => process.exit(trouble === null ? 0 : isUsage(trouble) ? 2 : 1),
     thrown => {
       report(thrown);
       process.exit(2);
     },
   );
-}
 
 async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Trouble | null> {
+  for (const signal of SIGNALS) process.on(signal, () => process.exit(0));
   const run = identity === undefined ? null : readIdentity(identity);
   return relay({
-    // A client may hand down so little that only the file knows which hub it is.
-    home: run?.home ?? homeFolder(process.env),
-    env: process.env,
-    program: hubProgram,
-    hello: {
+    ...optionsFor({
       ...helloFor('mcp', workspace),
       ...(toolsets !== undefined && { toolsets }),
       ...(run && { token: run.token }),
-    },
+    }),
+    // A client may hand down so little that only the file knows which hub it is.
+    home: run?.home ?? homeFolder(process.env),
+  });
+}
+
+/** A subagent ends with its server: whatever ends this one, the hub is given the time to stop what runs for it. */
+async function serve(config: string): Promise<Trouble | null> {
+  const stop = new AbortController();
+  for (const signal of SIGNALS)
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1);
+      stop.abort();
+    });
+  return relay({
+    ...optionsFor({ ...helloFor('subagent'), config: resolve(config) }),
+    mustStart: true,
+    stop: stop.signal,
+    lastRepliesMs: STOP_MS,
+    afterLoss: 'What it had begun is stopped: call it again if it is still wanted.',
+  });
+}
+
+function optionsFor(hello: Hello): RelayOptions {
+  return {
+    home: homeFolder(process.env),
+    env: process.env,
+    program: hubProgram,
+    hello,
     input: process.stdin,
     output: process.stdout,
     onTrouble: report,
-  });
+  };
 }
+
+const isUsage = ({ code, kind }: Trouble): boolean => code === 'INVALID_INPUT' || kind === 'usage';
 
 function report({ code, message, suggestions = [] }: Trouble): void {
   say([`${code}: ${message}`, ...suggestions].join('\n  '));
 }
 
 function say(message: string): void {
-  process.stderr.write(`squad mcp: ${message}\n`);
+  process.stderr.write(`squad mcp${isServe ? ' serve' : ''}: ${message}\n`);
 }

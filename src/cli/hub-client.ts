@@ -76,10 +76,10 @@ export class HubClient {
   }
 
   /** The same for as long as that hub is there: this program must not be what starts the next one. */
-  static findOnly(): Promise<HubClient | null> {
+  static findOnly(helloMs = HELLO_MS): Promise<HubClient | null> {
     const client = new HubClient({});
     client.staysConnected = false;
-    return client.join(HELLO_MS);
+    return client.join(helloMs);
   }
 
   private async join(helloMs: number): Promise<HubClient | null> {

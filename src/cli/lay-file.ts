@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SCHEMA_NAME } from '../workspace/change-mcp-config.ts';
-import { mcpConfigSchema } from './package-files.ts';
+import { mcpConfigSchema, subagentSchema } from './package-files.ts';
 
 /** False when something is there already. */
 export async function layFile(path: string, content: string): Promise<boolean> {
@@ -18,4 +18,9 @@ export async function layFile(path: string, content: string): Promise<boolean> {
 /** What editors check the configuration of servers by, beside it. */
 export async function layMcpSchema(workspace: string): Promise<boolean> {
   return layFile(join(workspace, '.squad', SCHEMA_NAME), await readFile(mcpConfigSchema, 'utf8'));
+}
+
+/** The same for subagents' files. */
+export async function laySubagentSchema(path: string): Promise<boolean> {
+  return layFile(path, await readFile(subagentSchema, 'utf8'));
 }

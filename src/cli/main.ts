@@ -3,10 +3,12 @@ import { version } from '../link/program.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { commandMaker } from './command-maker.ts';
 import { EXIT } from './exit-codes.ts';
+import { addConversationCommands } from './groups/conversation-commands.ts';
 import { addHubCommands } from './groups/hub-commands.ts';
 import { addMcpCommands } from './groups/mcp-commands.ts';
 import { addProjectCommands } from './groups/project-commands.ts';
 import { addRunCommands } from './groups/run-commands.ts';
+import { addShellCommands } from './groups/shell-commands.ts';
 import { addWorkCommands } from './groups/work-commands.ts';
 import { reportError } from './report-error.ts';
 
@@ -31,10 +33,12 @@ export async function main(argv: string[]): Promise<number> {
     code = exit;
   });
   addRunCommands(program, maker);
+  addConversationCommands(program, maker);
   addWorkCommands(program, maker);
   addProjectCommands(program, maker);
   addHubCommands(program, maker);
   addMcpCommands(program, maker);
+  addShellCommands(program, maker);
 
   try {
     await program.parseAsync(argv);

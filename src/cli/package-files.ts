@@ -6,5 +6,6 @@ const root = join(__dirname, '..');
 export const squadScript = join(root, 'bin', 'squad.cjs');
 export const shippedRoles = join(root, 'roles');
 export const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');
+export const subagentSchema = join(root, 'schemas', 'subagent.schema.json');
 /** The page of a saved run: `saved.js` and `saved.css`. */
 export const savedPageFolder = join(root, 'dist', 'web-saved');

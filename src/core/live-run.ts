@@ -1,5 +1,6 @@
 import type { EventBody } from '../schema/event.ts';
 import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
+import type { TraceMessage } from '../schema/trace.ts';
 import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
 import type { Spending } from './budget.ts';
@@ -8,6 +9,7 @@ import type { Clock } from './ports/clock.ts';
 import type { Engine, EngineEvent } from './ports/engine.ts';
 import type { RunFiles } from './ports/run-files.ts';
 import type { LiveTurn } from './ports/turns.ts';
+import type { MessagePlace } from './traces.ts';
 import { NOTHING_USED } from './usage.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */
@@ -25,6 +27,8 @@ export interface Telling {
   activity(body: EventBody): void;
   /** It reported what it used. */
   usage(): void;
+  /** A message of its conversation, also of those that an earlier hub heard. */
+  message(message: TraceMessage, place: MessagePlace): void;
 }
 
 /** A run that has not ended, with everything the hub holds for it while it lives. */
@@ -135,12 +139,15 @@ export class LiveRun {
       if (activity) tell.activity(activity);
     };
     let bytes = 0;
+    let messages = 0;
     this.follower = files.follow({ runId: this.run.id, number: this.turnNumber }, 'stdout', line => {
-      bytes += Buffer.byteLength(line) + 1;
+      const ofLine = Buffer.byteLength(line);
+      bytes += ofLine + 1;
       if (bytes > seen) this.lastSignAt = clock.now();
       for (const event of this.report.take(line)) {
         this.learn(event);
         if (event.type === 'usage') tell.usage();
+        if (event.type === 'message') tell.message(event.message, { position: messages++, bytes: ofLine });
         const activity = bytes > seen ? pace.take(event, clock.now()) : null;
         if (activity) tell.activity(activity);
       }

@@ -7,6 +7,7 @@ import type { Run, Squad } from '../schema/run.ts';
 import { runBudget } from './budget.ts';
 import type { Context } from './context.ts';
 import { isOrdinaryVariable } from './gateway/secret-names.ts';
+import { variablesIn } from './gateway/variables.ts';
 import type { RunMaterial } from './live-run.ts';
 import { budgetFrom } from './money-left.ts';
 import { permissionFrom, toolsFrom } from './policy.ts';
@@ -118,8 +119,10 @@ async function planRun(
   // A run that starts another has not seen them itself, but they were its user's.
   const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
   // Those with which Squad speaks to GitHub for it are none of its agent's business either.
+  const { subagent } = request;
   const kept = [
-    ...(await gatewayVariables),
+    // A subagent has the servers of its file, and no others.
+    ...(subagent ? (subagent.servers ? variablesIn(subagent.servers) : []) : await gatewayVariables),
     ...(meta.type ? GITHUB_VARIABLES : []),
     ...withheldFrom(caller, inherited),
   ];
@@ -144,6 +147,8 @@ async function planRun(
       permission: permissionFrom(caller.parent, request.permission, meta.permission),
       tools: toolsFrom(caller.parent, request.tools, meta.tools),
     }),
+    // What a subagent has, its file says: its caller's own tools are another thing.
+    ...(subagent && { tools: null }),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     setup: worktree && !place.isShared ? workspace.config.worktree.value : null,
     onEnd: workspace.config.onEnd.value,
@@ -203,6 +208,8 @@ async function promptFor(
   workspace: Workspace,
 ): Promise<string> {
   const { form, chatId, task: asked } = request;
+  // Its file says all else that it is to know.
+  if (request.subagent) return asked;
   const roleBody = role?.body ?? '';
   const task = outputSchema === null || engine.takesSchema ? asked : `${asked}${answerFormat(outputSchema)}`;
   if (chatId !== undefined) return buildPrompt({ roleBody, task, mode: 'continued' });

@@ -21,6 +21,8 @@ export interface RunIdentity {
   isProven: boolean;
   /** Its role lets it start runs of its own. */
   spawn: boolean;
+  /** It is a call of a subagent; absent: it is not. */
+  isSubagent?: true;
   /** Its role has its engine ask for what it may not do; absent: that is refused. */
   approvals?: true;
   /** Its role lets it write decisions of the team down. */
@@ -51,7 +53,10 @@ export interface Asked {
 
 /** What a run may do at all: with nothing granted, or with that granted. Whatever is not here is the user's alone. */
 const FOR_RUNS: Readonly<
-  Record<string, 'always' | 'spawn' | 'lead' | 'record' | 'proven' | 'approvals' | AgentType | 'typed'>
+  Record<
+    string,
+    'always' | 'spawn' | 'subagent' | 'lead' | 'record' | 'proven' | 'approvals' | AgentType | 'typed'
+  >
 > = {
   // About its own run, by whoever is that run.
   ask_user: 'proven',
@@ -77,6 +82,8 @@ const FOR_RUNS: Readonly<
   spawn_codex: 'spawn',
   spawn_agent: 'spawn',
   spawn_parallel: 'spawn',
+  // One may be among the servers of another's file.
+  run_subagent: 'subagent',
   get_result: 'spawn',
   list_running: 'spawn',
   cancel_run: 'spawn',
@@ -139,6 +146,8 @@ function mayAct(subject: Subject, action: string, object: Asked | undefined): De
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
+  if (needs === 'subagent' && !subject.spawn && !subject.isSubagent)
+    return { allowed: false, reason: 'spawn' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
   // Else an agent could answer what it asked, as the run that started it.

@@ -32,7 +32,8 @@ import { RunLedger } from './run-ledger.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
 import type { Silence } from './silence.ts';
 import { writeDown } from './submission.ts';
-import { closeTurn, evidenceOfTurn, hearOut, UNTOLD } from './turn-end.ts';
+import type { Traces } from './traces.ts';
+import { closeTurn, evidenceOfTurn, hearOut, untold } from './turn-end.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
 
@@ -40,6 +41,7 @@ export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
+  traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
   /** It has a question open. */
   isAsking(id: RunId): boolean;
   /** A turn of a run that waits has ended, and that is on disk. Never waited for. */
@@ -283,7 +285,8 @@ export class Runner {
     this.live.set(entry.run.id, entry);
     this.activate(entry);
     if (entry.run.status === 'queued') await this.ledger.started(entry, null, startedAt);
-    entry.follow(this.ports.files, this.ports.clock, UNTOLD, Number.POSITIVE_INFINITY);
+    const { files, clock } = this.ports;
+    entry.follow(files, clock, untold(entry, this.ports), Number.POSITIVE_INFINITY);
     await this.turnEnded(entry, end);
   }
 
@@ -367,6 +370,7 @@ export class Runner {
       {
         activity: body => this.tell(entry.run, body),
         usage: () => this.money.onUsage(entry),
+        message: (message, place) => this.ports.traces.take(entry.run, message, place),
       },
       seen,
     );
@@ -439,6 +443,7 @@ export class Runner {
     const status = nextStatus(run.status, step) as EndStatus;
     if (end) run.evidence = await this.evidence(entry, status, error, end);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
+    run.notes.push(...this.ports.traces.remarks(run));
     const change = { ...along, turns: turn ? [{ ...turn }] : [] };
     await this.ledger.ended(
       run,

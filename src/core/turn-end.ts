@@ -8,9 +8,11 @@ import type { TurnEnd } from './ports/turns.ts';
 import type { WorkTree } from './ports/work-tree.ts';
 import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
 import { structuredAnswer } from './structured-answer.ts';
+import type { Traces } from './traces.ts';
 
 export interface TurnEndPorts extends LedgerPorts {
   workTree: WorkTree;
+  traces: Pick<Traces, 'take' | 'turnOver'>;
 }
 
 const READ_TRIES = 5;
@@ -18,8 +20,12 @@ const READ_TRIES = 5;
 const MOST_OF_A_FILE = 64 * 1024;
 /** A value larger than this is a file, not an answer. */
 const LONGEST_STRUCTURED = 4 * 1024 * 1024;
-/** For what is read once more only to know how it ended. */
-export const UNTOLD: Telling = { activity: () => {}, usage: () => {} };
+/** For what is read once more only to know how it ended, and what was said. */
+export const untold = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): Telling => ({
+  activity: () => {},
+  usage: () => {},
+  message: (message, place) => traces.take(run, message, place),
+});
 
 /** Reads what the agent and its engine said last. An output that cannot be read just now must not keep a run from ending. */
 export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: TurnEndPorts): Promise<void> {
@@ -28,11 +34,12 @@ export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: Turn
   for (let tries = 0; tries < READ_TRIES; tries++) {
     try {
       await entry.drain();
+      ports.traces.turnOver(run);
       break;
     } catch (thrown) {
       warn(`The output of ${run.id} could not be read`, thrown);
       await new Promise(wake => setTimeout(wake, RETRY_MS));
-      entry.follow(files, clock, UNTOLD, Number.POSITIVE_INFINITY);
+      entry.follow(files, clock, untold(entry, ports), Number.POSITIVE_INFINITY);
     }
   }
   entry.tellRest();

@@ -4,6 +4,7 @@ import { findExecutable } from '../process/find-executable.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfile } from './cli-profiles.ts';
 import { installedClis } from './installed-clis.ts';
+import { createNativeEngine } from './native/native-engine.ts';
 import { readerOf } from './parsers.ts';
 import { createProgramVersions } from './program-versions.ts';
 import { createScriptedEngine } from './scripted/scripted-engine.ts';
@@ -19,12 +20,14 @@ export interface EngineSurroundings {
 /** Every engine there is, from the spec a run keeps. */
 export function createEngines({ node, programs, home }: EngineSurroundings): Engines {
   const scripted = createScriptedEngine({ node, agentScript: join(programs, 'scripted-agent.cjs') });
+  const native = { node, agentScript: join(programs, 'agent.cjs') };
   return {
     ...installedClis(createProgramVersions(join(home, 'cache', 'versions.json'))),
     canStart: spec =>
       spec.kind !== 'cli' || findExecutable(spec.program, { path: '', cwd: '/' }).status === 'found',
     create(spec) {
       if (spec.kind === 'scripted') return scripted;
+      if (spec.kind === 'native') return createNativeEngine(native, spec);
       if (spec.kind === 'cli') return createCliEngine(cliProfile(spec.cli), spec);
       return createTemplateEngine({ ...spec, reader: readerOf(spec.parser), findExecutable });
     },

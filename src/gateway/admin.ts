@@ -106,7 +106,7 @@ export class Admin implements GatewayAdmin {
     const config = await this.#config(workspace);
     const pooled = withoutPredecessors(pool.all().filter(server => server.workspace === workspace));
     const configured = Object.entries(config.servers).filter(
-      ([id]) => !pooled.some(server => server.id === id),
+      ([id]) => !pooled.some(server => server.id === id && !server.isOwn),
     );
     return [
       ...pooled.map(pooledStatus),
@@ -137,6 +137,6 @@ export class Admin implements GatewayAdmin {
 
 /** What nobody uses any more, and of which there is a newer one: another value of a variable made it another server. */
 function withoutPredecessors(servers: PooledServer[]): PooledServer[] {
-  const newest = new Map(servers.map(server => [server.id, server]));
+  const newest = new Map(servers.flatMap(server => (server.isOwn ? [] : [[server.id, server]])));
   return servers.filter(server => server.users.size > 0 || newest.get(server.id) === server);
 }

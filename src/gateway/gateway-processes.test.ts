@@ -94,7 +94,7 @@ test('a process that dies in the middle of its answer: said at once, carried out
 }, 60_000);
 
 test('a process that hangs is unhealthy until it answers a probe, and is the same process then', async () => {
-  const { fixture, statusOf } = setUp({ timeout: 700 });
+  const { fixture, statusOf } = setUp({ timeout: 2_000 });
   await using _ = fixture;
   const view = fixture.view(fixture.run());
   await view.tools();

@@ -11,6 +11,7 @@ import type { Connect } from './connect.ts';
 import { DenialTally } from './denial-tally.ts';
 import { LeftOut } from './left-out.ts';
 import { LongCalls } from './long-calls.ts';
+import { hasOwnServers } from './own-servers.ts';
 import { createPinBooks } from './pin-book.ts';
 import { Pool } from './pool.ts';
 import { createRunGate, type RunGate } from './run-gate.ts';
@@ -69,7 +70,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const gates = new RunGates(run => {
     // A run's own calls ask nobody what counts: it has to be told, however long it works.
-    const letGo = configs.keep(run.workspace);
+    const letGo = hasOwnServers(run) ? () => {} : configs.keep(run.workspace);
     const gate = createRunGate({ ...options, run, pool, leftOut, timers, warn, longCalls, denialTally });
     return {
       ...gate,
@@ -105,7 +106,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    release: runId => gates.end(runId),
+    async release(runId) {
+      gates.end(runId);
+      await pool.untilEnded(runId);
+    },
     async close() {
       isClosed = true;
       stopListening();
@@ -127,6 +131,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (entered === null) return null;
     const { gate, isNew } = entered;
     if (!isNew) return gate;
+    if (hasOwnServers(run)) {
+      gate.configure(run.options.servers);
+      return gate;
+    }
     const inForce = configs.known(run.workspace);
     if (inForce !== null) gate.configure(inForce.config);
     else void configs.of(run.workspace).then(({ config }) => arrived(run, gate, config));
@@ -144,9 +152,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     const config = configs.known(workspace)?.config ?? null;
     warnings.forget();
     leftOut.forget(workspace);
-    for (const { gate } of gates.in(workspace)) gate.configure(config);
+    const concerned = gates.in(workspace).filter(({ run }) => !hasOwnServers(run));
+    for (const { gate } of concerned) gate.configure(config);
     pool.reconsider(workspace);
-    for (const { run } of gates.in(workspace)) changed(run.id, LISTS);
+    for (const { run } of concerned) changed(run.id, LISTS);
   }
 
   function changed(runId: RunId, lists: readonly ListKind[]): void {

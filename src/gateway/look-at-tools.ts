@@ -1,5 +1,5 @@
 import type { Thing } from '../core/gateway/decide.ts';
-import { grantsOf } from '../core/gateway/grants.ts';
+import { EVERYBODY, grantsOf } from '../core/gateway/grants.ts';
 import { exposedName, NameTable } from '../core/gateway/tool-names.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
 import type { SeenTool, ServerFault } from '../core/ports/gateway.ts';
@@ -81,10 +81,13 @@ function reasonWhyNot(
   if (may.allowed) return null;
   const lists = (names: readonly string[]) => names.includes('*') || names.includes(name);
   if (may.reason !== 'not_listed' || !lists(servers[server]!.tools)) return REASONS[may.reason];
-  const restrictions =
-    roleId !== null && Object.hasOwn(toolRestrictions, roleId) ? toolRestrictions[roleId]! : {};
-  const restriction = Object.hasOwn(restrictions, server) ? restrictions[server]! : null;
-  return restriction !== null && 'include' in restriction && !lists(restriction.include)
+  const restrictions = [EVERYBODY, roleId].flatMap(who =>
+    who !== null && Object.hasOwn(toolRestrictions, who) ? toolRestrictions[who]! : [],
+  );
+  return restrictions.some(each => {
+    const restriction = Object.hasOwn(each, server) ? each[server]! : null;
+    return restriction !== null && 'include' in restriction && !lists(restriction.include);
+  })
     ? "not in the role's include"
     : "not named in the role file's mcp";
 }

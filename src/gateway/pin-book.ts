@@ -9,14 +9,17 @@ export class PinBook {
   readonly #store: PinStore;
   readonly #clock: Clock;
   readonly #listeners = new Set<() => void>();
+  readonly #isOpen: boolean;
   #pins: Pin[] | null = null;
   #loading: Promise<void> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(key: PinKey, store: PinStore, clock: Clock) {
+  /** `isOpen`: whatever is listed may be used, now and when it changes. */
+  constructor(key: PinKey, store: PinStore, clock: Clock, isOpen = false) {
     this.key = key;
     this.#store = store;
     this.#clock = clock;
+    this.#isOpen = isOpen;
   }
 
   /** Null: the server was never listed, or this was not loaded yet. */
@@ -40,7 +43,7 @@ export class PinBook {
 
   /** Compares what the server lists now with what is pinned, and keeps what is new as waiting. */
   see(listed: readonly Definition[]): Promise<void> {
-    return this.#change(pins => comparePins(pins, listed, this.#clock.now()));
+    return this.#change(pins => comparePins(this.#isOpen ? null : pins, listed, this.#clock.now()));
   }
 
   /** Of what waits, what is meant when its turn has come: it may have changed once more. Returns what was approved. */
@@ -100,3 +103,9 @@ export function createPinBooks(store: PinStore, clock: Clock): (key: PinKey) => 
     return book;
   };
 }
+
+/** For servers that a file names which is read anew at each start: it is the file that was agreed to, and nobody is there to approve more. */
+export const unpinned =
+  (clock: Clock) =>
+  (key: PinKey): PinBook =>
+    new PinBook(key, { pins: async () => null, savePins: async () => {} }, clock, true);

@@ -10,7 +10,8 @@ import type { UpstreamFault } from '../wire/upstream/link.ts';
 import type { ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
 import type { GatewayOptions } from './gateway.ts';
-import type { PinBook } from './pin-book.ts';
+import { ownEnvironment } from './own-servers.ts';
+import { type PinBook, unpinned } from './pin-book.ts';
 import { PooledServer } from './pooled-server.ts';
 import { createStartLimit, type StartLimit } from './start-limit.ts';
 import type { Timers } from './timers.ts';
@@ -33,6 +34,8 @@ export interface Wanted {
   resolved: Extract<Resolution, { key: string }>;
   /** The whole environment of the run. */
   variables: Readonly<Record<string, string>>;
+  /** It is the run's own, by the file that defines it. */
+  isOwn?: boolean;
 }
 
 export interface PoolOptions {
@@ -51,7 +54,7 @@ export class Pool {
   readonly #options: PoolOptions;
   readonly #servers = new Map<string, PooledServer>();
   readonly #unused = new Map<PooledServer, () => void>();
-  readonly #ending = new Set<PooledServer>();
+  readonly #ending = new Map<PooledServer, { runId: RunId | null; isGone: Promise<void> }>();
   readonly #starts: StartLimit;
 
   constructor(options: PoolOptions) {
@@ -80,7 +83,7 @@ export class Pool {
   /** Nobody else can use what one run had to itself; anything else may be wanted again in a moment. */
   release(server: PooledServer, runId: RunId): void {
     if (!server.users.delete(runId) || server.users.size > 0) return;
-    if (server.instance === 'per-agent') this.#end(server);
+    if (server.instance === 'per-agent') this.#end(server, runId);
     else
       this.#unused.set(
         server,
@@ -101,8 +104,14 @@ export class Pool {
     return [...this.#servers.values()];
   }
 
+  /** Settles when what this run had to itself is gone. */
+  async untilEnded(runId: RunId): Promise<void> {
+    const ending = [...this.#ending.values()].filter(each => each.runId === runId);
+    await Promise.all(ending.map(({ isGone }) => isGone));
+  }
+
   async close(): Promise<void> {
-    const servers = [...this.all(), ...this.#ending];
+    const servers = [...this.all(), ...this.#ending.keys()];
     this.#servers.clear();
     for (const cancel of this.#unused.values()) cancel();
     this.#unused.clear();
@@ -110,26 +119,31 @@ export class Pool {
     await Promise.all(servers.map(server => server.upstream.close()));
   }
 
-  #end(server: PooledServer): void {
+  #end(server: PooledServer, runId: RunId | null = null): void {
     this.#unused.get(server)?.();
     this.#unused.delete(server);
     this.#servers.delete(server.key);
     server.catalogue.dispose();
-    this.#ending.add(server);
-    void server.upstream.retire().finally(() => this.#ending.delete(server));
+    // Whoever asked something of what was its own is gone too.
+    const isGone = (server.isOwn ? server.upstream.close() : server.upstream.retire()).finally(() =>
+      this.#ending.delete(server),
+    );
+    this.#ending.set(server, { runId, isGone });
   }
 
-  #create(key: string, { runId, workspace, id, config, resolved, variables }: Wanted): PooledServer {
+  #create(key: string, wanted: Wanted): PooledServer {
+    const { runId, workspace, id, config, resolved, variables, isOwn = false } = wanted;
     const { connect, books, clock, timers, warn, onChange, onTrouble, onQuestion } = this.#options;
     // Of whoever was first: what it is started in makes it no other server.
-    const base = baseEnvironment(variables);
+    const base = isOwn ? ownEnvironment(runId, variables) : baseEnvironment(variables);
     const redactor = createRedactor([...resolved.secrets, ...Object.values(base).flatMap(urlSecrets)]);
     const server: PooledServer = new PooledServer({
       key,
       id,
       config,
       redactor,
-      book: books({ workspace, server: id, source: sourceHash(config) }),
+      isOwn,
+      book: (isOwn ? unpinned(clock) : books)({ workspace, server: id, source: sourceHash(config) }),
       open: (events, signal) =>
         connect({
           id,

@@ -10,6 +10,8 @@ import { type AskPerson, ServerQuestions } from './server-questions.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 const MOST_CALLS = { inAll: 32, ofOneRun: 8 };
+/** Nobody else waits for a server that is a run's own, and a program of its model may well ask it fifty things at once. */
+const MOST_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
 
 const LIST_CHANGES = new Map<string, ListKind>([
   ['notifications/tools/list_changed', 'tools'],
@@ -21,6 +23,8 @@ export interface PooledServerOptions {
   key: string;
   id: string;
   config: Server;
+  /** One run's own, by the file that defines it. */
+  isOwn: boolean;
   book: PinBook;
   redactor: Redactor;
   open: UpstreamOptions['open'];
@@ -40,6 +44,7 @@ export class PooledServer {
   readonly id: string;
   readonly instance: Server['instance'];
   readonly type: 'stdio' | 'http' | 'sse';
+  readonly isOwn: boolean;
   readonly redactor: Redactor;
   readonly book: PinBook;
   readonly upstream: Upstream;
@@ -58,12 +63,13 @@ export class PooledServer {
     this.key = options.key;
     this.id = options.id;
     this.instance = config.instance;
+    this.isOwn = options.isOwn;
     this.type = 'command' in config ? 'stdio' : config.type;
     this.timeoutMs = config.timeout;
     this.cooldownMs = config.cooldown;
     this.redactor = redactor;
     this.book = book;
-    this.inFlight = createInFlight(MOST_CALLS, options.timers);
+    this.inFlight = createInFlight(options.isOwn ? MOST_OWN_CALLS : MOST_CALLS, options.timers);
     const questions =
       config.instance === 'shared'
         ? null

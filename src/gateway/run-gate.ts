@@ -11,6 +11,7 @@ import { Finder } from './finder.ts';
 import type { LeftOut } from './left-out.ts';
 import type { LongCalls } from './long-calls.ts';
 import { Offers } from './offers.ts';
+import { hasOwnServers } from './own-servers.ts';
 import type { Pool } from './pool.ts';
 import { RunLists } from './run-lists.ts';
 import { RunServers } from './run-servers.ts';
@@ -40,7 +41,7 @@ export interface RunGate {
   readonly view: GatewayView;
   /** Whether it has any server at all. */
   hasServers(): boolean;
-  /** From the next question on this counts; its servers are started. */
+  /** From the next question on this counts; its servers are started, or, if they are its own, when they are asked for. */
   configure(config: McpConfig | null): void;
   /** What was worked out for a list is worked out anew. */
   invalidate(): void;
@@ -52,16 +53,20 @@ export interface RunGate {
 
 export function createRunGate(options: RunGateOptions): RunGate {
   const { run, pool, leftOut, clock, timers, warn } = options;
+  const isOwn = hasOwnServers(run);
+  const root = isOwn ? run.directory : run.workspace;
   const troubles = new RunTroubles(text => options.onTrouble?.(run.id, text));
   const servers = new RunServers({
     runId: run.id,
     workspace: run.workspace,
     roleId: run.roleId,
     roleMcp: run.options.mcp,
-    roots: { WORKSPACE_ROOT: run.worktree?.workspace ?? run.workspace, SQUAD_ROOT: run.workspace },
+    roots: { WORKSPACE_ROOT: run.worktree?.workspace ?? root, SQUAD_ROOT: root },
+    isOwn,
     pool,
     variables: () => options.variablesOf(run),
     onJudged(id, fault) {
+      if (isOwn) return;
       leftOut.judged(run.workspace, id, fault);
       if (fault !== null) warn(`The MCP server ${id} of ${run.workspace} is left out: ${fault}.`);
     },
@@ -76,7 +81,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
   const standing = new Standing(servers, offers, clock, hasOwnTools);
   const view = new RunView({
     servers,
-    lists: new RunLists(servers, offers, timers),
+    lists: new RunLists(servers, offers, timers, isOwn),
     standing,
     denials: new Denials({
       runId: run.id,
@@ -95,7 +100,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     configure(config) {
       servers.configure(config);
       offers.invalidate();
-      void warm();
+      if (!isOwn) void warm();
     },
     invalidate: () => offers.invalidate(),
     trouble: (server, trouble, fault) => troubles.tell(server, trouble, fault),

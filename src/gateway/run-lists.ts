@@ -1,7 +1,9 @@
 import type { Definition } from '../core/ports/gateway.ts';
+import { SquadError } from '../schema/error.ts';
 import type { Offers } from './offers.ts';
 import { atMost } from './patience.ts';
 import type { RunServer, RunServers } from './run-servers.ts';
+import { faultOf } from './standing.ts';
 import type { Timers } from './timers.ts';
 
 /** How long a list waits for servers nobody has seen yet. */
@@ -12,15 +14,19 @@ export class RunLists {
   readonly #servers: RunServers;
   readonly #offers: Offers;
   readonly #timers: Timers;
+  readonly #isOwn: boolean;
 
-  constructor(servers: RunServers, offers: Offers, timers: Timers) {
+  /** `isOwn`: the servers are the run's own. It is made of them, so it is told what there is when all of them are there, or why one is not. */
+  constructor(servers: RunServers, offers: Offers, timers: Timers, isOwn = false) {
     this.#servers = servers;
     this.#offers = offers;
     this.#timers = timers;
+    this.#isOwn = isOwn;
   }
 
   async tools(): Promise<Definition[]> {
     await this.#settled(({ pooled }) => pooled?.catalogue.isKnown === false);
+    if (this.#isOwn) for (const server of this.#servers.list) refuseFaulty(server);
     return this.#offers.shown('tools');
   }
 
@@ -46,8 +52,17 @@ export class RunLists {
       await Promise.all(servers.list.map(({ pooled }) => pooled?.catalogue.load().catch(() => {})));
       await Promise.all(servers.list.filter(isUnknown).map(({ pooled }) => pooled?.upstream.start()));
     });
-    await atMost(this.#timers, PATIENCE_MS, all);
+    // Each has its own time to start in.
+    await (this.#isOwn ? all : atMost(this.#timers, PATIENCE_MS, all));
   }
+}
+
+function refuseFaulty(server: RunServer): void {
+  const fault = faultOf(server);
+  if (fault !== null)
+    throw new SquadError('SPAWN_FAILED', `The MCP server ${server.id} cannot be used: ${fault}`, {
+      suggestions: [`Put \`mcpServers.${server.id}\` of the subagent's file right, or take it out.`],
+    });
 }
 
 const isUnlisted =

@@ -22,6 +22,8 @@ export interface RunServersOptions {
   roleId: string | null;
   roleMcp: readonly string[];
   roots: Roots;
+  /** The servers are the run's own, not the workspace's. */
+  isOwn?: boolean;
   pool: Pool;
   variables(): Promise<Readonly<Record<string, string>>>;
   /** Whether a server can be used with these variables: null, or why it is left out. */
@@ -101,7 +103,7 @@ export class RunServers {
   }
 
   #server(grant: ServerGrant, config: Server): RunServer {
-    const { runId, workspace, roots, pool, onJudged } = this.#options;
+    const { runId, workspace, roots, isOwn, pool, onJudged } = this.#options;
     const { server: id } = grant;
     const server = { id, config, grant, pooled: null, fault: null };
     if (this.#trouble !== null) return { ...server, fault: this.#trouble };
@@ -115,7 +117,7 @@ export class RunServers {
     return {
       ...server,
       grant: withFolderOf(grant, resolved.server),
-      pooled: pool.take({ runId, workspace, id, config, resolved, variables }),
+      pooled: pool.take({ runId, workspace, id, config, resolved, variables, isOwn }),
     };
   }
 }

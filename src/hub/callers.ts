@@ -21,6 +21,7 @@ export interface Caller {
     lineageId: RunId | null;
     isProven: boolean;
     spawn: boolean;
+    isSubagent?: true;
     approvals?: true;
     records: boolean;
     permission: Permission;
@@ -52,7 +53,12 @@ export async function callerOfHello(hello: Hello, ports: CallerPorts): Promise<C
     ...caller,
     client,
     cwd: hello.cwd,
-    env: { ...caller.env, ...(MCP_TOOL_TIMEOUT !== undefined && { MCP_TOOL_TIMEOUT }) },
+    env: {
+      ...caller.env,
+      // A subagent works in what its server was started with, which its run has nothing to do with.
+      ...(hello.view === 'subagent' && hello.env),
+      ...(MCP_TOOL_TIMEOUT !== undefined && { MCP_TOOL_TIMEOUT }),
+    },
   };
 }
 
@@ -72,6 +78,7 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
       ...{ id, squadId, depth, type, reviewOf, isProven },
       lineageId: await taskOf(run, ports),
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
+      ...(options.subagent !== null && { isSubagent: true as const }),
       ...(options.approvals === 'ask' && { approvals: true as const }),
       worktree: run.worktree,
       records: options.mcp.includes('squad/squad_decision_record'),
@@ -88,7 +95,8 @@ async function runAround(
   ports: CallerPorts,
 ): Promise<{ run: Run; isProven: boolean } | null> {
   const found = ports.liveRuns().length > 0 ? await ports.runOfProcess(pid) : null;
-  for (const { runId, isProven } of [found, { runId: env.SQUAD_RUN_ID, isProven: false }].filter(isThere)) {
+  const marks = [env.SQUAD_RUN_ID, env.SQUAD_SERVER_OF].map(runId => ({ runId, isProven: false }));
+  for (const { runId, isProven } of [found, ...marks].filter(isThere)) {
     const id = RunId.safeParse(runId);
     const run = id.success ? await ports.run(id.data) : null;
     if (run) return { run, isProven };

@@ -9,13 +9,14 @@ const NEWLINE = 10;
 const HelloLine = z.object({
   squad: z.literal(1),
   version: z.string(),
-  view: z.enum(['mcp', 'control']),
+  view: z.enum(['mcp', 'control', 'subagent']),
   pid: z.number().int(),
   cwd: z.string(),
   env: z.record(z.string(), z.string()),
   hub: z.object({ node: z.string(), script: z.string() }),
   workspace: z.string().optional(),
   toolsets: z.string().optional(),
+  config: z.string().optional(),
   token: z.string().optional(),
 });
 

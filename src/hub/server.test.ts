@@ -27,7 +27,7 @@ beforeEach(async () => {
   server = new HubServer({
     socketPath: path,
     version: '1.0.0',
-    views: { mcp: view, control: view },
+    views: { mcp: view, control: view, subagent: view },
     ready: () => ready,
     onClients: count => void clients.push(count),
     onNewer: hello => {
@@ -91,7 +91,7 @@ test('the socket is for its owner only, and takes the place of one a dead hub le
   server = new HubServer({
     socketPath: path,
     version: '1.0.0',
-    views: { mcp: view, control: view },
+    views: { mcp: view, control: view, subagent: view },
     onClients: () => {},
     onNewer: () => {},
     warn: () => {},

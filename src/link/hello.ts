@@ -24,7 +24,7 @@ export interface Hello {
 
 export type HelloReply =
   | { squad: 1; ok: true; version: string; pid: number }
-  | { squad: 1; ok: false; error: { code: string; message: string; suggestions?: string[] } };
+  | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
 /** The hub's last line to every client when it ends in order; one that was killed says nothing. */
 export interface Bye {

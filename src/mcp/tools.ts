@@ -40,6 +40,8 @@ export class Tools {
 
   /** Asked anew each time: a run that has ended has fewer. */
   #own(): Operation[] {
+    // A subagent has what its file gives it.
+    if (this.#caller.parent?.isSubagent) return [];
     const subject = subjectOf({ services: this.#services, caller: this.#caller });
     return OPERATIONS.filter(operation => isOffered(operation, subject, this.#toolsets));
   }

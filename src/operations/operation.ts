@@ -8,6 +8,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Engines } from '../core/ports/engine.ts';
 import type { GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
 import type { Integration } from '../core/ports/integration.ts';
+import type { MessageStore } from '../core/ports/messages.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions } from '../core/ports/sessions.ts';
 import type { Store } from '../core/ports/store.ts';
@@ -19,6 +20,7 @@ import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
 import type { Proposals } from '../core/review/proposals.ts';
 import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { Runner } from '../core/runner.ts';
+import type { Traces } from '../core/traces.ts';
 import type { HubSettingKey, HubSettings } from '../schema/config.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { InboxItem } from '../schema/inbox.ts';
@@ -40,6 +42,8 @@ export interface Services {
   sessions: Sessions;
   terminals: Terminals;
   activity: Pick<LastActivity, 'of'>;
+  traces: Pick<Traces, 'on' | 'savedOf'>;
+  conversations: Pick<MessageStore, 'messages' | 'message' | 'countMessages' | 'conversations' | 'talkers'>;
   /** Lists of runs that somebody is leafing through. */
   boards: BoardPages;
   search: TextSearch;

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
+import { NATIVE } from '../schema/trace.ts';
 import { diffReview } from './diff-review.ts';
 import { diffRun } from './diff-run.ts';
+import { getConversation } from './get-conversation.ts';
 import type { Call } from './operation.ts';
 import { showReview } from './show-review.ts';
 import { showRun } from './show-run.ts';
@@ -17,13 +19,14 @@ export const AnsweredQuestion = z.object({
 });
 export type AnsweredQuestion = z.infer<typeof AnsweredQuestion>;
 
+const MOST_MESSAGES = 500;
 /** Of all rounds of a review together. A run's own diff has the limit of its operation. */
 const MOST_IN_ROUNDS = 16 * 1024 * 1024;
 
 /** Each question of the pages of a run and of its squad, asked as they ask it. */
 export async function answersAbout(
   call: Call,
-  { id, squadId }: Run,
+  { id, squadId, engine }: Run,
 ): Promise<{ answers: AnsweredQuestion[]; leftOut: string[] }> {
   const run = { run: id };
   const rounds = await showReview.run(call, run);
@@ -34,6 +37,12 @@ export async function answersAbout(
     answered('show_review', run, async () => rounds),
   ]);
   const leftOut: string[] = [];
+  if (engine === NATIVE) {
+    const all = { after: 0, limit: MOST_MESSAGES, isWhole: true };
+    const said = await getConversation.run(call, { ...run, ...all });
+    answers.push({ name: 'get_conversation', input: run, answer: { ...said, next: null } });
+    if (said.next !== null) leftOut.push(`what was said after the first ${said.next} messages`);
+  }
   let room = MOST_IN_ROUNDS;
   for (const { id: review, iteration } of rounds.reviews.toReversed()) {
     const one = await answered('diff_review', { review }, input => diffReview.run(call, input));

@@ -15,13 +15,18 @@ export function subjectOf({ services, caller }: Pick<Call, 'services' | 'caller'
  * think of it and a run that may not be asked about cannot be told from one that does not exist.
  */
 export async function within(services: Services, subject: RunSubject, action: string): Promise<Services> {
-  const { runner, store } = services;
+  const { runner, store, traces } = services;
   const sight = new Sight(services, object => allowed(subject, action, object));
   await Promise.all(runner.liveRuns().map(run => sight.look(run)));
   return {
     ...services,
     store: storeWithin(store, subject, sight),
     inbox: inboxWithin(services.inbox, subject, id => sight.ifSeen(runner.current(id)) !== null),
+    traces: {
+      on: (id, listener) => (sight.ifSeen(runner.current(id)) ? traces.on(id, listener) : () => {}),
+      savedOf: id => (sight.ifSeen(runner.current(id)) ? traces.savedOf(id) : 0),
+    },
+    conversations: NO_CONVERSATIONS,
     runner: {
       submit: squad => runner.submit(squad),
       admit: () => runner.admit(),
@@ -43,3 +48,12 @@ export async function within(services: Services, subject: RunSubject, action: st
     },
   };
 }
+
+/** What agents said to their models is the user's to read. */
+const NO_CONVERSATIONS: Services['conversations'] = {
+  messages: async () => [],
+  message: async () => null,
+  countMessages: async () => 0,
+  conversations: async () => [],
+  talkers: async () => [],
+};

@@ -66,7 +66,9 @@ export async function planRuns(
 ): Promise<StartedSquad> {
   const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
   // Read while the rest is planned: every agent's start waits for all of it.
-  const servers = mcpConfigs.of(workspace.root);
+  const servers = asked.members.every(({ subagent }) => subagent)
+    ? Promise.resolve(NO_SERVERS)
+    : mcpConfigs.of(workspace.root);
   const plan = await planSquad(asked, {
     workspace,
     caller,
@@ -85,6 +87,9 @@ export async function planRuns(
     warnings: [...withoutTrust(passedOver(workspace, plan)), ...(await servers).warnings, ...notes],
   };
 }
+
+/** A subagent has its own. */
+const NO_SERVERS = { config: null, warnings: [] };
 
 function passedOver({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
   const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => ({ key, file: role.file })) ?? []);

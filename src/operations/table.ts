@@ -20,6 +20,7 @@ import { exportRun } from './export-run.ts';
 import { findOverlap } from './find-overlap.ts';
 import { findRuns } from './find-runs.ts';
 import { followEvents } from './follow-events.ts';
+import { getConversation } from './get-conversation.ts';
 import { getResult } from './get-result.ts';
 import { hubStatus, stopHub } from './hub.ts';
 import { inspectEngines } from './inspect-engines.ts';
@@ -29,6 +30,7 @@ import { inspectWorkspace } from './inspect-workspace.ts';
 import { integrate } from './integrate.ts';
 import { listBacklog } from './list-backlog.ts';
 import { listBoard } from './list-board.ts';
+import { listConversations } from './list-conversations.ts';
 import { listDecisions } from './list-decisions.ts';
 import { listEvents } from './list-events.ts';
 import { listInbox } from './list-inbox.ts';
@@ -114,6 +116,8 @@ export const OPERATIONS: readonly Operation[] = [
   diffReview,
   diffRun,
   exportRun,
+  listConversations,
+  getConversation,
   findOverlap,
   planIntegration,
   integrate,

@@ -117,7 +117,11 @@ const busy = ({ id }: Run, why: string, next: string): SquadError =>
 
 function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): SquadError {
   const why =
-    kind === 'scripted' ? 'follows a script and has' : 'is a command of your own, of which Squad knows';
+    kind === 'scripted'
+      ? 'follows a script and has'
+      : kind === 'native'
+        ? 'is an agent without a terminal and has'
+        : 'is a command of your own, of which Squad knows';
   return new SquadError(
     'CHAT_UNKNOWN',
     `Run ${id} cannot be taken over: the ${engine} engine ${why} no interactive mode`,

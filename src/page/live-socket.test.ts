@@ -244,7 +244,13 @@ describe('a watched output', () => {
     const page = await fixture.page();
     await page.hears('hello');
     page.say({ type: 'watch', ...target(run) });
-    expect(await page.hears('grew')).toEqual({ type: 'grew', ...target(run), size: 4, isOver: false });
+    expect(await page.hears('grew')).toEqual({
+      type: 'grew',
+      ...target(run),
+      size: 4,
+      messages: 0,
+      isOver: false,
+    });
     write(fixture, run, 'more');
     expect(await page.hears('grew', 2)).toMatchObject({ size: 8, isOver: false });
     write(fixture, run, '!');

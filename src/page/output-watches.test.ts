@@ -15,6 +15,7 @@ test('an output that stays as it is is told of once', async () => {
       },
     },
     runner: { current: () => ({ turn: 1 }) },
+    traces: { savedOf: () => 0 },
   };
   const watches = new OutputWatches(services as never, 1);
   const told: string[] = [];
@@ -35,6 +36,7 @@ test('a page that is behind is told what it did not take when it takes it, the e
   const services = {
     files: { size: async () => size },
     runner: { current: () => (isOver ? null : { turn: 1 }) },
+    traces: { savedOf: () => 0 },
   };
   const watches = new OutputWatches(services as never, 1);
   const told: unknown[] = [];
@@ -59,4 +61,22 @@ test('a page that is behind is told what it did not take when it takes it, the e
   isBehind = false;
   await expect.poll(() => told.at(-1)).toEqual([5, true]);
   expect(told).toHaveLength(3);
+});
+
+test('a message that was stored is told of although the output stays as it is', async () => {
+  let messages = 0;
+  const services = {
+    files: { size: async () => 4 },
+    runner: { current: () => ({ turn: 1 }) },
+    traces: { savedOf: () => messages },
+  };
+  const watches = new OutputWatches(services as never, 1);
+  const told: number[] = [];
+  const send = (message: Buffer) => told.push(JSON.parse(String(message)).messages) > 0;
+  const page = { send } as unknown as LivePage;
+  watches.watch(page, TARGET);
+  await expect.poll(() => told).toEqual([0]);
+  messages = 2;
+  await expect.poll(() => told).toEqual([0, 2]);
+  watches.leave(page);
 });

@@ -12,11 +12,11 @@ export interface Target {
 
 interface Watched {
   target: Target;
-  /** Each with the size it was told last; null: nothing yet. */
-  pages: Map<LivePage, number | null>;
+  /** Each with what it was told last; null: nothing yet. */
+  pages: Map<LivePage, string | null>;
 }
 
-type WatchServices = Pick<PagePorts['services'], 'files' | 'runner'>;
+type WatchServices = Pick<PagePorts['services'], 'files' | 'runner' | 'traces'>;
 
 const MOST_PER_PAGE = 8;
 
@@ -73,17 +73,19 @@ export class OutputWatches {
 
   private async lookAt({ target, pages }: Watched): Promise<void> {
     const { runId, turn, stream } = target;
-    const { files, runner } = this.services;
+    const { files, runner, traces } = this.services;
     // Before the size: what is over then has its last size now.
     const run = runner.current(runId);
     const isOver = run === null || run.turn > turn;
     const size = await files.size({ runId, number: turn }, stream);
-    const message = frame({ type: 'grew', ...target, size, isOver });
+    const messages = traces.savedOf(runId);
+    const news = `${size} ${messages}`;
+    const message = frame({ type: 'grew', ...target, size, messages, isOver });
     for (const [page, told] of pages) {
-      if (!isOver && told === size) continue;
+      if (!isOver && told === news) continue;
       // What a page that is behind did not take, it is told again.
       if (!page.send(message)) continue;
-      pages.set(page, size);
+      pages.set(page, news);
       if (isOver) this.drop(page, keyOf(target));
     }
   }

@@ -56,7 +56,8 @@ const KEPT_PREFIXES = ['VSCODE_GIT_'];
 
 /** Squad's own: who the asking run is, and what only the hub or the asking client's waiting is set by. */
 const SQUAD_NAMES = new Set([
-  ...['SQUAD_RUN_ID', 'SQUAD_TURN', 'SQUAD_UPSTREAM', 'SQUAD_DATABASE_URL', 'SQUAD_HUB_LINGER_MS'],
+  ...['SQUAD_RUN_ID', 'SQUAD_TURN', 'SQUAD_UPSTREAM', 'SQUAD_SERVER_OF'],
+  ...['SQUAD_DATABASE_URL', 'SQUAD_HUB_LINGER_MS'],
   ...['MCP_DATABASE_PATH', 'MCP_SERVER_PORT', 'MCP_LOG_LEVEL', 'MCP_TOOL_TIMEOUT', 'MCP_TIMEOUT'],
 ]);
 const SQUAD_PREFIXES = ['SQUAD_TOKEN', 'SQUAD_MCP_'];

@@ -30,6 +30,8 @@ export const RUN_VARIABLE = 'SQUAD_RUN_ID';
 export const TURN_VARIABLE = 'SQUAD_TURN';
 /** The mark of other MCP servers, and of all that they start. */
 export const SERVICE_VARIABLE = 'SQUAD_UPSTREAM';
+/** The run that a server is for alone. It ends with that run, but is no part of a turn: it has no mark of one. */
+export const SERVER_OF_VARIABLE = 'SQUAD_SERVER_OF';
 
 /** What a process shows by its environment. A run's mark counts more than a service's. */
 export function tagOf(variable: (name: string) => string | null): Tag | null {

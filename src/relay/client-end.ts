@@ -60,16 +60,18 @@ export class ClientEnd {
     this.output.once('drain', () => hub.resume());
   }
 
+  /** From here on it is not listened to. */
+  end(): void {
+    this.hasEnded = true;
+    this.onHeard();
+    this.onEnd();
+  }
+
   private take(chunk: Buffer): void {
+    if (this.hasEnded) return;
     this.lines.push(chunk);
     if (!this.hub) this.ahead += chunk.length;
     if (this.hub ? this.hub.writableNeedDrain : this.ahead > MOST_AHEAD) this.input.pause();
     this.onHeard();
-  }
-
-  private end(): void {
-    this.hasEnded = true;
-    this.onHeard();
-    this.onEnd();
   }
 }

@@ -14,9 +14,16 @@ export interface RelayOptions extends ConnectOptions {
   output: NodeJS.WritableStream;
   /** No hub can be had just now, and why. The client is told too, if it waits for something. */
   onTrouble(trouble: Trouble): void;
+  /** Trouble before any hub has greeted us is the end, and nothing is said to the client. */
+  mustStart?: boolean;
+  /** The client is to be taken for gone: as if it had said its last word. */
+  stop?: AbortSignal;
+  /** After the client's last word, what it asked for gets this long to come out: `printf … | squad mcp` works. */
+  lastRepliesMs?: number;
+  /** What to do about a call whose hub was lost. */
+  afterLoss?: string;
 }
 
-/** After the client's last word, what it asked for gets this long to come out: `printf … | squad mcp` works. */
 const LAST_REPLIES_MS = 5_000;
 /** A newer hub that was promised and does not come: then one is started. */
 const HANDOVER_MS = 5_000;
@@ -31,7 +38,8 @@ const BACK_OFF_MS = 20;
  */
 export async function relay(options: RelayOptions): Promise<Trouble | null> {
   const { hello, helloMs = HELLO_MS, input, output, onTrouble, ...connection } = options;
-  const traffic = new Traffic();
+  const { mustStart = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
+  const traffic = new Traffic(options.afterLoss);
   /** Lines that came while no hub was there and that the replay does not bring: malformed ones, which want an answer too. */
   let waiting: Buffer[] = [];
   let hub: Socket | null = null;
@@ -42,6 +50,8 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   /** Hubs in a row that ended without having answered anything. */
   let closedDoors = 0;
   let launched: LaunchedHub | null = null;
+  let wasGreeted = false;
+  let isRefused = false;
 
   const client = new ClientEnd(input, output, {
     line(line) {
@@ -59,11 +69,13 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     client.broken,
     client.untilEnded().then(() => {
       hub?.end();
-      return new Promise<void>(settle => setTimeout(settle, LAST_REPLIES_MS));
+      return new Promise<void>(settle => setTimeout(settle, lastRepliesMs));
     }),
   ]).then(() => null);
+  stop?.addEventListener('abort', () => client.end(), { once: true });
 
   for (;;) {
+    if (isRefused) return trouble;
     const isAsked = traffic.open > 0 || waiting.length > 0;
     if (client.hasEnded && !isAsked) return trouble;
     // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
@@ -79,6 +91,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     if (!opened) return trouble;
     last = await Promise.race([talk(opened), gone]);
     goTo(null);
+    wasGreeted ||= last?.greeted === true;
     // A hub closes when the client has ended: everything that could be answered was.
     if (!last || (last.greeted && client.hasEnded)) return trouble;
     await settle(last);
@@ -121,10 +134,12 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     else if (greeted && !bye?.idle) for (const answer of traffic.hubLost()) client.write(answer);
   }
 
-  function refuse({ code = 'HUB_UNREACHABLE', message, suggestions }: Trouble): void {
-    trouble = { code, message, suggestions };
+  function refuse({ code = 'HUB_UNREACHABLE', kind, message, suggestions }: Trouble): void {
+    trouble = { code, kind, message, suggestions };
     closedDoors = 0;
     onTrouble(trouble);
+    isRefused = mustStart && !wasGreeted;
+    if (isRefused) return;
     for (const answer of traffic.refuse(trouble)) client.write(answer);
     waiting = [];
   }

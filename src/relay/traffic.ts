@@ -9,6 +9,8 @@ interface Message {
 /** What could not be had, in the words of whoever could not give it. */
 export interface Trouble {
   code: string;
+  /** `usage`: what was asked for cannot be. */
+  kind?: string;
   message: string;
   suggestions?: string[];
 }
@@ -36,6 +38,12 @@ export class Traffic {
   private readonly inFlight = new Map<Id, { method: string; line: Buffer; isListening?: true }>();
   /** Ids whose next answer is to a replayed line. */
   private readonly answered = new Set<Id>();
+  private readonly afterLoss: string;
+
+  /** `afterLoss`: what to do about a call whose hub was lost. */
+  constructor(afterLoss = 'Runs go on: call list_running, then get_result with the id.') {
+    this.afterLoss = afterLoss;
+  }
 
   /** How many requests the client still waits for. A stream of notifications is no such request. */
   get open(): number {
@@ -90,7 +98,7 @@ export class Traffic {
     return this.answer((method, line) => method === 'tools/call' && parse(line)?.params?.name !== ASK, {
       code: 'HUB_RESTARTED',
       message: 'the hub restarted while this call was waiting',
-      suggestions: ['Runs go on: call list_running, then get_result with the id.'],
+      suggestions: [this.afterLoss],
     });
   }
 

@@ -16,7 +16,7 @@ const EngineName = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,30}$/)
   .refine(name => !RESERVED.includes(name), 'is the name of a built-in engine: choose another');
-const RESERVED: readonly string[] = [...CLI_IDS, 'scripted', 'template'];
+const RESERVED: readonly string[] = [...CLI_IDS, 'native', 'scripted', 'template'];
 
 export const ContextSettings = z.strictObject({
   budgetTokens: z.number().int().positive().max(200_000).optional(),

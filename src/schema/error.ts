@@ -41,6 +41,8 @@ const ERRORS = {
   ENGINE_RATE_LIMITED: { kind: 'external', exit: 1 },
   BUDGET_EXCEEDED: { kind: 'state', exit: 4 },
   STALLED: { kind: 'external', exit: 1 },
+  TIMEOUT: { kind: 'state', exit: 1 },
+  CANCELLED: { kind: 'state', exit: 1 },
   SCHEMA_INVALID: { kind: 'usage', exit: 2 },
   TURN_LIMIT: { kind: 'state', exit: 4 },
   INPUT_UNREADABLE: { kind: 'usage', exit: 2 },

@@ -11,8 +11,17 @@ export type LiveMessage =
   | { type: 'changes'; events: Event[]; runs: RunCard[]; inbox: InboxItem[]; last: number }
   /** Too much happened to be told one by one: ask for everything anew, it goes on after `last`. */
   | { type: 'reset'; last: number; why: string }
-  /** A watched output has grown; its bytes are asked for by range. */
-  | { type: 'grew'; runId: RunId; turn: number; stream: 'stdout' | 'stderr'; size: number; isOver: boolean }
+  /** A watched output has grown, or a message in it was stored; both are asked for by range. */
+  | {
+      type: 'grew';
+      runId: RunId;
+      turn: number;
+      stream: 'stdout' | 'stderr';
+      size: number;
+      /** Of the conversation of the run at work, stored so far. */
+      messages: number;
+      isOver: boolean;
+    }
   | { type: 'beat'; at: number };
 
 /** What a page may say. */

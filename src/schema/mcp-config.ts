@@ -116,7 +116,9 @@ export const McpConfig = z.strictObject({
   toolRestrictions: z
     .record(z.string(), z.record(ServerId, Restriction))
     .default({})
-    .describe('Role id → server → tools. It takes away from what the server offers and never adds.'),
+    .describe(
+      'Role id → server → tools; * is everybody. It takes away from what the server offers and never adds.',
+    ),
   argumentRules: z
     .array(ArgumentRule)
     .default([])

@@ -40,5 +40,12 @@ export const StoredMessage = TraceMessage.extend({
 });
 export type StoredMessage = z.infer<typeof StoredMessage>;
 
+/** The engine whose runs are conversations. */
+export const NATIVE = 'native';
+
 export const traceLabel = (runId: string, subagent: string | null): string =>
   subagent === null ? `run:${runId}` : `subagent:${subagent}:${runId}`;
+
+/** The subagent that such a label names. Names have no colon in them. */
+export const subagentOfLabel = (label: string): string | null =>
+  /^subagent:([^:]+):/.exec(label)?.[1] ?? null;

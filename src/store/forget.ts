@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts';
 const IDS_AT_ONCE = 500;
 
 /**
- * Inside one transaction: the runs with their turns, events and questions, then squads and chats of theirs that nothing refers to, and
+ * Inside one transaction: the runs with their turns, events, questions and conversations, then squads and chats of theirs that nothing refers to, and
  * the reviews and limits of tasks of which no run is left. As long as one is, the rounds its task has had are counted. What
  * nobody can close any more goes at once.
  */
@@ -29,6 +29,8 @@ async function forgetSome(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
   await trx.deleteFrom('events').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('turns').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('inbox').where('run_id', 'in', ids).execute();
+  await trx.deleteFrom('messages').where('run_id', 'in', ids).execute();
+  await trx.deleteFrom('conversations').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('reviews').where('coder_id', 'in', ids).where('outcome', 'is', null).execute();
   await trx.deleteFrom('runs').where('id', 'in', ids).execute();
   await trx.updateTable('chats').set({ run_id: null }).where('run_id', 'in', ids).execute();

@@ -3,6 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import type { Backend, SchemaWords } from './backend.ts';
 import { inbox } from './migrations/inbox.ts';
 import { inboxUses } from './migrations/inbox-uses.ts';
+import { messages } from './migrations/messages.ts';
 import { reviews } from './migrations/reviews.ts';
 import { runsAndEvents } from './migrations/runs-and-events.ts';
 import { toolPins } from './migrations/tool-pins.ts';
@@ -20,6 +21,7 @@ const MIGRATIONS: Migration[] = [
   { name: '003-reviews', up: reviews },
   { name: '004-inbox', up: inbox },
   { name: '005-inbox-uses', up: inboxUses },
+  { name: '006-messages', up: messages },
 ];
 
 /** Brings the database to this build's shape, all at once or not at all. */

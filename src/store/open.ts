@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { PinStore } from '../core/ports/gateway.ts';
+import type { MessageStore } from '../core/ports/messages.ts';
 import type { Store } from '../core/ports/store.ts';
 import { migrate } from './migrations.ts';
 import { patiently } from './patiently.ts';
@@ -21,7 +22,7 @@ export async function openStore({
   file,
   version,
   busyRetryMs = BUSY_RETRY_MS,
-}: StoreOptions): Promise<Store & PinStore> {
+}: StoreOptions): Promise<Store & PinStore & MessageStore> {
   const path = resolve(file);
   const open = async () => {
     const backend = openSqlite(path);

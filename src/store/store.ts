@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
+import type { MessageStore, PlacedMessage } from '../core/ports/messages.ts';
 import type { Change, Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import * as board from './board-queries.ts';
@@ -7,6 +8,8 @@ import { putRows, putSetting, toRows } from './changes.ts';
 import { forgetRuns } from './forget.ts';
 import { idsLike, recentIds } from './ids.ts';
 import { inboxItem, inboxItems } from './inbox-queries.ts';
+import * as talk from './message-queries.ts';
+import { conversationToRow, messageToRow } from './message-rows.ts';
 import { patiently } from './patiently.ts';
 import { pinRows, pinsOf, replacePins } from './pins.ts';
 import * as queries from './queries.ts';
@@ -15,7 +18,7 @@ import type { Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
 /** The ports, on any backend whose tables are in place. */
-export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
+export function storeOn(backend: Backend, retryMs: number): Store & PinStore & MessageStore {
   const writer = new Writer(backend, retryMs);
   const reading = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
@@ -55,6 +58,13 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
     }
   }
 
+  async function saveMessages(messages: readonly PlacedMessage[]): Promise<void> {
+    const rows = messages.map(messageToRow);
+    const ofRuns = talk.conversationsOf(messages);
+    const apply = (trx: Transaction<Tables>) => talk.putMessages(trx, rows, ofRuns).then(() => []);
+    await writer.add({ apply, events: [], mayWait: true });
+  }
+
   async function close(): Promise<void> {
     await writer.close();
     await Promise.allSettled(reading);
@@ -65,6 +75,11 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
     commit,
     setSetting: (key, value) => write(trx => putSetting(trx, key, value)),
     savePins,
+    saveMessages,
+    closeConversation: conversation => {
+      const row = conversationToRow(conversation, true);
+      return write(trx => talk.closeConversation(trx, row));
+    },
     forget: runIds => write(trx => forgetRuns(trx, runIds)),
     onEvents: listener => writer.onEvents(listener),
     flush: () => writer.flush(),
@@ -97,6 +112,12 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore {
     workspaces: () => read(board.workspaces),
     turnsOf: ids => read(db => board.turnsOf(db, ids)),
     lastEvent: () => read(board.lastEvent),
+    messages: (runId, page) => read(db => talk.messages(db, runId, page)),
+    message: (runId, id) => read(db => talk.message(db, runId, id)),
+    countMessages: runId => read(db => talk.countMessages(db, runId)),
+    conversations: filter => read(db => talk.conversations(db, filter)),
+    talkers: () => read(talk.talkers),
+    unclosedConversations: limit => read(db => talk.unclosedConversations(db, limit)),
     pins: key => read(db => pinsOf(db, key)),
     endedSince: (since, limit) => read(db => queries.endedSince(db, since, limit)),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),

@@ -6,6 +6,7 @@ import type { InboxKind, InboxState, WithdrawnBecause } from '../schema/inbox.ts
 import type { Intent } from '../schema/intent.ts';
 import type { AgentType, FeedbackBy, ReviewOutcome } from '../schema/review.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
+import type { TraceRole } from '../schema/trace.ts';
 
 /** A column that holds JSON: checked with its schema whenever it is read. */
 type Json = string;
@@ -125,6 +126,26 @@ export interface InboxRow {
   withdrawn_because: WithdrawnBecause | null;
 }
 
+export interface MessageRow {
+  id: string;
+  run_id: RunId;
+  turn: number;
+  position: number;
+  parent_id: string | null;
+  label: string;
+  role: TraceRole;
+  content: Json;
+  at: number;
+}
+
+export interface ConversationRow {
+  run_id: RunId;
+  label: string;
+  subagent: string | null;
+  started_at: number;
+  is_closed: Flag;
+}
+
 export interface IntentRow {
   id: string;
   kind: Intent['kind'];
@@ -183,6 +204,8 @@ export interface Tables {
   chats: ChatRow;
   reviews: ReviewRow;
   inbox: InboxRow;
+  messages: MessageRow;
+  conversations: ConversationRow;
   intents: IntentRow;
   review_limits: ReviewLimitRow;
   events: NewEventRow & { seq: Generated<number> };

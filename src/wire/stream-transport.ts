@@ -27,6 +27,8 @@ interface Direct {
 
 /** A client that asks without reading is made to wait before its answers fill our memory. */
 const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+/** Log messages are worth something only while they are new: nobody stores them up for a client that does not read. */
+const MOST_UNREAD_LOG_BYTES = 1024 * 1024;
 
 /** Newline-delimited JSON over a pair of streams. It owns both: when the connection is over, they are closed. */
 export class StreamTransport implements Transport {
@@ -72,6 +74,8 @@ export class StreamTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    const isLog = 'method' in message && message.method === 'notifications/message';
+    if (isLog && this.#writer.unreadBytes > MOST_UNREAD_LOG_BYTES) return;
     try {
       await this.#write(message);
     } finally {

@@ -32,6 +32,7 @@ export async function chooseEngine(
       parser: own.parser,
     });
   if (name === 'scripted') return plain({ kind: 'scripted' });
+  if (name === 'native') return plain({ kind: 'native', subagent: null, inputs: [] });
   // A role or a call that names an agent CLI means it; the configured name is a template's variable where there is one.
   const isCli = asked !== null && (CLI_IDS as readonly string[]).includes(asked);
   if (config.runTemplate.value !== null && !isCli)
@@ -71,6 +72,7 @@ async function firstInstalled(
         suggestions: [
           ...waiting,
           `Install one of ${CLI_IDS.join(', ')}, or set RUN_TEMPLATE to the command that runs an agent.`,
+          'With an API key and no agent CLI: ENGINE_COMMAND=native and a model, as in --model anthropic/….',
           'For a dry run without any model: ENGINE_COMMAND=scripted.',
         ],
       },
@@ -105,7 +107,7 @@ async function firstUsable(
 
 /** `source`: where the configured name stands; null when a call or a role gave it. */
 function unknown(name: string, source: string | null, config: Config, waiting: string[]): SquadError {
-  const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'scripted'];
+  const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'native', 'scripted'];
   const near = nearest(name, names);
   const from = source === null ? '' : ` (set in ${source})`;
   return new SquadError(

@@ -26,6 +26,10 @@ export function offsetAt(tree: Node, path: Path, ofKey = false): number {
   return tree.offset;
 }
 
+/** The keys of what lies at a path, where the schema has a form for it. */
+export const keysAt = (schema: z.ZodType, path: Path): string[] =>
+  Object.keys(shapeOf(unwrapped(schemaAt(schema, path))) ?? {});
+
 function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue): JsonProblem[] {
   const inner = issue.path.filter(step => typeof step !== 'symbol') as Path;
   const path = [...base, ...inner];

@@ -124,6 +124,9 @@ const COMMANDS: Record<string, string> = {
   comment: 'comment run_0000000000 a.ts:1 x',
   export: 'export run_0000000000 -',
   cancel: 'cancel run_0000000000',
+  'conversation list': 'conversation list',
+  'conversation print': 'conversation print run_0000000000',
+  'conversation export': 'conversation export run_0000000000 -o planted.jsonl',
   inbox: 'inbox',
   answer: 'answer ask_0000000000 yes',
   worktrees: 'worktrees',
@@ -147,6 +150,7 @@ const COMMANDS: Record<string, string> = {
   install: 'install cursor -y',
   demo: 'demo --help',
   'config show': 'config show',
+  'config lint': 'config lint planted.json',
   'config set': 'config set limits.depth 9',
   'config unset': 'config unset limits.spawns_per_minute',
   audit: 'audit',
@@ -172,6 +176,7 @@ const FOR_THE_USER = [
   ...['attach', 'worktrees', 'worktrees prune', 'review', 'overlap', 'integrate'],
   ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve'],
   ...['open', 'up', 'search', 'events', 'cost', 'comment', 'export'],
+  ...['conversation list', 'conversation print', 'conversation export'],
   ...['backlog add', 'backlog done', 'backlog reopen', 'backlog move'],
 ];
 

@@ -1,4 +1,7 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { askHub } from '../support/ask-hub.ts';
 import { script } from '../support/git-squad.ts';
 import { ended, TestSquad, until } from '../support/squad.ts';
 
@@ -125,5 +128,32 @@ describe('squad cost', () => {
     expect(report).toMatchObject({ total: { costUsd: 0.25 }, budgets: { dayUsd: 5 } });
     expect(report.days).toHaveLength(2);
     expect((await squad.run(['cost', '--days', '400'])).code).toBe(2);
+  });
+});
+
+describe('the list of workspaces', () => {
+  test('has one whose folder is gone only while somebody is at work for it', async () => {
+    const folders = ['kept', 'gone', 'left'].map(name => join(squad.root, name));
+    const known = async () => {
+      const { workspaces } = await askHub<{ workspaces: { path: string }[] }>(squad, 'list_workspaces');
+      return folders.filter(folder => workspaces.some(({ path }) => path === folder));
+    };
+    const [kept, gone, left] = folders as [string, string, string];
+    for (const folder of folders) mkdirSync(folder);
+    const run = async (folder: string, line: string) =>
+      (
+        await squad.json<{ runIds: [string] }>(['run', '-d', 'coder', `Do it.${script(line)}`], {
+          cwd: folder,
+        })
+      ).runIds[0];
+    const ended = [await run(kept, 'say Fine.'), await run(gone, 'say Fine.')];
+    const working = await run(left, 'hang');
+    await squad.run(['wait', ...ended]);
+    expect(await known()).toEqual(folders);
+    for (const folder of [gone, left]) rmSync(folder, { recursive: true });
+    expect(await known()).toEqual([kept, left]);
+    await squad.run(['cancel', working]);
+    await squad.run(['wait', working]);
+    expect(await known()).toEqual([kept]);
   });
 });

@@ -187,7 +187,8 @@ describe('squad reply', () => {
       options: { effort: 'low', budgetUsd: 3 },
     });
     expect(prompt(reply.id)).toMatch(/^# Task\nDo it\./);
-    expect((await squad.run(['show', reply.id])).stdout).toContain(`began as  ${first.id}`);
+    expect((await squad.run(['show', reply.id])).stdout).toContain(`reply to  ${first.id}, done`);
+    expect((await squad.run(['show', first.id])).stdout).toContain(`replied   ${reply.id}, done`);
   });
 
   test('keeps the limits of the run when its role has changed meanwhile', async () => {
@@ -288,6 +289,25 @@ describe('squad retry', () => {
     });
     expect(again.chatId).not.toBe(first.chatId);
     expect(prompt(again.id)).toBe(prompt(first.id));
+    expect((await squad.run(['show', again.id])).stdout).toContain(`retry of  ${first.id}, failed`);
+    expect((await squad.run(['show', first.id])).stdout).toContain(`retried   ${again.id}, failed`);
+  });
+
+  test('of a retry is told beside the run it is of and the one it all began as', async () => {
+    const first = await over('strict', fenced('exit 3'));
+    await squad.run(['retry', first.id]);
+    const second = await newest();
+    await squad.run(['retry', second.id]);
+    const third = await newest();
+    const { stdout } = await squad.run(['show', third.id]);
+    expect(stdout).toContain(`began as  ${first.id}`);
+    expect(stdout).toContain(`retry of  ${second.id}, failed`);
+    expect(await squad.json(['show', first.id])).toMatchObject({
+      tries: { of: null, since: [{ runId: second.id, by: 'retry', status: 'error' }] },
+    });
+    expect(await squad.json(['show', second.id])).toMatchObject({
+      tries: { of: { runId: first.id }, since: [{ runId: third.id }] },
+    });
   });
 
   test('reads the role as it is today, and keeps what the caller had said', async () => {

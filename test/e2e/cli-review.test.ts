@@ -2,18 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Worktree } from '../../src/schema/worktree.ts';
-import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { ReviewSquad } from '../support/review-squad.ts';
 import { until } from '../support/squad.ts';
 
-const squad = new GitSquad({
-  coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
-  reviewer: '---\ntype: review\n---\nYou review.',
-});
+const squad = new ReviewSquad();
 
-beforeAll(async () => {
-  await squad.unlimited();
-  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
-});
+beforeAll(() => squad.prepare());
 afterAll(() => squad[Symbol.asyncDispose]());
 
 interface Shown {
@@ -26,31 +20,15 @@ interface Rounds {
 }
 const shown = (id: string) => squad.json<Shown>(['show', id]);
 const rounds = (id: string) => squad.json<Rounds>(['review', id]);
-const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script('hang') })}`;
-
-/** A coder that waits for a reviewer who says nothing. Its second turn tells what it was told. */
-async function inReview(): Promise<{ id: string; reviewerId: string }> {
-  const task = `Build it.${script('write a.txt', '| a', ask)}${scriptOf(2, 'report Heard.')}`;
-  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
-  const id = runIds[0]!;
-  await until('it waits', async () => {
-    const { run } = await shown(id);
-    return run.status === 'waiting_review';
-  });
-  const { reviews } = await rounds(id);
-  const { reviewerId } = reviews[0]!;
-  await until('its reviewer is at work', async () => (await shown(reviewerId)).run.status === 'running');
-  return { id, reviewerId };
-}
-
 describe('squad review', () => {
   test('shows what is under way, who waits for it and how many rounds there are', async () => {
-    const { id, reviewerId } = await inReview();
+    const { id, reviewerId } = await squad.inReview();
     const list = (await squad.run(['review'])).stdout;
     expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +under way`));
     const one = (await squad.run(['review', reviewerId])).stdout;
     expect(one).toContain('1 of 3 reviews · 0 sent back, 0 failed; given up at 5 of these');
     expect(one).toContain('under way');
+    expect(await squad.json(['show', reviewerId])).toMatchObject({ run: { title: 'Review: Build it.' } });
     expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
     expect(await squad.json(['show', id])).toMatchObject({
       review: { iteration: 1, max: 3, coderId: id, reviewerId, outcome: null },
@@ -68,7 +46,7 @@ describe('squad review', () => {
   });
 
   test('gives feedback in place of the reviewer, who is stopped', async () => {
-    const { id, reviewerId } = await inReview();
+    const { id, reviewerId } = await squad.inReview();
     const said = await squad.run([
       'review',
       id,
@@ -92,7 +70,7 @@ describe('squad review', () => {
   });
 
   test('is the way to speak in a review: its reviewer is neither retried nor replied to', async () => {
-    const { id, reviewerId } = await inReview();
+    const { id, reviewerId } = await squad.inReview();
     await squad.run(['cancel', id]);
     await squad.run(['wait', reviewerId]);
     for (const args of [
@@ -107,7 +85,7 @@ describe('squad review', () => {
   });
 
   test('ends a review, after which the coder goes on', async () => {
-    const { id } = await inReview();
+    const { id } = await squad.inReview();
     await squad.run(['review', id, '--cancel']);
     await squad.run(['wait', id]);
     expect((await shown(id)).result.result).toBe('Heard.');
@@ -118,7 +96,7 @@ describe('squad review', () => {
   });
 
   test('allows more rounds than the setting', async () => {
-    const { id } = await inReview();
+    const { id } = await squad.inReview();
     expect((await squad.run(['review', id, '--allow', '2'])).stdout).toContain(
       'may have 5 reviews now; it has had 1',
     );
@@ -127,7 +105,7 @@ describe('squad review', () => {
   });
 
   test('gives a task up: agents stop, work trees go, work stays', async () => {
-    const { id, reviewerId } = await inReview();
+    const { id, reviewerId } = await squad.inReview();
     const trees = await Promise.all([id, reviewerId].map(async each => (await shown(each)).run.worktree));
     writeFileSync(join(trees[0]!.path, 'loose.txt'), 'not committed');
     const said = (await squad.run(['review', id, '--abandon'])).stdout;
@@ -158,7 +136,7 @@ describe('squad review', () => {
   });
 
   test('lists the newest first, to people and to programs', async () => {
-    const [first, second] = [await inReview(), await inReview()];
+    const [first, second] = [await squad.inReview(), await squad.inReview()];
     const { stdout } = await squad.run(['review', '-n', '2']);
     const { reviews } = await squad.json<{ reviews: { coderId: string }[] }>(['review', '-n', '2']);
     expect(reviews.map(({ coderId }) => coderId)).toEqual([second.id, first.id]);

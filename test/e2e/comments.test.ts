@@ -2,18 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
-import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { script, scriptOf } from '../support/git-squad.ts';
+import { ASK, ReviewSquad } from '../support/review-squad.ts';
 import { until } from '../support/squad.ts';
 
-const squad = new GitSquad({
-  coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
-  reviewer: '---\ntype: review\n---\nYou review.',
-});
+const squad = new ReviewSquad();
 
-beforeAll(async () => {
-  await squad.unlimited();
-  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
-});
+beforeAll(() => squad.prepare());
 afterAll(() => squad[Symbol.asyncDispose]());
 
 interface Shown {
@@ -21,22 +16,14 @@ interface Shown {
   result: { result: string };
 }
 const shown = (run: string) => askHub<Shown>(squad, 'show_run', { run });
-const start = async (task: string) =>
-  (await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task])).runIds[0]!;
 const promptOf = (id: string, turn: number) =>
   readFileSync(join(squad.home, 'runs', id, `turn-${turn}`, 'prompt.md'), 'utf8');
-const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script('hang') })}`;
-
-async function inReview(): Promise<string> {
-  const again = scriptOf(2, 'write a.txt', '| b', 'report Heard.');
-  const id = await start(`Build it.${script('write a.txt', '| a', ask)}${again}`);
-  await until('it waits', async () => (await shown(id)).run.status === 'waiting_review');
-  return id;
-}
+/** One that changes something when it goes on. */
+const inReview = () => squad.inReview('write a.txt', '| b');
 
 describe('comments on a run', () => {
   test('that is in review are the feedback, and it goes on with them', async () => {
-    const id = await inReview();
+    const { id } = await inReview();
     const { stdout } = await squad.run(['comment', id, 'a.txt:1', 'Say b.', 'lib/b c.txt:12', 'Why?']);
     expect(stdout).toContain(`The review was ended; ${id} goes on with your 2 comments`);
     await squad.run(['wait', id]);
@@ -49,15 +36,16 @@ describe('comments on a run', () => {
   });
 
   test('sent to its reviewer reach the run whose work it is', async () => {
-    const id = await inReview();
-    const { reviews } = await squad.json<{ reviews: { reviewerId: string }[] }>(['review', id]);
-    const sent = await squad.json(['comment', reviews[0]!.reviewerId, 'a.txt:1', 'Say b.']);
+    const { id, reviewerId } = await inReview();
+    const sent = await squad.json(['comment', reviewerId, 'a.txt:1', 'Say b.']);
     expect(sent).toEqual({ way: 'feedback', runId: id });
     await squad.run(['wait', id]);
   });
 
   test('that has ended become a reply on its chat, with the line each is about', async () => {
-    const id = await start(`Build it.${script('write a.txt', '| a')}${scriptOf(2, 'report Seen to.')}`);
+    const id = await squad.startCoder(
+      `Build it.${script('write a.txt', '| a')}${scriptOf(2, 'report Seen to.')}`,
+    );
     await squad.run(['wait', id]);
     const sent = await askHub<{ way: string; runId: string }>(squad, 'comment_on_run', {
       run: id,
@@ -79,7 +67,7 @@ describe('comments on a run', () => {
   });
 
   test('at work are refused with when they will reach it, and nothing is started', async () => {
-    const id = await start(`Build it.${script('hang')}`);
+    const id = await squad.startCoder(`Build it.${script('hang')}`);
     await until('it is at work', async () => (await shown(id)).run.status === 'running');
     const { code, stderr } = await squad.run(['comment', id, 'a.txt:1', 'Say b.']);
     expect(code).toBe(2);
@@ -107,8 +95,8 @@ describe('what changed between rounds', () => {
   test('is told of the last against the one before, without the words of the reviewer', async () => {
     const feedback = JSON.stringify({ feedback: 'Say two.', feedback_type: 'needs_work' });
     const first = `call request_review ${JSON.stringify({ reviewer_prompt: script(`call send_feedback ${feedback}`) })}`;
-    const id = await start(
-      `Build it.${script('write f.txt', '| one', first)}${scriptOf(2, 'append f.txt', '| two', ask)}`,
+    const id = await squad.startCoder(
+      `Build it.${script('write f.txt', '| one', first)}${scriptOf(2, 'append f.txt', '| two', ASK)}`,
     );
     await until('its second review is under way', async () => {
       const { reviews } = await squad.json<{ reviews: { outcome: string | null }[] }>(['review', id]);
@@ -139,7 +127,7 @@ describe('what changed between rounds', () => {
       code: 'REVIEW_UNKNOWN',
       suggestions: [expect.stringContaining(near)],
     });
-    const id = await start(`Build it.${script('say Done.')}`);
+    const id = await squad.startCoder(`Build it.${script('say Done.')}`);
     await squad.run(['wait', id]);
     const { code, stderr } = await squad.run(['review', id, '--diff']);
     expect(code).toBe(1);

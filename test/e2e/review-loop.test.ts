@@ -4,19 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Evidence } from '../../src/schema/evidence.ts';
 import type { FeedbackType } from '../../src/schema/review.ts';
 import type { Worktree } from '../../src/schema/worktree.ts';
-import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { script, scriptOf } from '../support/git-squad.ts';
+import { ReviewSquad } from '../support/review-squad.ts';
 import { callTool, until } from '../support/squad.ts';
 
-const squad = new GitSquad({
-  coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
-  // What it does stands on the branch it reviews.
-  reviewer: `---\ntype: review\n---\nYou review.${script('follow review.script')}`,
-});
+/** What it does stands on the branch it reviews. */
+const FOLLOWS = `You review.${script('follow review.script')}`;
+const squad = new ReviewSquad(FOLLOWS);
 
-beforeAll(async () => {
-  await squad.unlimited();
-  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
-});
+beforeAll(() => squad.prepare());
 afterAll(() => squad[Symbol.asyncDispose]());
 
 interface Shown {
@@ -31,10 +27,6 @@ interface Shown {
   result: { result: string };
 }
 const shown = (id: string) => squad.json<Shown>(['show', id]);
-const start = async (task: string) => {
-  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
-  return runIds[0]!;
-};
 const done = async (id: string) => {
   await squad.run(['wait', id]);
   return shown(id);
@@ -62,7 +54,7 @@ const feedback = (feedback_type: FeedbackType, text: string) =>
 
 describe('a review loop', () => {
   test('goes on until the reviewer approves, on one chat and one branch', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write feature.txt', '| one', ask('run cat feature.txt', feedback('needs_work', 'Say two.')), 'report Asked.')}${scriptOf(
         2,
         'run cat REVIEW_FEEDBACK.md',
@@ -93,7 +85,7 @@ describe('a review loop', () => {
   });
 
   test('a reviewer sees what the coder had not committed, in a tree of its own', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| mine', ask('run cat a.txt', 'write a.txt', '| theirs', 'run git branch --show-current', feedback('suggestions', 'Fine.')))}${scriptOf(2, 'run cat a.txt')}`,
     );
     const { run, result } = await done(id);
@@ -103,7 +95,7 @@ describe('a review loop', () => {
   });
 
   test('a coder whose turn goes on is told when it is over', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask(feedback('clarification', 'Why?')), 'sleep 600ms', 'say still here')}${scriptOf(2, 'report Because.')}`,
     );
     const { run, result } = await done(id);
@@ -112,7 +104,7 @@ describe('a review loop', () => {
   });
 
   test('a reviewer that says nothing is a failed review, and the coder is told', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask('say I have seen it'))}${scriptOf(2, 'report Alone then.')}`,
     );
     const { run } = await done(id);
@@ -123,7 +115,7 @@ describe('a review loop', () => {
   });
 
   test('a reviewer that breaks is one, too', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask('fail it broke'))}${scriptOf(2, 'say on')}`,
     );
     expect((await done(id)).run.status).toBe('completed');
@@ -133,7 +125,7 @@ describe('a review loop', () => {
   test('ends at the limit, with what to do instead', async () => {
     const again = (turn: number) =>
       scriptOf(turn, `append a.txt`, `| ${turn}`, ask(feedback('needs_work', 'More.')));
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask(feedback('needs_work', 'More.')))}${again(2)}${again(3)}${again(4)}`,
     );
     const { run, result } = await done(id);
@@ -174,7 +166,7 @@ describe('a review loop', () => {
   });
 
   test('cancelling the coder ends its review and its reviewer', async () => {
-    const id = await start(`Build it.${script('write a.txt', '| a', ask('hang'))}`);
+    const id = await squad.startCoder(`Build it.${script('write a.txt', '| a', ask('hang'))}`);
     const [review] = await until('it is being reviewed', async () => {
       const found = await reviewsOf(id);
       return found.length > 0 && (await shown(found[0]!.reviewerId)).run.status === 'running' && found;
@@ -191,10 +183,7 @@ describe('a review loop', () => {
 });
 
 test('a reviewer has the engine of its coder, unless its role names one', async () => {
-  const own = new GitSquad({
-    coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
-    reviewer: `---\ntype: review\n---\nYou review.${script('follow review.script')}`,
-  });
+  const own = new ReviewSquad(FOLLOWS);
   await using _ = own;
   delete own.env.ENGINE_COMMAND;
   await own.json(['config', 'set', 'stop.grace_ms', '200']);
@@ -218,7 +207,7 @@ test('a reviewer has the engine of its coder, unless its role names one', async 
 
 describe('over its turns a run', () => {
   test('has one evidence: every tool call, and nothing that a reviewer wrote', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write feature.txt', '| one', ask(feedback('suggestions', 'Fine.')))}${scriptOf(2, 'run true')}`,
     );
     await done(id);
@@ -240,7 +229,7 @@ describe('over its turns a run', () => {
 
   test('has one limit of output', async () => {
     await squad.json(['config', 'set', 'output.max_bytes', '200000']);
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask('hang'), 'flood 1MB', 'sleep 5s')}${scriptOf(2, 'say never')}`,
     );
     const { run } = await done(id);
@@ -249,7 +238,7 @@ describe('over its turns a run', () => {
   });
 
   test('writes one output for whoever follows the offsets', async () => {
-    const id = await start(
+    const id = await squad.startCoder(
       `Build it.${script('say in the first turn', 'write a.txt', '| a', ask(feedback('suggestions', 'Fine.')))}${scriptOf(2, 'say in the second turn')}`,
     );
     await done(id);
@@ -277,7 +266,7 @@ describe('what is refused', () => {
       'REVIEW_OPEN',
     ],
   ])('%s', async (_, lines, code) => {
-    const id = await start(`Build it.${script(...lines)}`);
+    const id = await squad.startCoder(`Build it.${script(...lines)}`);
     const { result } = await until('it has asked', async () => {
       const found = await shown(id);
       return found.run.status !== 'running' && found.run.status !== 'queued' && found;

@@ -45,6 +45,22 @@ test('a failed run says what failed, how it ended, its last words, and is starte
   const next = new URL(page.url()).pathname.split('/')[2]!;
   await page.locator('.run-facts', { hasText: 'failed' }).waitFor();
   expect(await runOf(next)).toMatchObject({ lineageId: run, status: 'error' });
+
+  await page.getByText('a retry of').getByRole('link', { name: run }).click();
+  const since = page.getByRole('list', { name: 'Runs that took it up again' });
+  await since.getByText('failed').waitFor();
+  await since.getByRole('link', { name: next }).waitFor();
+});
+
+test('a run that is open hears at once that it was retried elsewhere, and how that goes on', async () => {
+  const run = await startRun(squad, 'Enough', ['say done']);
+  await squad.run(['wait', run]);
+  const page = await pages.open(`/r/${run}`);
+  await page.locator('.run-facts', { hasText: 'done' }).waitFor();
+  const { runIds } = await squad.json<{ runIds: string[] }>(['retry', '-d', run]);
+  const since = page.getByRole('list', { name: 'Runs that took it up again' });
+  await since.getByRole('link', { name: runIds[0]! }).waitFor();
+  await since.getByText('done').waitFor();
 });
 
 test('of two pages, the one that did not cancel shows it as well', async () => {

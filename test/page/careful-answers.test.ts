@@ -42,6 +42,16 @@ test('an approval with details is not given before they were in sight: its key o
   const row = await focusRow(page, run);
   await row.getByRole('link', { name: /^Open/ }).waitFor();
   expect(await row.getByRole('button').count()).toBe(0);
+  const footer = page.locator('.footer-keys');
+  expect(await footer.innerText()).toContain('a answer');
+  expect(await footer.innerText()).not.toContain('allow');
+  const short = await startRun(squad, 'Ask', [ask({ question: 'And now?', kind: 'approval' })]);
+  await page
+    .locator(`[data-run=${short}]`)
+    .getByRole('button', { name: /^Allow/ })
+    .waitFor();
+  expect(await footer.innerText()).toContain('y/n allow, deny');
+  await squad.run(['cancel', short]);
   await page.keyboard.press('y');
   const item = page.locator(`#${id}`);
   await item.getByText('drop database prod;').waitFor();

@@ -60,6 +60,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
       ? route.continue({ postData: JSON.stringify({ purpose: 'export', run: 'run_nosuchrun0' }) })
       : route.continue(),
   );
+  await page.getByRole('button', { name: /^Save as a file/ }).waitFor();
   await page.keyboard.press('S');
   const dialog = page.getByRole('dialog', { name: 'Save as a file' });
   await dialog.getByRole('button', { name: 'Save it' }).click();

@@ -62,9 +62,37 @@ test('a round is sent back, another approved; the coder goes on with each, and r
   const [first, second] = [await rounds.nth(0).boundingBox(), await rounds.nth(1).boundingBox()];
   expect(second!.x).toBeGreaterThanOrEqual(first!.x + first!.width);
   await rounds.nth(1).getByRole('button', { name: 'What changed since the round before' }).click();
+  await page.getByText('Round 2 of 3, 1 sent back; given up after 5 of these').waitFor();
   const changed = rounds.nth(1).locator('.diff-row');
   await changed.filter({ hasText: 'times = 3' }).waitFor();
   await changed.filter({ hasText: 'times = 1' }).waitFor();
+});
+
+test('a squad says whom a reviewer reviews, and on a small screen nothing of its timeline is over another part', async () => {
+  const run = await start();
+  await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
+  const { squadId } = (await askHub<{ run: { squadId: string } }>(squad, 'show_run', { run })).run;
+  const page = await pages.open(`/s/${squadId}`, { width: 360 });
+  const row = page.locator('.agent-row', { hasText: 'Review: Add a retry' });
+  const first = row.locator('.agent-first');
+  await first.waitFor();
+  expect(await first.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  await page.locator('.timeline .mark').first().waitFor();
+  const places = (selector: string) =>
+    page
+      .locator(selector)
+      .evaluateAll(all => all.map(one => one.getBoundingClientRect().toJSON() as DOMRect));
+  const parts = [
+    await places('.timeline-label'),
+    await places('.timeline-box .mark'),
+    await places('.timeline .bar'),
+  ];
+  // Wherever in time they are: each kind has a band of its own in every row.
+  const over = (one: DOMRect, other: DOMRect) => one.top < other.bottom && other.top < one.bottom;
+  for (const [index, some] of parts.entries())
+    for (const others of parts.slice(index + 1))
+      expect(some.filter(one => others.some(other => over(one, other)))).toEqual([]);
+  await squad.run(['cancel', run]);
 });
 
 test('comments on lines of an open review go back to the coder with the lines they are about', async () => {

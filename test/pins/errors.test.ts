@@ -41,6 +41,8 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   ENGINE_RATE_LIMITED: ['external', 1],
   BUDGET_EXCEEDED: ['state', 4],
   STALLED: ['external', 1],
+  TIMEOUT: ['state', 1],
+  CANCELLED: ['state', 1],
   SCHEMA_INVALID: ['usage', 2],
   TURN_LIMIT: ['state', 4],
   INPUT_UNREADABLE: ['usage', 2],

@@ -140,6 +140,7 @@ describe('--json of', () => {
         },
       ],
       squad: { id: 'string', workspace: 'string', client: 'string', metadata: 'null', createdAt: 'number' },
+      tries: { of: 'null', since: [] },
       result: {
         spawn_id: 'string',
         squad_id: 'string',

@@ -1,5 +1,6 @@
 /** A hub that ends itself with SIGKILL at one checkpoint: `dying-hub.ts NAME`, on the home of its environment. */
 import { readFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { startHub } from '../../src/app.ts';
 import { homeFolder } from '../../src/link/home.ts';
@@ -17,5 +18,7 @@ const hub = await startHub({
     if (name === wanted) process.kill(process.pid, 'SIGKILL');
   },
 });
+// What dies at once has no other time for it.
+flushCompileCache();
 process.stdout.write(hub ? 'ready\n' : 'taken\n');
 if (!hub) process.exit(1);

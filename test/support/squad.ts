@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { socketPath } from '../../src/link/home.ts';
+import { hubPid, hubRecordPath } from '../../src/link/hub-record.ts';
 import { isRunning } from '../../src/link/is-running.ts';
+import { askHub } from './ask-hub.ts';
+import { COMPILE_CACHE } from './compile-cache.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
 
@@ -21,6 +25,8 @@ export interface StartOptions {
   /** Another build than this one. */
   bin?: string;
 }
+
+const LEFT_BY_HUBS = [hubRecordPath, socketPath];
 
 /** A Squad of its own: home, user home and workspace in one temporary folder, nothing of this machine's environment. */
 export class TestSquad {
@@ -45,6 +51,7 @@ export class TestSquad {
       // The usual port may go to another test's hub when this one is killed, and an agent at work knows no other address.
       MCP_SERVER_PORT: String(randomInt(20_000, 32_000)),
       TMUX_TMPDIR: this.root,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...env,
     };
   }
@@ -129,11 +136,28 @@ export class TestSquad {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.clients) await client.close();
-    if (existsSync(join(this.home, 'runs'))) await this.run(['cancel', '--all']);
-    await this.run(['hub', 'stop']);
+    if (!(await this.askedToEnd())) {
+      if (existsSync(join(this.home, 'runs'))) await this.run(['cancel', '--all']);
+      await this.run(['hub', 'stop']);
+    }
     if (existsSync(join(this.root, `tmux-${process.getuid?.()}`, 'default')))
       spawnSync('tmux', ['kill-server'], { env: this.env });
     rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  /** As `squad cancel --all` and `squad hub stop` ask, without a process for each. False when only they can see to it. */
+  private async askedToEnd(): Promise<boolean> {
+    const pid = hubPid(this.home);
+    const hasRuns = existsSync(join(this.home, 'runs'));
+    if (pid === null) return !hasRuns && !LEFT_BY_HUBS.some(path => existsSync(path(this.home)));
+    try {
+      if (hasRuns) await askHub(this, 'cancel_run', { all: true });
+      await askHub(this, 'stop_hub');
+      return await until('the hub is gone', () => !isRunning(pid));
+    } catch {
+      // It is stopped, or on its way out, or stuck: the commands know what to do then.
+      return false;
+    }
   }
 }
 
@@ -165,18 +189,20 @@ export function ended(child: ChildProcess): Promise<Ran> {
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  patienceMs = 20_000,
+  patienceMs = 30_000,
 ): Promise<Exclude<T, null | undefined | false>> {
-  for (
-    const end = Date.now() + patienceMs;
-    Date.now() < end;
-    await new Promise(wake => setTimeout(wake, 15))
-  ) {
+  const since = Date.now();
+  for (let now = since; now < since + patienceMs; now = Date.now()) {
     const seen = await look();
     if (seen) return seen as Exclude<T, null | undefined | false>;
+    await new Promise(wake => setTimeout(wake, pauseMs(now - since, Date.now() - now)));
   }
   throw new Error(`It did not become so in time: ${what}`);
 }
+
+/** Looking must not keep busy what is looked at: whoever has waited for long, or looks with effort, looks less often. */
+const pauseMs = (waited: number, took: number): number =>
+  Math.max(15, Math.min(waited / 20, 100), Math.min(took, 300));
 
 /** A dead process that nobody has collected yet is not alive, though it still has its number. */
 export const isAlive = isRunning;

@@ -55,7 +55,7 @@ export const seeCards = (seen: readonly RunCard[]): void => batch(() => cards.se
 
 export const watchOutput = (
   target: OutputTarget,
-  onGrew: (size: number, isOver: boolean) => void,
+  onGrew: (size: number, isOver: boolean, messages: number) => void,
 ): (() => void) => outputs.add(target, onGrew);
 
 /** Once, at the start of the page. */
@@ -102,7 +102,7 @@ function onMessage(message: LiveMessage): void {
     reset();
     // How large they are may be among what was not told.
     outputs.sayAll();
-  } else if (message.type === 'grew') outputs.grew(message, message.size, message.isOver);
+  } else if (message.type === 'grew') outputs.grew(message, message);
 }
 
 function greet({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' }): void {

@@ -13,6 +13,7 @@ import type { editBacklog } from '../../src/operations/edit-backlog.ts';
 import type { exportRun } from '../../src/operations/export-run.ts';
 import type { findOverlap } from '../../src/operations/find-overlap.ts';
 import type { findRuns } from '../../src/operations/find-runs.ts';
+import type { getConversation } from '../../src/operations/get-conversation.ts';
 import type { hubStatus, stopHub } from '../../src/operations/hub.ts';
 import type { inspectEngines } from '../../src/operations/inspect-engines.ts';
 import type { inspectGateway } from '../../src/operations/inspect-gateway.ts';
@@ -68,6 +69,7 @@ interface Operations {
   export_run: typeof exportRun;
   find_overlap: typeof findOverlap;
   find_runs: typeof findRuns;
+  get_conversation: typeof getConversation;
   hub_status: typeof hubStatus;
   stop_hub: typeof stopHub;
   inspect_engines: typeof inspectEngines;

@@ -10,12 +10,12 @@ test('the hub is told once of an output, and when the last has gone', () => {
   const grown: string[] = [];
   const first = outputs.add(target, size => grown.push(`first ${size}`));
   const second = outputs.add({ ...target }, size => grown.push(`second ${size}`));
-  outputs.grew(target, 10, false);
+  outputs.grew(target, { size: 10, isOver: false, messages: 0 });
   first();
   first();
-  outputs.grew(target, 20, true);
+  outputs.grew(target, { size: 20, isOver: true, messages: 0 });
   second();
-  outputs.grew(target, 30, true);
+  outputs.grew(target, { size: 30, isOver: true, messages: 0 });
   expect(said).toEqual(['watch', 'unwatch']);
   expect(grown).toEqual(['first 10', 'second 10', 'second 20']);
 });

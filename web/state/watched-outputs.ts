@@ -1,11 +1,12 @@
-import type { PageMessage } from '../../src/schema/live.ts';
+import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
 
 export interface OutputTarget {
   runId: string;
   turn: number;
   stream: 'stdout' | 'stderr';
 }
-type OnGrew = (size: number, isOver: boolean) => void;
+type OnGrew = (size: number, isOver: boolean, messages: number) => void;
+type Grown = Pick<LiveMessage & { type: 'grew' }, 'size' | 'isOver' | 'messages'>;
 
 /** Who wants to know when an output grows. The hub is told once for each output, however many want it. */
 export class WatchedOutputs {
@@ -33,8 +34,9 @@ export class WatchedOutputs {
     };
   }
 
-  grew(target: OutputTarget, size: number, isOver: boolean): void {
-    for (const listener of this.#targets.get(keyOf(target))?.listeners ?? []) listener(size, isOver);
+  grew(target: OutputTarget, { size, isOver, messages }: Grown): void {
+    for (const listener of this.#targets.get(keyOf(target))?.listeners ?? [])
+      listener(size, isOver, messages);
   }
 
   /** A new line knows of none. */

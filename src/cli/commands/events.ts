@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { listEvents } from '../../operations/list-events.ts';
 import type { Event } from '../../schema/event.ts';
+import { eventWords } from '../../schema/event-words.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,6 +10,7 @@ import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
 import { formatCost } from '../output/figures.ts';
 import { eventLine, printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
 import { padEnd, truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
 
@@ -22,6 +24,7 @@ export interface EventsOptions {
 
 const ID_WIDTH = 16;
 const TYPE_WIDTH = 19;
+const FIGURES = { duration: formatDuration, money: (usd: number) => formatCost(usd) };
 
 /** `squad events`: what happened, the newest last. */
 export async function eventsCommand(options: EventsOptions, context: CliContext): Promise<number> {

@@ -8,11 +8,13 @@ import {
   moveOf,
 } from '../commands/backlog.ts';
 import { setConfig, showConfig } from '../commands/config.ts';
+import { lintConfig } from '../commands/config-lint.ts';
 import { contextCommand } from '../commands/context.ts';
 import { decisionsCommand } from '../commands/decisions.ts';
 import { demoCommand } from '../commands/demo.ts';
 import { doctorCommand } from '../commands/doctor.ts';
 import { initCommand } from '../commands/init.ts';
+import { initSubagent } from '../commands/init-subagent.ts';
 import { installCommand } from '../commands/install.ts';
 import { pruneCommand } from '../commands/prune.ts';
 import { rolesCommand } from '../commands/roles.ts';
@@ -34,7 +36,7 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
   command(program, 'team', 'who is on the team, and who is at work').action(
     does(context => teamCommand(context)),
   );
-  command(program, 'decisions [id]', 'what the team has decided, newest first; or one decision, whole')
+  command(program, 'decisions [decision]', 'what the team has decided, newest first; or one decision, whole')
     .option('-s, --search <words>', 'those about these words, best first')
     .option('-n, --limit <n>', 'how many', '20')
     .action(
@@ -65,9 +67,14 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
     .action(
       does((context, n: string, options: MoveOptions) => editBacklogCommand(moveOf(n, options), context)),
     );
-  command(program, 'init', 'lay down the shipped roles, a config and team files to edit').action(
-    does(context => initCommand(context)),
-  );
+  command(program, 'init', 'lay down the shipped roles, a config and team files to edit')
+    .option('--subagent <name>', 'instead, the files of a subagent: one tool for any MCP client')
+    .option('--schema', 'with a schema for what that tool returns')
+    .action(
+      does((context, { subagent, ...options }: { subagent?: string; schema?: boolean }) =>
+        subagent === undefined ? initCommand(context) : initSubagent(subagent, options, context),
+      ),
+    );
   command(program, 'trust [files...]', 'let config and templates that came with a repository take effect')
     .option('-y, --yes', 'without asking')
     .option('--remove', 'take trust back')
@@ -93,8 +100,16 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
     does(context => demoCommand(context)),
   );
 
-  const config = program.command('config').description('what is set, and where it came from').exitOverride();
+  const config = program
+    .command('config')
+    .description('what is set, and where it came from; check files')
+    .exitOverride();
   command(config, 'show', 'every value in force and its origin').action(does(context => showConfig(context)));
+  command(
+    config,
+    'lint [files...]',
+    "check subagents' files: those named, or every *.subagent.yaml here",
+  ).action(does((context, files: string[]) => lintConfig(files, context)));
   command(config, 'set <key> <value>', 'change one of the limits').action(
     does((context, key: string, value: string) => setConfig(key, value, context)),
   );

@@ -14,6 +14,9 @@ export function eventLine({ seq, at, runId, squadId, body }: Event): string {
 export const plainLine = (facts: { type: string } & Record<string, unknown>): string =>
   `${harmless(JSON.stringify({ v: VERSION, ...facts }))}\n`;
 
+/** A value on a line of its own. */
+export const jsonLine = (value: unknown): string => `${harmless(JSON.stringify(value))}\n`;
+
 /** The answer of a one-shot command. */
 export function printJson(terminal: Terminal, value: unknown): void {
   terminal.write(`${harmless(JSON.stringify(value, null, 2))}\n`);

@@ -73,6 +73,25 @@ test.each(TABLE)('the role %s with %j has exactly its tools', (role, mcp, ...exp
   expect(known).toEqual(expected);
 });
 
+test('what is taken away from everybody is gone for each role, and for runs without one', () => {
+  const config = McpConfig.parse({
+    servers: { files: server(['*']) },
+    shared: ['files'],
+    toolRestrictions: {
+      '*': { files: { exclude: ['drop'] } },
+      tester: { files: { include: ['read', 'drop'] } },
+    },
+  });
+  const has = (role: string | null) =>
+    TOOLS.filter(name => {
+      const thing = { kind: 'tool' as const, server: 'files', name, isApproved: true };
+      return decide(grantsOf(config, role, []), thing, { workspaceRoot: '/w' }).allowed;
+    });
+  expect(has(null)).toEqual(['list', 'read', 'write']);
+  expect(has('coder')).toEqual(['list', 'read', 'write']);
+  expect(has('tester')).toEqual(['read']);
+});
+
 describe('what is not a tool', () => {
   test('comes with the server as a whole, and only what the server lists', () => {
     expect(may('coder', [], { kind: 'resource', server: 'files', name: 'file:///x' }).allowed).toBe(true);

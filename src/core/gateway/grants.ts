@@ -36,13 +36,17 @@ export function grantsOf(
     ...roleMcp.filter(entry => !entry.includes('/')),
   ]);
   const single = singleTools(roleMcp);
-  const restrictions = own(config.toolRestrictions, roleId) ?? {};
+  const restrictions = [EVERYBODY, roleId].flatMap(who => own(config.toolRestrictions, who) ?? []);
   return Object.entries(config.servers).flatMap(([id, server]) => {
     const tools = single.get(id);
     if (!whole.has(id) && !tools) return [];
-    return [grant(config, id, server, whole.has(id) ? null : tools!, own(restrictions, id), roleId)];
+    const ofServer = restrictions.flatMap(each => own(each, id) ?? []);
+    return [grant(config, id, server, whole.has(id) ? null : tools!, ofServer, roleId)];
   });
 }
+
+/** In the place of a role: for every run, also one without a role. */
+export const EVERYBODY = '*';
 
 /** The grant of a server of which it is known how it is started or reached. */
 export const withFolderOf = (grant: ServerGrant, server: ResolvedServer): ServerGrant => ({
@@ -71,11 +75,11 @@ function grant(
   server: Server,
   /** Null: the server as a whole. */
   tools: readonly string[] | null,
-  restriction: Restriction | undefined,
+  restrictions: readonly Restriction[],
   roleId: string | null,
 ): ServerGrant {
-  const include = restriction && 'include' in restriction ? [restriction.include] : [];
-  const exclude = restriction && 'exclude' in restriction ? restriction.exclude : [];
+  const include = restrictions.flatMap(each => ('include' in each ? [each.include] : []));
+  const exclude = restrictions.flatMap(each => ('exclude' in each ? each.exclude : []));
   const others = tools === null ? [] : [[]];
   return {
     server: id,

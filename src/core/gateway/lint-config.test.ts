@@ -86,7 +86,7 @@ describe('references', () => {
 
   test('to a role without a file are warnings, where the roles are known', () => {
     const config = {
-      ...{ servers, shared, agentServers: { codr: ['files'] }, toolRestrictions: { testr: {} } },
+      ...{ servers, shared, agentServers: { codr: ['files'] }, toolRestrictions: { testr: {}, '*': {} } },
       argumentRules: [{ server: 'files', role: ['reviewr', 'x*'], argument: 'x', maxLength: 1 }],
     };
     expect(lint(config)).toEqual([]);

@@ -1,5 +1,6 @@
 import type { McpConfig, Restriction } from '../../schema/mcp-config.ts';
 import { nearest } from '../nearest.ts';
+import { EVERYBODY } from './grants.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { serverIn } from './lint-roles.ts';
 
@@ -15,7 +16,7 @@ export function lintReferences(config: McpConfig, known: KnownToLint): ConfigFin
       ...ids.flatMap((id, index) => server(id, ['agentServers', role, index])),
     ]),
     ...Object.entries(config.toolRestrictions).flatMap(([role, servers]) => [
-      ...unknownRole(known, role, ['toolRestrictions', role]),
+      ...(role === EVERYBODY ? [] : unknownRole(known, role, ['toolRestrictions', role])),
       ...Object.entries(servers).flatMap(([id, restriction]) =>
         lintRestriction(config, known, role, id, restriction),
       ),

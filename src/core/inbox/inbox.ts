@@ -5,23 +5,19 @@ import type { AnsweredBy, InboxItem, WithdrawnBecause } from '../../schema/inbox
 import { isEnd, type Run } from '../../schema/run.ts';
 import { Alarms } from '../alarms.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
 import { answerText } from './answer-text.ts';
 import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
 import { deadlineOf } from './deadline.ts';
+import { HandedOut, type HandedOutPorts } from './handed-out.ts';
 import { OpenItems } from './open-items.ts';
 import { alreadySettled, full, unknownItem } from './refusals.ts';
 
-export interface InboxPorts {
-  clock: Clock;
+export interface InboxPorts extends HandedOutPorts {
   store: Store;
   settings(): HubSettings;
   /** The run as it is now, if it has not ended. */
   current(id: RunId): Run | null;
-  warn(message: string, cause: unknown): void;
-  /** Called between the steps of telling an asker, by name. */
-  checkpoint(name: string): void;
 }
 
 /** An agent that asks without end is not one that waits for answers. */
@@ -29,8 +25,6 @@ const MOST_OPEN_OF_RUN = 20;
 /** Of a run, the newest that are looked through for an answer it did not hear. */
 const LOOKED_THROUGH = 100;
 const EVERY = 100_000;
-/** How long after a hub died with an answer on its way the same words still mean that question. */
-const ASKED_AGAIN_MS = 120_000;
 const AGAIN_MS = 5_000;
 
 /** What agents want of somebody else, from the question to the answer or whatever comes in its place. All of it is on disk. */
@@ -39,13 +33,11 @@ export class Inbox {
   private readonly opened: OpenItems;
   private readonly queue = new OneAtATime<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
-  /** On their way to the run that asked. */
-  private readonly handed = new Map<RunId, Map<InboxId, InboxItem>>();
-  private readonly openedAt: number;
+  private readonly handed: HandedOut;
 
   constructor(ports: InboxPorts) {
     this.ports = ports;
-    this.openedAt = ports.clock.now();
+    this.handed = new HandedOut(ports);
     this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     // What is on disk is what counts, and whoever else hears of an event finds it so.
@@ -55,7 +47,7 @@ export class Inbox {
         else if (body.type === 'inbox.settled') this.letGo(body.item);
         else if (body.type === 'run.ended' && runId !== null) {
           if (body.status === 'completed') void this.wentOn(runId);
-          this.handed.delete(runId);
+          this.handed.forget(runId);
           this.onEnd(runId);
         }
     });
@@ -134,22 +126,12 @@ export class Inbox {
 
   /** The asker is told now how it was settled. Whether that arrives is known when it goes on: until then it may ask again. */
   handOut(item: InboxItem): void {
-    if (item.state === 'open') return;
-    const items = this.handed.get(item.runId) ?? new Map<InboxId, InboxItem>();
-    this.handed.set(item.runId, items.set(item.id, item));
-    this.ports.checkpoint('inbox:handed');
+    if (item.state !== 'open') this.handed.add(item);
   }
 
   /** A run does something else: it has what it was told, and the same question from now on is a new one. Never rejects. */
-  async wentOn(runId: RunId): Promise<void> {
-    const items = [...(this.handed.get(runId)?.values() ?? [])];
-    if (items.length === 0) return;
-    this.handed.delete(runId);
-    const heardAt = this.ports.clock.now();
-    await this.ports.store
-      .commit({ inbox: items.map(item => ({ ...item, heardAt })), events: [] })
-      .catch(thrown => this.ports.warn(`That ${runId} has its answers could not be recorded`, thrown));
-    this.ports.checkpoint('inbox:heard');
+  wentOn(runId: RunId): Promise<void> {
+    return this.handed.wentOn(runId);
   }
 
   /** Nearest deadline first. */
@@ -217,14 +199,9 @@ export class Inbox {
     const earlier = await this.ports.store.inboxItems({ runId, isSettled: true, limit: LOOKED_THROUGH });
     return (
       earlier.find(
-        item => item.state !== 'withdrawn' && isSame(item, wording) && this.mayNotHaveArrived(item),
+        item => item.state !== 'withdrawn' && isSame(item, wording) && this.handed.mayNotHaveArrived(item),
       ) ?? null
     );
-  }
-
-  private mayNotHaveArrived({ heardAt }: InboxItem): boolean {
-    if (heardAt === null) return true;
-    return heardAt < this.openedAt && this.ports.clock.now() - heardAt < ASKED_AGAIN_MS;
   }
 
   /** The run that started it, if that can answer. Who is reviewed cannot: it has no turn meanwhile. */

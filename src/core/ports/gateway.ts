@@ -253,14 +253,14 @@ export interface GatewayView {
 }
 
 export interface Gateway extends GatewayAdmin {
-  /** Before the agent starts: gets its servers going. Settles at once. */
+  /** Before the agent starts: gets its servers going, unless they are its own: those wait until it asks for them. Settles at once. */
   prepare(run: Run): void;
   /** The same object for as long as the run lives; null when its workspace has no servers for it. */
   viewOf(run: Run): GatewayView | null;
   /** Called when the lists of this run may have changed. */
   onChange(listener: (runId: RunId, what: 'tools' | 'resources' | 'prompts') => void): () => void;
-  /** The run has ended: what it had to itself ends too. */
-  release(runId: RunId): void;
+  /** The run has ended: what it had to itself ends too. Settles when that is gone. */
+  release(runId: RunId): Promise<void>;
   /** Ends every server it started; settles when they are gone. */
   close(): Promise<void>;
 }

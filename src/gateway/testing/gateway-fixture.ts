@@ -95,7 +95,8 @@ export class GatewayFixture implements AsyncDisposable {
         this.variableReads += 1;
         const { variables = {} } = options;
         const given = typeof variables === 'function' ? variables(run) : variables;
-        return { PATH: process.env.PATH ?? '', ...given };
+        const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+        return { PATH, NODE_COMPILE_CACHE, ...given };
       },
       clock: this.time,
       timers: options.timers ?? this.time,

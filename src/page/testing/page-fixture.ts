@@ -116,6 +116,7 @@ export class PageFixture {
       clock: { now: () => this.now },
       store: this.store,
       files: this.files,
+      traces: { savedOf: () => 0 },
       runner: { current: (id: RunId) => this.live.get(id) ?? null, liveRuns: () => [...this.live.values()] },
       hub: {
         status: () => ({ startedAt: 5 }),

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { type Answer, type Conversation, pieces, sse, type Turn, type WireFormat } from './conversation.ts';
+import {
+  type Answer,
+  argumentsText,
+  type Conversation,
+  type MadeCall,
+  pieces,
+  sse,
+  type Turn,
+  type WireFormat,
+} from './conversation.ts';
 
 const block = z.looseObject({
   type: z.string(),
@@ -31,7 +40,7 @@ export const anthropic: WireFormat = {
   },
   whole: (answer, { model }) => ({
     ...message(answer, model),
-    content: blocks(answer),
+    content: blocks(answer).map(shown),
     stop_reason: stopReason(answer),
     usage: usage(answer),
   }),
@@ -61,7 +70,9 @@ const ERRORS: Record<number, string> = {
 };
 
 type Content = z.infer<typeof content>;
-type Block = { type: 'text'; text: string } | { type: 'tool_use'; id: string; name: string; input: object };
+type Block =
+  | { type: 'text'; text: string }
+  | { type: 'tool_use'; id: string; name: string; input: object; call: MadeCall };
 
 function turnsOf(role: string, given: Content): Turn[] {
   if (role === 'assistant') return [{ by: 'model', text: textOf(given) }];
@@ -91,14 +102,20 @@ const message = ({ id }: Answer, model: Conversation['model']) => ({
   stop_sequence: null,
 });
 
-const blocks = ({ text, call, id }: Answer): Block[] => [
+const blocks = ({ text, calls }: Answer): Block[] => [
   ...(text ? [{ type: 'text' as const, text }] : []),
-  ...(call
-    ? [{ type: 'tool_use' as const, id: `toolu_${id}`, name: call.tool.name, input: call.arguments }]
-    : []),
+  ...calls.map(call => ({
+    type: 'tool_use' as const,
+    id: `toolu_${call.id}`,
+    name: call.tool.name,
+    input: call.arguments,
+    call,
+  })),
 ];
 
-const stopReason = ({ call }: Answer) => (call ? 'tool_use' : 'end_turn');
+const shown = (given: Block) => (given.type === 'text' ? given : { ...given, call: undefined });
+
+const stopReason = ({ calls }: Answer) => (calls.length > 0 ? 'tool_use' : 'end_turn');
 
 /** Here the cached part is counted beside the rest, not within it. */
 const usage = ({ usage: { input, output, cached } }: Answer) => ({
@@ -109,11 +126,11 @@ const usage = ({ usage: { input, output, cached } }: Answer) => ({
 });
 
 function blockEvents(given: Block, index: number): string[] {
-  const start = given.type === 'text' ? { type: 'text', text: '' } : { ...given, input: {} };
+  const start = given.type === 'text' ? { type: 'text', text: '' } : { ...shown(given), input: {} };
   const deltas =
     given.type === 'text'
       ? pieces(given.text).map(text => ({ type: 'text_delta', text }))
-      : pieces(JSON.stringify(given.input)).map(text => ({ type: 'input_json_delta', partial_json: text }));
+      : pieces(argumentsText(given.call)).map(text => ({ type: 'input_json_delta', partial_json: text }));
   return [
     event({ type: 'content_block_start', index, content_block: start }),
     ...deltas.map(delta => event({ type: 'content_block_delta', index, delta })),

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { type Answer, type Conversation, pieces, sse, type Turn, type WireFormat } from './conversation.ts';
+import {
+  type Answer,
+  argumentsText,
+  type Conversation,
+  type MadeCall,
+  pieces,
+  sse,
+  type Turn,
+  type WireFormat,
+} from './conversation.ts';
 
 const content = z
   .union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))])
@@ -42,7 +51,7 @@ export const chatCompletions: WireFormat = {
         message: {
           role: 'assistant',
           content: answer.text || null,
-          ...(answer.call && { tool_calls: [toolCall(answer)] }),
+          ...(answer.calls.length > 0 && { tool_calls: answer.calls.map(toolCall) }),
         },
         finish_reason: finish(answer),
       },
@@ -58,7 +67,7 @@ export const chatCompletions: WireFormat = {
     return [
       chunk({ role: 'assistant', content: '' }),
       ...pieces(answer.text).map(text => chunk({ content: text })),
-      ...(answer.call ? [chunk({ tool_calls: [{ index: 0, ...toolCall(answer) }] })] : []),
+      ...answer.calls.map((call, index) => chunk({ tool_calls: [{ index, ...toolCall(call) }] })),
       chunk({}, finish(answer)),
       sse({ ...envelope('chat.completion.chunk', answer, conversation), choices: [], usage: usage(answer) }),
       sse('[DONE]'),
@@ -84,13 +93,13 @@ const envelope = (object: string, { id }: Answer, { model }: Conversation) => ({
   model,
 });
 
-const toolCall = ({ call, id }: Answer) => ({
-  id: `call_${id}`,
+const toolCall = (call: MadeCall) => ({
+  id: `call_${call.id}`,
   type: 'function',
-  function: { name: call!.tool.name, arguments: JSON.stringify(call!.arguments) },
+  function: { name: call.tool.name, arguments: argumentsText(call) },
 });
 
-const finish = ({ call }: Answer) => (call ? 'tool_calls' : 'stop');
+const finish = ({ calls }: Answer) => (calls.length > 0 ? 'tool_calls' : 'stop');
 
 const usage = ({ usage: { input, output, cached } }: Answer) => ({
   prompt_tokens: input,

@@ -29,7 +29,18 @@ export interface ToolParameters {
 export interface ToolCall {
   tool: OfferedTool;
   arguments: Record<string, unknown>;
+  /** Sent instead of them, as it is: no JSON, perhaps. */
+  malformed?: string;
 }
+
+export interface MadeCall extends ToolCall {
+  /** Unique, for the ids a format wants. */
+  id: string;
+}
+
+/** The arguments as a model writes them. */
+export const argumentsText = ({ arguments: args, malformed }: ToolCall): string =>
+  malformed ?? JSON.stringify(args);
 
 /** `input` counts everything that was read, the cached part included; formats that count otherwise convert. */
 export interface Usage {
@@ -40,7 +51,7 @@ export interface Usage {
 
 export interface Answer {
   text: string;
-  call: ToolCall | null;
+  calls: MadeCall[];
   usage: Usage;
   /** Unique per answer, for the ids a format wants. */
   id: string;

@@ -78,9 +78,12 @@ function turnsOf({ role, parts: given = [] }: z.infer<typeof contents>): Turn[] 
   ];
 }
 
-const parts = ({ call }: Answer, texts: string[]): object[] => [
+/** Arguments are no text here: malformed ones are a string where an object should be. */
+const parts = ({ calls }: Answer, texts: string[]): object[] => [
   ...texts.filter(Boolean).map(text => ({ text })),
-  ...(call ? [{ functionCall: { name: call.tool.name, args: call.arguments } }] : []),
+  ...calls.map(({ tool, arguments: args, malformed }) => ({
+    functionCall: { name: tool.name, args: malformed ?? args },
+  })),
 ];
 
 function chunk(

@@ -1,4 +1,5 @@
 /** Every request the server saw, and what it counted for it: tests compare this with what Squad says. */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Turn, Usage } from './conversation.ts';
 
 export interface ModelCall {
@@ -7,6 +8,9 @@ export interface ModelCall {
   method: string;
   path: string;
   userAgent: string;
+  headers: IncomingHttpHeaders;
+  /** All of it, as it came. */
+  body: string;
   /** What is below belongs to model requests; a probe has none of it. */
   model: string | null;
   tag: string | null;

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import {
   type Answer,
+  argumentsText,
   type Conversation,
+  type MadeCall,
   type OfferedTool,
   pieces,
   sse,
@@ -107,7 +109,7 @@ const response = (answer: Answer, { model }: Conversation, status: string) => ({
   },
 });
 
-function output({ text, call, id }: Answer) {
+function output({ text, calls, id }: Answer) {
   const said = {
     type: 'message' as const,
     id: `msg_${id}`,
@@ -115,13 +117,12 @@ function output({ text, call, id }: Answer) {
     status: 'completed',
     content: [{ type: 'output_text', text, annotations: [] }],
   };
-  return [...(text ? [said] : []), ...(call ? [calling(call, id)] : [])];
+  return [...(text ? [said] : []), ...calls.map(calling)];
 }
 
-function calling(
-  { tool: { name, namespace, takesText }, arguments: args }: NonNullable<Answer['call']>,
-  id: string,
-) {
+function calling(call: MadeCall) {
+  const { id, tool, arguments: args } = call;
+  const { name, namespace, takesText } = tool;
   const common = {
     id: `fc_${id}`,
     call_id: `call_${id}`,
@@ -131,7 +132,7 @@ function calling(
   };
   return takesText
     ? { ...common, type: 'custom_tool_call' as const, input: String(args.input) }
-    : { ...common, type: 'function_call' as const, arguments: JSON.stringify(args) };
+    : { ...common, type: 'function_call' as const, arguments: argumentsText(call) };
 }
 
 function itemEvents(given: OutputItem, output_index: number) {

@@ -24,6 +24,14 @@ const step = z.strictObject({
   /** Calls a tool of Squad's server that is not offered, named as the CLI would name it. */
   unlisted: z.string().optional(),
   arguments: z.record(z.string(), z.unknown()).optional(),
+  /** Calls several tools in one answer. */
+  calls: z
+    .array(z.strictObject({ call: z.string(), arguments: z.record(z.string(), z.unknown()).optional() }))
+    .optional(),
+  /** Calls a tool by a name that nobody offered. */
+  invented: z.string().optional(),
+  /** Beside `call`: its arguments as they are sent, JSON or not. */
+  malformed: z.string().optional(),
   /** Answers with this object: through the CLI's own tool for it, else as JSON text. */
   structured: z.record(z.string(), z.unknown()).optional(),
   /** Fails with this HTTP status, every time or only the first `times` requests of this tag and step. */
@@ -33,6 +41,8 @@ const step = z.strictObject({
   hang: z.enum(['headers', 'stream']).optional(),
   /** Answers 200 with what no parser can read. */
   garbage: z.literal(true).optional(),
+  /** Breaks off in the middle of its answer. */
+  cut: z.literal(true).optional(),
   usage: usage.optional(),
 });
 

@@ -57,7 +57,7 @@ export async function startModelServer(port = 0): Promise<ModelServer> {
 async function serve(request: IncomingMessage, response: ServerResponse, ledger: Ledger): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://127.0.0.1');
   const body = await bodyOf(request);
-  const call = callFrom(request, url);
+  const call = callFrom(request, url, body);
   const format = request.method === 'POST' ? FORMATS.find(({ matches }) => matches(url.pathname)) : undefined;
   if (!format) {
     const { status, body: answer } = otherAnswer(url.pathname, body);
@@ -101,8 +101,13 @@ function reply(
   else if (garbage) response.end('data: {"half": tru\n\ndata: <html>\n\n');
   else {
     const answer = answerFor(step, conversation);
+    const text = inFormat(format, answer, conversation);
+    if (step.cut) {
+      response.write(text.slice(0, text.length / 2), () => response.destroy());
+      return;
+    }
     call.usage = answer.usage;
-    response.end(inFormat(format, answer, conversation));
+    response.end(text);
   }
 }
 
@@ -111,11 +116,13 @@ const inFormat = (format: WireFormat, answer: Answer, conversation: Conversation
     ? format.events(answer, conversation).join('')
     : JSON.stringify(format.whole(answer, conversation));
 
-const callFrom = ({ method = '', headers }: IncomingMessage, url: URL): ModelCall => ({
+const callFrom = ({ method = '', headers }: IncomingMessage, url: URL, body: string): ModelCall => ({
   at: performance.timeOrigin + performance.now(),
   method,
   path: url.pathname,
   userAgent: headers['user-agent'] ?? '',
+  headers,
+  body,
   model: null,
   tag: null,
   step: null,

@@ -7,12 +7,22 @@ import type { Step } from './script.ts';
 const SHELLS = ['Bash', 'bash', 'exec_command', 'run_shell_command', 'shell_command', 'shell'];
 const WRITERS = ['Write', 'write_file', 'write', 'create'];
 
+/** Every call a step makes. */
+export function callsFor(step: Step, conversation: Conversation): ToolCall[] {
+  if (step.calls)
+    return step.calls.map(({ call, arguments: args = {} }) => namedCall(call, args, conversation));
+  const call = callFor(step, conversation);
+  return call === null ? [] : [{ ...call, malformed: step.malformed }];
+}
+
 /** The call a step makes; null for a step that only speaks. Throws when the CLI offers nothing fitting. */
 export function callFor(step: Step, conversation: Conversation): ToolCall | null {
   const { tools } = conversation;
   if (step.shell !== undefined) return shellCall(step.shell, conversation);
   if (step.write) return writeCall(step.write, conversation);
   if (step.call !== undefined) return namedCall(step.call, step.arguments ?? {}, conversation);
+  if (step.invented !== undefined)
+    return { tool: { name: step.invented, parameters: {} }, arguments: step.arguments ?? {} };
   if (step.unlisted !== undefined) return unlistedCall(step.unlisted, step.arguments ?? {}, conversation);
   const structured = step.structured && tools.find(({ name }) => /^structured_?output$/i.test(name));
   return structured ? { tool: structured, arguments: step.structured! } : null;

@@ -11,16 +11,18 @@ import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { ActivityTab } from './activity/activity-tab.tsx';
 import { ChangesTab } from './changes/changes-tab.tsx';
+import { ConversationTab } from './conversation/conversation-tab.tsx';
 import { DetailsTab } from './details/details-tab.tsx';
 import { OutputTab } from './output/output-tab.tsx';
 import { ReviewTab } from './review-tab.tsx';
 import { RunHeader } from './run-header.tsx';
 import type { ShownRun } from './shown-run.ts';
 
-const TABS = ['activity', 'output', 'changes', 'details', 'review'] as const;
+const TABS = ['activity', 'conversation', 'output', 'changes', 'details', 'review'] as const;
 type TabName = (typeof TABS)[number];
 const NAMES: Record<TabName, string> = {
   activity: 'Activity',
+  conversation: 'Conversation',
   output: 'Output',
   changes: 'Changes',
   details: 'Details',
@@ -52,7 +54,7 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
   const { route } = useLocation();
   const { id } = data.run;
   const href = (name: TabName) => `/r/${id}/${name}`;
-  const tabs = TABS.filter(name => name !== 'review' || hasReviews(data));
+  const tabs = TABS.filter(name => has(data, name));
   const step = (by: number) => {
     const next = tabs[tabs.indexOf(tab) + by];
     if (next) route(href(next));
@@ -79,6 +81,7 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
         tabs={tabs.map(name => ({ href: href(name), name: NAMES[name] }))}
       />
       {tab === 'activity' && <ActivityTab data={data} />}
+      {tab === 'conversation' && <ConversationTab data={data} />}
       {tab === 'output' && <OutputTab data={data} />}
       {tab === 'changes' && <ChangesTab data={data} />}
       {tab === 'details' && <DetailsTab data={data} />}
@@ -89,7 +92,10 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
 
 const tabOf = (given: string | undefined): TabName => TABS.find(name => name === given) ?? 'activity';
 
-const hasReviews = ({ run, review }: ShownRun): boolean => review !== null || run.type !== null;
+function has({ run, review }: ShownRun, tab: TabName): boolean {
+  if (tab === 'conversation') return run.engine === 'native';
+  return tab !== 'review' || review !== null || run.type !== null;
+}
 
 /** What it does from second to second is told by the events; the rest changes with these. */
 function concerns({ events, runs }: Changes, given: string, lineage: string | null): boolean {

@@ -1,4 +1,3 @@
-import { inbox } from '../../state/live.ts';
 import { settledItem } from '../../state/settled-items.ts';
 import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
@@ -6,6 +5,7 @@ import { toldApart } from '../../ui/told-apart.ts';
 import { Outcome } from '../inbox/outcome.tsx';
 import { SETTLED_LOOKS, settledOf } from '../inbox/settled-words.ts';
 import { useAnswering } from '../inbox/use-answering.ts';
+import { isWhole } from './is-whole.ts';
 import type { Asking } from './use-kept-ask.ts';
 
 const MOST_SHOWN = 4;
@@ -80,13 +80,6 @@ function Answers({ asking, settled }: AnswersProps) {
       {asking.choices.length > MOST_SHOWN && open}
     </>
   );
-}
-
-/** Its question is a line of a row: whoever has to know more, or fills in a form, opens it. */
-function isWhole({ id, hasDetails, kind, question }: Asking): boolean {
-  const item = inbox.value.find(one => one.id === id) ?? settledItem(id);
-  if (hasDetails || kind === 'permission' || question.endsWith('…')) return false;
-  return item?.fields.length === 0;
 }
 
 interface WordsAnswerProps {

@@ -14,6 +14,7 @@ import { useHeldOrder } from '../../ui/held-order.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { NEEDS } from '../../ui/status-words.ts';
 import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
+import { FooterKeys } from './footer-keys.tsx';
 import { NoRuns } from './no-runs.tsx';
 import { SquadPicker, WorkspacePicker } from './pickers.tsx';
 import { rowKeys } from './row-keys.ts';
@@ -67,10 +68,7 @@ export function RunsPage() {
         ))}
       </ol>
       {board.hasMore && <More onMore={board.more} />}
-      <p class="footer-keys soft" aria-hidden="true">
-        <kbd>j</kbd>/<kbd>k</kbd> move · <kbd>enter</kbd> open · <kbd>y</kbd>/<kbd>n</kbd> answer ·{' '}
-        <kbd>c</kbd> cancel · <kbd>r</kbd> retry · <kbd>?</kbd> keys
-      </p>
+      <FooterKeys ids={held.ids} />
     </div>
   );
 }

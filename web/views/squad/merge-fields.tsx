@@ -23,6 +23,7 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
       <label>
         Into branch
         <input
+          type="text"
           value={wish.into}
           placeholder={target ?? 'the one the runs began from'}
           autocomplete="off"
@@ -45,6 +46,7 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
         <label>
           Check command
           <input
+            type="text"
             class="code"
             value={wish.command}
             placeholder="npm test"

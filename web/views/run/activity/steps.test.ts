@@ -86,7 +86,9 @@ describe('steps', () => {
   test('tell a bad end from a good one', () => {
     const ended = { type: 'run.ended', exitCode: 1, usage: null, leftovers: [], durationMs: 1 };
     const bad = event({ ...ended, status: 'error', error: { code: 'X', message: 'broke' } });
-    expect(stepsOf([bad])).toMatchObject([{ kind: 'mark', tone: 'bad', text: 'error: broke' }]);
+    expect(stepsOf([bad])).toMatchObject([
+      { kind: 'mark', tone: 'bad', text: expect.stringContaining('broke') },
+    ]);
     expect(stepsOf([event({ ...ended, status: 'completed', error: null })])).toMatchObject([
       { tone: 'good' },
     ]);

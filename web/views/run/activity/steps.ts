@@ -45,7 +45,8 @@ export function stepsOf(events: readonly Event[]): Step[] {
       addActivity(steps, event, body.kind, body.text);
     } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
       // The question itself is a step.
-    } else if (body.type === 'tool.called') addActivity(steps, event, 'tool', `squad: ${eventWords(body, FIGURES)}`);
+    } else if (body.type === 'tool.called')
+      addActivity(steps, event, 'tool', `squad: ${eventWords(body, FIGURES)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {
       const known = questions.get(body.item.id);
       if (known) known.item = body.item;

@@ -1,0 +1,127 @@
+import type { Caller, Workspaces } from '../core/ports/workspace.ts';
+import type { Traces } from '../core/traces.ts';
+import type { Connection } from '../hub/server.ts';
+import type { Hello } from '../link/hello.ts';
+import { subagentFace } from '../mcp/subagent-face.ts';
+import type { Services } from '../operations/operation.ts';
+import { SquadError } from '../schema/error.ts';
+import type { RunId } from '../schema/ids.ts';
+import { type Run, runName } from '../schema/run.ts';
+import type { Subagent } from '../schema/subagent.ts';
+import { serveStream } from '../wire/serve-stream.ts';
+import { readSubagent } from '../workspace/subagent-file.ts';
+
+/** From the last word of a client to the end of its connection, beside the grace that agents have: their servers end too. */
+const STOP_MS = 10_000;
+/** A hub that stops has little time. */
+const HUB_STOP_MS = 8_000;
+/** No chain of parents is longer; a loop in a damaged database would be. */
+const LONGEST_LINE = 100;
+
+export interface SubagentViewPorts {
+  services(): Services;
+  version: string;
+  workspaces: Workspaces;
+  traces: Pick<Traces, 'on'>;
+  /** Also one that has ended. */
+  run(id: RunId): Promise<Run | null>;
+  /** Settles when the servers of a run that has ended are gone. */
+  serversGone(id: RunId): Promise<void>;
+  onInFlight(change: number): void;
+  debug(error: unknown): void;
+}
+
+/** MCP clients that see the one tool a file defines. */
+export class SubagentViews {
+  private readonly ports: SubagentViewPorts;
+  private readonly subagents = new WeakMap<Hello, Subagent>();
+  private readonly stopping = new AbortController();
+  private readonly connections = new Set<Connection>();
+  private onCalls = () => {};
+
+  constructor(ports: SubagentViewPorts) {
+    this.ports = ports;
+  }
+
+  /** Reads the file, which is then what it is for as long as the client is there. Throws what is wrong with it. */
+  async prepare(hello: Hello, caller: Caller): Promise<void> {
+    const { config } = hello;
+    if (config === undefined) throw new SquadError('INVALID_INPUT', 'Which subagent it is about is not said');
+    this.subagents.set(hello, await readSubagent(config, await this.ports.workspaces.environment(caller)));
+  }
+
+  /** Until the client leaves, and what ran for it is gone. */
+  async serve(connection: Connection, caller: Caller): Promise<void> {
+    const { socket, hello } = connection;
+    const subagent = this.subagents.get(hello)!;
+    const stream = serveStream({
+      input: socket,
+      output: socket,
+      drainMs: this.ports.services().settings.all()['stop.grace_ms'] + STOP_MS,
+      build: () => this.face(subagent, caller),
+      onInFlight: count => this.count(connection, count),
+      onError: error => this.ports.debug(error),
+    });
+    this.connections.add(connection);
+    socket.resume();
+    await stream.closed;
+    this.count(connection, 0);
+    this.connections.delete(connection);
+  }
+
+  /** That are under way. */
+  get calls(): number {
+    return [...this.connections].reduce((sum, { calls }) => sum + calls, 0);
+  }
+
+  /** Every call is stopped and answered. */
+  async close(): Promise<void> {
+    this.stopping.abort();
+    if (this.calls === 0) return;
+    await new Promise<void>(settle => {
+      const tooLate = setTimeout(settle, HUB_STOP_MS);
+      this.onCalls = () => {
+        if (this.calls > 0) return;
+        clearTimeout(tooLate);
+        settle();
+      };
+    });
+  }
+
+  private face(subagent: Subagent, caller: Caller) {
+    const { version, traces, serversGone, run } = this.ports;
+    const parent = caller.parent?.id;
+    return subagentFace({
+      ...{ services: this.ports.services(), version, caller, subagent, serversGone },
+      stopping: this.stopping.signal,
+      listen: (id, listener) => traces.on(id, listener),
+      line: async () => (parent === undefined ? [] : lineOf(parent, run)),
+    });
+  }
+
+  private count(connection: Connection, count: number): void {
+    const change = count - connection.calls;
+    connection.calls = count;
+    this.ports.onInFlight(change);
+    this.onCalls();
+  }
+}
+
+/**
+ * Whoever called it was told that its hub is lost, or is gone itself: nobody can hear its answer. One that somebody took up
+ * again is like any other run.
+ */
+export const isCallOfLostHub = ({ options }: Run): boolean =>
+  options.subagent !== null && options.takesUp === null;
+
+/** Who called whom, from the outermost on. */
+async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<string[]> {
+  const names: string[] = [];
+  for (let next: RunId | null = id; next !== null && names.length < LONGEST_LINE; ) {
+    const run: Run | null = await runOf(next);
+    if (!run) break;
+    names.unshift(run.options.subagent ?? runName(run));
+    next = run.parentId;
+  }
+  return names;
+}

@@ -1,0 +1,37 @@
+import { text } from 'node:stream/consumers';
+import { runAgent } from '../model-loop/agent.ts';
+import { sayOn } from '../model-loop/print-line.ts';
+
+const HELP = `squad agent REQUEST-FILE < PROMPT
+
+Squad's own agent: asks a model, runs the tools it calls, and asks again until it is done. Squad starts it for every run of the
+engine "native" and writes the request file; it is not meant to be started by hand. To run one: squad run --engine native
+--model anthropic/MODEL ROLE "task". To make one a tool of an MCP client: squad mcp serve --config FILE.
+`;
+
+const STOPPED = 143;
+
+// As `squad agent` or on its own.
+const file = process.argv[process.argv[2] === 'agent' ? 3 : 2];
+if (file === undefined || file.startsWith('-')) {
+  const isAsked = file === '--help' || file === '-h';
+  process.stderr.write(isAsked ? HELP : `squad agent: no request file was named.\n\n${HELP}`);
+  process.exitCode = isAsked ? 0 : 2;
+} else void start(file);
+
+async function start(requestFile: string): Promise<void> {
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
+  const say = sayOn(process.stdout);
+  // Whoever reads is gone: there is nobody to work for.
+  process.stdout.on('error', () => process.exit(1));
+  process.on('uncaughtException', thrown => {
+    say({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });
+    process.exit(1);
+  });
+  const prompt = await text(process.stdin);
+  const { env } = process;
+  const code = await runAgent({ requestFile, prompt, env, cwd: process.cwd(), signal: stop.signal, say });
+  process.stdout.write('', () => process.exit(stop.signal.aborted ? STOPPED : code));
+}

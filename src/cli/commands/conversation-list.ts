@@ -1,0 +1,62 @@
+import type { z } from 'zod';
+import type { listConversations } from '../../operations/list-conversations.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime } from '../output/duration.ts';
+import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { statusWord } from '../output/status-word.ts';
+import { formatTable } from '../output/table.ts';
+import { wholeNumber } from '../whole-number.ts';
+
+type Listed = z.output<typeof listConversations.output>;
+
+/** `squad conversation list`: what models were asked and said, run by run. */
+export async function listConversationsCommand(
+  { subagent, limit }: { subagent?: string; limit?: string },
+  context: CliContext,
+): Promise<number> {
+  const most = wholeNumber('--limit', limit ?? '50', 1, 500);
+  const client = await HubClient.start({ workspace: context.workspace });
+  const listed = await client
+    .call<Listed>('list_conversations', { subagent, limit: most })
+    .finally(() => client.close());
+  if (context.json) printJson(context.out, listed);
+  else if (listed.conversations.length === 0)
+    print(context, [
+      'No conversation is stored yet.',
+      context.style.dim(
+        'Those of subagents are, and of runs with --engine native; of other runs squad log RUN shows what they wrote.',
+      ),
+    ]);
+  else print(context, table(listed, context));
+  return EXIT.done;
+}
+
+function table({ conversations, next }: Listed, { out, style }: CliContext): string[] {
+  const rows = conversations.map(({ run, subagent, startedAt, messages, status, title }) => [
+    run,
+    subagent === null ? '–' : oneLine(subagent),
+    formatDateTime(startedAt),
+    String(messages),
+    statusWord(status),
+    oneLine(title),
+  ]);
+  return [
+    ...formatTable(
+      [
+        { title: 'RUN' },
+        { title: 'SUBAGENT', shrinkTo: 8 },
+        { title: 'BEGAN' },
+        { title: 'MESSAGES', align: 'right' },
+        { title: 'STATUS' },
+        { title: 'TASK', shrinkTo: 12 },
+      ],
+      rows,
+      out.columns,
+      style,
+    ),
+    ...(next === null ? [] : [style.dim('There are more: --limit N shows up to 500')]),
+  ];
+}

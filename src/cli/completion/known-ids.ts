@@ -1,0 +1,30 @@
+import { runName, runSummary, type ShownRun } from '../../schema/run.ts';
+import { HubClient } from '../hub-client.ts';
+import { oneLine } from '../output/sanitize.ts';
+import { statusWord } from '../output/status-word.ts';
+import type { Candidate, Wish } from './wish-for.ts';
+
+const MOST = 50;
+/** Somebody waits with a finger on the key. */
+const PATIENCE_MS = 1_000;
+
+/** Ids of the newest runs, of a hub that is there: none is started for this. */
+export async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate[]> {
+  const client = await HubClient.findOnly(PATIENCE_MS);
+  if (!client) return [];
+  const impatience = setTimeout(() => client.close(), PATIENCE_MS);
+  try {
+    const { runs } = await client.call<{ runs: ShownRun[] }>('list_runs', { limit: MOST });
+    const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
+    return [
+      ...runs.map(run => ({ word: run.id, what: wordsOf(run) })),
+      ...squads.map(word => ({ word, what: 'squad' })),
+    ];
+  } finally {
+    clearTimeout(impatience);
+    client.close();
+  }
+}
+
+const wordsOf = (run: ShownRun): string =>
+  oneLine(`${statusWord(run.status)}, ${runName(run)}: ${runSummary(run)}`);

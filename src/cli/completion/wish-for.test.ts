@@ -1,0 +1,55 @@
+import { Argument, Command, Option } from 'commander';
+import { expect, test } from 'vitest';
+import { wishFor } from './wish-for.ts';
+
+const program = new Command('squad');
+program
+  .command('review')
+  .description('rounds')
+  .argument('[run]')
+  .option('-a, --all', 'of every one')
+  .addOption(new Option('--type <type>').choices(['good', 'bad']))
+  .option('--run <run>', 'only of this')
+  .option('--chat <id>', 'a chat')
+  .addOption(new Option('--window').hideHelp());
+program.command('wait').argument('<ids...>');
+program.command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh']));
+program.command('secret', { hidden: true });
+const hub = program.command('hub');
+hub.command('start');
+hub.command('stop').option('--force');
+
+const words = (...given: string[]) => wishFor(program, given).words.map(({ word }) => word);
+const ids = (...given: string[]) => wishFor(program, given).ids;
+
+test('commands are offered first, and below one that has others those', () => {
+  expect(words('')).toEqual(['review', 'wait', 'completion', 'hub', 'help']);
+  expect(words('hub', '')).toEqual(['start', 'stop', 'help']);
+  expect(words('help', '')).toContain('review');
+  expect(wishFor(program, []).words[0]).toEqual({ word: 'review', what: 'rounds' });
+});
+
+test('options are those of the command, without what help does not show', () => {
+  expect(words('review', '-')).toEqual(['--all', '-a', '--type', '--run', '--chat', '--help', '-h']);
+  expect(words('hub', 'stop', '--')).toContain('--force');
+});
+
+test('an option or an argument with choices has these, also as bash takes it apart', () => {
+  expect(words('review', '--type', '')).toEqual(['good', 'bad']);
+  expect(words('review', '--type', '=', 'g')).toEqual(['good', 'bad']);
+  expect(words('completion', '')).toEqual(['bash', 'zsh']);
+});
+
+test('ids are wanted where the table has a run or ids, in each place of a list, and nowhere else', () => {
+  expect(ids('review', '')).toBe('run');
+  expect(ids('review', '--all', '')).toBe('run');
+  expect(ids('review', '--run', '')).toBe('run');
+  expect(ids('wait', 'run_1', 'run_2', '')).toBe('any');
+  for (const given of [
+    ['review', 'run_1', ''],
+    ['review', '--chat', ''],
+    ['review', '-'],
+    ['nothing', ''],
+  ])
+    expect(ids(...given)).toBeNull();
+});

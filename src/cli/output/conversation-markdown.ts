@@ -1,0 +1,40 @@
+import { toldValue } from '../../schema/told-value.ts';
+import type { StoredMessage, TracePart } from '../../schema/trace.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
+import { withoutAnsi } from '../../schema/without-ansi.ts';
+
+/** One message as Markdown. What anybody said is in fences: none of it can become a heading or a link of the document. */
+export function messageMarkdown({ role, at, content }: StoredMessage): string {
+  const parts = content.map(partMarkdown);
+  return [`## ${role}, ${new Date(at).toISOString()}`, ...parts].join('\n\n');
+}
+
+function partMarkdown(part: TracePart): string {
+  switch (part.type) {
+    case 'text':
+      return fenced(part.text);
+    case 'reasoning':
+      return `Thinks:\n\n${fenced(part.text)}`;
+    case 'file':
+      return fenced(`${part.name} (${part.mediaType}, ${part.bytes} bytes)`);
+    case 'tool_call':
+      return `Calls ${code(part.name)}:\n\n${fenced(toldValue(part.input))}`;
+    case 'tool_result':
+      return `${code(part.name)} ${part.isError ? 'failed' : 'answers'}:\n\n${fenced(toldValue(part.output))}`;
+  }
+}
+
+function fenced(text: string): string {
+  const plain = visibleText(withoutAnsi(text)).trimEnd();
+  const fence = '`'.repeat(Math.max(3, longestTicks(plain) + 1));
+  return `${fence}text\n${plain}\n${fence}`;
+}
+
+function code(name: string): string {
+  const plain = visibleLine(name);
+  const ticks = '`'.repeat(longestTicks(plain) + 1);
+  return `${ticks} ${plain} ${ticks}`;
+}
+
+const longestTicks = (text: string): number =>
+  Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));

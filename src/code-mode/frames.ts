@@ -1,0 +1,49 @@
+/** A message on the pipe between host and guest: four bytes of length, then JSON. */
+export const MOST_FRAME_BYTES = 8 * 1024 * 1024;
+
+const HEADER = 4;
+
+export function toFrame(message: unknown): Buffer {
+  const body = Buffer.from(JSON.stringify(message), 'utf8');
+  const frame = Buffer.allocUnsafe(HEADER + body.length);
+  frame.writeUInt32LE(body.length);
+  body.copy(frame, HEADER);
+  return frame;
+}
+
+export interface FrameReader {
+  /** Takes bytes as they come. Throws when a frame is longer than allowed: nothing after it can be understood. */
+  push(chunk: Buffer): void;
+}
+
+/** Cuts a stream into frames; holds no more than one of them. */
+export function createFrameReader(onFrame: (body: Buffer) => void): FrameReader {
+  let pieces: Buffer[] = [];
+  let have = 0;
+
+  function take(length: number): Buffer {
+    const all = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    pieces = all.length > length ? [all.subarray(length)] : [];
+    have = all.length - length;
+    return all.subarray(0, length);
+  }
+
+  let wanted: number | null = null;
+  return {
+    push(chunk) {
+      pieces.push(chunk);
+      have += chunk.length;
+      for (;;) {
+        if (wanted === null) {
+          if (have < HEADER) return;
+          wanted = take(HEADER).readUInt32LE();
+          if (wanted > MOST_FRAME_BYTES) throw new Error(`A message of ${wanted} bytes is too long`);
+        }
+        if (have < wanted) return;
+        const body = take(wanted);
+        wanted = null;
+        onFrame(body);
+      }
+    },
+  };
+}

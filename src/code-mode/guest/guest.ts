@@ -1,0 +1,109 @@
+/**
+ * The process a program runs in. It talks to the host over its standard streams and ends when the host is done with it, or
+ * gone. What keeps a program in is the sandbox around this process; see sandbox.ts.
+ */
+import { read, writeSync } from 'node:fs';
+import { constants, createContext, Script } from 'node:vm';
+import { createFrameReader, MOST_FRAME_BYTES } from '../frames.ts';
+import type { HostMessage } from '../messages.ts';
+import { compileProgram } from './compile-program.ts';
+import type { Outside, Realm } from './realm.ts';
+
+/** The realm's script as text, put here by the build. */
+declare const REALM_SOURCE: string;
+
+const STDIN = 0;
+const STDOUT = 1;
+const timers = new Map<number, NodeJS.Timeout>();
+let realm: Realm | null = null;
+
+/** Waits until the host has taken it: a program that says much is slowed down, not stored. */
+function send(json: unknown): void {
+  // Of a program that changed what JSON is.
+  if (typeof json !== 'string') return;
+  const body = Buffer.from(json, 'utf8');
+  const header = Buffer.allocUnsafe(4);
+  header.writeUInt32LE(body.length);
+  try {
+    for (const part of [header, body])
+      for (let at = 0; at < part.length; ) at += writeSync(STDOUT, part, at, part.length - at);
+  } catch {
+    process.exit(1);
+  }
+}
+
+function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): void {
+  const context = createContext(constants.DONT_CONTEXTIFY, {
+    codeGeneration: { strings: false, wasm: false },
+  });
+  const outside: Outside = {
+    send,
+    setTimer: (id, ms) => void timers.set(id, setTimeout(fire, ms, id)),
+    clearTimer: id => clearTimeout(timers.get(id)),
+    tools,
+    mostChars,
+    // In UTF-8 a character of JavaScript is three bytes at most.
+    mostArgumentChars: Math.floor((MOST_FRAME_BYTES - 4096) / 3),
+  };
+  const { createRealm } = new Script(REALM_SOURCE).runInContext(context);
+  realm = createRealm(outside) as Realm;
+  const compiled = compileProgram(program);
+  if ('error' in compiled) send(JSON.stringify({ type: 'failed', error: compiled.error }));
+  lockOwnRealm();
+  if ('script' in compiled) void realm.start(compiled.script.runInContext(context));
+}
+
+function take(body: Buffer): void {
+  const message = JSON.parse(body.toString('utf8')) as HostMessage;
+  if (message.type === 'run') start(message);
+  else if (message.type === 'result') realm?.settle(message.id, true, message.json);
+  else realm?.settle(message.id, false, message.message);
+  setImmediate(lookForEnd);
+}
+
+function fire(id: number): void {
+  timers.delete(id);
+  realm?.fire(id);
+  setImmediate(lookForEnd);
+}
+
+/** Microtasks are done by now: what is not under way will never be. */
+function lookForEnd(): void {
+  if (realm?.isWaiting() === false) realm.giveUp();
+}
+
+/** A few errors of Node's own come from this realm. Through them a program finds its objects, but cannot change them. */
+function lockOwnRealm(): void {
+  for (const each of [
+    Object,
+    Function,
+    Array,
+    Promise,
+    Error,
+    TypeError,
+    String,
+    Map,
+    RegExp,
+    JSON,
+    Reflect,
+  ]) {
+    Object.freeze(each);
+    Object.freeze(each.prototype);
+  }
+}
+
+process.on('unhandledRejection', (reason, promise) => realm?.rejected(promise, reason));
+process.on('rejectionHandled', promise => realm?.handled(promise));
+
+const chunk = Buffer.allocUnsafeSlow(64 * 1024);
+const frames = createFrameReader(take);
+
+function readOn(): void {
+  read(STDIN, chunk, 0, chunk.length, null, (error, bytes) => {
+    if (error || bytes === 0) process.exit(0);
+    // The next reading goes into the same place.
+    frames.push(Buffer.from(chunk.subarray(0, bytes)));
+    readOn();
+  });
+}
+readOn();

@@ -1,0 +1,158 @@
+import { commentOf } from './comment.ts';
+import { identifierOf, unique } from './tool-names.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** A schema as a type, and the types it refers to by name. */
+export interface SchemaType {
+  type: string;
+  named: { name: string; type: string }[];
+}
+
+/** What is deeper, or more, than anybody reads is `unknown`. */
+const DEEPEST = 12;
+const MOST_PARTS = 2000;
+
+/** JSON Schema as TypeScript, for reading: what cannot be said in it is `unknown`, never something narrower than allowed. */
+export function typeOfSchema(root: unknown, prefix: string): SchemaType {
+  const names = new Map<string, string>();
+  const named: SchemaType['named'] = [];
+  let parts = 0;
+
+  function typeOf(schema: unknown, depth: number): string {
+    if (schema === false) return 'never';
+    if (!isObject(schema) || depth > DEEPEST || ++parts > MOST_PARTS) return 'unknown';
+    const all = [
+      ...(typeof schema.$ref === 'string' ? [referredTo(schema.$ref)] : []),
+      ...(Array.isArray(schema.allOf) ? schema.allOf.map(each => typeOf(each, depth + 1)) : []),
+      ...alternatives(schema).map(each => anyOf(each.map(one => typeOf(one, depth + 1)))),
+      ...('const' in schema ? [literal(schema.const)] : []),
+      ...(Array.isArray(schema.enum) ? [anyOf(schema.enum.map(literal))] : byKind(schema, depth)),
+    ].filter(type => type !== 'unknown');
+    const type =
+      all.length === 0 ? 'unknown' : [...new Set(all)].map(all.length > 1 ? inBrackets : same).join(' & ');
+    return schema.nullable === true ? anyOf([type, 'null']) : type;
+  }
+
+  function byKind(schema: Schema, depth: number): string[] {
+    const kinds = Array.isArray(schema.type) ? schema.type : [schema.type ?? impliedKind(schema)];
+    return [anyOf(kinds.map(kind => ofKind(kind, schema, depth)))];
+  }
+
+  function ofKind(kind: unknown, schema: Schema, depth: number): string {
+    if (kind === 'string' || kind === 'boolean' || kind === 'null') return kind;
+    if (kind === 'number' || kind === 'integer') return 'number';
+    if (kind === 'array') return arrayType(schema, depth);
+    return kind === 'object' ? objectType(schema, depth) : 'unknown';
+  }
+
+  function arrayType(schema: Schema, depth: number): string {
+    const first = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : null);
+    const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items;
+    if (!Array.isArray(first)) return `Array<${typeOf(rest, depth + 1)}>`;
+    const least = typeof schema.minItems === 'number' ? schema.minItems : 0;
+    const each = first.map((one, at) => `${inBrackets(typeOf(one, depth + 1))}${at < least ? '' : '?'}`);
+    if (rest === false) return `[${each.join(', ')}]`;
+    return `[${[...each, `...Array<${typeOf(rest, depth + 1)}>`].join(', ')}]`;
+  }
+
+  function objectType(schema: Schema, depth: number): string {
+    const others = [
+      schema.additionalProperties,
+      ...Object.values(isObject(schema.patternProperties) ? schema.patternProperties : {}),
+    ].filter(isObject);
+    const record = others.length > 0 && `Record<string, ${anyOf(others.map(one => typeOf(one, depth + 1)))}>`;
+    const properties = Object.entries(isObject(schema.properties) ? schema.properties : {});
+    if (properties.length === 0)
+      return (
+        record ||
+        (schema.additionalProperties === false ? 'Record<string, never>' : 'Record<string, unknown>')
+      );
+    const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+    const indent = '  '.repeat(depth + 1);
+    const lines = properties.map(([name, of]) => {
+      const mark = required.has(name) ? '' : '?';
+      const type = typeOf(of, depth + 1);
+      return `${commentOf(describe(of), indent)}${indent}${propertyName(name)}${mark}: ${type};\n`;
+    });
+    const object = `{\n${lines.join('')}${'  '.repeat(depth)}}`;
+    return record ? `${object} & ${record}` : object;
+  }
+
+  /** By name, so that a type may hold itself. */
+  function referredTo(ref: string): string {
+    const known = names.get(ref);
+    if (known) return known;
+    const target = lookUp(root, ref);
+    if (target === undefined || parts > MOST_PARTS) return 'unknown';
+    const last = identifierOf(ref.split('/').at(-1)!.replace('#', '') || 'Root');
+    const taken = new Set(names.values());
+    const name = unique(`${prefix}_${last}`, each => taken.has(each));
+    names.set(ref, name);
+    const at = named.push({ name, type: 'unknown' }) - 1;
+    named[at]!.type = typeOf(target, 0);
+    return name;
+  }
+
+  return { type: typeOf(root, 0), named };
+}
+
+const alternatives = (schema: Schema): unknown[][] =>
+  [schema.anyOf, schema.oneOf].filter(each => Array.isArray(each) && each.length > 0) as unknown[][];
+
+/** Many leave the type out where the other words say it. */
+function impliedKind(schema: Schema): string | undefined {
+  if (['properties', 'additionalProperties', 'patternProperties'].some(word => isObject(schema[word])))
+    return 'object';
+  return 'items' in schema || 'prefixItems' in schema ? 'array' : undefined;
+}
+
+function lookUp(root: unknown, ref: string): unknown {
+  if (!ref.startsWith('#')) return undefined;
+  let found: unknown = root;
+  for (const step of ref.slice(1).split('/').slice(1)) {
+    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = (found as Record<string, unknown>)[key];
+  }
+  return found;
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+function describe(schema: unknown): unknown {
+  if (!isObject(schema)) return undefined;
+  const standard = schema.default === undefined ? '' : `Default: ${literalText(schema.default)}`;
+  const text = typeof schema.description === 'string' ? schema.description : '';
+  return [text, standard].filter(Boolean).join('\n');
+}
+
+function literal(value: unknown): string {
+  const isPlain = value === null || ['string', 'number', 'boolean'].includes(typeof value);
+  return isPlain ? literalText(value) : 'unknown';
+}
+
+/** Line ends that JSON allows in a string and older readers of JavaScript do not. */
+const literalText = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'undefined').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+
+const propertyName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : literalText(name));
+
+/** What may be anything is not narrowed by what else it may be. */
+function anyOf(types: string[]): string {
+  const each = [...new Set(types)];
+  if (each.length === 0 || each.includes('unknown')) return 'unknown';
+  return each.join(' | ');
+}
+
+const inBrackets = (type: string): string => (/[|&]/.test(type) ? `(${type})` : type);
+const same = (type: string): string => type;
+
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserContent } from 'ai';
+import type { TracePart, TraceRole } from '../schema/trace.ts';
+import { type Chat, readChat, writeChat } from './chat-file.ts';
+import type { ModelCall } from './model-turn.ts';
+import type { Say } from './print-line.ts';
+import { answerText, bytesIn, type ToolAnswer } from './tool.ts';
+
+/** What was said so far: for the model in the SDK's form, for everybody else line by line. */
+export class Conversation {
+  readonly messages: ModelMessage[];
+  readonly #file: string;
+  readonly #say: Say;
+  /** Whether the model can be shown an image that a tool gave back. */
+  readonly #takesImages: boolean;
+  #last: string | null;
+
+  constructor(chat: Chat, file: string, takesImages: boolean, say: Say) {
+    this.messages = chat.messages;
+    this.#last = chat.last;
+    this.#file = file;
+    this.#takesImages = takesImages;
+    this.#say = say;
+  }
+
+  static async open(file: string, continues: boolean, takesImages: boolean, say: Say): Promise<Conversation> {
+    const chat = continues ? await readChat(file) : { last: null, messages: [] };
+    return new Conversation(chat, file, takesImages, say);
+  }
+
+  get isNew(): boolean {
+    return this.messages.length === 0;
+  }
+
+  /** It is sent anew with every turn, and so is no part of the chat. */
+  system(text: string): void {
+    this.#trace('system', [{ type: 'text', text }]);
+  }
+
+  user(content: Exclude<UserContent, string>, shown: TracePart[]): void {
+    this.messages.push({ role: 'user', content });
+    this.#trace('user', shown);
+  }
+
+  assistant(message: AssistantModelMessage | null, calls: readonly ModelCall[]): void {
+    if (message === null) return;
+    this.messages.push(message);
+    const said =
+      typeof message.content === 'string'
+        ? [{ type: 'text' as const, text: message.content }]
+        : message.content;
+    const parts = said.flatMap((part): TracePart[] => {
+      if (part.type === 'text' || part.type === 'reasoning') return [{ type: part.type, text: part.text }];
+      if (part.type !== 'tool-call') return [];
+      // The SDK puts an empty object in place of what could not be read; here it stands as the model wrote it.
+      const input = calls.find(({ id }) => id === part.toolCallId)?.input ?? part.input;
+      return [{ type: 'tool_call', id: part.toolCallId, name: part.toolName, input }];
+    });
+    this.#trace('assistant', parts);
+  }
+
+  tools(answers: readonly { call: ModelCall; answer: ToolAnswer }[]): void {
+    const content: ToolModelMessage['content'] = answers.map(({ call, answer }) => ({
+      type: 'tool-result',
+      toolCallId: call.id,
+      toolName: call.name,
+      output: modelOutput(answer, this.#takesImages),
+    }));
+    this.messages.push({ role: 'tool', content });
+    this.#trace(
+      'tool',
+      answers.map(({ call: { id, name }, answer }) => ({
+        type: 'tool_result',
+        id,
+        name,
+        output: shownOutput(answer),
+        isError: !answer.ok,
+      })),
+    );
+  }
+
+  /** Only where every call has its answer: what is on disk can always be gone on with. */
+  save(): Promise<void> {
+    return writeChat(this.#file, { last: this.#last, messages: this.messages });
+  }
+
+  #trace(role: TraceRole, content: TracePart[]): void {
+    const id = `msg_${letters()}`;
+    this.#say({ type: 'message', message: { id, parentId: this.#last, role, content, at: Date.now() } });
+    this.#last = id;
+  }
+}
+
+type ToolOutput = Extract<ToolModelMessage['content'][number], { type: 'tool-result' }>['output'];
+
+function modelOutput(answer: ToolAnswer, takesImages: boolean): ToolOutput {
+  const text = answerText(answer) || '(nothing)';
+  if (!answer.ok) return { type: 'error-text', value: text };
+  if (!takesImages || answer.parts.every(({ type }) => type === 'text')) return { type: 'text', value: text };
+  return {
+    type: 'content',
+    value: answer.parts.map(part =>
+      part.type === 'text'
+        ? part
+        : { type: 'file', mediaType: part.mediaType, data: { type: 'data', data: part.data } },
+    ),
+  };
+}
+
+function shownOutput({ parts, structured }: ToolAnswer): unknown {
+  if (structured !== undefined) return structured;
+  if (parts.every(({ type }) => type === 'text')) return answerText({ ok: true, parts });
+  return parts.map(part =>
+    part.type === 'text'
+      ? part
+      : { type: 'file', name: 'image', mediaType: part.mediaType, bytes: bytesIn(part.data) },
+  );
+}
+
+const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz';
+const letters = () => Array.from(randomBytes(10), byte => LETTERS[byte & 31]).join('');

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { Ending } from './ending.ts';
+import { lastMessage } from './last-message.ts';
+import { sendRequest, wholeText } from './send-request.ts';
+import { type AnswerPart, saying, type Tool, type ToolAnswer } from './tool.ts';
+
+const REVISION = '2026-07-28';
+const META = {
+  'io.modelcontextprotocol/protocolVersion': REVISION,
+  'io.modelcontextprotocol/clientInfo': { name: 'squad-agent', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const MOST_PAGES = 1000;
+
+export interface Endpoint {
+  url: string;
+  token: string;
+}
+
+const fields = z.record(z.string(), z.unknown());
+const Page = z.object({
+  tools: z.array(
+    z.object({
+      name: z.string(),
+      description: z.string().default(''),
+      inputSchema: fields,
+      outputSchema: fields.optional(),
+    }),
+  ),
+  nextCursor: z.string().optional(),
+});
+
+/** Everything the run may call, at the address it was given. */
+export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Promise<Tool[]> {
+  const tools: Tool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const { result, error } = await ask(
+      endpoint,
+      'tools/list',
+      cursor === undefined ? {} : { cursor },
+      signal,
+    );
+    const listed = Page.safeParse(result);
+    if (!listed.success)
+      throw new Ending(
+        'ENGINE_FAILED',
+        `The tools of this run could not be listed: ${error ?? 'no list came back'}`,
+      );
+    for (const { name, ...rest } of listed.data.tools)
+      tools.push({ name, ...rest, call: (args, signal) => callTool(endpoint, name, args, signal) });
+    cursor = listed.data.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return tools;
+}
+
+const Result = z.object({
+  content: z.array(z.looseObject({ type: z.string() })).default([]),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().default(false),
+});
+
+async function callTool(
+  endpoint: Endpoint,
+  name: string,
+  args: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<ToolAnswer> {
+  const { result, error } = await ask(endpoint, 'tools/call', { name, arguments: args }, signal);
+  const read = Result.safeParse(result);
+  if (!read.success) return saying(false, error ?? 'The tool gave back nothing that can be read');
+  const { content, structuredContent, isError } = read.data;
+  const parts = content.map(partOf);
+  if (parts.length === 0 && structuredContent !== undefined)
+    parts.push({ type: 'text', text: JSON.stringify(structuredContent) });
+  return { ok: !isError, parts, ...(structuredContent !== undefined && { structured: structuredContent }) };
+}
+
+/** What a model cannot be given is named, so that it knows of it. */
+function partOf(block: { type: string; [field: string]: unknown }): AnswerPart {
+  const { type, text, data, mimeType, uri, name } = block;
+  if (type === 'text' && typeof text === 'string') return { type, text };
+  if (type === 'image' && typeof data === 'string' && typeof mimeType === 'string')
+    return { type, mediaType: mimeType, data };
+  if (type === 'resource_link')
+    return { type: 'text', text: `[${String(name ?? 'a resource')}: ${String(uri)}]` };
+  const resource = fields.safeParse(block.resource).data;
+  if (typeof resource?.text === 'string') return { type: 'text', text: resource.text };
+  return {
+    type: 'text',
+    text: `[${type}${typeof mimeType === 'string' ? `, ${mimeType}` : ''}: cannot be shown]`,
+  };
+}
+
+const Message = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ message: z.string() }).optional(),
+});
+
+/** One request of our own server. `error`: why there is no result, in its words. */
+async function ask(
+  { url, token }: Endpoint,
+  method: string,
+  params: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<{ result?: unknown; error?: string }> {
+  try {
+    const answer = await sendRequest(new URL(url), {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': REVISION,
+        'mcp-method': method,
+        ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } }),
+      signal,
+    });
+    const body = await wholeText(answer);
+    const { result, error } = Message.safeParse(lastMessage(body)).data ?? {};
+    if (result !== undefined) return { result };
+    return { error: error?.message ?? `HTTP ${answer.statusCode}: ${body.trim().slice(0, 500)}` };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    return { error: `Squad cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}` };
+  }
+}

@@ -1,0 +1,108 @@
+import type { AgentRequest } from '../schema/agent-request.ts';
+import type { Conversation } from './conversation.ts';
+import { Ending } from './ending.ts';
+import { FINAL_ANSWER, finalAnswerTool, finalCallIn } from './final-answer.ts';
+import { type ModelCall, type ModelQuestion, type ModelTurn, modelTurn } from './model-turn.ts';
+import type { Say } from './print-line.ts';
+import { runCall } from './run-call.ts';
+import { saying, type Tool } from './tool.ts';
+import type { UsageTotal } from './usage-total.ts';
+
+export interface Talk {
+  request: AgentRequest;
+  conversation: Conversation;
+  tools: readonly Tool[];
+  usage: UsageTotal;
+  /** Everything but the messages and the tools. */
+  question: Omit<ModelQuestion, 'messages' | 'tools'>;
+  /** Makes of what the model's side threw what is told. */
+  refusal(thrown: unknown): unknown;
+  say: Say;
+}
+
+export interface Answer {
+  answer: string;
+  structured?: unknown;
+}
+
+/** Asks the model, does what it asks for, and asks again, until it is done or may not go on. */
+export async function converse(talk: Talk): Promise<Answer> {
+  const { request, conversation } = talk;
+  for (let turn = 1; ; turn++) {
+    const { text, calls } = await askOnce(talk);
+    const final = finalCallIn(calls);
+    if (final) return finish(talk, calls, final);
+    if (calls.length === 0) {
+      await conversation.save();
+      if (request.outputSchema !== null)
+        throw new Ending('OUTPUT_MISMATCH', `The model ended without calling ${FINAL_ANSWER}`);
+      return { answer: text };
+    }
+    if (turn >= request.maxTurns) {
+      const answer = saying(false, 'Not run: the limit of turns is reached.');
+      conversation.tools(calls.map(call => ({ call, answer })));
+      await conversation.save();
+      throw new Ending('TURN_LIMIT', tooMany(request.maxTurns));
+    }
+    const { tools, question, say } = talk;
+    const answers = await Promise.all(
+      calls.map(async call => ({ call, answer: await runCall(call, tools, question.signal, say) })),
+    );
+    question.signal.throwIfAborted();
+    conversation.tools(answers);
+    await conversation.save();
+  }
+}
+
+async function askOnce({
+  request,
+  conversation,
+  tools,
+  question,
+  usage,
+  refusal,
+  say,
+}: Talk): Promise<ModelTurn> {
+  const { outputSchema } = request;
+  const offered = outputSchema === null ? tools : [...tools, finalAnswerTool(outputSchema)];
+  try {
+    const said = await modelTurn({ ...question, messages: conversation.messages, tools: offered });
+    conversation.assistant(said.message, said.calls);
+    usage.add(said.usage);
+    const { input, output, cached, costUsd } = usage;
+    say({ type: 'usage', input, output, cached, costUsd });
+    return said;
+  } catch (thrown) {
+    throw refusal(thrown);
+  }
+}
+
+/** Nothing else of that turn is run: what it would bring can no longer be in the answer. */
+async function finish(
+  { conversation }: Talk,
+  calls: readonly ModelCall[],
+  final: ModelCall,
+): Promise<Answer> {
+  const { problem, input } = final;
+  conversation.tools(
+    calls.map(call => ({
+      call,
+      answer:
+        call !== final
+          ? saying(false, `Not run: ${FINAL_ANSWER} in the same turn ended the conversation.`)
+          : problem === null
+            ? saying(true, 'Taken as the answer.')
+            : saying(false, problem),
+    })),
+  );
+  await conversation.save();
+  if (problem !== null)
+    throw new Ending(
+      'OUTPUT_MISMATCH',
+      `The model called ${FINAL_ANSWER} with something that is no answer: ${problem}`,
+    );
+  return { answer: JSON.stringify(input), structured: input };
+}
+
+const tooMany = (most: number): string =>
+  `The model was asked ${most} ${most === 1 ? 'time' : 'times'}, which is the limit (maxTurns), and was not done`;

@@ -1,0 +1,114 @@
+import {
+  type AssistantModelMessage,
+  jsonSchema,
+  type LanguageModelUsage,
+  type ModelMessage,
+  streamText,
+  tool,
+} from 'ai';
+import { Ending } from './ending.ts';
+import type { Generation } from './generation.ts';
+import type { Say } from './print-line.ts';
+import type { MakeModel } from './providers/provider.ts';
+import { TextPieces } from './text-pieces.ts';
+import type { OfferedTool } from './tool.ts';
+
+/** A call the model made. `problem`: why it is none that could be run. */
+export interface ModelCall {
+  id: string;
+  name: string;
+  input: unknown;
+  problem: string | null;
+}
+
+export interface ModelTurn {
+  text: string;
+  message: AssistantModelMessage | null;
+  calls: ModelCall[];
+  usage: LanguageModelUsage;
+}
+
+export interface ModelQuestion {
+  model: ReturnType<MakeModel>;
+  generation: Generation;
+  instructions: string | null;
+  messages: ModelMessage[];
+  tools: readonly OfferedTool[];
+  signal: AbortSignal;
+  say: Say;
+}
+
+// Its warnings are ours to tell, and standard error is for what nobody expected.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
+/** Asks the model once. What it says is passed on while it comes; its tools are run by the caller. */
+export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
+  const { generation, say, signal } = question;
+  const result = streamText({
+    ...generation.settings,
+    model: question.model,
+    ...(question.instructions !== null && { instructions: question.instructions }),
+    messages: question.messages,
+    tools: Object.fromEntries(question.tools.map(offered => [offered.name, declared(offered)])),
+    providerOptions: generation.providerOptions,
+    maxRetries: 0,
+    abortSignal: signal,
+    // They come in the stream, too.
+    onError: () => {},
+  });
+  const words = new TextPieces(text => say({ type: 'text', text }));
+  const calls: ModelCall[] = [];
+  let text = '';
+  let usage: LanguageModelUsage | null = null;
+  for await (const part of result.stream) {
+    if (part.type === 'text-delta') {
+      text += part.text;
+      words.add(part.text);
+    } else if (part.type === 'text-end') words.end();
+    else if (part.type === 'tool-call') calls.push(callFrom(part));
+    else if (part.type === 'error') throw part.error;
+    else if (part.type === 'abort') signal.throwIfAborted();
+    else if (part.type === 'finish-step') {
+      refuseUnfinished(part.finishReason, part.rawFinishReason, calls.length > 0);
+      usage = part.usage;
+    }
+  }
+  signal.throwIfAborted();
+  if (usage === null) throw new Ending('ENGINE_FAILED', CUT);
+  const { messages } = await result.response;
+  const message = messages.find(said => said.role === 'assistant') ?? null;
+  return { text, message, calls, usage };
+}
+
+const declared = ({ description, inputSchema }: OfferedTool) =>
+  tool({ description, inputSchema: jsonSchema(inputSchema) });
+
+interface CallPart {
+  toolCallId: string;
+  toolName: string;
+  input: unknown;
+  invalid?: boolean;
+  error?: unknown;
+}
+
+function callFrom({ toolCallId: id, toolName: name, input, invalid, error }: CallPart): ModelCall {
+  if (invalid) return { id, name, input, problem: error instanceof Error ? error.message : String(error) };
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+  const problem = isObject ? null : `The arguments of ${name} are not a JSON object`;
+  return { id, name, input, problem };
+}
+
+const CUT = 'The answer of the model broke off before its end';
+
+/** An answer that is not whole is not passed off as one. */
+function refuseUnfinished(reason: string, raw: string | undefined, hasCalls: boolean): void {
+  if (reason === 'stop' || reason === 'tool-calls') return;
+  if (reason === 'length' && !hasCalls)
+    throw new Ending(
+      'ENGINE_FAILED',
+      'The model reached its limit of output tokens in the middle of its answer. Allow it more (maxOutputTokens), or ask for less.',
+    );
+  if (reason === 'content-filter')
+    throw new Ending('ENGINE_FAILED', `The provider ended the answer (${raw ?? 'content filter'})`);
+  if (raw === undefined) throw new Ending('ENGINE_FAILED', CUT);
+}

@@ -1,0 +1,28 @@
+import type { ModelSpec } from '../schema/model-spec.ts';
+import { addressOf } from './address.ts';
+import { NO_KEY, patientFetch } from './patient-fetch.ts';
+import type { MakeModel } from './providers/provider.ts';
+
+/** The model that was asked for, by way of the one provider it needs. */
+export async function openModel(spec: ModelSpec, env: NodeJS.ProcessEnv): Promise<ReturnType<MakeModel>> {
+  const { url, isUsual } = addressOf(spec, env);
+  const make = await providerOf(spec, isUsual);
+  return make({
+    id: spec.id,
+    baseURL: url,
+    apiKey: keyOf(spec, env) ?? NO_KEY,
+    headers: spec.headers,
+    fetch: patientFetch,
+  });
+}
+
+export const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
+  (apiKeyEnv !== null && env[apiKeyEnv]) || null;
+
+async function providerOf({ type }: ModelSpec, isUsual: boolean): Promise<MakeModel> {
+  if (type === 'anthropic') return (await import('./providers/anthropic.ts')).anthropicModel;
+  if (type === 'google') return (await import('./providers/google.ts')).googleModel;
+  if (type === 'responses') return (await import('./providers/openai.ts')).responsesModel;
+  if (isUsual) return (await import('./providers/openai.ts')).chatModel;
+  return (await import('./providers/openai-compatible.ts')).compatibleModel;
+}

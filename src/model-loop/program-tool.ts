@@ -1,0 +1,50 @@
+import type { CodeResult, CodeRunner } from '../code-mode/code-mode.ts';
+import { answerText, saying, type Tool } from './tool.ts';
+
+export const RUN_PROGRAM = 'run_program';
+
+/** The one tool of code mode: a program of the model's, in which its other tools are functions. */
+export const programTool = (runner: CodeRunner): Tool => ({
+  name: RUN_PROGRAM,
+  description: `${RULES}\n\n${runner.declarations}`,
+  inputSchema: {
+    type: 'object',
+    properties: { program: { type: 'string', description: 'TypeScript, as described.' } },
+    required: ['program'],
+    additionalProperties: false,
+  },
+  async call({ program }, signal) {
+    if (typeof program !== 'string')
+      return saying(false, 'program is not a string: write the whole program into it');
+    const result = await runner.run(program, signal);
+    return saying(result.ok, wordsOf(result));
+  },
+});
+
+const RULES = `Runs a TypeScript program in a sandbox where the tools declared below are async functions.
+- Top-level await works. What you print with console.log, and what you return, comes back to you; nothing else does.
+- There are no files, no network, no environment, no processes and no imports: only these functions and the language itself.
+- Do as much as you can in one program: loops, conditions, and Promise.all for calls that do not depend on each other.
+- A call that fails throws; catch it if you can go on without.
+- Print only what you need to read.`;
+
+function wordsOf({ output, returned, error }: CodeResult): string {
+  return [
+    output.trimEnd(),
+    returned === null ? '' : `returned: ${returned}`,
+    error === null ? '' : `error: ${error}`,
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+/** What a program gets from a tool: its value where it says one, else its words. */
+export async function valueFrom(
+  tool: Tool,
+  args: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const answer = await tool.call(args, signal);
+  if (!answer.ok) throw new Error(answerText(answer));
+  return answer.structured ?? answerText(answer);
+}

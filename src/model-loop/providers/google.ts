@@ -1,0 +1,4 @@
+import { createGoogle } from '@ai-sdk/google';
+import type { MakeModel } from './provider.ts';
+
+export const googleModel: MakeModel = ({ id, ...settings }) => createGoogle(settings)(id);

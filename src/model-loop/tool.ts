@@ -1,0 +1,32 @@
+/** A piece of what a tool gave back; images in base64. */
+export type AnswerPart = { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string };
+
+export interface ToolAnswer {
+  ok: boolean;
+  parts: AnswerPart[];
+  /** The same as a value, from tools that say it so. */
+  structured?: unknown;
+}
+
+export interface OfferedTool {
+  name: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  outputSchema?: Record<string, unknown>;
+}
+
+export interface Tool extends OfferedTool {
+  /** What goes wrong in the tool is an answer; it throws only when it is aborted. */
+  call(args: Record<string, unknown>, signal: AbortSignal): Promise<ToolAnswer>;
+}
+
+export const saying = (ok: boolean, text: string): ToolAnswer => ({ ok, parts: [{ type: 'text', text }] });
+
+/** What it says in words; an image is named. */
+export const answerText = ({ parts }: ToolAnswer): string =>
+  parts.map(part => (part.type === 'text' ? part.text : imageNote(part))).join('\n');
+
+export const imageNote = ({ mediaType, data }: Extract<AnswerPart, { type: 'image' }>): string =>
+  `[an image, ${mediaType}, ${bytesIn(data)} bytes]`;
+
+export const bytesIn = (base64: string): number => Math.floor((base64.replace(/=+$/, '').length * 3) / 4);

@@ -1,0 +1,47 @@
+import type { AgentRequest } from '../schema/agent-request.ts';
+import type { CodeMode } from '../schema/model-spec.ts';
+import { Ending } from './ending.ts';
+import { endpointTools } from './endpoint-tools.ts';
+import { programTool, valueFrom } from './program-tool.ts';
+import type { Tool } from './tool.ts';
+
+/** What the model is offered, beside the way to end. */
+export async function toolboxOf(
+  { endpoint, codeMode }: Pick<AgentRequest, 'endpoint' | 'codeMode'>,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<Tool[]> {
+  const listing = endpoint === null ? [] : endpointTools(endpoint, signal);
+  if (codeMode === null) return listing;
+  const [tools, runner] = await Promise.all([listing, codeRunner(env)]);
+  return inCodeMode(tools, codeMode, runner);
+}
+
+type MakeRunner = Awaited<ReturnType<typeof codeRunner>>;
+
+function inCodeMode(
+  tools: readonly Tool[],
+  { excludedTools, ...limits }: CodeMode,
+  makeRunner: MakeRunner,
+): Tool[] {
+  const apart = tools.filter(({ name }) => excludedTools.includes(name));
+  const inside = tools.filter(({ name }) => !excludedTools.includes(name));
+  const runner = makeRunner({
+    limits,
+    tools: inside.map(tool => ({ ...tool, call: (args, signal) => valueFrom(tool, args, signal) })),
+  });
+  return [programTool(runner), ...apart];
+}
+
+/** Loaded only where it is wanted, and refused where there is nothing to run a program in. */
+async function codeRunner(env: NodeJS.ProcessEnv) {
+  const [{ createCodeRunner }, { findSandbox }] = await Promise.all([
+    import('../code-mode/code-runner.ts'),
+    import('../code-mode/find-sandbox.ts'),
+  ]);
+  const sandbox = await findSandbox(env);
+  if ('missing' in sandbox)
+    throw new Ending('SANDBOX_MISSING', [sandbox.missing, ...sandbox.suggestions].join(' '));
+  return (options: Omit<Parameters<typeof createCodeRunner>[0], 'sandbox'>) =>
+    createCodeRunner({ ...options, sandbox });
+}

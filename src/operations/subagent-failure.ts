@@ -1,0 +1,32 @@
+import { isErrorCode, SquadError } from '../schema/error.ts';
+import type { Run, RunError } from '../schema/run.ts';
+import type { Subagent } from '../schema/subagent.ts';
+
+/** A call of a subagent that came to nothing, for whoever called it: what happened, what to do about it, and where all of it is. */
+export function subagentFailure({ id, status, error }: Run, subagent: Subagent): SquadError {
+  const { code, message } = error ?? withoutError(status, subagent);
+  return new SquadError(isErrorCode(code) ? code : 'ENGINE_FAILED', message, {
+    suggestions: [
+      ...(NEXT[code]?.(subagent) ?? []),
+      `\`squad conversation print ${id}\` shows what was said, \`squad log ${id}\` everything.`,
+    ],
+    details: { run_id: id, status },
+  });
+}
+
+function withoutError(status: Run['status'], { name }: Subagent): RunError {
+  if (status === 'timeout') return { code: 'TIMEOUT', message: `${name} was not done when its time was up` };
+  if (status === 'cancelled')
+    return { code: 'CANCELLED', message: `${name} was stopped before it was done: its call was cancelled` };
+  return { code: 'ENGINE_FAILED', message: `${name} ended as ${status}` };
+}
+
+const NEXT: Readonly<Record<string, ((subagent: Subagent) => string[]) | undefined>> = {
+  TIMEOUT: ({ file }) => [`Ask for less at once, or allow more: \`timeout\` in ${file}.`],
+  TURN_LIMIT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.maxTurns\` in ${file}.`],
+  ENGINE_NOT_LOGGED_IN: ({ model }) =>
+    model.apiKeyEnv === null ? [] : [`Look at the key in ${model.apiKeyEnv}: its provider refused it.`],
+  ENGINE_RATE_LIMITED: () => ['Nothing is tried again by itself: call it again later.'],
+  OUTPUT_MISMATCH: () => ['Nothing is tried again by itself: call it again, or say more in the prompt.'],
+  INPUT_UNREADABLE: () => ['Give paths of files that are there, absolute or from the working folder.'],
+};

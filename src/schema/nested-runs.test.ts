@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { runsByCall } from './nested-runs.ts';
+import type { TracePart } from './trace.ts';
+
+const call = (id: string, name: string): TracePart => ({ type: 'tool_call', id, name, input: {} });
+const result = (id: string, name: string): TracePart => ({
+  ...{ type: 'tool_result', id, name, output: 'x', isError: false },
+});
+const nested = (id: string, createdAt: number, subagent: string | null = 'summarize') => ({
+  id,
+  createdAt,
+  subagent,
+});
+const said = (at: number, ...content: TracePart[]) => ({ at, content });
+
+const placed = (messages: { at: number; content: TracePart[] }[], runs: ReturnType<typeof nested>[]) =>
+  Object.fromEntries([...runsByCall(messages, runs)].map(([id, all]) => [id, all.map(run => run.id)]));
+
+test('a run belongs to the call that was under way when it was started', () => {
+  const messages = [
+    said(10, call('a', 'docs__ask')),
+    said(20, result('a', 'docs__ask')),
+    said(30, call('b', 'docs__ask')),
+    said(40, result('b', 'docs__ask')),
+  ];
+  expect(placed(messages, [nested('r1', 15), nested('r2', 40), nested('r3', 25), nested('r4', 5)])).toEqual({
+    a: ['r1'],
+    b: ['r2'],
+  });
+});
+
+test('of several calls at once it is the one whose tool is the subagent', () => {
+  const messages = [said(10, call('a', 'files__read'), call('b', 'docs__summarize'))];
+  expect(placed(messages, [nested('r1', 15), nested('r2', 16)])).toEqual({ b: ['r1', 'r2'] });
+});
+
+test('where it cannot be told, no call is named', () => {
+  const two = [said(10, call('a', 'x__summarize'), call('b', 'y__summarize'))];
+  expect(placed(two, [nested('r1', 15)])).toEqual({});
+  const others = [said(10, call('a', 'files__read'), call('b', 'files__list'))];
+  expect(placed(others, [nested('r1', 15, null)])).toEqual({});
+});

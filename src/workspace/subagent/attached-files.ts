@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import { schemaFault } from '../../core/json-schema.ts';
+import { JsonSchema } from '../../schema/run.ts';
+import { parseJsonTree, placeOf } from '../json-tree.ts';
+import { readTextFile } from '../text-file.ts';
+import type { Findings } from './findings.ts';
+import { filled, type Variables } from './variables.ts';
+import type { Path } from './yaml-source.ts';
+
+/** What the model is told first; null, and said, when it cannot be read. */
+export async function readPrompt(
+  given: string,
+  path: Path,
+  variables: Variables,
+  findings: Findings,
+): Promise<string | null> {
+  const found = await readAttached(given, path, variables, findings, 'CONFIG_INVALID');
+  if (found === null) return null;
+  const { file, text } = found;
+  if (text.trim() === '') findings.warn(path, `the prompt ${file} is empty`);
+  const at = text.indexOf('{{');
+  if (at >= 0) {
+    const { line } = placeOf(text, at);
+    findings.warn(
+      path,
+      `the prompt ${file} has "{{" in line ${line}: templates are not evaluated, the model reads it as it is`,
+      { suggestion: 'Write out what the template would say.' },
+    );
+  }
+  return text;
+}
+
+/** The schema of what the tool returns; null, and said, when it is none. */
+export async function readAnswerSchema(
+  given: string,
+  path: Path,
+  variables: Variables,
+  findings: Findings,
+): Promise<JsonSchema | null> {
+  const found = await readAttached(given, path, variables, findings, 'SCHEMA_INVALID');
+  if (found === null) return null;
+  const { file, text } = found;
+  const refuse = (why: string, suggestion?: string) => {
+    findings.error(path, `the output schema ${file} ${why}`, { code: 'SCHEMA_INVALID', suggestion });
+    return null;
+  };
+  const parsed = parseJsonTree(text);
+  if ('problems' in parsed) {
+    const [{ offset, message }] = parsed.problems;
+    const { line, column } = placeOf(text, offset);
+    return refuse(`is not JSON: line ${line}, column ${column}: ${message}`);
+  }
+  const schema = JsonSchema.safeParse(JSON.parse(text));
+  if (!schema.success) return refuse('is not a JSON object');
+  const fault = await schemaFault(schema.data);
+  if (fault !== null) return refuse(`is not a JSON Schema: ${fault}`);
+  // What a tool returns as structured content is always an object.
+  if (schema.data.type !== 'object')
+    return refuse(
+      'is not the schema of an object',
+      'Say "type": "object" at its root; a list goes into a property of it.',
+    );
+  return schema.data;
+}
+
+async function readAttached(
+  given: string,
+  path: Path,
+  variables: Variables,
+  findings: Findings,
+  code: 'CONFIG_INVALID' | 'SCHEMA_INVALID',
+): Promise<{ file: string; text: string } | null> {
+  const name = filled(given, path, variables, findings);
+  if (name === null) return null;
+  const file = resolve(variables.folder, name);
+  const read = await readTextFile(file);
+  if ('text' in read) return { file, text: read.text };
+  const why = 'missing' in read ? 'does not exist' : read.fault;
+  findings.error(path, `${file} ${why}`, {
+    code,
+    suggestion: `Paths are relative to the folder of the file that names them, ${variables.folder}.`,
+  });
+  return null;
+}

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { grantsOf } from '../../core/gateway/grants.ts';
+import { McpConfig } from '../../schema/mcp-config.ts';
+import { SubagentServer } from '../../schema/subagent-file.ts';
+import { Findings } from './findings.ts';
+import { serversOf } from './servers.ts';
+
+function configOf(listed: Record<string, object>) {
+  const findings = new Findings();
+  const parsed = Object.fromEntries(
+    Object.entries(listed).map(([name, each]) => [name, SubagentServer.parse(each)]),
+  );
+  const config = serversOf(parsed, { env: { TOKEN: 'a-long-token' }, folder: '/f' }, findings);
+  return {
+    config,
+    found: findings.all.map(({ severity, path, message }) => `${severity} ${path}: ${message}`),
+  };
+}
+
+test('each is in a form the gateway takes, and everybody has it', () => {
+  const { config, found } = configOf({
+    repo_coder: { command: 'coder', args: ['$TOKEN', 8080], env: { PORT: 1 }, type: 'stdio', timeout: 2 },
+    web: { type: 'http', url: `https://mcp.example/\${TOKEN}`, headers: { Authorization: 'Bearer $TOKEN' } },
+    bare: { url: 'https://mcp.example/' },
+  });
+  expect(found).toEqual([]);
+  expect(McpConfig.parse(config)).toEqual(config);
+  expect(config!.shared).toEqual(['repo-coder', 'web', 'bare']);
+  expect(config!.servers).toMatchObject({
+    'repo-coder': { command: 'coder', args: [`\${TOKEN}`, '8080'], env: { PORT: '1' }, timeout: 2000 },
+    web: {
+      type: 'http',
+      url: `https://mcp.example/\${TOKEN}`,
+      headers: { Authorization: `Bearer \${TOKEN}` },
+    },
+    bare: { type: 'http', timeout: 300_000, instance: 'per-agent' },
+  });
+});
+
+test('lists of tools add to each other, for a run without a role', () => {
+  const lists = { enabledTools: ['read', 'write'], disabledTools: ['write'] };
+  const { config } = configOf({
+    both: { command: 'x', ...lists },
+    all: { command: 'x', ...lists, toolFilter: 'all' },
+  });
+  const [both, all] = grantsOf(config!, null, []);
+  expect(both!.tools).toEqual({ only: [new Set(['read', 'write'])], except: new Set(['write']) });
+  expect(all!.tools).toEqual({ only: [], except: new Set() });
+});
+
+test('what lies beside the file is found from anywhere', () => {
+  const { config, found } = configOf({
+    reviewer: {
+      command: 'squad',
+      args: ['mcp', 'serve', '--config', `\${SUBAGENT_DIR}/review.subagent.yaml`],
+    },
+  });
+  expect(found).toEqual([]);
+  // A subagent is given as long as it may take.
+  expect(config!.servers.reviewer).toMatchObject({
+    ...{ args: ['mcp', 'serve', '--config', '/f/review.subagent.yaml'], timeout: 1_800_000 },
+  });
+});
+
+test('what is odd about one is said at its place', () => {
+  const { found } = configOf({
+    coder: { command: 'cpe', args: ['mcp', 'serve', '--config', './c.yaml'], headers: { a: 'b' } },
+    web: { type: 'sse', url: 'http://mcp.example/', command: 'x', timeout: 90_000 },
+    secret: { command: 'x', env: { API_KEY: 'sk-in-the-file' } },
+    away: { type: 'http', url: 'http://169.254.169.254/' },
+    npx: { command: 'npx', args: ['-y', 'server'] },
+  });
+  expect(found).toEqual([
+    'warning mcpServers.coder.headers: "headers" has no effect: the server "coder" is a program that is started',
+    'warning mcpServers.coder.command: this starts CPE, whose runs Squad cannot show, limit or stop one by one',
+    'warning mcpServers.web.command: "command" has no effect: the server "web" is reached by its url',
+    'warning mcpServers.web.timeout: a call may take from 0.1 to 1800 seconds: 1800 are taken',
+    'warning mcpServers.web.url: What goes to mcp.example can be read on the way: the URL is http',
+    'warning mcpServers.secret.env.API_KEY: This looks like a secret in a file that others read',
+    'error mcpServers.away.url: 169.254.169.254 is an address that is never connected to',
+    'warning mcpServers.npx.args.1: server has no version, so it may be another program each time',
+  ]);
+});
+
+test('none at all is none', () => {
+  expect(configOf({})).toEqual({ config: null, found: [] });
+});

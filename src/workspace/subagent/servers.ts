@@ -1,0 +1,140 @@
+import { lintServer } from '../../core/gateway/lint-server.ts';
+import { type McpConfig, Server } from '../../schema/mcp-config.ts';
+import type { SubagentServer } from '../../schema/subagent-file.ts';
+import type { Findings } from './findings.ts';
+import { serverIds } from './server-ids.ts';
+import { inOneForm, type Variables } from './variables.ts';
+
+const DEFAULT_TIMEOUT_MS = 300_000;
+const SHORTEST_MS = 100;
+const LONGEST_MS = 1_800_000;
+
+/** Its servers as the gateway knows them, every one for each run alone; null: it has none. */
+export function serversOf(
+  listed: Readonly<Record<string, SubagentServer>>,
+  variables: Variables,
+  findings: Findings,
+): McpConfig | null {
+  const ids = serverIds(Object.keys(listed));
+  const servers: McpConfig['servers'] = {};
+  const hidden: McpConfig['toolRestrictions'][string] = {};
+  for (const [name, given] of Object.entries(listed)) {
+    const id = ids.get(name)!;
+    const server = serverOf(name, given, variables, findings);
+    if (!server) continue;
+    servers[id] = server;
+    if (given.toolFilter !== 'all' && given.disabledTools?.length)
+      hidden[id] = { exclude: given.disabledTools };
+    for (const { level, path, message, suggestion } of lintServer(id, server, {
+      roles: null,
+      env: variables.env,
+    })) {
+      const at = ['mcpServers', name, ...path.slice(2)];
+      if (level === 'error') findings.error(at, message, { suggestion });
+      else findings.warn(at, message, { suggestion });
+    }
+  }
+  const kinds = Object.values(listed);
+  if (kinds.length > 0 && kinds.every(({ type }) => type === 'builtin'))
+    findings.error(
+      ['mcpServers'],
+      'every server here is a builtin of another program, so there would be no tools',
+      {
+        suggestion: 'Give a program as "command", or take "mcpServers" out if it needs no tools.',
+      },
+    );
+  if (Object.keys(servers).length === 0) return null;
+  return {
+    servers,
+    agentServers: {},
+    shared: Object.keys(servers),
+    toolRestrictions: Object.keys(hidden).length > 0 ? { '*': hidden } : {},
+    argumentRules: [],
+  };
+}
+
+function serverOf(
+  name: string,
+  given: SubagentServer,
+  variables: Variables,
+  findings: Findings,
+): Server | null {
+  const path = ['mcpServers', name];
+  if (given.type === 'builtin') {
+    findings.warn(
+      [...path, 'type'],
+      `the builtin server "${name}" is not there in Squad: its tools are missing`,
+      {
+        suggestion: 'Give a program that has such tools as "command".',
+      },
+    );
+    return null;
+  }
+  const isRemote =
+    given.type === 'http' || given.type === 'sse' || (!given.type && !given.command && !!given.url);
+  const needed = isRemote ? given.url : given.command;
+  if (!needed) {
+    const key = isRemote ? 'url' : 'command';
+    findings.error(path, `the server "${name}" has no ${key === 'url' ? '"url"' : '"command"'}`, {
+      suggestion: isRemote
+        ? `Add "url" to it.`
+        : `Add "command" (a program to start) or "type: http" and "url".`,
+    });
+    return null;
+  }
+  warnOfOtherKind(given, isRemote, name, findings);
+  const all = (record: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(record).map(([key, value]) => [key, inOneForm(value, variables)]));
+  const common = {
+    tools: given.toolFilter === 'all' ? ['*'] : (given.enabledTools ?? ['*']),
+    timeout: timeoutOf(given, name, findings),
+    instance: 'per-agent',
+  };
+  return Server.parse(
+    isRemote
+      ? {
+          ...common,
+          type: given.type ?? 'http',
+          url: inOneForm(needed, variables),
+          headers: all(given.headers),
+        }
+      : {
+          ...common,
+          ...{ type: 'stdio', command: inOneForm(needed, variables), env: all(given.env) },
+          args: (given.args ?? []).map(arg => inOneForm(arg, variables)),
+        },
+  );
+}
+
+/** What belongs to the other kind of server has no effect; and `cpe` serves files of this kind itself. */
+function warnOfOtherKind(given: SubagentServer, isRemote: boolean, name: string, findings: Findings): void {
+  const others = isRemote ? (['command', 'args', 'env'] as const) : (['url', 'headers'] as const);
+  for (const key of others)
+    if (given[key] !== undefined)
+      findings.warn(
+        ['mcpServers', name, key],
+        `"${key}" has no effect: the server "${name}" is ${isRemote ? 'reached by its url' : 'a program that is started'}`,
+      );
+  if (given.command === 'cpe' && given.args?.slice(0, 2).join(' ') === 'mcp serve')
+    findings.warn(
+      ['mcpServers', name, 'command'],
+      'this starts CPE, whose runs Squad cannot show, limit or stop one by one',
+      {
+        suggestion: 'With "command: squad" and the same arguments Squad serves that file.',
+      },
+    );
+}
+
+function timeoutOf({ timeout, args = [] }: SubagentServer, name: string, findings: Findings): number {
+  // A subagent takes as long as a task does.
+  if (timeout === undefined)
+    return args.slice(0, 2).join(' ') === 'mcp serve' ? LONGEST_MS : DEFAULT_TIMEOUT_MS;
+  const wanted = Math.round(timeout * 1000);
+  const kept = Math.min(Math.max(wanted, SHORTEST_MS), LONGEST_MS);
+  if (kept !== wanted)
+    findings.warn(
+      ['mcpServers', name, 'timeout'],
+      `a call may take from 0.1 to ${LONGEST_MS / 1000} seconds: ${kept / 1000} are taken`,
+    );
+  return kept;
+}

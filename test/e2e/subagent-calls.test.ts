@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mock } from '../engines/model-server/script.ts';
+import type { RawMcp } from '../support/raw-mcp.ts';
+import { until } from '../support/squad.ts';
+import { errorOf, ownServer, said, Subagents } from '../support/subagents.ts';
+
+const SCHEMA = {
+  type: 'object',
+  properties: { verdict: { type: 'string' }, score: { type: 'number' } },
+  required: ['verdict', 'score'],
+};
+
+let subagents: Subagents;
+let client: RawMcp;
+beforeAll(async () => {
+  subagents = await Subagents.start({ OWN_WORD: 'from the client' });
+  await subagents.squad.unlimited();
+  subagents.write('helper', { servers: { echo: ownServer('echo') } });
+  subagents.write('judge', { schema: SCHEMA });
+  client = await subagents.client('helper');
+});
+afterAll(() => subagents[Symbol.asyncDispose]());
+
+describe('what a client sees', () => {
+  test('is one tool, named and described by the file, and nothing of the team', async () => {
+    const { result } = await client.ask('tools/list');
+    expect(result).toEqual({
+      tools: [
+        {
+          name: 'helper',
+          description: 'What helper does',
+          inputSchema: {
+            type: 'object',
+            properties: {
+              prompt: { type: 'string', description: expect.any(String) },
+              inputs: {
+                type: 'array',
+                items: { type: 'string', minLength: 1 },
+                maxItems: 100,
+                description: expect.any(String),
+              },
+            },
+            required: ['prompt'],
+            additionalProperties: false,
+          },
+          annotations: { readOnlyHint: false, openWorldHint: true },
+        },
+      ],
+    });
+    expect((await client.ask('resources/list')).error).toMatchObject({ code: -32601 });
+    expect((await client.ask('prompts/list')).error).toMatchObject({ code: -32601 });
+    expect((await client.ask('tools/call', { name: 'squad_status' })).error).toMatchObject({ code: -32602 });
+  });
+
+  test.each([false, true])('works for the official client, modern: %s', async modern => {
+    const sdk = await subagents.sdk('judge', modern);
+    const { tools } = await sdk.listTools();
+    expect(tools).toMatchObject([{ name: 'judge', outputSchema: SCHEMA }]);
+    const result = await sdk.callTool({
+      name: 'judge',
+      arguments: { prompt: mock([{ call: 'final_answer', arguments: { verdict: 'good', score: 3 } }]) },
+    });
+    expect(result.structuredContent).toEqual({ verdict: 'good', score: 3 });
+    expect(result.content).toEqual([{ type: 'text', text: '{"verdict":"good","score":3}' }]);
+  });
+});
+
+describe('a call', () => {
+  test('is the caller’s own words to the model, and the model’s last ones back', async () => {
+    const prompt = `  /Say it.\n\nIn two lines. ${mock([{ text: 'one\n{"two": 2}\n' }], 'words')}\n`;
+    expect(await said(client, client.call('helper', { prompt }))).toEqual({
+      text: 'one\n{"two": 2}\n',
+      isError: false,
+    });
+    expect(subagents.model.first('words')?.prompt).toBe(prompt);
+  });
+
+  test('has the servers of its file, in the folder and with the whole environment of the client', async () => {
+    const prompt = mock(
+      [{ call: 'about', arguments: { env: ['OWN_WORD', 'SQUAD_RUN_ID'] } }, { text: 'seen' }],
+      'about',
+    );
+    expect(await said(client, client.call('helper', { prompt }))).toMatchObject({ text: 'seen' });
+    const asked = await subagents.model.waitForRequest(({ tag, step }) => tag === 'about' && step === 1);
+    const about = JSON.stringify(asked.toolResults);
+    expect(about).toContain('from the client');
+    expect(about).toContain(subagents.squad.workspace);
+    expect(about).not.toContain('run_');
+    expect(subagents.model.first('about')?.tools.sort()).toEqual(
+      ['about', 'count', 'echo', 'progress'].map(tool => expect.stringMatching(new RegExp(`echo.*${tool}$`))),
+    );
+  });
+
+  test('is a run that people find, with its caller and its name', async () => {
+    await said(client, client.call('helper', { prompt: `Look around\nand there ${mock([{ text: 'ok' }])}` }));
+    const runs = await subagents.runs();
+    expect(runs.find(({ title }) => title === 'helper: Look around')).toMatchObject({
+      status: 'completed',
+      depth: 0,
+      parentId: null,
+    });
+  });
+
+  test('runs beside others of the same client, each on its own', async () => {
+    const asked = Array.from({ length: 8 }, (_, i) =>
+      client.call('helper', { prompt: mock([{ call: 'echo', arguments: { nonce: `n${i}` } }, { text: `answer ${i}` }]) }),
+    );
+    const answers = await Promise.all(asked.map(id => said(client, id)));
+    expect(answers.map(({ text }) => text)).toEqual(asked.map((_, i) => `answer ${i}`));
+  });
+
+  test('gives signs of life to a client that asks for them', async () => {
+    const id = client.call('helper', { prompt: mock([{ text: 'ok' }]) }, { progressToken: 'p1' });
+    await said(client, id);
+    expect(client.notices('notifications/progress')[0]?.params).toMatchObject({ progressToken: 'p1', progress: 0 });
+  });
+
+  test('that is taken back is stopped and gets no answer', async () => {
+    const id = client.call('helper', { prompt: mock([{ hang: 'stream' }], 'taken-back') });
+    await subagents.model.waitForRequest(({ tag }) => tag === 'taken-back');
+    client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+    await until('the run is over', async () =>
+      (await subagents.runs()).some(({ task, status }) => task.includes('taken-back') && status === 'cancelled'),
+    );
+    expect(client.answers(id)).toEqual([]);
+  });
+});
+
+describe('a call that comes to nothing is an error with a code, a reason, a next step and the run', () => {
+  test.each<{ what: string; steps: Parameters<typeof mock>[0]; code: string; next: RegExp }>([
+    { what: 'a key that is refused', steps: [{ status: 401 }], code: 'ENGINE_NOT_LOGGED_IN', next: /MODEL_KEY/ },
+    { what: 'too many requests', steps: [{ status: 429 }], code: 'ENGINE_RATE_LIMITED', next: /call it again/ },
+    { what: 'a provider in trouble', steps: [{ status: 500 }], code: 'ENGINE_FAILED', next: /squad log run_/ },
+  ])('$what', async ({ steps, code, next }) => {
+    const tag = `fails-${code}`;
+    const error = await errorOf(client, client.call('helper', { prompt: mock(steps, tag) }));
+    expect(error).toMatchObject({ code, message: expect.any(String), details: { run_id: expect.stringMatching(/^run_/) } });
+    expect(error.suggestions.join(' ')).toMatch(next);
+    expect(JSON.stringify(error)).not.toMatch(/\bat .*\.(ts|js|cjs):\d/);
+    // Nothing is tried again behind the caller's back.
+    expect(subagents.model.requests.filter(request => request.tag === tag)).toHaveLength(1);
+  });
+
+  test('an answer that does not fit the schema', async () => {
+    const judge = await subagents.client('judge');
+    const prompt = mock([{ call: 'final_answer', arguments: { verdict: 'good', score: 'high' } }]);
+    const { code, message } = await errorOf(judge, judge.call('judge', { prompt }));
+    expect({ code, message }).toMatchObject({ code: 'OUTPUT_MISMATCH', message: expect.stringContaining('score') });
+    await judge.close();
+  });
+
+  test('time that is up', async () => {
+    subagents.write('hasty', { timeout: '1s' });
+    const hasty = await subagents.client('hasty');
+    const { code, suggestions } = await errorOf(
+      hasty,
+      hasty.call('hasty', { prompt: mock([{ hang: 'stream' }]) }),
+    );
+    expect(code).toBe('TIMEOUT');
+    expect(suggestions[0]).toContain('hasty.yaml');
+    await hasty.close();
+  });
+
+  test('a server of its file that is not there', async () => {
+    subagents.write('lacking', { servers: { gone: { command: './no-such-program' } } });
+    const lacking = await subagents.client('lacking');
+    const { code, message } = await errorOf(lacking, lacking.call('lacking', { prompt: mock([{ text: 'ok' }]) }));
+    expect(code).toBe('ENGINE_FAILED');
+    expect(message).toMatch(/gone.*no-such-program/);
+    await lacking.close();
+  });
+
+  test.each([
+    { args: {}, says: 'prompt' },
+    { args: { prompt: 7 }, says: 'prompt' },
+    { args: { prompt: 'x', inputs: 'y' }, says: 'inputs' },
+    { args: { prompt: 'x', model: 'y' }, says: 'model' },
+    { args: { prompt: ' \n' }, says: '', code: 'TASK_EMPTY' },
+  ])('input $args', async ({ args, says, code = 'INVALID_INPUT' }) => {
+    const before = (await subagents.runs()).length;
+    const error = await errorOf(client, client.call('helper', args));
+    expect(error).toMatchObject({ code, message: expect.stringContaining(says) });
+    expect(await subagents.runs()).toHaveLength(before);
+  });
+});

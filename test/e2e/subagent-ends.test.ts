@@ -1,0 +1,97 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { mock } from '../engines/model-server/script.ts';
+import type { RawMcp } from '../support/raw-mcp.ts';
+import { isAlive, until } from '../support/squad.ts';
+import { allGone, errorOf, ownServer, said, Subagents } from '../support/subagents.ts';
+
+let subagents: Subagents;
+let file: string;
+beforeEach(async () => {
+  subagents = await Subagents.start();
+  file = join(subagents.squad.root, 'pids');
+  subagents.write('worker', { servers: { busy: ownServer('busy', file) } });
+});
+afterEach(() => subagents[Symbol.asyncDispose]());
+
+/** A call in the middle of a turn: its server is there, and a shell and a child that the server started. */
+async function atWork(): Promise<{ client: RawMcp; id: number; pids: number[] }> {
+  const client = await subagents.client('worker');
+  const id = client.call('worker', { prompt: mock([{ call: 'work' }, { text: 'done' }]) });
+  const pids = await until('server, shell and child are there', () => {
+    const seen = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map(Number) : [];
+    return seen.length === 3 && seen;
+  });
+  const [run] = await subagents.runs();
+  const turn = JSON.parse(readFileSync(join(subagents.squad.home, 'runs', run!.id, 'turn-1', 'pid'), 'utf8').match(/\d+/)![0]);
+  return { client, id, pids: [...pids, turn] };
+}
+
+test.each<{ how: string; end(client: RawMcp): void }>([
+  { how: 'SIGINT', end: ({ child }) => child.kill('SIGINT') },
+  { how: 'SIGTERM', end: ({ child }) => child.kill('SIGTERM') },
+  { how: 'SIGHUP', end: ({ child }) => child.kill('SIGHUP') },
+  { how: 'the end of its input', end: ({ child }) => child.stdin!.end() },
+])('$how in the middle of a turn: when the server is gone, nothing of the subagent is left', async ({ end }) => {
+  const { client, pids } = await atWork();
+  expect(pids.filter(isAlive)).toEqual(pids);
+  end(client);
+  const { code, stderr } = await client.ended;
+  expect({ code, stderr, left: pids.filter(isAlive) }).toEqual({ code: 0, stderr: '', left: [] });
+  expect((await subagents.runs()).map(({ status }) => status)).toEqual(['cancelled']);
+});
+
+test('a client that vanishes takes its runs with it', async () => {
+  const { client, pids } = await atWork();
+  client.child.kill('SIGKILL');
+  await client.ended;
+  await allGone(pids);
+  await until('the run is over', async () => (await subagents.runs())[0]?.status === 'cancelled');
+});
+
+test('a call that is taken back leaves nothing, and its server is there for the next', async () => {
+  const { client, id, pids } = await atWork();
+  client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+  await allGone(pids);
+  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'next' }]) }))).toMatchObject({ text: 'next' });
+  await client.close();
+});
+
+test('servers end with their run, when the answer is out', async () => {
+  const client = await subagents.client('worker');
+  await said(client, client.call('worker', { prompt: mock([{ text: 'done' }]) }));
+  await allGone(readFileSync(file, 'utf8').trim().split('\n').map(Number));
+  await client.close();
+});
+
+test('a hub that is killed: the call is told, what it had begun is stopped, and the next one works', async () => {
+  const { client, id, pids } = await atWork();
+  process.kill(await subagents.squad.hubPid(), 'SIGKILL');
+  const { error } = await client.answer(id);
+  expect(error).toMatchObject({ data: { code: 'HUB_RESTARTED', suggestions: [expect.stringContaining('call it again')] } });
+  await allGone(pids);
+  await until('the run is over', async () => (await subagents.runs())[0]?.status === 'cancelled');
+  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'again' }]) }))).toMatchObject({ text: 'again' });
+  await client.close();
+});
+
+test('a hub that is stopped answers first, and leaves nothing', async () => {
+  const { client, id, pids } = await atWork();
+  await subagents.squad.run(['hub', 'stop']);
+  expect(await errorOf(client, id)).toMatchObject({ code: 'CANCELLED' });
+  await allGone(pids);
+  await client.close();
+});
+
+test('a file that went bad while its server was there is told to the client when the next hub reads it', async () => {
+  const client = await subagents.client('worker');
+  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'fine' }]) }))).toMatchObject({ text: 'fine' });
+  subagents.write('worker', { more: { defaults: { model: 'other' } } });
+  await subagents.squad.run(['hub', 'stop']);
+  const { error } = await client.ask('tools/list');
+  expect(error?.message).toMatch(/worker\.yaml.*other/s);
+  subagents.write('worker');
+  expect((await client.ask('tools/list')).result).toMatchObject({ tools: [{ name: 'worker' }] });
+  await client.close();
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { mock } from '../engines/model-server/script.ts';
+import { KEY, TalkingAgent, WIRES } from './talking-agent.ts';
+import { said, startToolEndpoint } from './tool-endpoint.ts';
+
+describe.each(WIRES)('%s', type => {
+  test.each([
+    [401, 'ENGINE_NOT_LOGGED_IN'],
+    [403, 'ENGINE_NOT_LOGGED_IN'],
+    [429, 'ENGINE_RATE_LIMITED'],
+    [500, 'ENGINE_FAILED'],
+  ] as const)('a refusal with %d is passed on as it is, at once', async (status, code) => {
+    await using agent = await TalkingAgent.start();
+    const { end, exit, stdout, stderr } = await agent.ask(type, mock([{ status }]));
+    const { host } = new URL(agent.model.url);
+    expect(end).toMatchObject({ ok: false, code, error: `${host} answered ${status}: scripted ${status}` });
+    expect(exit).toBe(1);
+    expect(agent.model.requests).toHaveLength(1);
+    expect(stdout + stderr).not.toContain(KEY);
+    expect(stderr).toBe('');
+  });
+
+  test('an answer that breaks off, and one that nobody can read, are no answers', async () => {
+    await using agent = await TalkingAgent.start();
+    const { host } = new URL(agent.model.url);
+    for (const step of [{ text: 'word '.repeat(200), cut: true as const }, { garbage: true as const }]) {
+      const { end } = await agent.ask(type, mock([step]));
+      expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED', error: expect.stringContaining(host) });
+    }
+    expect(agent.model.requests).toHaveLength(2);
+  });
+
+  test.each(['headers', 'stream'] as const)(
+    'told to stop while the model is silent (%s), it stops',
+    async hang => {
+      await using agent = await TalkingAgent.start();
+      const { child, ended } = agent.begin(type, mock([{ hang }]));
+      await agent.model.waitForRequest(() => true);
+      child.kill('SIGTERM');
+      const { end, exit } = await ended;
+      expect(end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
+      expect(exit).toBe(143);
+    },
+  );
+});
+
+test('told to stop while a tool works, it gives the call up and stops', async () => {
+  await using agent = await TalkingAgent.start();
+  let called: (() => void) | undefined;
+  const calling = new Promise<void>(resolve => {
+    called = resolve;
+  });
+  await using endpoint = await startToolEndpoint([{ name: 'slow', answer: () => void called!() }]);
+  const { child, ended } = agent.begin('anthropic', mock([{ call: 'slow' }]), { endpoint });
+  await calling;
+  child.kill('SIGINT');
+  const { end, exit } = await ended;
+  expect(end).toMatchObject({ ok: false, error: 'Stopped by SIGINT' });
+  expect(exit).toBe(143);
+  await expect.poll(() => endpoint.dropped).toEqual(['slow']);
+  // What is on disk can be gone on with: no call without its answer.
+  expect(agent.chat().messages).toHaveLength(1);
+});
+
+test('a provider that is not there is named', async () => {
+  await using agent = await TalkingAgent.start();
+  const { end } = await agent.ask('openai', 'hello', { model: { baseUrl: 'http://127.0.0.1:9/v1' } });
+  expect(end).toMatchObject({ code: 'ENGINE_FAILED', error: expect.stringContaining('127.0.0.1:9') });
+  expect(end!.error).toContain('ECONNREFUSED');
+});
+
+test('a key that the provider repeats does not come out', async () => {
+  await using agent = await TalkingAgent.start();
+  await using endpoint = await startToolEndpoint([{ name: 'x', answer: () => said('') }]);
+  // The endpoint answers 401 to whoever has no token, in words of its own; here the base URL holds the key.
+  const { end, stdout } = await agent.ask('anthropic', 'hello', {
+    model: { baseUrl: `http://user:${KEY}@127.0.0.1:9` },
+  });
+  expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
+  expect(stdout).not.toContain(KEY);
+  expect(endpoint.calls).toEqual([]);
+});
+
+test('tools that cannot be listed end it before the model is asked', async () => {
+  await using agent = await TalkingAgent.start();
+  await using endpoint = await startToolEndpoint([{ name: 'x', answer: () => said('') }]);
+  const { end } = await agent.ask('anthropic', 'hello', {
+    endpoint: { url: endpoint.url, token: 'another' },
+  });
+  expect(end).toMatchObject({
+    code: 'ENGINE_FAILED',
+    error: expect.stringContaining('This access has ended'),
+  });
+  expect(agent.model.requests).toEqual([]);
+});
+
+test('a request file that is not there, or is none, still has an end', async () => {
+  await using agent = await TalkingAgent.start();
+  for (const file of ['/nowhere/request.json', agent.write('bad.json', '{"runId": 7}')]) {
+    const { end, exit } = await agent.beginWith([file], 'hello').ended;
+    expect(end).toMatchObject({ ok: false, error: expect.stringContaining(file) });
+    expect(exit).toBe(1);
+  }
+});
+
+test('without a request file it says what it is for', async () => {
+  await using agent = await TalkingAgent.start();
+  const none = await agent.beginWith([], '').ended;
+  expect(none).toMatchObject({ stdout: '', exit: 2 });
+  expect(none.stderr).toContain('squad run --engine native');
+  expect(await agent.beginWith(['--help'], '').ended).toMatchObject({ stdout: '', exit: 0 });
+});
+
+test('whoever read its lines is gone: it ends', async () => {
+  await using agent = await TalkingAgent.start();
+  const { child, ended } = agent.begin('anthropic', mock([{ hang: 'stream' }]));
+  await agent.model.waitForRequest(() => true);
+  child.stdout!.destroy();
+  child.kill('SIGTERM');
+  expect((await ended).exit).toBeGreaterThan(0);
+});
