@@ -1,6 +1,8 @@
 /** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
+import { agentLoop } from './figures/agent-loop.ts';
 import { agentStart } from './figures/agent-start.ts';
 import { bigOutput } from './figures/big-output.ts';
+import { blockedStore } from './figures/blocked-store.ts';
 import { board } from './figures/board.ts';
 import { coldStart } from './figures/cold-start.ts';
 import { engineStart } from './figures/engine-start.ts';
@@ -27,11 +29,13 @@ const FIGURES = [
   toolList,
   coldStart,
   agentStart,
+  agentLoop,
   engineStart,
   firstRequest,
   manyAgents,
   bigOutput,
   eventRate,
+  blockedStore,
   recovery,
   board,
   gatewayCall,

@@ -22,4 +22,8 @@ export function ensurePrograms(names: string[]): void {
   process.exit(1);
 }
 
-const isThere = (name: string) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
+/** Where the program is not called what its package is. */
+const PROGRAM_OF: Readonly<Record<string, string>> = { bubblewrap: 'bwrap' };
+
+const isThere = (name: string) =>
+  spawnSync('sh', ['-c', `command -v ${PROGRAM_OF[name] ?? name}`]).status === 0;

@@ -6,7 +6,7 @@ import { runVitest } from './run-vitest.ts';
 import { runEngineTests } from './test-engines.ts';
 
 const given = process.argv.slice(2);
-ensurePrograms(['git', 'tmux', 'chromium']);
+ensurePrograms(['git', 'tmux', 'chromium', 'bubblewrap']);
 
 const everything = given.length === 0;
 const found = everything ? checks() : 0;

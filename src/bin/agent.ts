@@ -30,7 +30,9 @@ async function start(requestFile: string): Promise<void> {
     say({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });
     process.exit(1);
   });
-  const prompt = await text(process.stdin);
+  stop.signal.addEventListener('abort', () => process.stdin.destroy());
+  // What is left of a prompt that broke off is not one to work on, and then the signal says why.
+  const prompt = await text(process.stdin).catch(() => '');
   const { env } = process;
   const code = await runAgent({ requestFile, prompt, env, cwd: process.cwd(), signal: stop.signal, say });
   process.stdout.write('', () => process.exit(stop.signal.aborted ? STOPPED : code));

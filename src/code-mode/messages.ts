@@ -19,6 +19,10 @@ export type HostMessage =
   | { type: 'result'; id: number; json?: string }
   | { type: 'error'; id: number; message: string };
 
+/** How many calls of one program are in flight at most, and how much they may carry. The guest keeps to it; more than that says no honest one. */
+export const MOST_CALLS = 64;
+export const MOST_CALL_BYTES = 32 * 1024 * 1024;
+
 /** Null for what is no message. */
 export function readGuestMessage(body: Buffer): GuestMessage | null {
   const message = parsed(body);

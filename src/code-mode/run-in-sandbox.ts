@@ -5,7 +5,7 @@ import type { CodeResult, CodeTool } from './code-mode.ts';
 import { createFrameReader, toFrame } from './frames.ts';
 import { type GuestMessage, type HostMessage, readGuestMessage } from './messages.ts';
 import type { Sandbox } from './sandbox.ts';
-import { type Call, createToolCalls } from './tool-calls.ts';
+import { createToolCalls } from './tool-calls.ts';
 import { watchTree } from './watchdog.ts';
 
 export interface SandboxRun {
@@ -21,7 +21,8 @@ type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error' | 'limit'>;
 /** What may be printed before a program is ended: more than is kept, so that a chatty one can still come to its end. */
 const MOST_PRINTED = (chars: number) => 1024 * 1024 + 4 * chars;
 const MOST_PROGRAM_CHARS = 1024 * 1024;
-const MOST_STDERR = 16 * 1024;
+/** Node's own last words are a few kilobytes. */
+const MOST_STDERR = 1024 * 1024;
 
 /** One program, in a process of its own. When this settles nothing of it is left. Rejects only when it is aborted. */
 export async function runInSandbox({
@@ -41,20 +42,24 @@ export async function runInSandbox({
     };
 
   const child = startPiped({ argv: sandbox.command(limits.memoryMb), cwd: '/', env: {} });
-  const { promise: over, resolve: end } = Promise.withResolvers<Outcome>();
-  const calls = createToolCalls(tools, (frame, taken) => child.stdin.write(frame, taken), readOn);
-  /** Calls that came with those that filled the place; while there are any, nothing more is read. */
-  const waiting: { call: Call; bytes: number }[] = [];
+  const { promise: over, resolve } = Promise.withResolvers<Outcome>();
+  const calls = createToolCalls(tools, child.stdin);
   let printed = 0;
   let complaint = '';
+  let isOver = false;
+
+  function end(outcome: Outcome): void {
+    isOver = true;
+    resolve(outcome);
+  }
 
   function take(body: Buffer): void {
+    if (isOver) return;
     const message = readGuestMessage(body);
     if (message === null) end(broken());
     else if (message.type === 'print') print(message.text);
     else if (message.type === 'call') {
-      waiting.push({ call: message, bytes: body.length });
-      readOn();
+      if (!calls.start(message, body.length)) end(broken());
     } else end(message.type === 'done' ? done(message, limits) : failed(message.error));
   }
 
@@ -64,19 +69,8 @@ export async function runInSandbox({
     if (printed > MOST_PRINTED(limits.outputChars)) end(limited('output', limits, calls.inFlight()));
   }
 
-  function readOn(): void {
-    while (waiting.length > 0 && !calls.isFull()) {
-      const { call, bytes } = waiting.shift()!;
-      if (!calls.start(call, bytes)) end(broken());
-    }
-    if (waiting.length > 0) child.stdout.pause();
-    else child.stdout.resume();
-  }
-
   const frames = createFrameReader(take);
-  let isOver = false;
   child.stdout.on('data', (chunk: Buffer) => {
-    if (isOver) return;
     try {
       frames.push(chunk);
     } catch {
@@ -84,7 +78,8 @@ export async function runInSandbox({
     }
   });
   child.stderr.on('data', (chunk: Buffer) => {
-    if (complaint.length < MOST_STDERR) complaint += chunk.toString('utf8').slice(0, MOST_STDERR);
+    complaint += chunk.toString('utf8');
+    if (complaint.length > MOST_STDERR) end(broken());
   });
   // Its last words are read before its end is judged.
   child.stdout.once('close', () => void child.ended.then(how => end(vanished(how, complaint, limits))));
@@ -98,7 +93,6 @@ export async function runInSandbox({
   child.stdin.write(toFrame(run));
 
   const outcome = await over;
-  isOver = true;
   const unfinished = outcome.ok ? calls.inFlight() : [];
   stopWatching();
   signal.removeEventListener('abort', onAbort);

@@ -29,7 +29,7 @@ export function createSandbox({ bubblewrap, node, libraries, guest, extra }: San
     ...['--unshare-all', '--unshare-user', '--uid', NOBODY, '--gid', NOBODY, ...extra],
     ...['--die-with-parent', '--new-session', '--as-pid-1', '--clearenv', '--cap-drop', 'ALL'],
     ...[...libraries, node].flatMap(file => ['--ro-bind', file, file]),
-    ...['--ro-bind', guest, GUEST, '--remount-ro', '/', '--chdir', '/', '--unsetenv', 'PWD'],
+    ...['--ro-bind', guest, GUEST, '--remount-ro', '/', '--chdir', '/'],
   ];
   return {
     command: memoryMb => [

@@ -1,31 +1,31 @@
 import type { CodeTool } from './code-mode.ts';
 import { MOST_FRAME_BYTES, toFrame } from './frames.ts';
-import type { GuestMessage, HostMessage } from './messages.ts';
+import { type GuestMessage, type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from './messages.ts';
 
-export type Call = GuestMessage & { type: 'call' };
-
+type Call = GuestMessage & { type: 'call' };
 type Answer = Extract<HostMessage, { id: number }>;
 
 export interface ToolCalls {
-  /** Starts a call. False: an id that is already in flight, which no honest guest sends. */
+  /** Starts a call. False for what no honest guest asks: an id that is in flight, more calls or bytes than there is room for. */
   start(call: Call, bytes: number): boolean;
-  /** Whether another one has to wait: too many are in flight, or too much. */
-  isFull(): boolean;
   count(): number;
   inFlight(): string[];
   cancelAll(): void;
 }
 
-const MOST_AT_ONCE = 64;
-const MOST_BYTES_AT_ONCE = 32 * 1024 * 1024;
+/** The guest's side of the pipe, as far as answers go. */
+export interface AnswerPipe {
+  write(frame: Buffer): void;
+  /** Bytes that the guest has not taken yet. */
+  readonly writableLength: number;
+}
 
-/** The calls of one program. A call is in flight until the guest has taken its answer, so answers cannot pile up either. */
-export function createToolCalls(
-  tools: ReadonlyMap<string, CodeTool>,
-  reply: (frame: Buffer, taken: () => void) => void,
-  onRoom: () => void,
-): ToolCalls {
-  const going = new Map<number, { tool: string; bytes: number }>();
+/** Of answers that the guest has not taken: it may be busy, or never mean to. */
+const MOST_UNTAKEN = 64 * 1024 * 1024;
+
+/** The calls of one program. */
+export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: AnswerPipe): ToolCalls {
+  const going = new Map<number, string>();
   const cancelling = new AbortController();
   let bytesGoing = 0;
   let count = 0;
@@ -44,34 +44,31 @@ export function createToolCalls(
   return {
     start(call, bytes) {
       const { id, tool } = call;
-      if (going.has(id)) return false;
-      going.set(id, { tool, bytes });
       bytesGoing += bytes;
+      if (going.has(id) || going.size >= MOST_CALLS || bytesGoing > MOST_CALL_BYTES) return false;
+      going.set(id, tool);
       if (tools.has(tool)) count++;
       void answer(call).then(message => {
         if (cancelling.signal.aborted) return;
-        reply(fitting(message), () => {
-          going.delete(id);
-          bytesGoing -= bytes;
-          onRoom();
-        });
+        going.delete(id);
+        bytesGoing -= bytes;
+        pipe.write(fitting(message, MOST_UNTAKEN - pipe.writableLength));
       });
       return true;
     },
-    isFull: () => going.size >= MOST_AT_ONCE || bytesGoing >= MOST_BYTES_AT_ONCE,
     count: () => count,
-    inFlight: () => [...going.values()].map(({ tool }) => tool),
+    inFlight: () => [...going.values()],
     cancelAll: () => cancelling.abort(new Error('The program that called it has ended.')),
   };
 }
 
-function fitting(message: Answer): Buffer {
+function fitting(message: Answer, room: number): Buffer {
   const frame = toFrame(message);
-  if (frame.length - 4 <= MOST_FRAME_BYTES) return frame;
+  if (frame.length - 4 <= MOST_FRAME_BYTES && frame.length <= room) return frame;
   return toFrame({
     type: 'error',
     id: message.id,
-    message: `Its answer is ${frame.length} bytes long, more than a program can take.`,
+    message: `Its answer is ${frame.length} bytes long, more than the program can take.`,
   });
 }
 

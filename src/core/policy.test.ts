@@ -36,6 +36,7 @@ const USER: Subject = { kind: 'user' };
 const WITH_SPAWN = [
   ...['answer_question', 'list_inbox'],
   ...['list_roles', 'start_squad_members', 'spawn_claude', 'spawn_codex', 'spawn_agent', 'spawn_parallel'],
+  'run_subagent',
   ...['get_result', 'list_running', 'cancel_run'],
   ...[
     'start_squad',
@@ -72,6 +73,11 @@ describe('what a run may do', () => {
       ...ALWAYS,
       ...WITH_SPAWN,
     ]);
+  });
+
+  test('as a call of a subagent it is also to call another', () => {
+    const given = ACTIONS.filter(action => allowed(run({ isSubagent: true }), action));
+    expect(given).toEqual([...ALWAYS, 'run_subagent']);
   });
 
   test('where its role says so it is also to write a decision down', () => {

@@ -23,6 +23,8 @@ export interface RunIdentity {
   spawn: boolean;
   /** It is a call of a subagent; absent: it is not. */
   isSubagent?: true;
+  /** Not its agent speaks but one of the servers it has to itself, which would wait for itself if it asked for them. */
+  isServer?: true;
   /** Its role has its engine ask for what it may not do; absent: that is refused. */
   approvals?: true;
   /** Its role lets it write decisions of the team down. */

@@ -8,6 +8,8 @@ import { findExecutable } from '../process/find-executable.ts';
 import { SquadError } from '../schema/error.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfiles } from './cli-profiles.ts';
+import { createNativeEngine } from './native/native-engine.ts';
+import { nativeSubagent } from './native/testing/native-subagent.ts';
 import { readerOf } from './parsers.ts';
 import { createScriptedEngine } from './scripted/scripted-engine.ts';
 import { createTemplateEngine } from './template/template-engine.ts';
@@ -21,6 +23,10 @@ const CLIS: Engine[] = cliProfiles().map(profile =>
 );
 const OTHERS: Engine[] = [
   createScriptedEngine({ node: '/usr/bin/node', agentScript: '/opt/squad/scripted-agent.cjs' }),
+  createNativeEngine(
+    { node: '/usr/bin/node', agentScript: '/opt/squad/agent.cjs', compileCache: '/squad/cache' },
+    { subagent: nativeSubagent(), inputs: [] },
+  ),
   createTemplateEngine({
     id: 'template-with-parser',
     runTemplate: '/bin/cat -u',

@@ -20,7 +20,7 @@ export interface EngineSurroundings {
 /** Every engine there is, from the spec a run keeps. */
 export function createEngines({ node, programs, home }: EngineSurroundings): Engines {
   const scripted = createScriptedEngine({ node, agentScript: join(programs, 'scripted-agent.cjs') });
-  const native = { node, agentScript: join(programs, 'agent.cjs') };
+  const native = { node, agentScript: join(programs, 'agent.cjs'), compileCache: join(home, 'cache') };
   return {
     ...installedClis(createProgramVersions(join(home, 'cache', 'versions.json'))),
     canStart: spec =>

@@ -81,8 +81,8 @@ function reasonWhyNot(
   if (may.allowed) return null;
   const lists = (names: readonly string[]) => names.includes('*') || names.includes(name);
   if (may.reason !== 'not_listed' || !lists(servers[server]!.tools)) return REASONS[may.reason];
-  const restrictions = [EVERYBODY, roleId].flatMap(who =>
-    who !== null && Object.hasOwn(toolRestrictions, who) ? toolRestrictions[who]! : [],
+  const restrictions = [EVERYBODY, roleId].map(who =>
+    who !== null && Object.hasOwn(toolRestrictions, who) ? toolRestrictions[who]! : {},
   );
   return restrictions.some(each => {
     const restriction = Object.hasOwn(each, server) ? each[server]! : null;

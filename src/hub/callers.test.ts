@@ -120,6 +120,29 @@ describe('who says hello', () => {
     expect(await parentOf(hello({ env: { SQUAD_RUN_ID: ended.id } }), ports(null))).toBe(ended.id);
   });
 
+  test('a server that one run has to itself is inside that run, and has less for it', async () => {
+    const marked = hello({ env: { SQUAD_SERVER_OF: live[1]!.id } });
+    expect((await callerOfHello(marked, ports(null))).parent).toMatchObject({
+      id: live[1]!.id,
+      isProven: false,
+      spawn: false,
+    });
+    expect(await parentOf(marked, ports(live[0]!.id))).toBe(live[0]!.id);
+  });
+
+  test('a subagent works in what its server was started with, where its run has nothing else to say', async () => {
+    const env = { OWN: 'of the server', FROM: 'hello', SQUAD_SERVER_OF: live[1]!.id };
+    const of = async (view: Hello['view']) =>
+      (
+        await callerOfHello(hello({ view, env }), {
+          ...ports(null),
+          environment: async () => ({ FROM: 'run', ALSO: 'run' }),
+        })
+      ).env;
+    expect(await of('subagent')).toMatchObject({ OWN: 'of the server', FROM: 'hello', ALSO: 'run' });
+    expect(await of('mcp')).toEqual({ FROM: 'run', ALSO: 'run' });
+  });
+
   test.each(['run_unknown000', '', 'nonsense', '../../x'])(
     'a mark %j that no run has is none',
     async mark => {

@@ -22,6 +22,7 @@ export interface Caller {
     isProven: boolean;
     spawn: boolean;
     isSubagent?: true;
+    isServer?: true;
     approvals?: true;
     records: boolean;
     permission: Permission;
@@ -51,6 +52,7 @@ export async function callerOfHello(hello: Hello, ports: CallerPorts): Promise<C
   const { MCP_TOOL_TIMEOUT } = hello.env;
   return {
     ...caller,
+    ...(caller.parent && around?.isServer && { parent: { ...caller.parent, isServer: true as const } }),
     client,
     cwd: hello.cwd,
     env: {
@@ -78,7 +80,7 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
       ...{ id, squadId, depth, type, reviewOf, isProven },
       lineageId: await taskOf(run, ports),
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
-      ...(options.subagent !== null && { isSubagent: true as const }),
+      ...(options.subagent && { isSubagent: true as const }),
       ...(options.approvals === 'ask' && { approvals: true as const }),
       worktree: run.worktree,
       records: options.mcp.includes('squad/squad_decision_record'),
@@ -93,18 +95,20 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
 async function runAround(
   { pid, env }: Hello,
   ports: CallerPorts,
-): Promise<{ run: Run; isProven: boolean } | null> {
+): Promise<{ run: Run; isProven: boolean; isServer: boolean } | null> {
   const found = ports.liveRuns().length > 0 ? await ports.runOfProcess(pid) : null;
-  const marks = [env.SQUAD_RUN_ID, env.SQUAD_SERVER_OF].map(runId => ({ runId, isProven: false }));
-  for (const { runId, isProven } of [found, ...marks].filter(isThere)) {
+  const candidates = [
+    { ...found, isServer: false },
+    { runId: env.SQUAD_RUN_ID, isServer: false },
+    { runId: env.SQUAD_SERVER_OF, isServer: true },
+  ];
+  for (const { runId, isProven = false, isServer } of candidates) {
     const id = RunId.safeParse(runId);
     const run = id.success ? await ports.run(id.data) : null;
-    if (run) return { run, isProven };
+    if (run) return { run, isProven, isServer };
   }
   return null;
 }
-
-const isThere = <T>(value: T | null): value is T => value !== null;
 
 /** No chain of parents is longer; a loop in a damaged database would be. */
 const LONGEST_LINE = 100;

@@ -37,7 +37,7 @@ export interface McpFaceOptions {
 export function mcpFace(options: McpFaceOptions): Face {
   const { parent } = options.caller;
   const own = ownFace(options);
-  return parent ? withServers(own, () => options.serversOf(parent.id)) : own;
+  return parent && !parent.isServer ? withServers(own, () => options.serversOf(parent.id)) : own;
 }
 
 function ownFace(options: McpFaceOptions): Face {

@@ -26,6 +26,7 @@ export interface AgentRun {
 export async function runAgent(run: AgentRun): Promise<number> {
   let secrets: string[] = [];
   try {
+    run.signal.throwIfAborted();
     const request = await readRequest(run.requestFile);
     secrets = secretsOf(request, run.env);
     const { answer, ...more } = await answerTo(request, run, secrets);

@@ -32,7 +32,7 @@ function refusal({ statusCode, message, responseBody, cause }: APICallError, hos
   if (statusCode === undefined)
     return { code: 'ENGINE_FAILED', message: `${who} could not be asked: ${said}` };
   // Read, and not understood: the status says nothing.
-  if (statusCode < 400) return { code: 'ENGINE_FAILED', message: `${who}: ${said}` };
+  if (statusCode < 300) return { code: 'ENGINE_FAILED', message: `${who}: ${said}` };
   return { code: CODES[statusCode] ?? 'ENGINE_FAILED', message: `${who} answered ${statusCode}: ${said}` };
 }
 

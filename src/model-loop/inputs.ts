@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { UserContent } from 'ai';
@@ -57,15 +58,18 @@ const framed = (file: string, text: string): string =>
 
 /** Looked at before it is read: neither a pipe that never ends nor a file of any size is taken in. */
 async function readWhole(file: string, path: string, left: number): Promise<Buffer> {
-  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT'
-      ? unreadable(
-          file,
-          `is not there (${path})`,
-          'Name files from the working folder, or with an absolute path.',
-        )
-      : unreadable(file, `cannot be read: ${error.message}`, 'Check who may read it.');
-  });
+  // A pipe that nobody writes to would not even open.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENOENT'
+        ? unreadable(
+            file,
+            `is not there (${path})`,
+            'Name files from the working folder, or with an absolute path.',
+          )
+        : unreadable(file, `cannot be read: ${error.message}`, 'Check who may read it.');
+    },
+  );
   try {
     const found = await handle.stat();
     if (found.isDirectory()) throw unreadable(file, 'is a folder', 'Name the files in it.');

@@ -30,7 +30,7 @@ export async function converse(talk: Talk): Promise<Answer> {
   const { request, conversation } = talk;
   for (let turn = 1; ; turn++) {
     const { text, calls } = await askOnce(talk);
-    const final = finalCallIn(calls);
+    const final = request.outputSchema === null ? undefined : finalCallIn(calls);
     if (final) return finish(talk, calls, final);
     if (calls.length === 0) {
       await conversation.save();

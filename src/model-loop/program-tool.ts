@@ -21,12 +21,10 @@ export const programTool = (runner: CodeRunner): Tool => ({
   },
 });
 
-const RULES = `Runs a TypeScript program in a sandbox where the tools declared below are async functions.
-- Top-level await works. What you print with console.log, and what you return, comes back to you; nothing else does.
-- There are no files, no network, no environment, no processes and no imports: only these functions and the language itself.
+const RULES = `Runs a program that you write, in a sandbox where your tools are async functions.
 - Do as much as you can in one program: loops, conditions, and Promise.all for calls that do not depend on each other.
 - A call that fails throws; catch it if you can go on without.
-- Print only what you need to read.`;
+- Print or return only what you need to read.`;
 
 function wordsOf({ output, returned, error }: CodeResult): string {
   return [

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Hello } from '../link/hello.ts';
-import { relay } from './relay.ts';
+import { type RelayOptions, relay } from './relay.ts';
 import { FakeHub } from './testing/fake-hub.ts';
 import type { Trouble } from './traffic.ts';
 
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 /** By default starting a hub comes to nothing, as if another were just coming up. */
-function connect(script = 'process.exit(75)', helloMs?: number) {
+function connect(script = 'process.exit(75)', helloMs?: number, more: Partial<RelayOptions> = {}) {
   const file = join(root, 'hub.cjs');
   writeFileSync(file, script);
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -48,6 +48,7 @@ function connect(script = 'process.exit(75)', helloMs?: number) {
     input,
     output,
     onTrouble: trouble => troubles.push(trouble),
+    ...more,
   });
   let text = '';
   output.setEncoding('utf8').on('data', chunk => {
@@ -239,4 +240,66 @@ test('a hub that does not answer the hello is not waited for without end: the an
       },
     },
   ]);
+});
+
+describe('one that must start', () => {
+  test('ends at once when the hub will not have it, and says nothing to the client', async () => {
+    await hubAt(home, { answers: 'a refusal' });
+    client = connect(undefined, undefined, { mustStart: true });
+    client.say(LIST);
+    expect(await client.over).toMatchObject({ code: 'CONFIG_INVALID', kind: 'usage', message: 'No.' });
+    expect(client.troubles).toHaveLength(1);
+    expect(client.answers()).toEqual([]);
+  });
+
+  test('ends when no hub can be had', async () => {
+    client = connect('process.exit(1)', undefined, { mustStart: true });
+    expect(await client.over).toMatchObject({ code: 'HUB_UNREACHABLE' });
+  });
+
+  test('tells the client, and goes on, once it had started', async () => {
+    const first = await hubAt(home);
+    client = connect(undefined, undefined, { mustStart: true });
+    client.say(LIST);
+    await until(() => first.asked.length === 1);
+    first.answer(2);
+    await until(() => client.answers().length === 1);
+    await first.end({ bye: 'stop', idle: true });
+    const second = await hubAt(home, { answers: 'a refusal' });
+    client.say({ id: 3, method: 'tools/list' });
+    await until(() => client.answers().length === 2);
+    expect(client.answers()[1]).toMatchObject({ id: 3, error: { data: { code: 'CONFIG_INVALID' } } });
+    await second.end();
+  });
+});
+
+test('one that is to stop waits until the hub closes, and says nothing more of the client', async () => {
+  const stop = new AbortController();
+  const hub = await hubAt(home, { staysOpen: true });
+  client = connect(undefined, undefined, { stop: stop.signal, lastRepliesMs: 600_000 });
+  client.say(CALL);
+  await until(() => hub.asked.length === 1);
+  stop.abort();
+  await until(() => hub.halfClosed === 1);
+  client.say(LIST);
+  hub.answer(1);
+  await until(() => client.answers().length === 1);
+  let isOver = false;
+  void client.over.then(() => {
+    isOver = true;
+  });
+  expect(isOver).toBe(false);
+  await hub.end();
+  expect(await client.over).toBeNull();
+  expect(hub.asked).toMatchObject([CALL]);
+});
+
+test('what to do about a lost call is said as whoever starts the relay has it', async () => {
+  const first = await hubAt(home);
+  client = connect(undefined, undefined, { afterLoss: 'Call it again.' });
+  client.say(CALL);
+  await until(() => first.asked.length === 1);
+  await first.end();
+  await until(() => client.answers().length === 1);
+  expect(client.answers()).toMatchObject([{ id: 1, error: { data: { suggestions: ['Call it again.'] } } }]);
 });

@@ -174,11 +174,14 @@ export const Run = z.object({
 export type Run = z.infer<typeof Run>;
 
 /** A run as anybody may see it. */
-export const ShownRun = Run.omit({ tokenHash: true });
+export const ShownRun = Run.omit({ tokenHash: true }).extend({
+  // A file should name secrets by their variables; whoever looks at a run is not to read the others either.
+  options: RunOptions.omit({ servers: true }),
+});
 export type ShownRun = z.infer<typeof ShownRun>;
 
-export function shownRun({ tokenHash, ...run }: Run): ShownRun {
-  return run;
+export function shownRun({ tokenHash, options: { servers, ...options }, ...run }: Run): ShownRun {
+  return { ...run, options };
 }
 
 /** What listings call it. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import type { RawMcp } from '../support/raw-mcp.ts';
 import { until } from '../support/squad.ts';
-import { errorOf, ownServer, said, Subagents } from '../support/subagents.ts';
+import { errorOf, ownServer, Subagents, said } from '../support/subagents.ts';
 
 const SCHEMA = {
   type: 'object',
@@ -101,9 +101,35 @@ describe('a call', () => {
     });
   });
 
+  test('shows nobody what its servers are set up with', async () => {
+    subagents.write('keeper', {
+      servers: { echo: { ...ownServer('echo'), env: { TOKEN: 'kept-in-the-file' } } },
+    });
+    const keeper = await subagents.client('keeper');
+    await said(keeper, keeper.call('keeper', { prompt: mock([{ text: 'ok' }]) }));
+    expect(JSON.stringify(await subagents.runs())).not.toContain('kept-in-the-file');
+    await keeper.close();
+  });
+
+  test('can be gone on with by the user: once more, or with more words', async () => {
+    await said(client, client.call('helper', { prompt: `Again ${mock([{ text: 'first' }], 'again')}` }));
+    const run = (await subagents.runs()).find(({ title }) => title.startsWith('helper: Again'))!;
+    const retried = await subagents.squad.run(['retry', run.id]);
+    expect(retried).toMatchObject({ code: 0, stdout: expect.stringContaining('first') });
+    const replied = await subagents.squad.run([
+      'reply',
+      run.id,
+      `More ${mock([{ text: 'second' }], 'more')}`,
+    ]);
+    expect(replied).toMatchObject({ code: 0, stdout: expect.stringContaining('second') });
+    expect(subagents.model.first('more')?.turns.length).toBeGreaterThan(2);
+  });
+
   test('runs beside others of the same client, each on its own', async () => {
     const asked = Array.from({ length: 8 }, (_, i) =>
-      client.call('helper', { prompt: mock([{ call: 'echo', arguments: { nonce: `n${i}` } }, { text: `answer ${i}` }]) }),
+      client.call('helper', {
+        prompt: mock([{ call: 'echo', arguments: { nonce: `n${i}` } }, { text: `answer ${i}` }]),
+      }),
     );
     const answers = await Promise.all(asked.map(id => said(client, id)));
     expect(answers.map(({ text }) => text)).toEqual(asked.map((_, i) => `answer ${i}`));
@@ -112,7 +138,10 @@ describe('a call', () => {
   test('gives signs of life to a client that asks for them', async () => {
     const id = client.call('helper', { prompt: mock([{ text: 'ok' }]) }, { progressToken: 'p1' });
     await said(client, id);
-    expect(client.notices('notifications/progress')[0]?.params).toMatchObject({ progressToken: 'p1', progress: 0 });
+    expect(client.notices('notifications/progress')[0]?.params).toMatchObject({
+      progressToken: 'p1',
+      progress: 0,
+    });
   });
 
   test('that is taken back is stopped and gets no answer', async () => {
@@ -120,7 +149,9 @@ describe('a call', () => {
     await subagents.model.waitForRequest(({ tag }) => tag === 'taken-back');
     client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
     await until('the run is over', async () =>
-      (await subagents.runs()).some(({ task, status }) => task.includes('taken-back') && status === 'cancelled'),
+      (await subagents.runs()).some(
+        ({ task, status }) => task.includes('taken-back') && status === 'cancelled',
+      ),
     );
     expect(client.answers(id)).toEqual([]);
   });
@@ -128,13 +159,32 @@ describe('a call', () => {
 
 describe('a call that comes to nothing is an error with a code, a reason, a next step and the run', () => {
   test.each<{ what: string; steps: Parameters<typeof mock>[0]; code: string; next: RegExp }>([
-    { what: 'a key that is refused', steps: [{ status: 401 }], code: 'ENGINE_NOT_LOGGED_IN', next: /MODEL_KEY/ },
-    { what: 'too many requests', steps: [{ status: 429 }], code: 'ENGINE_RATE_LIMITED', next: /call it again/ },
-    { what: 'a provider in trouble', steps: [{ status: 500 }], code: 'ENGINE_FAILED', next: /squad log run_/ },
+    {
+      what: 'a key that is refused',
+      steps: [{ status: 401 }],
+      code: 'ENGINE_NOT_LOGGED_IN',
+      next: /MODEL_KEY/,
+    },
+    {
+      what: 'too many requests',
+      steps: [{ status: 429 }],
+      code: 'ENGINE_RATE_LIMITED',
+      next: /call it again/,
+    },
+    {
+      what: 'a provider in trouble',
+      steps: [{ status: 500 }],
+      code: 'ENGINE_FAILED',
+      next: /squad log run_/,
+    },
   ])('$what', async ({ steps, code, next }) => {
     const tag = `fails-${code}`;
     const error = await errorOf(client, client.call('helper', { prompt: mock(steps, tag) }));
-    expect(error).toMatchObject({ code, message: expect.any(String), details: { run_id: expect.stringMatching(/^run_/) } });
+    expect(error).toMatchObject({
+      code,
+      message: expect.any(String),
+      details: { run_id: expect.stringMatching(/^run_/) },
+    });
     expect(error.suggestions.join(' ')).toMatch(next);
     expect(JSON.stringify(error)).not.toMatch(/\bat .*\.(ts|js|cjs):\d/);
     // Nothing is tried again behind the caller's back.
@@ -145,7 +195,10 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     const judge = await subagents.client('judge');
     const prompt = mock([{ call: 'final_answer', arguments: { verdict: 'good', score: 'high' } }]);
     const { code, message } = await errorOf(judge, judge.call('judge', { prompt }));
-    expect({ code, message }).toMatchObject({ code: 'OUTPUT_MISMATCH', message: expect.stringContaining('score') });
+    expect({ code, message }).toMatchObject({
+      code: 'OUTPUT_MISMATCH',
+      message: expect.stringContaining('score'),
+    });
     await judge.close();
   });
 
@@ -164,7 +217,10 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
   test('a server of its file that is not there', async () => {
     subagents.write('lacking', { servers: { gone: { command: './no-such-program' } } });
     const lacking = await subagents.client('lacking');
-    const { code, message } = await errorOf(lacking, lacking.call('lacking', { prompt: mock([{ text: 'ok' }]) }));
+    const { code, message } = await errorOf(
+      lacking,
+      lacking.call('lacking', { prompt: mock([{ text: 'ok' }]) }),
+    );
     expect(code).toBe('ENGINE_FAILED');
     expect(message).toMatch(/gone.*no-such-program/);
     await lacking.close();

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import type { RawMcp } from '../support/raw-mcp.ts';
 import { isAlive, until } from '../support/squad.ts';
-import { allGone, errorOf, ownServer, said, Subagents } from '../support/subagents.ts';
+import { allGone, errorOf, ownServer, Subagents, said } from '../support/subagents.ts';
 
 let subagents: Subagents;
 let file: string;
@@ -24,7 +24,9 @@ async function atWork(): Promise<{ client: RawMcp; id: number; pids: number[] }>
     return seen.length === 3 && seen;
   });
   const [run] = await subagents.runs();
-  const turn = JSON.parse(readFileSync(join(subagents.squad.home, 'runs', run!.id, 'turn-1', 'pid'), 'utf8').match(/\d+/)![0]);
+  const turn = JSON.parse(
+    readFileSync(join(subagents.squad.home, 'runs', run!.id, 'turn-1', 'pid'), 'utf8').match(/\d+/)![0],
+  );
   return { client, id, pids: [...pids, turn] };
 }
 
@@ -33,14 +35,17 @@ test.each<{ how: string; end(client: RawMcp): void }>([
   { how: 'SIGTERM', end: ({ child }) => child.kill('SIGTERM') },
   { how: 'SIGHUP', end: ({ child }) => child.kill('SIGHUP') },
   { how: 'the end of its input', end: ({ child }) => child.stdin!.end() },
-])('$how in the middle of a turn: when the server is gone, nothing of the subagent is left', async ({ end }) => {
-  const { client, pids } = await atWork();
-  expect(pids.filter(isAlive)).toEqual(pids);
-  end(client);
-  const { code, stderr } = await client.ended;
-  expect({ code, stderr, left: pids.filter(isAlive) }).toEqual({ code: 0, stderr: '', left: [] });
-  expect((await subagents.runs()).map(({ status }) => status)).toEqual(['cancelled']);
-});
+])(
+  '$how in the middle of a turn: when the server is gone, nothing of the subagent is left',
+  async ({ end }) => {
+    const { client, pids } = await atWork();
+    expect(pids.filter(isAlive)).toEqual(pids);
+    end(client);
+    const { code, stderr } = await client.ended;
+    expect({ code, stderr, left: pids.filter(isAlive) }).toEqual({ code: 0, stderr: '', left: [] });
+    expect((await subagents.runs()).map(({ status }) => status)).toEqual(['cancelled']);
+  },
+);
 
 test('a client that vanishes takes its runs with it', async () => {
   const { client, pids } = await atWork();
@@ -54,7 +59,9 @@ test('a call that is taken back leaves nothing, and its server is there for the 
   const { client, id, pids } = await atWork();
   client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
   await allGone(pids);
-  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'next' }]) }))).toMatchObject({ text: 'next' });
+  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'next' }]) }))).toMatchObject({
+    text: 'next',
+  });
   await client.close();
 });
 
@@ -67,12 +74,21 @@ test('servers end with their run, when the answer is out', async () => {
 
 test('a hub that is killed: the call is told, what it had begun is stopped, and the next one works', async () => {
   const { client, id, pids } = await atWork();
+  const other = client.call('worker', { prompt: mock([{ hang: 'stream' }], 'hangs') });
+  await subagents.model.waitForRequest(({ tag }) => tag === 'hangs');
   process.kill(await subagents.squad.hubPid(), 'SIGKILL');
-  const { error } = await client.answer(id);
-  expect(error).toMatchObject({ data: { code: 'HUB_RESTARTED', suggestions: [expect.stringContaining('call it again')] } });
+  for (const asked of [id, other])
+    expect((await client.answer(asked)).error).toMatchObject({
+      data: { code: 'HUB_RESTARTED', suggestions: [expect.stringContaining('call it again')] },
+    });
   await allGone(pids);
-  await until('the run is over', async () => (await subagents.runs())[0]?.status === 'cancelled');
-  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'again' }]) }))).toMatchObject({ text: 'again' });
+  // Nobody is left to hear what it would have said.
+  await until('the run is over', async () =>
+    (await subagents.runs()).some(({ task, status }) => task.includes('hangs') && status === 'cancelled'),
+  );
+  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'again' }]) }))).toMatchObject({
+    text: 'again',
+  });
   await client.close();
 });
 
@@ -86,7 +102,9 @@ test('a hub that is stopped answers first, and leaves nothing', async () => {
 
 test('a file that went bad while its server was there is told to the client when the next hub reads it', async () => {
   const client = await subagents.client('worker');
-  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'fine' }]) }))).toMatchObject({ text: 'fine' });
+  expect(await said(client, client.call('worker', { prompt: mock([{ text: 'fine' }]) }))).toMatchObject({
+    text: 'fine',
+  });
   subagents.write('worker', { more: { defaults: { model: 'other' } } });
   await subagents.squad.run(['hub', 'stop']);
   const { error } = await client.ask('tools/list');

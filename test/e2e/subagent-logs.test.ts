@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import { ENVELOPE, type Message, RawMcp } from '../support/raw-mcp.ts';
 import { until } from '../support/squad.ts';
-import { errorOf, ownServer, said, Subagents } from '../support/subagents.ts';
+import { errorOf, ownServer, Subagents, said } from '../support/subagents.ts';
 
 let subagents: Subagents;
 beforeAll(async () => {
@@ -17,7 +17,8 @@ interface Log {
   logger: string;
   data: { event: string; [field: string]: unknown };
 }
-const logs = (client: RawMcp) => client.notices('notifications/message').map(({ params }) => params as unknown as Log);
+const logs = (client: RawMcp) =>
+  client.notices('notifications/message').map(({ params }) => params as unknown as Log);
 const CALLS = [{ text: 'Let me see.', call: 'echo', arguments: { nonce: 'n1' } }, { text: 'done' }];
 const prompt = mock(CALLS);
 
@@ -29,12 +30,22 @@ test('what goes on in a call is told while it goes on, each with its level', asy
   expect(new Set(told.map(({ logger }) => logger))).toEqual(new Set(['subagent.teller']));
   const runId = told[0]!.data.runId;
   expect(runId).toMatch(/^run_/);
-  const [call, result] = ['tool_call', 'tool_result'].map(event => told.find(({ data }) => data.event === event));
-  expect(call).toMatchObject({ level: 'info', data: { runId, name: expect.stringContaining('echo'), input: { nonce: 'n1' } } });
+  const [call, result] = ['tool_call', 'tool_result'].map(event =>
+    told.find(({ data }) => data.event === event),
+  );
+  expect(call).toMatchObject({
+    level: 'info',
+    data: { runId, name: expect.stringContaining('echo'), input: { nonce: 'n1' } },
+  });
   expect(result).toMatchObject({ level: 'info', data: { runId, id: call!.data.id, isError: false } });
   expect(JSON.stringify(result!.data.output)).toContain('n1');
-  const responses = told.filter(({ data }) => data.event === 'response').map(({ level, data }) => [level, data.text]);
-  expect(responses).toEqual([['info', 'Let me see.'], ['info', 'done']]);
+  const responses = told
+    .filter(({ data }) => data.event === 'response')
+    .map(({ level, data }) => [level, data.text]);
+  expect(responses).toEqual([
+    ['info', 'Let me see.'],
+    ['info', 'done'],
+  ]);
   const saved = told.filter(({ data }) => data.event === 'message_saved');
   expect(saved.map(({ data }) => data.role)).toEqual(expect.arrayContaining(['user', 'assistant', 'tool']));
   expect(saved[0]!.data).toMatchObject({ messageId: expect.stringMatching(/^msg_/), parentId: null });
@@ -42,7 +53,9 @@ test('what goes on in a call is told while it goes on, each with its level', asy
   expect(saved.slice(1).every(({ data }) => ids.has(data.parentId))).toBe(true);
   // All before the answer: that is the end of it.
   const last = client.messages.findLastIndex(({ method }) => method === 'notifications/message');
-  expect(client.messages.findIndex(({ result: answer }) => answer?.content !== undefined)).toBeGreaterThan(last);
+  expect(client.messages.findIndex(({ result: answer }) => answer?.content !== undefined)).toBeGreaterThan(
+    last,
+  );
   await client.close();
 });
 
@@ -75,7 +88,10 @@ test('a client that never reads holds up nothing', async () => {
   const client = await subagents.client('teller');
   await client.ask('logging/setLevel', { level: 'debug' });
   client.child.stdout!.pause();
-  const steps = Array.from({ length: 40 }, (_, i) => ({ call: 'echo', arguments: { nonce: `${i}`, bytes: 100_000 } }));
+  const steps = Array.from({ length: 40 }, (_, i) => ({
+    call: 'echo',
+    arguments: { nonce: `${i}`, bytes: 100_000 },
+  }));
   const calls = Array.from({ length: 4 }, (_, i) =>
     client.call('teller', { prompt: mock([...steps, { text: 'done' }], `deaf-${i}`) }),
   );

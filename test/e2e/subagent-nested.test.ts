@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
-import { until } from '../support/squad.ts';
-import { nested, said, Subagents } from '../support/subagents.ts';
+import { AgentAtWork } from '../support/agent-at-work.ts';
+import { BIN, until } from '../support/squad.ts';
+import { errorOf, nested, Subagents, said } from '../support/subagents.ts';
 
 let subagents: Subagents;
 beforeAll(async () => {
@@ -20,12 +21,24 @@ test('a parent uses a child that uses a grandchild: three runs, each below the o
   const client = await subagents.client('parent');
   const low = mock([{ text: 'from below' }], 'low');
   const prompt = asking('child', asking('grandchild', low, 'from the middle'), 'from above');
-  expect(await said(client, client.call('parent', { prompt }))).toEqual({ text: 'from above', isError: false });
+  expect(await said(client, client.call('parent', { prompt }))).toEqual({
+    text: 'from above',
+    isError: false,
+  });
   const runs = await subagents.runs();
   const of = (name: string) => runs.find(({ title }) => title.startsWith(`${name}: `))!;
   expect(of('child')).toMatchObject({ depth: 1, parentId: of('parent').id, status: 'completed' });
   expect(of('grandchild')).toMatchObject({ depth: 2, parentId: of('child').id, status: 'completed' });
   await client.close();
+});
+
+test('who waits for another takes no place from it: three in a row need one', async () => {
+  await subagents.squad.json(['config', 'set', 'limits.concurrency', '1']);
+  const client = await subagents.client('parent');
+  const prompt = asking('child', asking('grandchild', mock([{ text: 'low' }]), 'middle'), 'high');
+  expect(await said(client, client.call('parent', { prompt }))).toMatchObject({ text: 'high' });
+  await client.close();
+  await subagents.squad.json(['config', 'set', 'limits.concurrency', '8']);
 });
 
 test('one that calls itself is stopped at the limit of depth, and the chain is named', async () => {
@@ -39,7 +52,12 @@ test('one that calls itself is stopped at the limit of depth, and the chain is n
     JSON.stringify(toolResults).includes('DEPTH_LIMIT'),
   );
   expect(JSON.stringify(refused.toolResults)).toContain('mirror → mirror → mirror → mirror');
-  expect((await subagents.runs()).filter(({ title }) => title.startsWith('mirror')).map(({ depth }) => depth).sort()).toEqual([0, 1, 2]);
+  expect(
+    (await subagents.runs())
+      .filter(({ title }) => title.startsWith('mirror'))
+      .map(({ depth }) => depth)
+      .sort(),
+  ).toEqual([0, 1, 2]);
   await client.close();
 });
 
@@ -57,10 +75,21 @@ test('what is stopped takes those with it that it called', async () => {
 });
 
 test('inside a run that may start no runs, a subagent cannot be called', async () => {
-  subagents.squad.write('env.mark', '');
-  const [run] = await subagents.runs();
-  // A run that is no subagent's, and is at work.
-  const other = subagents.squad.start(['run', '--engine', 'scripted', '--json', 'x'], {});
-  other.kill();
-  expect(run).toBeDefined();
+  subagents.squad.write('agents/coder.md', 'You write code.');
+  await using agent = await AgentAtWork.start(subagents.squad, 'coder');
+  const client = await subagents.client('grandchild', { env: { SQUAD_RUN_ID: agent.id } });
+  const { code, message } = await errorOf(client, client.call('grandchild', { prompt: 'x' }));
+  expect({ code, message }).toMatchObject({
+    code: 'NOT_ALLOWED',
+    message: expect.stringContaining(agent.id),
+  });
+  await client.close();
+});
+
+test('a server of a subagent has no more of Squad than the subagent: nothing', async () => {
+  subagents.write('curious', { servers: { hub: { command: process.execPath, args: [BIN, 'mcp'] } } });
+  const client = await subagents.client('curious');
+  await said(client, client.call('curious', { prompt: mock([{ text: 'ok' }], 'curious') }));
+  expect(subagents.model.first('curious')?.tools).toEqual([]);
+  await client.close();
 });

@@ -14,7 +14,9 @@ afterAll(() => subagents[Symbol.asyncDispose]());
 const serve = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
   ended(subagents.squad.start(['mcp', 'serve', ...args], { env }));
 
-const identity = (more: object) => ({ more: { subagent: { name: 'it', description: 'What it does', ...more } } });
+const identity = (more: object) => ({
+  more: { subagent: { name: 'it', description: 'What it does', ...more } },
+});
 
 describe('what cannot be served ends at once, with the reason on standard error and nothing else', () => {
   test.each<{ what: string; write(): string; says: RegExp; env?: Record<string, string> }>([
@@ -45,7 +47,8 @@ describe('what cannot be served ends at once, with the reason on standard error 
     },
     {
       what: 'a system prompt that cannot be read',
-      write: () => subagents.write('it', { more: { defaults: { model: 'main', systemPromptPath: './no.prompt' } } }),
+      write: () =>
+        subagents.write('it', { more: { defaults: { model: 'main', systemPromptPath: './no.prompt' } } }),
       says: /no\.prompt/,
     },
     {

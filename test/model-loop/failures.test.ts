@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import { KEY, TalkingAgent, WIRES } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';
@@ -71,14 +74,20 @@ test('a provider that is not there is named', async () => {
 
 test('a key that the provider repeats does not come out', async () => {
   await using agent = await TalkingAgent.start();
-  await using endpoint = await startToolEndpoint([{ name: 'x', answer: () => said('') }]);
-  // The endpoint answers 401 to whoever has no token, in words of its own; here the base URL holds the key.
-  const { end, stdout } = await agent.ask('anthropic', 'hello', {
-    model: { baseUrl: `http://user:${KEY}@127.0.0.1:9` },
+  const server = createServer(({ headers }, response) => {
+    response.writeHead(401, { 'content-type': 'application/json' });
+    const message = `The key ${headers['x-api-key']} is not known`;
+    response.end(JSON.stringify({ type: 'error', error: { type: 'authentication_error', message } }));
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { end, stdout } = await agent.ask('anthropic', 'hello', { model: { baseUrl } });
+  expect(end).toMatchObject({
+    code: 'ENGINE_NOT_LOGGED_IN',
+    error: expect.stringContaining('[removed] is not known'),
   });
-  expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
   expect(stdout).not.toContain(KEY);
-  expect(endpoint.calls).toEqual([]);
 });
 
 test('tools that cannot be listed end it before the model is asked', async () => {

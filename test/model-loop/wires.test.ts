@@ -17,6 +17,9 @@ const KEY_HEADERS = {
   google: ['x-goog-api-key', KEY],
 } as const;
 
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
 describe.each(WIRES)('%s', type => {
   test('an answer in words, with the key where the provider wants it', async () => {
     await using agent = await TalkingAgent.start();
@@ -87,9 +90,9 @@ describe.each(WIRES)('%s', type => {
       { type: 'tool_result', id: expect.any(String), name: 'second', output: 'two 7', isError: false },
     ]);
     const ends = lines.filter(line => line.type === 'tool_end');
-    expect(ends.map(({ name, ok }) => [name, ok])).toEqual([
-      ['second', true],
+    expect(ends.map(({ name, ok }) => [name, ok]).sort()).toEqual([
       ['first', true],
+      ['second', true],
     ]);
   });
 
@@ -163,6 +166,28 @@ describe.each(WIRES)('%s', type => {
     expect(end).toMatchObject({ ok: false, code: 'TURN_LIMIT', error: expect.stringContaining('3 times') });
     expect(agent.model.requests).toHaveLength(3);
     expect(endpoint.calls).toHaveLength(2);
+  });
+
+  test('a picture from a tool is shown to a model that can see it, and named to one that cannot', async () => {
+    await using agent = await TalkingAgent.start();
+    const picture = { type: 'image', data: PNG, mimeType: 'image/png' };
+    await using endpoint = await startToolEndpoint([
+      { name: 'look', answer: () => ({ content: [{ type: 'text', text: 'Here:' }, picture] }) },
+    ]);
+    const { end, messages, stderr } = await agent.ask(type, mock([{ call: 'look' }, { text: 'seen' }]), {
+      endpoint,
+    });
+    expect(end).toMatchObject({ ok: true, answer: 'seen' });
+    const { body } = agent.model.requests[1]!;
+    expect(body.includes(PNG)).toBe(type !== 'openai');
+    if (type === 'openai') expect(body).toContain('[an image, image/png,');
+    expect(messages[2]!.content[0]).toMatchObject({
+      output: [
+        { type: 'text', text: 'Here:' },
+        { type: 'file', mediaType: 'image/png' },
+      ],
+    });
+    expect(stderr).toBe('');
   });
 
   test('a chat is gone on with where it ended', async () => {

@@ -74,6 +74,7 @@ const RUN = {
     setup: 'null',
     onEnd: 'null',
     onAsk: 'null',
+    subagent: 'null',
     takesUp: 'null',
   },
   policy: [],

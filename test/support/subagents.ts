@@ -98,7 +98,10 @@ export const nested = (file: string) => ({
 });
 
 /** What a call answered: its one text block, and whether it is an error. */
-export async function said(client: RawMcp, id: number): Promise<{ text: string; isError: boolean; structured?: unknown }> {
+export async function said(
+  client: RawMcp,
+  id: number,
+): Promise<{ text: string; isError: boolean; structured?: unknown }> {
   const { result, error } = await client.answer(id);
   if (!result) throw new Error(`No result: ${JSON.stringify(error)}`);
   const [block, ...more] = result.content as { type: string; text: string }[];
@@ -113,7 +116,11 @@ export async function said(client: RawMcp, id: number): Promise<{ text: string; 
 export async function errorOf(client: RawMcp, id: number) {
   const { text, isError } = await said(client, id);
   if (!isError) throw new Error(`No error: ${text}`);
-  return (JSON.parse(text) as { error: { code: string; message: string; suggestions: string[]; details?: { run_id: string } } }).error;
+  return (
+    JSON.parse(text) as {
+      error: { code: string; message: string; suggestions: string[]; details?: { run_id: string } };
+    }
+  ).error;
 }
 
 export const allGone = (pids: number[]) =>

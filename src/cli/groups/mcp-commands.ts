@@ -17,6 +17,12 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
       'the MCP server that clients start (see `squad install`); with a word: other servers for agents',
     )
     .exitOverride();
+  // This too is the relay: here it is only told of.
+  mcp
+    .command('serve')
+    .description('a server with one tool, the subagent that a file defines; MCP clients start it')
+    .requiredOption('--config <file>', 'the file of the subagent')
+    .exitOverride();
   command(mcp, 'add <name> [command...]', 'give agents another MCP server: squad mcp add NAME -- COMMAND')
     .usage('[options] NAME (--url URL | -- COMMAND [ARGUMENTS])')
     .option('--role <id>', 'this role has it; more than once for more', collected)

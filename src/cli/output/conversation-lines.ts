@@ -19,6 +19,7 @@ export interface ConversationLook {
 
 /** Of what a tool gave back. */
 const SHORT_LINES = 6;
+const SHORT_LINE = 400;
 const INDENT = '  ';
 
 /** Messages of one conversation, for a terminal: who spoke, what they said below it, what tools were called with and gave back. */
@@ -82,10 +83,14 @@ export class ConversationLines {
     const { style, isFull } = this.look;
     const head = `${INDENT}← ${visibleLine(name)}${isError ? `  ${style.red('failed')}` : ''}`;
     const lines = this.block(toldValue(output));
-    if (isFull || lines.length <= SHORT_LINES) return [head, ...lines];
-    const more = lines.length - SHORT_LINES;
-    const hint = `${INDENT}${INDENT}… ${more} more lines: --tools full`;
-    return [head, ...lines.slice(0, SHORT_LINES), style.dim(hint)];
+    if (isFull) return [head, ...lines];
+    const width = Math.min(this.look.columns, SHORT_LINE);
+    const short = lines.slice(0, SHORT_LINES).map(line => truncate(line, width));
+    const more = lines.length - short.length;
+    const isCut = short.some((line, at) => line !== lines[at]);
+    if (more === 0 && !isCut) return [head, ...short];
+    const hint = `${INDENT}${INDENT}… ${more > 0 ? `${more} more lines` : 'cut'}: --tools full`;
+    return [head, ...short, style.dim(hint)];
   }
 
   private words(text: string): string[] {

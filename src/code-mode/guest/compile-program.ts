@@ -39,11 +39,12 @@ const beginning = ({ stack = '' }: Error): string => stack.split(/\n\s+at /)[0]!
 function unstrippable(thrown: unknown, program: string): string {
   const { code, message, stack = '' } = thrown as NodeJS.ErrnoException;
   if (code === 'ERR_INTERNAL_ASSERTION') return 'SyntaxError: The program is nested too deeply to be read.';
-  const line = Number(/^\S*:(\d+)\n/.exec(stack)?.[1] ?? 0);
-  const place = line > 0 ? `${FILE}:${line}\n${program.split('\n')[line - 1]?.slice(0, 200) ?? ''}\n\n` : '';
-  const advice =
-    code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'
-      ? ' Only types are removed: write it as JavaScript has it.'
-      : '';
+  const lines = program.split('\n');
+  // The end of the program is a line of ours.
+  const line = Math.min(Number(/^\S*:(\d+)\n/.exec(stack)?.[1] ?? 0), lines.length);
+  const place = line > 0 ? `${FILE}:${line}\n${lines[line - 1]!.slice(0, 200)}\n\n` : '';
+  const advice = code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' ? ADVICE : '';
   return `${place}SyntaxError: ${message}${advice}`;
 }
+
+const ADVICE = '\nTypes are removed and nothing else is changed: write it as JavaScript has it.';

@@ -5,7 +5,7 @@
 import { read, writeSync } from 'node:fs';
 import { constants, createContext, Script } from 'node:vm';
 import { createFrameReader, MOST_FRAME_BYTES } from '../frames.ts';
-import type { HostMessage } from '../messages.ts';
+import { type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from '../messages.ts';
 import { compileProgram } from './compile-program.ts';
 import type { Outside, Realm } from './realm.ts';
 
@@ -44,6 +44,8 @@ function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): vo
     mostChars,
     // In UTF-8 a character of JavaScript is three bytes at most.
     mostArgumentChars: Math.floor((MOST_FRAME_BYTES - 4096) / 3),
+    mostCalls: MOST_CALLS,
+    mostCallChars: Math.floor(MOST_CALL_BYTES / 3),
   };
   const { createRealm } = new Script(REALM_SOURCE).runInContext(context);
   realm = createRealm(outside) as Realm;
@@ -67,26 +69,15 @@ function fire(id: number): void {
   setImmediate(lookForEnd);
 }
 
-/** Microtasks are done by now: what is not under way will never be. */
+/** Microtasks are done by now, and Node has told which promises nobody caught. */
 function lookForEnd(): void {
-  if (realm?.isWaiting() === false) realm.giveUp();
+  realm?.look();
 }
 
 /** A few errors of Node's own come from this realm. Through them a program finds its objects, but cannot change them. */
 function lockOwnRealm(): void {
-  for (const each of [
-    Object,
-    Function,
-    Array,
-    Promise,
-    Error,
-    TypeError,
-    String,
-    Map,
-    RegExp,
-    JSON,
-    Reflect,
-  ]) {
+  const reachable = [Object, Function, Array, Promise, Error, TypeError, RangeError, String, Map, RegExp];
+  for (const each of reachable) {
     Object.freeze(each);
     Object.freeze(each.prototype);
   }
@@ -94,6 +85,10 @@ function lockOwnRealm(): void {
 
 process.on('unhandledRejection', (reason, promise) => realm?.rejected(promise, reason));
 process.on('rejectionHandled', promise => realm?.handled(promise));
+// Thrown by the realm's own code: the program has changed what that stands on.
+process.on('uncaughtException', () =>
+  send('{"type":"failed","error":"The program broke the objects it runs on."}'),
+);
 
 const chunk = Buffer.allocUnsafeSlow(64 * 1024);
 const frames = createFrameReader(take);

@@ -3,13 +3,13 @@
  * what comes in from outside is strings and numbers. A program can spoil this realm for itself, no more: the host looks at
  * all that it is told, and the process boundary is the control.
  */
+import { type CallRoom, createCalls } from './calls.ts';
 import { createConsole } from './realm-console.ts';
 import { createShow } from './show.ts';
 import { createTimers } from './timers.ts';
 
 /** What the outside does for the realm. Only realm code ever holds these. */
-export interface Outside {
-  send(json: string): void;
+export interface Outside extends CallRoom {
   setTimer(id: number, ms: number): void;
   clearTimer(id: number): void;
   tools: readonly string[];
@@ -24,10 +24,8 @@ export interface Realm {
   fire(timer: number): void;
   rejected(promise: object, reason: unknown): void;
   handled(promise: object): void;
-  /** Whether anything can still happen. */
-  isWaiting(): boolean;
-  /** The program waits, and nothing will ever come. */
-  giveUp(): void;
+  /** Called when all that could be done has been: tells the end, if this is it. */
+  look(): void;
 }
 
 interface Pending {
@@ -37,6 +35,7 @@ interface Pending {
 }
 
 const LONGEST_ERROR = 8000;
+const STUCK = 'The program waits for a promise that will never be settled.';
 
 function createRealm(outside: Outside): Realm {
   const { stringify, parse } = JSON;
@@ -44,26 +43,29 @@ function createRealm(outside: Outside): Realm {
   const PromiseOf = Promise;
   const show = createShow();
   const pending: Record<number, Pending> = create(null);
+  const calls = createCalls(outside);
   const rejections = new Map<object, string>();
-  let inFlight = 0;
-  let calls = 0;
+  let last = 0;
   let hasEnded = false;
+  /** What the program came to. It is told when Node has said which promises nobody caught. */
+  let result: string | null = null;
 
   class ToolError extends Error {
     override name = 'ToolError';
   }
 
-  const send = (message: object): void => outside.send(stringify(message));
+  /** Put together from strings: JSON of objects is the program's to change. */
+  const say = (type: string, fields: string): void => outside.send(`{"type":"${type}",${fields}}`);
   const timers = createTimers(outside, fail);
 
   function fail(thrown: unknown): void {
-    end({ type: 'failed', error: text(thrown) });
+    end('failed', `"error":${stringify(text(thrown))}`);
   }
 
-  function end(message: object): void {
+  function end(type: string, fields: string): void {
     if (hasEnded) return;
     hasEnded = true;
-    send(message);
+    say(type, fields);
   }
 
   const text = (thrown: unknown): string => show.error(thrown).slice(0, LONGEST_ERROR);
@@ -79,19 +81,19 @@ function createRealm(outside: Outside): Realm {
       throw new RangeError(
         `tools.${tool}: its argument is longer than ${outside.mostArgumentChars} characters`,
       );
-    const id = ++calls;
+    const id = ++last;
     return new PromiseOf((resolve, reject) => {
       pending[id] = { resolve, reject, error };
-      inFlight++;
-      outside.send(`{"type":"call","id":${id},"tool":${stringify(tool)},"args":${args}}`);
+      calls.send(id, `{"type":"call","id":${id},"tool":${stringify(tool)},"args":${args}}`);
     });
   }
 
-  function returned(value: unknown): { returned?: string; omitted?: number } {
+  /** As fields of the message. */
+  function returned(value: unknown): string {
     const json = show.json(value);
-    if (json === undefined) return {};
-    const omitted = json.length - outside.mostChars;
-    return omitted > 0 ? { returned: json.slice(0, outside.mostChars), omitted } : { returned: json };
+    if (json === undefined) return '';
+    const omitted = Math.max(0, json.length - outside.mostChars);
+    return `"returned":${stringify(json.slice(0, outside.mostChars))},"omitted":${omitted},`;
   }
 
   const tools = create(null);
@@ -99,7 +101,7 @@ function createRealm(outside: Outside): Realm {
     defineProperty(tools, name, { value: (input?: unknown) => call(name, input), enumerable: true });
   const provided: Record<string, unknown> = {
     tools: freeze(tools),
-    console: createConsole(line => send({ type: 'print', text: line }), show),
+    console: createConsole(line => say('print', `"text":${stringify(line)}`), show),
     ToolError,
     ...timers.functions,
     queueMicrotask: (act: () => void) => void PromiseOf.resolve().then(act),
@@ -114,8 +116,7 @@ function createRealm(outside: Outside): Realm {
     async start(program) {
       try {
         // Not `then`, which the program may have changed.
-        const value = await program();
-        end({ type: 'done', ...returned(value), rejections: [...rejections.values()] });
+        result = returned(await program());
       } catch (thrown) {
         fail(thrown);
       }
@@ -124,7 +125,7 @@ function createRealm(outside: Outside): Realm {
       const waiting = pending[id];
       if (!waiting) return;
       delete pending[id];
-      inFlight--;
+      calls.settled(id);
       if (isOk) return waiting.resolve(given === undefined ? undefined : parse(given));
       defineProperty(waiting.error, 'message', { value: given });
       const { stack } = waiting.error;
@@ -136,10 +137,12 @@ function createRealm(outside: Outside): Realm {
     fire: timers.fire,
     rejected: (promise, reason) => void rejections.set(promise, text(reason)),
     handled: promise => void rejections.delete(promise),
-    isWaiting: () => hasEnded || inFlight > 0 || timers.count() > 0,
-    giveUp() {
-      const caught = [...rejections.values()].map(each => `\nNobody caught: ${each}`).join('');
-      end({ type: 'failed', error: `The program waits for a promise that will never be settled.${caught}` });
+    look() {
+      const lost = [...rejections.values()];
+      if (result !== null)
+        end('done', `${result}"rejections":[${lost.map(each => stringify(each)).join(',')}]`);
+      else if (calls.inFlight() === 0 && timers.count() === 0)
+        end('failed', `"error":${stringify([STUCK, ...lost].join('\nNobody caught: '))}`);
     },
   };
 }

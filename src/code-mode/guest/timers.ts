@@ -34,9 +34,10 @@ export function createTimers(
     fire(id: number): void {
       const timer = waiting.get(id);
       if (!timer) return;
+      const { act, args } = timer;
       if (timer.everyMs === null) waiting.delete(id);
       try {
-        timer.act(...timer.args);
+        act(...args);
       } catch (thrown) {
         fail(thrown);
       }

@@ -25,16 +25,18 @@ function objections(
   const isWhole = [config.shared, at(config.agentServers, role) ?? [], mcp].some(list => list.includes(id));
   const isSingle = (tool: string) => mcp.includes(`${id}/${tool}`);
   const has = (list: string[], wanted = name) => list.some(entry => entry === '*' || entry === wanted);
-  const restriction = at(at(config.toolRestrictions, role) ?? {}, id) ?? { exclude: [] };
+  const restrictions = ['*', role].map(
+    who => at(at(config.toolRestrictions, who) ?? {}, id) ?? { exclude: [] },
+  );
   const listed = kind === 'tool' ? server?.tools : kind === 'prompt' ? server?.prompts : server?.resources;
   return [
     ['server', () => !server || !(isWhole || mcp.some(entry => entry.startsWith(`${id}/`)))],
     ['not_listed', () => !has(listed!)],
     ['not_listed', () => !isWhole && !(kind === 'tool' && (isSingle(name) || isSingle('*')))],
-    ['not_listed', () => kind === 'tool' && 'include' in restriction && !has(restriction.include)],
+    ['not_listed', () => kind === 'tool' && restrictions.some(r => 'include' in r && !has(r.include))],
     [
       'excluded',
-      () => kind === 'tool' && 'exclude' in restriction && restriction.exclude.some(e => like(e, name)),
+      () => kind === 'tool' && restrictions.some(r => 'exclude' in r && r.exclude.some(e => like(e, name))),
     ],
     ['not_approved', () => !thing.isApproved],
     ...config.argumentRules

@@ -36,7 +36,7 @@ export function grantsOf(
     ...roleMcp.filter(entry => !entry.includes('/')),
   ]);
   const single = singleTools(roleMcp);
-  const restrictions = [EVERYBODY, roleId].flatMap(who => own(config.toolRestrictions, who) ?? []);
+  const restrictions = [EVERYBODY, roleId].map(who => own(config.toolRestrictions, who) ?? {});
   return Object.entries(config.servers).flatMap(([id, server]) => {
     const tools = single.get(id);
     if (!whole.has(id) && !tools) return [];

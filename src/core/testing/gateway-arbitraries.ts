@@ -112,7 +112,7 @@ export const config: fc.Arbitrary<McpConfig> = fc.record({
   servers: record(['files', 'db', 'web'], server),
   agentServers: record(ROLES, some(SERVERS)),
   shared: some(SERVERS, { maxLength: 1 }),
-  toolRestrictions: record(ROLES, record(SERVERS, restriction)),
+  toolRestrictions: record([...ROLES, '*'], record(SERVERS, restriction)),
   argumentRules: fc.array(argumentRule, { maxLength: 3 }),
 });
 

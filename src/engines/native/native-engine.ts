@@ -14,6 +14,8 @@ import { needsProviderVariable, orderedModel } from './ordered-model.ts';
 export interface NativeSurroundings {
   node: string;
   agentScript: string;
+  /** Where Node keeps what it compiled: half of the agent's start is compiling. */
+  compileCache: string;
 }
 
 type NativeSpec = Omit<Extract<EngineSpec, { kind: 'native' }>, 'kind'>;
@@ -23,7 +25,7 @@ const MOST_TURNS = 200;
 
 /** Squad's own agent: a model and the tools of MCP servers, with nothing of its own on the machine. */
 export function createNativeEngine(
-  { node, agentScript }: NativeSurroundings,
+  { node, agentScript, compileCache }: NativeSurroundings,
   { subagent, inputs }: NativeSpec,
 ): Engine {
   return {
@@ -57,7 +59,8 @@ export function createNativeEngine(
         continues: input.continues,
       };
       const file = await input.files.write('agent-request.json', JSON.stringify(request));
-      return { argv: [node, agentScript, file], stdin: input.promptFile, env: input.env };
+      const env = { NODE_COMPILE_CACHE: compileCache, ...input.env };
+      return { argv: [node, agentScript, file], stdin: input.promptFile, env };
     },
   };
 }

@@ -10,7 +10,13 @@ export interface Heard {
 }
 
 /** What a hello gets. */
-type Answers = 'a greeting' | 'a closed door' | 'nothing';
+type Answers = 'a greeting' | 'a closed door' | 'a refusal' | 'nothing';
+
+interface HubGiven {
+  answers?: Answers;
+  /** A client that has said its last word is not left. */
+  staysOpen?: boolean;
+}
 
 /** A hub in the test's hands: it says what the test lets it say, and can be gone at any moment. */
 export class FakeHub {
@@ -20,15 +26,19 @@ export class FakeHub {
   private readonly server = createServer({ allowHalfOpen: true }, socket => this.take(socket));
   private readonly path: string;
   private readonly answers: Answers;
+  private readonly staysOpen: boolean;
+  /** Clients that have said their last word. */
+  halfClosed = 0;
 
-  private constructor(home: string, answers: Answers) {
+  private constructor(home: string, { answers = 'a greeting', staysOpen = false }: HubGiven) {
     this.path = socketPath(home);
     this.answers = answers;
+    this.staysOpen = staysOpen;
   }
 
-  static async at(home: string, { answers = 'a greeting' }: { answers?: Answers } = {}): Promise<FakeHub> {
+  static async at(home: string, given: HubGiven = {}): Promise<FakeHub> {
     ownFolder(home);
-    const hub = new FakeHub(home, answers);
+    const hub = new FakeHub(home, given);
     rmSync(hub.path, { force: true });
     await new Promise<void>(settle => hub.server.listen(hub.path, settle));
     return hub;
@@ -71,9 +81,16 @@ export class FakeHub {
       this.heard.push(words);
       if (words.squad === undefined) return;
       if (this.answers === 'a closed door') socket.destroy();
+      if (this.answers === 'a refusal') {
+        const error = { code: 'CONFIG_INVALID', kind: 'usage', message: 'No.' };
+        socket.end(`${JSON.stringify({ squad: 1, ok: false, error })}\n`);
+      }
       if (this.answers === 'a greeting')
         socket.write(`${JSON.stringify({ squad: 1, ok: true, version: '1.0.0', pid: 1 })}\n`);
     });
-    socket.on('end', () => socket.end());
+    socket.on('end', () => {
+      this.halfClosed++;
+      if (!this.staysOpen) socket.end();
+    });
   }
 }

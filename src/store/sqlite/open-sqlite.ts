@@ -9,7 +9,7 @@ import { makeFile } from './make-file.ts';
 import { APPLICATION_ID, probe } from './probe.ts';
 
 /** The driver waits inside the call and nothing else runs meanwhile, so the real waiting is done outside. */
-const BUSY_TIMEOUT_MS = 50;
+const BUSY_TIMEOUT_MS = 5;
 /** What the log of writes may keep of the disk after a burst. */
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 

@@ -2,8 +2,8 @@ import { exposedName } from '../../core/gateway/tool-names.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { CodeMode } from '../../schema/model-spec.ts';
 import type { CodeModeSettings, SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
-import type { ListedModel } from './model.ts';
 import type { Path } from './yaml-source.ts';
 
 const DEFAULT_SECONDS = 300;

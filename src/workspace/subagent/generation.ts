@@ -1,7 +1,7 @@
 import type { GenerationOptions } from '../../schema/model-spec.ts';
 import type { GenerationParams, SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
-import type { ListedModel } from './model.ts';
 import type { Path } from './yaml-source.ts';
 
 /** What the model says comes before what `defaults` says, key by key. */

@@ -1,7 +1,7 @@
 import { SubagentModel, SubagentServer } from '../../schema/subagent-file.ts';
 import { checkPart } from './check-part.ts';
+import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
-import type { ListedModel } from './model.ts';
 
 /** The models that are sound, and what every one of them is called. */
 export function listedModels(given: unknown, findings: Findings): { models: ListedModel[]; refs: string[] } {
@@ -36,7 +36,7 @@ export function listedServers(given: unknown, findings: Findings): Record<string
   }
   return Object.fromEntries(
     Object.entries(record).flatMap(([name, each]) => {
-      const server = checkPart(SubagentServer, each, ['mcpServers', name], findings);
+      const server = checkPart(SubagentServer, each ?? {}, ['mcpServers', name], findings);
       return server ? [[name, server]] : [];
     }),
   );

@@ -79,7 +79,7 @@ class Loader {
 
   look(): void {
     // A file has all it will ever have.
-    if (saved && this.#known.answer) return;
+    if (saved && (this.#isAsking || this.#known.answer)) return;
     this.#isWanted = true;
     if (!this.#isAsking) void this.#ask();
   }

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { BenchSquad } from '../bench-squad.ts';
+import { type Figure, paired, type Row, single } from '../figure.ts';
+import { interleave } from '../measure.ts';
+import { canReadMemory, memoryOf } from '../process-memory.ts';
+
+const MOST_RATIO = 8;
+const MOST_MB = 150;
+const PAIRS = 30;
+const TYPES = ['anthropic', 'openai', 'responses', 'google'];
+
+/** From the start of the agent's process to its first request to a model, against a Node that does nothing. */
+export const agentLoop: Figure = {
+  name: 'agent-loop',
+  title: "Squad's own agent: from its start to the first request to a model",
+  async measure() {
+    await using squad = new BenchSquad();
+    const agent = join(squad.program, 'dist', 'agent.cjs');
+    // As the hub starts it.
+    const env = squad.env({ NODE_COMPILE_CACHE: join(squad.home, 'cache') });
+    const model = await busyModel();
+    const rows: Row[] = [];
+    let peak = 0;
+    for (const type of TYPES) {
+      const file = requestFile(squad.root, type, model.url);
+      const pair = await interleave(
+        async () => {
+          const asked = model.nextRequest();
+          const start = performance.now();
+          const child = spawn(process.execPath, [agent, file], { env, stdio: ['pipe', 'ignore', 'inherit'] });
+          const exit = once(child, 'exit');
+          child.stdin.end('Begin.');
+          const { at, refuse } = await asked;
+          if (canReadMemory) peak = Math.max(peak, memoryOf(child.pid!).peak);
+          refuse();
+          await exit;
+          return at - start;
+        },
+        async () => {
+          const start = performance.now();
+          await once(spawn(process.execPath, ['-e', '0'], { env, stdio: 'ignore' }), 'exit');
+          return performance.now() - start;
+        },
+        { pairs: PAIRS, warmUps: 3 },
+      );
+      rows.push(
+        paired(`${type}, against node -e 0`, 'ms', pair, {
+          target: `≤ ${MOST_RATIO} × floor`,
+          isMet: ({ ratio }) => ratio! <= MOST_RATIO,
+        }),
+      );
+    }
+    model.close();
+    if (canReadMemory)
+      rows.push(
+        single('peak memory by then, the largest of all', 'MB', peak, {
+          target: `≤ ${MOST_MB} MB`,
+          isMet: ({ value }) => value <= MOST_MB,
+        }),
+      );
+    return rows;
+  },
+};
+
+function requestFile(folder: string, type: string, baseUrl: string): string {
+  const file = join(folder, `${type}.json`);
+  const request = {
+    runId: 'run_0123456789',
+    subagent: null,
+    model: { type, id: 'model-1', baseUrl, apiKeyEnv: null },
+    systemPrompt: 'You are measured.',
+    inputs: [],
+    outputSchema: null,
+    codeMode: null,
+    maxTurns: 1,
+    endpoint: null,
+    chatFile: join(folder, 'chat', 'chat.json'),
+    continues: false,
+  };
+  writeFileSync(file, JSON.stringify(request));
+  return file;
+}
+
+interface Asked {
+  at: number;
+  refuse(): void;
+}
+
+/** Takes requests, and refuses each when it is told to. */
+async function busyModel() {
+  let heard: (asked: Asked) => void = () => {};
+  const server = createServer((_, response) =>
+    heard({ at: performance.now(), refuse: () => void response.writeHead(503).end() }),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    nextRequest: () =>
+      new Promise<Asked>(resolve => {
+        heard = resolve;
+      }),
+    close: () => void server.close(),
+  };
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { createFrameReader, MOST_FRAME_BYTES, toFrame } from './frames.ts';
+
+const messages = [{ a: 1 }, 'é😀', [], { text: 'x'.repeat(10_000) }, 0];
+const stream = Buffer.concat(messages.map(toFrame));
+
+test.each([1, 2, 3, 5, 7, 1000, stream.length])('messages come out whole, %d bytes at a time', size => {
+  const found: unknown[] = [];
+  const reader = createFrameReader(body => found.push(JSON.parse(body.toString('utf8'))));
+  for (let at = 0; at < stream.length; at += size) reader.push(stream.subarray(at, at + size));
+  expect(found).toEqual(messages);
+});
+
+test('one that says it is too long is refused before it is there', () => {
+  const header = Buffer.alloc(4);
+  header.writeUInt32LE(MOST_FRAME_BYTES + 1);
+  expect(() => createFrameReader(() => {}).push(header)).toThrow('too long');
+});

@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { descendantsOf } from '../process/descendants.ts';
+
+const host = join(import.meta.dirname, 'testing', 'host-at-work.ts');
+
+test.each([
+  ['an endless loop', 'console.log(1); for (;;);'],
+  ['a call that never ends', 'console.log(1); await tools.hang()'],
+])('a host that is killed at once leaves nothing behind: %s', async (_, program) => {
+  const child = spawn(process.execPath, ['--no-warnings', host, program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  const below = descendantsOf(child.pid!);
+  expect(below.length).toBeGreaterThanOrEqual(2);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await expect.poll(() => below.filter(isThere)).toEqual([]);
+});
+
+const isThere = (pid: number) => existsSync(`/proc/${pid}`);

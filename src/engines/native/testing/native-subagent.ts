@@ -1,0 +1,24 @@
+import type { Subagent } from '../../../schema/subagent.ts';
+
+/** A subagent that needs nothing but its model. */
+export const nativeSubagent = (changes: Partial<Subagent> = {}): Subagent => ({
+  file: '/work/review.yaml',
+  name: 'review',
+  description: 'Reviews.',
+  outputSchema: null,
+  model: {
+    type: 'openai',
+    id: 'local-1',
+    baseUrl: 'http://127.0.0.1:8080/v1',
+    apiKeyEnv: null,
+    headers: {},
+    generation: {},
+    prices: null,
+  },
+  systemPrompt: 'You review.',
+  codeMode: null,
+  servers: null,
+  timeoutMs: null,
+  maxTurns: 20,
+  ...changes,
+});

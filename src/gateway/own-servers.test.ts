@@ -1,0 +1,107 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { createProcessTable } from '../process/process-table.ts';
+import { createServiceTags } from '../process/service-tag.ts';
+import { isAlive } from '../process/testing/turn-fixture.ts';
+import { McpConfig } from '../schema/mcp-config.ts';
+import { createConnect } from './connect.ts';
+import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
+import { realTimers } from './timers.ts';
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-own-servers-')));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const echo = fileURLToPath(new URL('../../test/servers/echo.ts', import.meta.url));
+const tags = createServiceTags(folder);
+const server = (more: object = {}) =>
+  local({ command: process.execPath, args: [echo], timeout: 20_000, instance: 'per-agent', ...more });
+const configOf = (servers: Record<string, unknown>) =>
+  McpConfig.parse({ servers, shared: Object.keys(servers) });
+
+/** A workspace with a server of its own, and a run that has its own instead. */
+function setUp(servers: Record<string, unknown> | null) {
+  const fixture = new GatewayFixture({
+    connect: createConnect({
+      table: createProcessTable(),
+      nextTag: tags.next,
+      clientInfo: { name: 'squad', version: '0' },
+    }),
+    config: configOf({ workspace: server() }),
+    variables: { ITS_SECRET: 'whole-environment' },
+    timers: realTimers,
+    workspace: folder,
+  });
+  const run = fixture.run(null, { subagent: 'helper', servers: servers && configOf(servers) });
+  const status = async () =>
+    (await fixture.gateway.status(folder)).filter(({ server }) => server !== 'workspace');
+  return { fixture, run, status };
+}
+
+test('a run with servers of its own has those, and nothing of the workspace’s, also when that changes', async () => {
+  const { fixture, run } = setUp({ own: server() });
+  await using _ = fixture;
+  const view = fixture.view(run);
+  const names = async () => (await view.tools()).map(({ name }) => name);
+  const all = ['own__about', 'own__count', 'own__echo', 'own__progress'];
+  expect(await names()).toEqual(all);
+  fixture.reconfigure(configOf({ other: server() }));
+  expect(await names()).toEqual(all);
+  expect(fixture.changes.filter(change => change.startsWith(run.id) && !change.endsWith('tools'))).toEqual(
+    [],
+  );
+  expect(fixture.keepers).toEqual([]);
+});
+
+test('a subagent without servers has none', async () => {
+  const { fixture, run } = setUp(null);
+  await using _ = fixture;
+  fixture.gateway.prepare(run);
+  expect(fixture.gateway.viewOf(run)).toBeNull();
+});
+
+test('they start when they are asked for, with the whole environment and the mark of the run, and end with it', async () => {
+  const { fixture, run, status } = setUp({ own: server() });
+  await using _ = fixture;
+  fixture.gateway.prepare(run);
+  expect(await status()).toMatchObject([]);
+  const view = fixture.view(run);
+  await view.tools();
+  const args = { env: ['ITS_SECRET', 'SQUAD_SERVER_OF', 'SQUAD_RUN_ID'] };
+  const about = firstText(await view.call('own__about', { arguments: args }, plainRequest()));
+  expect(about).toContain('whole-environment');
+  expect(about).toContain(run.id);
+  const [{ pid } = { pid: null }] = await status();
+  expect(isAlive(pid!)).toBe(true);
+  await fixture.gateway.release(run.id);
+  expect(isAlive(pid!)).toBe(false);
+  expect(await status()).toEqual([]);
+});
+
+test('nothing of them is pinned', async () => {
+  const { fixture, run, status } = setUp({ own: server() });
+  await using _ = fixture;
+  await fixture.view(run).tools();
+  expect(await status()).toMatchObject([{ server: 'own', tools: 4, pending: 0, runs: 1 }]);
+  expect([...fixture.pins.keys()].filter(key => key.includes('"own"'))).toEqual([]);
+});
+
+test.each([
+  {
+    what: 'is not there',
+    given: { command: './no-such-program' },
+    says: /gone cannot be used: .*no-such-program/,
+  },
+  {
+    what: 'lacks a variable',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of a server are written like this
+    given: { env: { TOKEN: '${NOT_SET}' } },
+    says: /gone cannot be used: the variable NOT_SET/,
+  },
+])('a list is refused when a server $what: the run is made of them', async ({ given, says }) => {
+  const { fixture, run } = setUp({ own: server(), gone: server(given) });
+  await using _ = fixture;
+  await expect(fixture.view(run).tools()).rejects.toThrow(says);
+});

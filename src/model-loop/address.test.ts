@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import type { ModelSpec, ModelType } from '../schema/model-spec.ts';
+import { addressOf } from './address.ts';
+
+const at = (type: ModelType, baseUrl: string | null, env: Record<string, string> = {}) =>
+  addressOf({ type, baseUrl } as ModelSpec, env);
+
+test.each([
+  ['anthropic', 'https://api.anthropic.com/v1'],
+  ['openai', 'https://api.openai.com/v1'],
+  ['responses', 'https://api.openai.com/v1'],
+  ['google', 'https://generativelanguage.googleapis.com/v1beta'],
+] as const)('%s is asked at %s', (type, url) => {
+  expect(at(type, null)).toEqual({ url, isUsual: true });
+});
+
+test.each([
+  ['anthropic', 'http://localhost:1', 'http://localhost:1/v1'],
+  ['anthropic', 'http://localhost:1/v1/', 'http://localhost:1/v1'],
+  ['anthropic', 'https://gate.example/anthropic', 'https://gate.example/anthropic/v1'],
+  ['openai', 'http://localhost:11434', 'http://localhost:11434/v1'],
+  ['openai', 'https://gate.example/api/paas', 'https://gate.example/api/paas'],
+  ['responses', 'http://localhost:1/v1', 'http://localhost:1/v1'],
+  ['google', 'http://localhost:1', 'http://localhost:1/v1beta'],
+  ['google', 'http://localhost:1/v1beta', 'http://localhost:1/v1beta'],
+] as const)('%s at %s is asked at %s', (type, given, url) => {
+  expect(at(type, given)).toEqual({ url, isUsual: false });
+});
+
+test("the provider's own variable says where, unless the file does", () => {
+  const env = {
+    ANTHROPIC_BASE_URL: 'http://localhost:1',
+    GEMINI_BASE_URL: 'http://localhost:2',
+    OPENAI_BASE_URL: '',
+  };
+  expect(at('anthropic', null, env).url).toBe('http://localhost:1/v1');
+  expect(at('anthropic', 'http://localhost:3', env).url).toBe('http://localhost:3/v1');
+  expect(at('google', null, env).url).toBe('http://localhost:2/v1beta');
+  expect(at('openai', null, env).url).toBe('https://api.openai.com/v1');
+});
+
+test.each(['localhost:1', 'ftp://x', '', 'file:///etc/passwd'])('%j is no address', given => {
+  expect(() => at('openai', given)).toThrow('http:// or https://');
+});

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import type { GenerationOptions, ModelSpec, ModelType } from '../schema/model-spec.ts';
+import { generationOf } from './generation.ts';
+
+const asked = (type: ModelType, generation: GenerationOptions, isUsual = false) =>
+  generationOf({ type, generation } as ModelSpec, isUsual);
+
+test('what every provider knows is said in the words of all', () => {
+  const generation = { temperature: 0.2, topP: 0.9, topK: 5, maxOutputTokens: 100, stopSequences: ['END'] };
+  expect(asked('openai', generation)).toEqual({ settings: generation, providerOptions: {}, notes: [] });
+});
+
+test('a word for how hard to think is for every provider', () => {
+  expect(asked('google', { thinking: 'high' })).toMatchObject({ settings: { reasoning: 'high' }, notes: [] });
+});
+
+test.each([
+  ['anthropic', 2048, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }],
+  ['google', 2048, { google: { thinkingConfig: { thinkingBudget: 2048, includeThoughts: true } } }],
+  ['anthropic', 'max', { anthropic: { effort: 'max' } }],
+  ['responses', 'max', { openai: { store: false, reasoningEffort: 'max' } }],
+] as const)('%s, thinking %s', (type, thinking, providerOptions) => {
+  expect(asked(type, { thinking })).toEqual({ settings: {}, providerOptions, notes: [] });
+});
+
+test('tokens to think for, where only words are taken, are left out and told', () => {
+  expect(asked('openai', { thinking: 2048 })).toMatchObject({
+    settings: {},
+    providerOptions: {},
+    notes: [expect.stringContaining('2048')],
+  });
+});
+
+test('the cache is asked for where it is surely known', () => {
+  const cache = { anthropic: { cacheControl: { type: 'ephemeral' } } };
+  expect(asked('anthropic', {}, true).providerOptions).toEqual(cache);
+  expect(asked('anthropic', {}, false).providerOptions).toEqual({});
+});

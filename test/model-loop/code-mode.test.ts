@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { mock } from '../engines/model-server/script.ts';
+import { TalkingAgent } from './talking-agent.ts';
+import { said, startToolEndpoint } from './tool-endpoint.ts';
+
+const CODE_MODE = { timeoutMs: 20_000, memoryMb: 256, outputChars: 10_000, excludedTools: ['plain'] };
+const HAS_SANDBOX = process.platform === 'linux' && existsSync('/usr/bin/bwrap');
+
+const program = (text: string) => ({ call: 'run_program', arguments: { program: text } });
+
+test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one turn of the model', async () => {
+  await using agent = await TalkingAgent.start();
+  await using endpoint = await startToolEndpoint([
+    {
+      name: 'sums__add',
+      description: 'Adds.',
+      inputSchema: {
+        type: 'object',
+        properties: { a: { type: 'number' }, b: { type: 'number' } },
+        required: ['a', 'b'],
+      },
+      outputSchema: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
+      answer: ({ arguments: { a, b } }) => ({
+        content: [],
+        structuredContent: { sum: Number(a) + Number(b) },
+      }),
+    },
+    { name: 'broken', answer: () => ({ ...said('out of order'), isError: true }) },
+    { name: 'plain', answer: () => said('by itself') },
+  ]);
+  const steps = mock([
+    program(`
+      const numbers = Array.from({ length: 20 }, (_, n) => n);
+      const sums = await Promise.all(numbers.map(n => tools.sums__add({ a: n, b: 1 })));
+      console.log('added', sums.length);
+      try { await tools.broken({}); } catch (error) { console.log('caught', (error as Error).message); }
+      return sums.reduce((total, { sum }) => total + sum, 0);
+    `),
+    program('throw new Error("on purpose")'),
+    { call: 'run_program', arguments: {} },
+    { call: 'plain' },
+    { call: 'final_answer', arguments: { total: 210 } },
+  ]);
+  const { end, messages } = await agent.ask('anthropic', steps, {
+    endpoint,
+    codeMode: CODE_MODE,
+    outputSchema: { type: 'object', properties: { total: { type: 'number' } } },
+  });
+  expect(end).toMatchObject({ ok: true, structured: { total: 210 } });
+  const { tools, body } = agent.model.requests[0]!;
+  expect(tools).toEqual(['run_program', 'plain', 'final_answer']);
+  expect(body).toContain('sums__add(input: sums__add_Input): Promise<sums__add_Output>');
+  const results = messages.flatMap(({ content }) => content.filter(part => part.type === 'tool_result'));
+  expect(results.map(({ name, isError }) => [name, isError])).toEqual([
+    ['run_program', false],
+    ['run_program', true],
+    ['run_program', true],
+    ['plain', false],
+    ['final_answer', false],
+  ]);
+  expect(results[0]!.output).toBe('added 20\ncaught out of order\nreturned: 210');
+  expect(results[1]!.output).toContain('on purpose');
+  expect(endpoint.calls.filter(({ name }) => name === 'sums__add')).toHaveLength(20);
+});
+
+test.runIf(HAS_SANDBOX)('told to stop while a program runs, it stops with it', async () => {
+  await using agent = await TalkingAgent.start();
+  let called: (() => void) | undefined;
+  const calling = new Promise<void>(resolve => {
+    called = resolve;
+  });
+  await using endpoint = await startToolEndpoint([{ name: 'slow', answer: () => void called!() }]);
+  const steps = mock([program('await tools.slow({})')]);
+  const { child, ended } = agent.begin('anthropic', steps, { endpoint, codeMode: CODE_MODE });
+  await calling;
+  child.kill('SIGTERM');
+  expect((await ended).end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
+  await expect.poll(() => endpoint.dropped).toEqual(['slow']);
+});
+
+test('without a sandbox it says what to install, and asks nobody', async () => {
+  await using agent = await TalkingAgent.start();
+  const { end } = await agent.ask('anthropic', 'hello', { codeMode: CODE_MODE, env: { PATH: '/nowhere' } });
+  expect(end).toMatchObject({
+    ok: false,
+    code: 'SANDBOX_MISSING',
+    error: expect.stringMatching(/bubblewrap|Linux/),
+  });
+  expect(agent.model.requests).toEqual([]);
+});

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { endpointTools } from '../../src/model-loop/endpoint-tools.ts';
+import type { ToolAnswer } from '../../src/model-loop/tool.ts';
+import { type EndpointTool, said, startToolEndpoint } from './tool-endpoint.ts';
+
+const never = new AbortController().signal;
+
+async function answerOf(answer: EndpointTool['answer']): Promise<ToolAnswer> {
+  await using endpoint = await startToolEndpoint([{ name: 'it', answer }]);
+  const [tool] = await endpointTools(endpoint, never);
+  return await tool!.call({ a: 1 }, never);
+}
+
+test('an answer may come as a stream of events, after news of how it goes', async () => {
+  const answer = await answerOf((_call, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(': hello\n\n');
+    response.write(
+      `event: message\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":{}}\n\n`,
+    );
+    response.write('data: {"jsonrpc":"2.0","id":1,\n');
+    response.end(`data: "result":${JSON.stringify(said('at last'))}}\n\n`);
+  });
+  expect(answer).toEqual({ ok: true, parts: [{ type: 'text', text: 'at last' }] });
+});
+
+test('images are kept, and what cannot be shown is named', async () => {
+  const content = [
+    { type: 'text', text: 'see' },
+    { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+    { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
+    { type: 'resource_link', uri: 'note://a', name: 'a' },
+    { type: 'resource', resource: { uri: 'note://b', text: 'the note' } },
+  ];
+  const { parts } = await answerOf(() => ({ content }));
+  expect(parts).toEqual([
+    { type: 'text', text: 'see' },
+    { type: 'image', mediaType: 'image/png', data: 'AAAA' },
+    { type: 'text', text: '[audio, audio/wav: cannot be shown]' },
+    { type: 'text', text: '[a: note://a]' },
+    { type: 'text', text: 'the note' },
+  ]);
+});
+
+test('a value is kept beside the words, and stands for them where there are none', async () => {
+  expect(await answerOf(() => ({ content: [], structuredContent: { sum: 3 } }))).toEqual({
+    ok: true,
+    parts: [{ type: 'text', text: '{"sum":3}' }],
+    structured: { sum: 3 },
+  });
+});
+
+test('what goes wrong is an answer, in the words of whoever says so', async () => {
+  const refused = await answerOf((_call, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"There is no such tool"}}');
+  });
+  expect(refused).toEqual({ ok: false, parts: [{ type: 'text', text: 'There is no such tool' }] });
+  const stopping = await answerOf((_call, response) => void response.writeHead(503).end('stopping'));
+  expect(stopping).toEqual({ ok: false, parts: [{ type: 'text', text: 'HTTP 503: stopping' }] });
+  const gone = await answerOf((_call, response) => void response.destroy());
+  expect(gone).toMatchObject({ ok: false, parts: [{ text: expect.stringContaining('cannot be reached') }] });
+});
+
+test('a call is given up when it is aborted', async () => {
+  const stop = new AbortController();
+  await using endpoint = await startToolEndpoint([
+    { name: 'slow', answer: () => void stop.abort(new Error('enough')) },
+  ]);
+  const [tool] = await endpointTools(endpoint, never);
+  await expect(tool!.call({}, stop.signal)).rejects.toThrow('enough');
+  await expect.poll(() => endpoint.dropped).toEqual(['slow']);
+});
