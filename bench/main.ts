@@ -4,6 +4,7 @@ import { agentStart } from './figures/agent-start.ts';
 import { bigOutput } from './figures/big-output.ts';
 import { blockedStore } from './figures/blocked-store.ts';
 import { board } from './figures/board.ts';
+import { codeMode } from './figures/code-mode.ts';
 import { coldStart } from './figures/cold-start.ts';
 import { engineStart } from './figures/engine-start.ts';
 import { eventRate } from './figures/event-rate.ts';
@@ -45,6 +46,7 @@ const FIGURES = [
   worktree,
   requestReview,
   overlap,
+  codeMode,
   pageSize,
   pageOpen,
   pageLive,

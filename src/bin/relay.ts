@@ -54,6 +54,7 @@ async function serve(config: string): Promise<Trouble | null> {
   return relay({
     ...optionsFor({ ...helloFor('subagent'), config: resolve(config) }),
     mustStart: true,
+    stopsLost: true,
     stop: stop.signal,
     lastRepliesMs: STOP_MS,
     afterLoss: 'What it had begun is stopped: call it again if it is still wanted.',

@@ -13,13 +13,13 @@ export function createCappedText(limit: number): CappedText {
       length += text.length;
       if (kept.length < limit) kept += text.slice(0, limit - kept.length);
     },
-    text: (most = limit) => cutText(kept, Math.min(most, limit), length),
+    text: (most = limit) => cutText(kept, Math.max(0, Math.min(most, limit)), length),
   };
 }
 
 /** `length`: of all of it, when `text` is only the beginning. */
 export function cutText(text: string, most: number, length = text.length): string {
-  if (length <= most) return text;
-  const kept = text.slice(0, Math.max(0, most));
+  if (length <= most && text.length === length) return text;
+  const kept = text.slice(0, most);
   return `${kept}\n[${length - kept.length} more characters left out]`;
 }

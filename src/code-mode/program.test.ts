@@ -132,4 +132,17 @@ test('what a program prints and returns is cut to the limit', async () => {
   expect(output).toBe(`${'p'.repeat(18)}\n[483 more characters left out]`);
   const long = await run(`return 'r'.repeat(500)`, { limits: { outputChars: 100 } });
   expect(long.returned).toBe(`"${'r'.repeat(99)}\n[402 more characters left out]`);
+  expect(long.output).toBe('');
+});
+
+test('a limit beyond any message is still kept to', async () => {
+  const { ok, returned } = await run('return "\\u0001".repeat(3e6)', { limits: { outputChars: 1e9 } });
+  expect(ok).toBe(true);
+  expect(returned!.slice(-30)).toMatch(/ more characters left out\]$/);
+});
+
+test('of very many promises that nobody caught some are told', async () => {
+  const result = await run('for (let n = 0; n < 5000; n++) Promise.reject(new Error("x".repeat(10_000)))');
+  expect(result.error).toMatch(/^A promise failed and nobody caught it/);
+  expect(result.error!.length).toBeLessThan(21_000);
 });

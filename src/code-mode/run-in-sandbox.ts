@@ -1,9 +1,10 @@
 import { startPiped } from '../process/piped-child.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
-import { createCappedText, cutText } from './capped-text.ts';
+import { createCappedText } from './capped-text.ts';
 import type { CodeResult, CodeTool } from './code-mode.ts';
 import { createFrameReader, toFrame } from './frames.ts';
-import { type GuestMessage, type HostMessage, readGuestMessage } from './messages.ts';
+import { type HostMessage, readGuestMessage } from './messages.ts';
+import { broken, done, failed, limited, mostPrinted, notAwaited, type Outcome, vanished } from './outcome.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { watchTree } from './watchdog.ts';
@@ -16,10 +17,6 @@ export interface SandboxRun {
   signal: AbortSignal;
 }
 
-type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error' | 'limit'>;
-
-/** What may be printed before a program is ended: more than is kept, so that a chatty one can still come to its end. */
-const MOST_PRINTED = (chars: number) => 1024 * 1024 + 4 * chars;
 const MOST_PROGRAM_CHARS = 1024 * 1024;
 /** Node's own last words are a few kilobytes. */
 const MOST_STDERR = 1024 * 1024;
@@ -66,7 +63,7 @@ export async function runInSandbox({
   function print(text: string): void {
     output.add(text);
     printed += text.length;
-    if (printed > MOST_PRINTED(limits.outputChars)) end(limited('output', limits, calls.inFlight()));
+    if (printed > mostPrinted(limits)) end(limited('output', limits, calls.inFlight()));
   }
 
   const frames = createFrameReader(take);
@@ -106,52 +103,4 @@ export async function runInSandbox({
   if (unfinished.length > 0) output.add(notAwaited(unfinished));
   const room = limits.outputChars - (outcome.returned?.length ?? 0);
   return { ...outcome, output: output.text(room), toolCalls: calls.count() };
-}
-
-function done(
-  { returned, omitted = 0, rejections }: GuestMessage & { type: 'done' },
-  limits: CodeModeLimits,
-): Outcome {
-  const value =
-    returned === undefined ? null : cutText(returned, limits.outputChars, returned.length + omitted);
-  if (rejections.length === 0) return { ok: true, returned: value, error: null, limit: null };
-  return {
-    ...failed(rejections.map(each => `A promise failed and nobody caught it. ${each}`).join('\n')),
-    returned: value,
-  };
-}
-
-const failed = (error: string): Outcome => ({ ok: false, returned: null, error, limit: null });
-
-/** Only a guest that a program has taken over says such things. */
-const broken = (): Outcome => failed('The sandbox was ended: it said something that no program can say.');
-
-function limited(limit: 'time' | 'memory' | 'output', limits: CodeModeLimits, inFlight: string[]): Outcome {
-  const what = {
-    time: `it was not done after ${limits.timeoutMs / 1000} s`,
-    memory: `it took more than ${limits.memoryMb} MB of memory`,
-    output: `it printed more than ${MOST_PRINTED(limits.outputChars)} characters`,
-  }[limit];
-  const cancelled = inFlight.length === 0 ? '' : ` Cancelled with it: ${counted(inFlight)}.`;
-  return { ...failed(`The program was ended: ${what}.${cancelled}`), limit };
-}
-
-function vanished(
-  { code, signal, failure }: { code: number | null; signal: string | null; failure: Error | null },
-  complaint: string,
-  limits: CodeModeLimits,
-): Outcome {
-  if (/heap out of memory|allocation failed/i.test(complaint)) return limited('memory', limits, []);
-  const how = failure?.message ?? (signal ? `by ${signal}` : `with code ${code}`);
-  const words = complaint.trim().split('\n')[0]?.slice(0, 500);
-  return failed(`The sandbox ended by itself, ${how}${words ? `: ${words}` : '.'}`);
-}
-
-const notAwaited = (names: string[]): string =>
-  `[The program returned without waiting for ${counted(names)}: cancelled, and may have taken effect or not]\n`;
-
-/** `read (3), write`. */
-function counted(names: string[]): string {
-  const each = [...Map.groupBy(names, name => name)];
-  return each.map(([name, of]) => (of.length > 1 ? `${name} (${of.length})` : name)).join(', ');
 }

@@ -1,4 +1,5 @@
 import { commentOf } from './comment.ts';
+import { lookUp } from './schema-reference.ts';
 import { identifierOf, unique } from './tool-names.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -105,25 +106,6 @@ function impliedKind(schema: Schema): string | undefined {
   if (['properties', 'additionalProperties', 'patternProperties'].some(word => isObject(schema[word])))
     return 'object';
   return 'items' in schema || 'prefixItems' in schema ? 'array' : undefined;
-}
-
-function lookUp(root: unknown, ref: string): unknown {
-  if (!ref.startsWith('#')) return undefined;
-  let found: unknown = root;
-  for (const step of ref.slice(1).split('/').slice(1)) {
-    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = (found as Record<string, unknown>)[key];
-  }
-  return found;
-}
-
-function decoded(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
 }
 
 function describe(schema: unknown): unknown {

@@ -171,9 +171,10 @@ test('what comes while something is read again is neither lost nor told twice', 
     }),
   });
   const traces = make();
-  const told: string[] = [];
+  const [told, saved]: [string[], string[]] = [[], []];
   traces.on(run.id, note => {
     if (note.kind === 'message') told.push(note.message.id);
+    if (note.kind === 'saved') saved.push(note.messageId);
   });
   traces.take(run, ...writes());
   await expect.poll(() => refusals).toBe(0);
@@ -183,15 +184,27 @@ test('what comes while something is read again is neither lost nor told twice', 
   }
   await expect.poll(ids, LONG).toEqual(written.map(({ id }) => id));
   expect(told).toEqual(written.map(({ id }) => id));
+  await expect.poll(() => saved.toSorted()).toEqual(told.toSorted());
 });
 
 test('a conversation is closed once the run is over and everything is stored', LONG, async () => {
-  const { store, run, make, writes, end, ids } = await conversing();
+  let handedOver = 0;
+  const { store, run, make, writes, end, ids } = await conversing({
+    around: store => ({
+      ...store,
+      saveMessages: messages => {
+        handedOver += messages.length;
+        return store.saveMessages(messages);
+      },
+    }),
+  });
   const traces = make();
   traces.take(run, ...writes());
+  expect(handedOver).toBe(0);
   traces.turnOver(run);
+  // Before whatever is written next, so it is there with the end.
+  expect(handedOver).toBe(1);
   const ended = await end();
-  // It was handed over before the end was, so it is there with it.
   expect(await ids()).toEqual(['msg_0']);
   expect(await store.unclosedConversations(9)).toEqual([run.id]);
   traces.over(ended);
@@ -210,6 +223,17 @@ test('what a hub did not live to store the next one reads from the output', LONG
   await next.recover();
   await expect.poll(ids, LONG).toEqual(written.map(({ id }) => id));
   await expect.poll(() => store.unclosedConversations(9)).toEqual([]);
+});
+
+test('an output that is read once more is told of once', async () => {
+  const { run, make, writes, ids } = await conversing();
+  const traces = make();
+  const heard: string[] = [];
+  traces.on(run.id, note => heard.push(note.kind));
+  const said = [writes(), writes()];
+  for (const each of [...said, ...said]) traces.take(run, ...each);
+  await expect.poll(ids).toHaveLength(2);
+  await expect.poll(() => heard).toEqual(['message', 'message', 'saved', 'saved']);
 });
 
 test('a hub that hears a run from its beginning again stores nothing twice', async () => {

@@ -56,9 +56,7 @@ async function answer(
   call: Call,
   { services, caller, subagent, stopping, listen }: SubagentFaceOptions,
 ): Promise<ToolResult> {
-  const log = ({ level, data }: SubagentLog) =>
-    // Never waited for: a client that does not read must not hold up what it asked for.
-    void call.raw.mcpReq.log(level, data, `subagent.${subagent.name}`).catch(() => {});
+  const log = (message: SubagentLog) => call.log({ ...message, logger: `subagent.${subagent.name}` });
   let deaf = () => {};
   try {
     const { text, structured } = (await dispatch(operation, args, {

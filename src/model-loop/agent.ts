@@ -60,7 +60,7 @@ async function answerTo(request: AgentRequest, run: AgentRun, secrets: string[])
   return converse({
     ...{ request, conversation, tools, say },
     usage: new UsageTotal(spec.prices),
-    question: { model, generation, instructions: systemPrompt, signal, say },
+    question: { model, generation, instructions: systemPrompt, signal, say, warned: new Set() },
     refusal: thrown => {
       if (signal.aborted) return signal.reason;
       const { code, message } = failureFrom(thrown, { host: new URL(url).host, secrets });

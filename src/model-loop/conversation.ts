@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserContent } from 'ai';
+import { newMessageId } from '../schema/ids.ts';
 import type { TracePart, TraceRole } from '../schema/trace.ts';
 import { type Chat, readChat, writeChat } from './chat-file.ts';
 import type { ModelCall } from './model-turn.ts';
@@ -85,7 +85,7 @@ export class Conversation {
   }
 
   #trace(role: TraceRole, content: TracePart[]): void {
-    const id = `msg_${letters()}`;
+    const id = newMessageId();
     this.#say({ type: 'message', message: { id, parentId: this.#last, role, content, at: Date.now() } });
     this.#last = id;
   }
@@ -116,6 +116,3 @@ function shownOutput({ parts, structured }: ToolAnswer): unknown {
       : { type: 'file', name: 'image', mediaType: part.mediaType, bytes: bytesIn(part.data) },
   );
 }
-
-const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz';
-const letters = () => Array.from(randomBytes(10), byte => LETTERS[byte & 31]).join('');

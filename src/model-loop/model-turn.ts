@@ -5,6 +5,7 @@ import {
   type ModelMessage,
   streamText,
   tool,
+  type Warning,
 } from 'ai';
 import { Ending } from './ending.ts';
 import type { Generation } from './generation.ts';
@@ -36,6 +37,8 @@ export interface ModelQuestion {
   tools: readonly OfferedTool[];
   signal: AbortSignal;
   say: Say;
+  /** What the provider's part of the SDK had to say so far. */
+  warned: Set<string>;
 }
 
 // Its warnings are ours to tell, and standard error is for what nobody expected.
@@ -66,6 +69,7 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
       words.add(part.text);
     } else if (part.type === 'text-end') words.end();
     else if (part.type === 'tool-call') calls.push(callFrom(part));
+    else if (part.type === 'start-step') warn(part.warnings, question);
     else if (part.type === 'error') throw part.error;
     else if (part.type === 'abort') signal.throwIfAborted();
     else if (part.type === 'finish-step') {
@@ -78,6 +82,18 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
   const { messages } = await result.response;
   const message = messages.find(said => said.role === 'assistant') ?? null;
   return { text, message, calls, usage };
+}
+
+/** A setting that the model does not take is left out; whoever set it should know, once. */
+function warn(warnings: readonly Warning[], { warned, say }: ModelQuestion): void {
+  for (const warning of warnings) {
+    const text =
+      'message' in warning
+        ? warning.message
+        : [`${warning.feature} is ${warning.type}`, warning.details].filter(Boolean).join(': ');
+    if (!warned.has(text)) say({ type: 'note', text });
+    warned.add(text);
+  }
 }
 
 const declared = ({ description, inputSchema }: OfferedTool) =>

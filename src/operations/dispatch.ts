@@ -17,7 +17,11 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
     code = error.code;
     throw shortened(error);
   } finally {
-    if (operation.tool || code === 'NOT_ALLOWED') await recordToolCall(call, operation.name, code, startedAt);
+    if (operation.tool || code === 'NOT_ALLOWED') {
+      const recorded = recordToolCall(call, operation.name, code, startedAt);
+      // An agent that got what it asked for is not held up by a store that is.
+      if (code !== null || !call.caller.parent) await recorded;
+    }
   }
 }
 

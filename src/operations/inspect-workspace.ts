@@ -66,6 +66,7 @@ export const inspectWorkspace = operation({
         const env = await services.workspaces.environment(caller);
         const { spec, notes } = await workspace.engine(null, env);
         const engine = services.engines.create(spec);
+        if (spec.kind === 'native') return { id: engine.id, notes: [...notes, MODEL_LATER] };
         await engine.command({ ...imagined(engine, services.files), cwd: workspace.root, env });
         return { id: engine.id, notes };
       }),
@@ -78,6 +79,9 @@ export const inspectWorkspace = operation({
     };
   },
 });
+
+/** Without it nothing can be tried: which key is needed follows from it. */
+const MODEL_LATER = 'The model comes with each run or role, as in --model anthropic/….';
 
 async function chosenEngine(
   choose: () => Promise<{ id: string; notes: string[] }>,

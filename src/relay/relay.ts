@@ -22,6 +22,8 @@ export interface RelayOptions extends ConnectOptions {
   lastRepliesMs?: number;
   /** What to do about a call whose hub was lost. */
   afterLoss?: string;
+  /** A hub that was lost with calls of the client is replaced also when the client is gone: the next one stops what they began. */
+  stopsLost?: boolean;
 }
 
 const LAST_REPLIES_MS = 5_000;
@@ -52,6 +54,8 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   let launched: LaunchedHub | null = null;
   let wasGreeted = false;
   let isRefused = false;
+  /** What calls began is still at work. */
+  let hasLost = false;
 
   const client = new ClientEnd(input, output, {
     line(line) {
@@ -77,7 +81,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   for (;;) {
     if (isRefused) return trouble;
     const isAsked = traffic.open > 0 || waiting.length > 0;
-    if (client.hasEnded && !isAsked) return trouble;
+    if (client.hasEnded && !isAsked && !hasLost) return trouble;
     // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
     if (!isAsked && (trouble || last?.bye?.bye === 'stop')) {
       await client.untilHeard();
@@ -92,8 +96,9 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     last = await Promise.race([talk(opened), gone]);
     goTo(null);
     wasGreeted ||= last?.greeted === true;
+    if (last?.greeted) hasLost = options.stopsLost === true && !last.bye && traffic.open > 0;
     // A hub closes when the client has ended: everything that could be answered was.
-    if (!last || (last.greeted && client.hasEnded)) return trouble;
+    if (!last || (last.greeted && client.hasEnded && !hasLost)) return trouble;
     await settle(last);
     if (closedDoors > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (closedDoors - 1)), gone]);
   }
@@ -137,6 +142,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   function refuse({ code = 'HUB_UNREACHABLE', kind, message, suggestions }: Trouble): void {
     trouble = { code, kind, message, suggestions };
     closedDoors = 0;
+    hasLost = false;
     onTrouble(trouble);
     isRefused = mustStart && !wasGreeted;
     if (isRefused) return;

@@ -36,5 +36,6 @@ export const newRunId = (): RunId => `run_${letters()}` as RunId;
 export const newSquadId = (): SquadId => `squad_${letters()}` as SquadId;
 export const newReviewId = (): ReviewId => `review_${letters()}` as ReviewId;
 export const newInboxId = (): InboxId => `ask_${letters()}` as InboxId;
+export const newMessageId = (): string => `msg_${letters()}`;
 /** A chat's id belongs to its engine; this is for engines that let us choose it. */
 export const newChatId = (): string => `chat_${letters()}`;

@@ -43,6 +43,8 @@ export class FaceServer extends Server {
   readonly watched = new Set<string>();
   readonly audience: Audience = audienceOf(this);
   readonly #ends: Ends;
+  /** A legacy client has said from which level on it wants to hear log messages. */
+  #hasLevel = false;
 
   constructor(face: Face, era: Era, ends: Ends = {}) {
     super(face.info, {
@@ -86,6 +88,10 @@ export class FaceServer extends Server {
         wantsProgress: token !== undefined,
         acceptsTasks: this.#acceptsTasks(ctx),
         progress: reporter.report,
+        log: ({ level, data, logger }) => {
+          if (level === 'debug' && this.era === 'legacy' && !this.#hasLevel) return;
+          void ctx.mcpReq.log(level, data, logger).catch(() => {}); // nobody is there to hear it
+        },
         audience: this.audience,
         raw: ctx,
       });
@@ -116,7 +122,9 @@ export class FaceServer extends Server {
     const wrapped = super._wrapHandler(method, handler);
     return async (request, ctx) => {
       try {
-        return await unlessCutOff(wrapped(request, ctx), this.#ends.cutOff);
+        const result = await unlessCutOff(wrapped(request, ctx), this.#ends.cutOff);
+        if (method === 'logging/setLevel') this.#hasLevel = true;
+        return result;
       } catch (thrown) {
         if (!(thrown instanceof Error) || 'code' in thrown) throw thrown;
         throw invalidParams(`Invalid params for ${method}: ${thrown.message}`);

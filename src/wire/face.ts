@@ -34,6 +34,11 @@ export interface Call extends Peer {
   acceptsTasks: boolean;
   /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
   progress(message: string | undefined, value?: number, total?: number): Promise<void>;
+  /**
+   * Within this request, from the level on that its client asked for; a legacy client that asked for none hears `info` and
+   * above. Never waited for, and lost on a client that does not read.
+   */
+  log(message: LogMessage): void;
   /** Whoever asks this: the connection, or the session of a legacy client. It may be gone when it is told something. */
   audience: Audience;
   /** The SDK's own context, for what this interface does not cover. */

@@ -45,3 +45,19 @@ test('a database that somebody else holds for seconds holds up neither an agent 
     messages.slice(0, -1).map(({ id }) => id),
   );
 });
+
+test('nor does it hold up an agent that asks Squad itself', async () => {
+  const { squad, model } = subagents;
+  const env = { ANTHROPIC_API_KEY: 'fake', ANTHROPIC_BASE_URL: model.url };
+  const asks = Array.from({ length: 30 }, () => ({ call: 'squad_status' }));
+  const task = mock([...asks, { text: 'done' }], 'asks');
+  const engine = ['--engine', 'native', '--model', 'anthropic/claude-test'];
+  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', ...engine, 'coder', task], { env });
+  await model.waitForRequest(({ tag, step }) => tag === 'asks' && step === 2);
+  const holder = startChild(HOLDER, join(squad.home, 'squad.db'));
+  expect(await holder.line()).toBe('held');
+  const last = await model.waitForRequest(({ tag, step }) => tag === 'asks' && step === asks.length);
+  expect(last.toolResults).toHaveLength(asks.length);
+  holder.say('release');
+  expect((await squad.run(['wait', runIds[0]!])).code).toBe(0);
+});

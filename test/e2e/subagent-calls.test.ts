@@ -91,6 +91,21 @@ describe('a call', () => {
     );
   });
 
+  test.each(['/', 'the home'])('works where there is no project: in %s', async where => {
+    const cwd = where === '/' ? '/' : subagents.squad.env.HOME!;
+    const afar = await subagents.client('helper', { cwd });
+    const tag = `afar-${where}`;
+    await said(
+      afar,
+      afar.call('helper', { prompt: mock([{ call: 'about', arguments: {} }, { text: 'ok' }], tag) }),
+    );
+    const asked = await subagents.model.waitForRequest(call => call.tag === tag && call.step === 1);
+    expect(asked.toolResults.map(result => JSON.parse(result).cwd)).toEqual([cwd]);
+    const run = (await subagents.runs()).find(({ task }) => task.includes(tag));
+    expect(run).toMatchObject({ status: 'completed', directory: cwd, workspace: subagents.squad.workspace });
+    await afar.close();
+  });
+
   test('is a run that people find, with its caller and its name', async () => {
     await said(client, client.call('helper', { prompt: `Look around\nand there ${mock([{ text: 'ok' }])}` }));
     const runs = await subagents.runs();

@@ -15,6 +15,9 @@ beforeEach(async () => {
 });
 afterEach(() => subagents[Symbol.asyncDispose]());
 
+const wrapperOf = (id: string): number =>
+  Number(/\d+/.exec(readFileSync(join(subagents.squad.home, 'runs', id, 'turn-1', 'pid'), 'utf8'))![0]);
+
 /** A call in the middle of a turn: its server is there, and a shell and a child that the server started. */
 async function atWork(): Promise<{ client: RawMcp; id: number; pids: number[] }> {
   const client = await subagents.client('worker');
@@ -24,10 +27,7 @@ async function atWork(): Promise<{ client: RawMcp; id: number; pids: number[] }>
     return seen.length === 3 && seen;
   });
   const [run] = await subagents.runs();
-  const turn = JSON.parse(
-    readFileSync(join(subagents.squad.home, 'runs', run!.id, 'turn-1', 'pid'), 'utf8').match(/\d+/)![0],
-  );
-  return { client, id, pids: [...pids, turn] };
+  return { client, id, pids: [...pids, wrapperOf(run!.id)] };
 }
 
 test.each<{ how: string; end(client: RawMcp): void }>([
@@ -90,6 +90,18 @@ test('a hub that is killed: the call is told, what it had begun is stopped, and 
     text: 'again',
   });
   await client.close();
+});
+
+test('a hub that is killed just before its client ends: the next one comes to stop what was begun', async () => {
+  const client = await subagents.client('worker');
+  client.call('worker', { prompt: mock([{ hang: 'stream' }], 'hangs') });
+  await subagents.model.waitForRequest(({ tag }) => tag === 'hangs');
+  const [run] = await subagents.runs();
+  const wrapper = wrapperOf(run!.id);
+  process.kill(await subagents.squad.hubPid(), 'SIGKILL');
+  client.child.kill('SIGTERM');
+  expect((await client.ended).code).toBe(0);
+  await allGone([wrapper]);
 });
 
 test('a hub that is stopped answers first, and leaves nothing', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { mock } from '../engines/model-server/script.ts';
+import { mock, type Step } from '../engines/model-server/script.ts';
 import { KEY, TalkingAgent, WIRES } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';
 
@@ -26,11 +26,23 @@ describe.each(WIRES)('%s', type => {
   test('an answer that breaks off, and one that nobody can read, are no answers', async () => {
     await using agent = await TalkingAgent.start();
     const { host } = new URL(agent.model.url);
-    for (const step of [{ text: 'word '.repeat(200), cut: true as const }, { garbage: true as const }]) {
+    const text = 'word '.repeat(200);
+    const steps: Step[] = [{ text, cut: 'connection' }, { text, cut: 'answer' }, { garbage: true }];
+    for (const step of steps) {
       const { end } = await agent.ask(type, mock([step]));
       expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED', error: expect.stringContaining(host) });
     }
-    expect(agent.model.requests).toHaveLength(2);
+    expect(agent.model.requests).toHaveLength(3);
+  });
+
+  test('an answer that its limit cut off is not passed off as one', async () => {
+    await using agent = await TalkingAgent.start();
+    const { end } = await agent.ask(type, mock([{ text: 'In short, the ans', full: true }]));
+    expect(end).toMatchObject({
+      ok: false,
+      code: 'ENGINE_FAILED',
+      error: expect.stringContaining('maxOutputTokens'),
+    });
   });
 
   test.each(['headers', 'stream'] as const)(

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { SIGNATURE } from '../engines/model-server/conversation.ts';
 import { mock } from '../engines/model-server/script.ts';
 import { KEY, TalkingAgent, WIRES } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';
@@ -50,6 +51,18 @@ describe.each(WIRES)('%s', type => {
     const [header, value] = KEY_HEADERS[type];
     expect(request!.headers).toMatchObject({ [header]: value, 'x-team': 'blue' });
     expect(statSync(agent.chatFile).mode & 0o777).toBe(0o600);
+  });
+
+  test('where no key is wanted, none is sent', async () => {
+    await using agent = await TalkingAgent.start();
+    const { end } = await agent.ask(type, mock([{ text: 'hello' }]), {
+      model: { apiKeyEnv: null, headers: { 'x-own': 'mine' } },
+    });
+    expect(end).toMatchObject({ ok: true, answer: 'hello' });
+    const { headers } = agent.model.requests[0]!;
+    expect(headers).toMatchObject({ 'x-own': 'mine' });
+    for (const name of ['authorization', 'x-api-key', 'x-goog-api-key'])
+      expect(headers).not.toHaveProperty(name);
   });
 
   test('tools of every page, called side by side; what they say goes back', async () => {
@@ -188,6 +201,28 @@ describe.each(WIRES)('%s', type => {
       ],
     });
     expect(stderr).toBe('');
+  });
+
+  test('what the model thought is in the conversation, and goes back to it with its signature', async () => {
+    await using agent = await TalkingAgent.start();
+    await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
+    const steps = mock([
+      { thinking: 'I had better look.', text: 'Looking.', call: 'look' },
+      { text: 'done' },
+    ]);
+    const { end, messages } = await agent.ask(type, steps, {
+      endpoint,
+      model: { generation: { thinking: 'high', maxOutputTokens: 4096 } },
+    });
+    expect(end).toMatchObject({ ok: true, answer: 'done' });
+    expect(messages[1]!.content).toMatchObject([
+      { type: 'reasoning', text: 'I had better look.' },
+      { type: 'text', text: 'Looking.' },
+      { type: 'tool_call', name: 'look' },
+    ]);
+    expect(agent.model.requests[0]!.body).toMatch(/high|thinking/);
+    // Chat completions have no signatures.
+    expect(agent.model.requests[1]!.body.includes(SIGNATURE)).toBe(type !== 'openai');
   });
 
   test('a chat is gone on with where it ended', async () => {

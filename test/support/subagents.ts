@@ -83,6 +83,8 @@ export interface ListedRun {
   parentId: string | null;
   depth: number;
   task: string;
+  directory: string;
+  workspace: string;
 }
 
 /** A server of ours as a subagent's file names it. */

@@ -27,7 +27,10 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
   )
     .usage('[options] ROLE "task" [ROLE "task" …]')
     .option('--cwd <dir>', 'folder to work in, relative to the workspace')
-    .option('--engine <name>', 'engine to use; "scripted" is a dry run without a model')
+    .option(
+      '--engine <name>',
+      'engine to use; "native" asks a model with an API key, "scripted" is a dry run without one',
+    )
     .option('--model <name>', 'model to use, as the engine calls it')
     .addOption(new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']))
     .option('--worktree', 'give each agent a git work tree and a branch of its own')

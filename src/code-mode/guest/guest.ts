@@ -41,7 +41,8 @@ function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): vo
     setTimer: (id, ms) => void timers.set(id, setTimeout(fire, ms, id)),
     clearTimer: id => clearTimeout(timers.get(id)),
     tools,
-    mostChars,
+    // As JSON a character is six bytes at most; the rest is for all else in that message.
+    mostChars: Math.min(mostChars, Math.floor(MOST_FRAME_BYTES / 8)),
     // In UTF-8 a character of JavaScript is three bytes at most.
     mostArgumentChars: Math.floor((MOST_FRAME_BYTES - 4096) / 3),
     mostCalls: MOST_CALLS,

@@ -35,9 +35,12 @@ interface Pending {
 }
 
 const LONGEST_ERROR = 8000;
+/** Told of those that nobody caught. */
+const MOST_REJECTIONS = 10;
 const STUCK = 'The program waits for a promise that will never be settled.';
 
-function createRealm(outside: Outside): Realm {
+/** Called by the outside: what the script of the realm evaluates to has it. */
+export function createRealm(outside: Outside): Realm {
   const { stringify, parse } = JSON;
   const { defineProperty, freeze, create } = Object;
   const PromiseOf = Promise;
@@ -138,7 +141,7 @@ function createRealm(outside: Outside): Realm {
     rejected: (promise, reason) => void rejections.set(promise, text(reason)),
     handled: promise => void rejections.delete(promise),
     look() {
-      const lost = [...rejections.values()];
+      const lost = [...rejections.values()].slice(0, MOST_REJECTIONS);
       if (result !== null)
         end('done', `${result}"rejections":[${lost.map(each => stringify(each)).join(',')}]`);
       else if (calls.inFlight() === 0 && timers.count() === 0)
@@ -146,6 +149,3 @@ function createRealm(outside: Outside): Realm {
     },
   };
 }
-
-/** Read by the outside: what the script of the realm evaluates to. */
-export { createRealm };

@@ -5,6 +5,7 @@ import {
   type Conversation,
   type MadeCall,
   pieces,
+  SIGNATURE,
   sse,
   type Turn,
   type WireFormat,
@@ -71,6 +72,7 @@ const ERRORS: Record<number, string> = {
 
 type Content = z.infer<typeof content>;
 type Block =
+  | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'text'; text: string }
   | { type: 'tool_use'; id: string; name: string; input: object; call: MadeCall };
 
@@ -102,7 +104,8 @@ const message = ({ id }: Answer, model: Conversation['model']) => ({
   stop_sequence: null,
 });
 
-const blocks = ({ text, calls }: Answer): Block[] => [
+const blocks = ({ thinking, text, calls }: Answer): Block[] => [
+  ...(thinking ? [{ type: 'thinking' as const, thinking, signature: SIGNATURE }] : []),
   ...(text ? [{ type: 'text' as const, text }] : []),
   ...calls.map(call => ({
     type: 'tool_use' as const,
@@ -113,9 +116,10 @@ const blocks = ({ text, calls }: Answer): Block[] => [
   })),
 ];
 
-const shown = (given: Block) => (given.type === 'text' ? given : { ...given, call: undefined });
+const shown = (given: Block) => (given.type === 'tool_use' ? { ...given, call: undefined } : given);
 
-const stopReason = ({ calls }: Answer) => (calls.length > 0 ? 'tool_use' : 'end_turn');
+const stopReason = ({ calls, isFull }: Answer) =>
+  isFull ? 'max_tokens' : calls.length > 0 ? 'tool_use' : 'end_turn';
 
 /** Here the cached part is counted beside the rest, not within it. */
 const usage = ({ usage: { input, output, cached } }: Answer) => ({
@@ -126,16 +130,27 @@ const usage = ({ usage: { input, output, cached } }: Answer) => ({
 });
 
 function blockEvents(given: Block, index: number): string[] {
-  const start = given.type === 'text' ? { type: 'text', text: '' } : { ...shown(given), input: {} };
-  const deltas =
-    given.type === 'text'
-      ? pieces(given.text).map(text => ({ type: 'text_delta', text }))
-      : pieces(argumentsText(given.call)).map(text => ({ type: 'input_json_delta', partial_json: text }));
   return [
-    event({ type: 'content_block_start', index, content_block: start }),
-    ...deltas.map(delta => event({ type: 'content_block_delta', index, delta })),
+    event({ type: 'content_block_start', index, content_block: begun(given) }),
+    ...deltasOf(given).map(delta => event({ type: 'content_block_delta', index, delta })),
     event({ type: 'content_block_stop', index }),
   ];
+}
+
+function begun(given: Block): object {
+  if (given.type === 'text') return { type: 'text', text: '' };
+  if (given.type === 'thinking') return { type: 'thinking', thinking: '', signature: '' };
+  return { ...shown(given), input: {} };
+}
+
+function deltasOf(given: Block): object[] {
+  if (given.type === 'text') return pieces(given.text).map(text => ({ type: 'text_delta', text }));
+  if (given.type === 'thinking')
+    return [
+      ...pieces(given.thinking).map(thinking => ({ type: 'thinking_delta', thinking })),
+      { type: 'signature_delta', signature: given.signature },
+    ];
+  return pieces(argumentsText(given.call)).map(text => ({ type: 'input_json_delta', partial_json: text }));
 }
 
 const event = (data: { type: string; [more: string]: unknown }) => sse(data, data.type);

@@ -66,6 +66,7 @@ export const chatCompletions: WireFormat = {
       });
     return [
       chunk({ role: 'assistant', content: '' }),
+      ...pieces(answer.thinking).map(thought => chunk({ reasoning_content: thought })),
       ...pieces(answer.text).map(text => chunk({ content: text })),
       ...answer.calls.map((call, index) => chunk({ tool_calls: [{ index, ...toolCall(call) }] })),
       chunk({}, finish(answer)),
@@ -99,7 +100,7 @@ const toolCall = (call: MadeCall) => ({
   function: { name: call.tool.name, arguments: argumentsText(call) },
 });
 
-const finish = ({ calls }: Answer) => (calls.length > 0 ? 'tool_calls' : 'stop');
+const finish = ({ calls, isFull }: Answer) => (isFull ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop');
 
 const usage = ({ usage: { input, output, cached } }: Answer) => ({
   prompt_tokens: input,

@@ -50,8 +50,12 @@ export interface Usage {
 }
 
 export interface Answer {
+  /** What it thought before, for those who see it; signed, where a format wants it back. */
+  thinking: string;
   text: string;
   calls: MadeCall[];
+  /** It was cut off by its limit. */
+  isFull: boolean;
   usage: Usage;
   /** Unique per answer, for the ids a format wants. */
   id: string;
@@ -68,6 +72,9 @@ export interface WireFormat {
   events(answer: Answer, conversation: Conversation): string[];
   error(status: number, message: string): unknown;
 }
+
+/** Proves that a thought is the model's own. */
+export const SIGNATURE = 'c2lnbmVkIGJ5IHRoZSBtb2RlbA==';
 
 export const sse = (data: unknown, event?: string) =>
   `${event ? `event: ${event}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;

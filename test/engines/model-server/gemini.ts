@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { type Answer, type Conversation, pieces, sse, type Turn, type WireFormat } from './conversation.ts';
+import {
+  type Answer,
+  type Conversation,
+  pieces,
+  SIGNATURE,
+  sse,
+  type Turn,
+  type WireFormat,
+} from './conversation.ts';
 
 const part = z.looseObject({
   text: z.string().optional(),
@@ -79,15 +87,17 @@ function turnsOf({ role, parts: given = [] }: z.infer<typeof contents>): Turn[] 
 }
 
 /** Arguments are no text here: malformed ones are a string where an object should be. */
-const parts = ({ calls }: Answer, texts: string[]): object[] => [
+const parts = ({ thinking, calls }: Answer, texts: string[]): object[] => [
+  ...(thinking ? [{ text: thinking, thought: true }] : []),
   ...texts.filter(Boolean).map(text => ({ text })),
   ...calls.map(({ tool, arguments: args, malformed }) => ({
     functionCall: { name: tool.name, args: malformed ?? args },
+    ...(thinking && { thoughtSignature: SIGNATURE }),
   })),
 ];
 
 function chunk(
-  { id, usage: { input, output, cached } }: Answer,
+  { id, isFull, usage: { input, output, cached } }: Answer,
   { model }: Conversation,
   given: object[],
   last: boolean,
@@ -96,7 +106,11 @@ function chunk(
     responseId: id,
     modelVersion: model,
     candidates: [
-      { index: 0, content: { role: 'model', parts: given }, ...(last && { finishReason: 'STOP' }) },
+      {
+        index: 0,
+        content: { role: 'model', parts: given },
+        ...(last && { finishReason: isFull ? 'MAX_TOKENS' : 'STOP' }),
+      },
     ],
     ...(last && {
       usageMetadata: {

@@ -6,6 +6,7 @@ import {
   type MadeCall,
   type OfferedTool,
   pieces,
+  SIGNATURE,
   sse,
   type Turn,
   type WireFormat,
@@ -59,7 +60,9 @@ export const responses: WireFormat = {
       { type: 'response.created', response: started },
       { type: 'response.in_progress', response: started },
       ...output(answer).flatMap(itemEvents),
-      { type: 'response.completed', response: response(answer, conversation, 'completed') },
+      answer.isFull
+        ? { type: 'response.incomplete', response: response(answer, conversation, 'incomplete') }
+        : { type: 'response.completed', response: response(answer, conversation, 'completed') },
     ].map((data, sequence_number) => sse({ ...data, sequence_number }, data.type));
   },
   error: (status, message) => ({ error: { message, type: 'mock_error', param: null, code: String(status) } }),
@@ -97,7 +100,7 @@ const response = (answer: Answer, { model }: Conversation, status: string) => ({
   status,
   model,
   error: null,
-  incomplete_details: null,
+  incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
   parallel_tool_calls: false,
   output: output(answer),
   usage: {
@@ -109,7 +112,14 @@ const response = (answer: Answer, { model }: Conversation, status: string) => ({
   },
 });
 
-function output({ text, calls, id }: Answer) {
+function output({ thinking, text, calls, id }: Answer) {
+  const thought = {
+    type: 'reasoning' as const,
+    id: `rs_${id}`,
+    status: 'completed',
+    summary: [{ type: 'summary_text', text: thinking }],
+    encrypted_content: SIGNATURE,
+  };
   const said = {
     type: 'message' as const,
     id: `msg_${id}`,
@@ -117,7 +127,7 @@ function output({ text, calls, id }: Answer) {
     status: 'completed',
     content: [{ type: 'output_text', text, annotations: [] }],
   };
-  return [...(text ? [said] : []), ...calls.map(calling)];
+  return [...(thinking ? [thought] : []), ...(text ? [said] : []), ...calls.map(calling)];
 }
 
 function calling(call: MadeCall) {
@@ -147,10 +157,27 @@ function itemEvents(given: OutputItem, output_index: number) {
 function begun(given: OutputItem) {
   const started = { ...given, status: 'in_progress' };
   if (given.type === 'message') return { ...started, content: [] };
+  if (given.type === 'reasoning') return { ...started, summary: [] };
   return given.type === 'function_call' ? { ...started, arguments: '' } : { ...started, input: '' };
 }
 
 function deltas(given: OutputItem): { type: string; [more: string]: unknown }[] {
+  if (given.type === 'reasoning') {
+    const { text } = given.summary[0]!;
+    return [
+      {
+        type: 'response.reasoning_summary_part.added',
+        summary_index: 0,
+        part: { type: 'summary_text', text: '' },
+      },
+      ...pieces(text).map(delta => ({
+        type: 'response.reasoning_summary_text.delta',
+        summary_index: 0,
+        delta,
+      })),
+      { type: 'response.reasoning_summary_part.done', summary_index: 0, part: given.summary[0] },
+    ];
+  }
   if (given.type === 'custom_tool_call')
     return pieces(given.input).map(delta => ({ type: 'response.custom_tool_call_input.delta', delta }));
   if (given.type === 'function_call')

@@ -14,6 +14,8 @@ const usage = z.strictObject({
 const step = z.strictObject({
   /** Alone: the answer. Beside a tool call: what the model says before it. */
   text: z.string().optional(),
+  /** Beside anything: what the model thinks first. */
+  thinking: z.string().optional(),
   /** An answer of this many bytes. */
   bytes: z.int().min(1).optional(),
   /** Runs a command with whatever tool the CLI has for it. */
@@ -41,8 +43,10 @@ const step = z.strictObject({
   hang: z.enum(['headers', 'stream']).optional(),
   /** Answers 200 with what no parser can read. */
   garbage: z.literal(true).optional(),
-  /** Breaks off in the middle of its answer. */
-  cut: z.literal(true).optional(),
+  /** Stops because it may say no more. */
+  full: z.literal(true).optional(),
+  /** Breaks off in the middle of its answer: the connection, or the answer alone. */
+  cut: z.enum(['connection', 'answer']).optional(),
   usage: usage.optional(),
 });
 

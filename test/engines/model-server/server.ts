@@ -103,7 +103,9 @@ function reply(
     const answer = answerFor(step, conversation);
     const text = inFormat(format, answer, conversation);
     if (step.cut) {
-      response.write(text.slice(0, text.length / 2), () => response.destroy());
+      const half = text.slice(0, text.length / 2);
+      if (step.cut === 'answer') response.end(half);
+      else response.write(half, () => response.destroy());
       return;
     }
     call.usage = answer.usage;

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { CodeRunner, CodeTool } from '../../src/code-mode/code-mode.ts';
+import { createCodeRunner } from '../../src/code-mode/code-runner.ts';
+import { findSandbox } from '../../src/code-mode/find-sandbox.ts';
+import { type Figure, paired, type Row, sampled } from '../figure.ts';
+import { interleave, repeat, timed } from '../measure.ts';
+
+const MOST_TIMES_NODE = 2.5;
+const MOST_OVER_CALL_MS = 2;
+const CALLS = 200;
+const AT_ONCE = 50;
+const AT_ONCE_RUNS = 20;
+const LIMITS = { timeoutMs: 60_000, memoryMb: 256, outputChars: 20_000 };
+
+/** A program of a model's in its sandbox: what the sandbox costs, and what a call out of it costs. */
+export const codeMode: Figure = {
+  name: 'code-mode',
+  title: 'Code mode: a program in its sandbox, and its calls of tools',
+  async measure() {
+    const guest = join(import.meta.dirname, '..', '..', 'dist', 'code-guest.cjs');
+    const sandbox = await findSandbox(process.env, guest);
+    if ('missing' in sandbox) throw new Error(`${sandbox.missing} ${sandbox.suggestions.join(' ')}`);
+    const runner = createCodeRunner({ tools: [echo], limits: LIMITS, sandbox });
+    return [...(await starts(runner)), ...(await calls(runner))];
+  },
+};
+
+const echo: CodeTool = {
+  name: 'echo',
+  description: 'Says it again.',
+  inputSchema: { type: 'object' },
+  call: async args => args,
+};
+
+async function starts(runner: CodeRunner): Promise<Row[]> {
+  const bareNode = () => timed(() => once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit'));
+  const nothing = await interleave(() => timed(() => result(runner, '')), bareNode);
+  const typed = await interleave(() => timed(() => result(runner, 'const a: number = 1;')), bareNode);
+  return [
+    paired('a program that does nothing, to its end, against node -e 0', 'ms', nothing, {
+      target: `≤ ${MOST_TIMES_NODE} ×`,
+      isMet: ({ ratio }) => ratio! <= MOST_TIMES_NODE,
+    }),
+    paired('the same with a type in it', 'ms', typed, {
+      note: 'Node loads what removes types first, inside the sandbox: a program can break it',
+    }),
+  ];
+}
+
+async function calls(runner: CodeRunner): Promise<Row[]> {
+  // Begins with some that nobody counts.
+  const inTurn = `for (let n = 0; n < 50; n++) await tools.echo({ n });
+const start = Date.now();
+for (let n = 0; n < ${CALLS}; n++) await tools.echo({ n });
+return (Date.now() - start) / ${CALLS};`;
+  const oneByOne = await interleave(async () => Number(await result(runner, inTurn)), directly);
+  const together = `const start = Date.now();
+await Promise.all(Array.from({ length: ${AT_ONCE} }, (_, n) => tools.echo({ n })));
+return Date.now() - start;`;
+  const atOnce = await repeat(AT_ONCE_RUNS, async () => Number(await result(runner, together)));
+  const whole = await repeat(AT_ONCE_RUNS, () => timed(() => result(runner, together)));
+  return [
+    paired('a call of a tool, against calling its function', 'ms', oneByOne, {
+      target: `≤ floor + ${MOST_OVER_CALL_MS} ms`,
+      isMet: ({ over }) => over! <= MOST_OVER_CALL_MS,
+      note: `the mean of ${CALLS} in turn, by the program's own clock`,
+    }),
+    sampled(`${AT_ONCE} calls at once, all answered`, 'ms', atOnce, { note: "by the program's own clock" }),
+    sampled(`a program with ${AT_ONCE} calls, from start to end`, 'ms', whole),
+  ];
+}
+
+async function directly(): Promise<number> {
+  const { signal } = new AbortController();
+  const took = await timed(async () => {
+    for (let n = 0; n < CALLS; n++) await echo.call({ n }, signal);
+  });
+  return took / CALLS;
+}
+
+async function result(runner: CodeRunner, program: string): Promise<string | null> {
+  const { ok, error, returned } = await runner.run(program, new AbortController().signal);
+  if (!ok) throw new Error(error ?? 'no reason');
+  return returned;
+}
