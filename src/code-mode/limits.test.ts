@@ -70,7 +70,7 @@ test.each([
   expect(result).toMatchObject({ ok: false, limit: 'output' });
   expect(result.output).toMatch(/^x{1000}[\s\S]*more characters left out\]$/);
   expect(result.output.length).toBeLessThan(10_100);
-  expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(64);
+  expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(128);
 });
 
 test('a program that calls tools without end, with much in each call, does not make this process grow', async () => {
@@ -79,7 +79,7 @@ test('a program that calls tools without end, with much in each call, does not m
   const program = 'const a = "x".repeat(1e6); for (;;) tools.hang({ a })';
   const result = await run(program, { tools: [hang], limits: SHORT });
   expect(result.ok).toBe(false);
-  expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(200);
+  expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(300);
 });
 
 test('a program longer than anybody reads is refused', async () => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { descendantsOf } from '../process/descendants.ts';
 import { run, tool } from './testing/sandboxes.ts';
+import { createToolCalls } from './tool-calls.ts';
 
 test('fifty calls of one program are in flight together', async () => {
   let inFlight = 0;
@@ -151,4 +153,17 @@ test('a program that is aborted in the middle of a call: the call is cancelled, 
 
 test('nothing is started for one who has already given up', async () => {
   await expect(run('', { signal: AbortSignal.abort(new Error('before')) })).rejects.toThrow('before');
+});
+
+test('answers that a guest never takes do not pile up: it is told that there is no room', async () => {
+  const large = 'x'.repeat(7 * 1024 * 1024);
+  const given = tool('given', async () => large);
+  const pipe = new Writable({ write() {} });
+  const calls = createToolCalls(new Map([['given', given]]), pipe);
+  for (let id = 0; id < 30; id++)
+    expect(calls.start({ type: 'call', id, tool: 'given', args: {} }, 100)).toBe(true);
+  await expect.poll(() => calls.inFlight()).toEqual([]);
+  expect(pipe.writableLength / 1024 / 1024).toBeGreaterThan(40);
+  expect(pipe.writableLength / 1024 / 1024).toBeLessThan(65);
+  pipe.destroy();
 });

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { isOwnProgram } from './run-program.ts';
 
 export interface ProcessIn {
   pid: number;
@@ -17,6 +18,21 @@ export function processesIn(folder: string, platform: string = process.platform)
       found.push({ pid: Number(entry), command: commandOf(entry) });
   }
   return found;
+}
+
+/** Those of them that somebody wants something there for: not what this process has just asked a program of its own. */
+export function strangersIn(folder: string): ProcessIn[] | null {
+  return processesIn(folder)?.filter(({ pid }) => !isOwnProgram(sessionOf(pid))) ?? null;
+}
+
+function sessionOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // A name may hold anything, and ends with the last bracket: state, parent, group and session follow.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
+  } catch {
+    return Number.NaN; // it has just ended
+  }
 }
 
 function workingFolder(pid: string): string | null {

@@ -24,6 +24,17 @@ export interface ProgramEnd {
 
 const MAX_STDERR = 16 * 1024;
 
+/** Those at work now, by the session that each has to itself. */
+const atWork = new Map<number, { cwd: string; end: Promise<ProgramEnd> }>();
+
+export const isOwnProgram = (session: number): boolean => atWork.has(session);
+
+/** When those that are at work in this folder or below it are over: each has its limit. */
+export async function ownProgramsOver(folder: string): Promise<void> {
+  const there = [...atWork.values()].filter(({ cwd }) => cwd === folder || cwd.startsWith(`${folder}/`));
+  await Promise.all(there.map(({ end }) => end));
+}
+
 /** Runs a small program of Squad's own to its end, without a shell and within bounds. Not for agents. Never rejects. */
 export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
@@ -42,6 +53,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
     detached: true,
     stdio: [run.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
   });
+  if (child.pid !== undefined) atWork.set(child.pid, { cwd: run.cwd, end: promise });
   child.stdin?.on('error', () => {}); // it need not read all of it
   if (run.input instanceof Promise)
     run.input.then(
@@ -78,6 +90,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   child.on('close', done);
 
   function done(code: number | null): void {
+    if (child.pid !== undefined) atWork.delete(child.pid);
     clearTimeout(timer);
     run.signal?.removeEventListener('abort', onAbort);
     resolve({ code, stdout: Buffer.concat(stdout), stderr, cut });

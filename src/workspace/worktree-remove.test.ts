@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { processesIn } from '../process/processes-in.ts';
 import type { Worktree } from '../schema/worktree.ts';
+import { openGit } from './git.ts';
 import { runId, WorktreeFixture } from './testing/worktree-fixture.ts';
 
 let fixture: WorktreeFixture;
@@ -95,6 +97,19 @@ test('commits that no branch has are kept under a ref', async () => {
   const loose = commitIn(worktree);
   expect(await remove(worktree)).toEqual({ outcome: 'removed', savedRef: saved, branchIsGone: true });
   expect(fixture.repo.git('rev-parse', saved).trim()).toBe(loose);
+});
+
+test('a git of our own that reads in it is waited for, and is nobody at work', async () => {
+  const worktree = await fixture.made();
+  const git = await openGit(worktree.path, fixture.repo.env);
+  const input = Promise.withResolvers<Buffer>();
+  const reading = git.run(['hash-object', '--stdin'], { input: input.promise });
+  await expect.poll(() => processesIn(worktree.path)?.length).not.toBe(0);
+  expect(await fixture.worktrees.state(worktree)).toMatchObject({ processes: [] });
+  const removing = remove(worktree);
+  input.resolve(Buffer.from('one\n'));
+  expect(String(await reading)).toMatch(/^[0-9a-f]{40}/);
+  expect(await removing).toMatchObject({ outcome: 'removed' });
 });
 
 describe('stays, and says why, when', () => {

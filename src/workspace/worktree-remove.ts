@@ -1,7 +1,8 @@
 import { rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Removal } from '../core/ports/worktrees.ts';
-import { processesIn } from '../process/processes-in.ts';
+import { strangersIn } from '../process/processes-in.ts';
+import { ownProgramsOver } from '../process/run-program.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { deleteAside } from './discard-folder.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
@@ -54,10 +55,10 @@ async function takeAway(
   }
   if (place.kind === 'half') await endSetUp(tools.table, worktree);
   await refuseIfLocked(place.gitDir, path);
-  refuseIfOccupied(path);
+  await refuseIfOccupied(path);
   const saved = await saveBefore(worktree, place, tools.env);
   const git = await standing(repository, worktree, tools);
-  refuseIfOccupied(path);
+  await refuseIfOccupied(path);
   const savedRef = await leave(worktree, saved, tools.env);
   // From here on it is gone, whatever happens; what git still knows of it does no harm and goes the next time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
@@ -69,8 +70,10 @@ async function refuseIfLocked(gitDir: string, path: string): Promise<void> {
   if (lock) throw new Kept(lock);
 }
 
-function refuseIfOccupied(path: string): void {
-  const [first, ...more] = processesIn(path) ?? [];
+async function refuseIfOccupied(path: string): Promise<void> {
+  // Who looks at its changes just now gets them.
+  await ownProgramsOver(path);
+  const [first, ...more] = strangersIn(path) ?? [];
   if (!first) return;
   const others = more.length > 0 ? ` and ${more.length} more` : '';
   throw new Kept(`a process is at work in it: ${first.command} (${first.pid})${others}`);

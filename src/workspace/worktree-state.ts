@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { WorktreeState } from '../core/ports/worktrees.ts';
-import { processesIn } from '../process/processes-in.ts';
+import { strangersIn } from '../process/processes-in.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
 import { withoutTeamFiles } from './team-file.ts';
@@ -28,7 +28,7 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
     place.kind === 'whole' ? told(heldIn(worktree, env), null) : null,
     'gitDir' in place ? lockedWords(place.gitDir, worktree.path) : null,
   ]);
-  const processes = processesIn(worktree.path);
+  const processes = strangersIn(worktree.path);
   if (processes === null && place.kind !== 'missing')
     troubles.push('this system does not tell which processes are at work in it');
   return {

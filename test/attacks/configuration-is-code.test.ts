@@ -255,7 +255,7 @@ async function commandsOf(path: string[]): Promise<string[]> {
     .filter(name => name !== 'help');
   const found: string[] = [];
   for (const name of names) {
-    const isGroup = path.length === 0 && [...DO_BOTH, 'config', 'hub', 'mcp'].includes(name);
+    const isGroup = path.length === 0 && [...DO_BOTH, 'config', 'conversation', 'hub', 'mcp'].includes(name);
     if (!isGroup || DO_BOTH.includes(name)) found.push([...path, name].join(' '));
     if (isGroup) found.push(...(await commandsOf([...path, name])));
   }

@@ -102,10 +102,9 @@ test('comments on lines of an open review go back to the coder with the lines th
   await page.locator('.diff-row', { hasText: 'times = 1' }).waitFor();
   for (const [key, words] of [
     ['n', 'Three times'],
-    ['ArrowDown', 'Wait a second'],
+    ['j', 'Wait a second'],
   ] as const) {
     await page.keyboard.press(key);
-    if (key === 'n') await page.keyboard.press('ArrowDown');
     await page.keyboard.press('m');
     await page.keyboard.type(words);
     await page.keyboard.press('Control+Enter');

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { RunCard } from '../../../src/schema/run-card.ts';
 import { card } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
@@ -11,12 +11,15 @@ const SHOWN = 3;
 /** Those it started, as they are now. */
 export function RunChildren({ id, squadId }: { id: string; squadId: string }) {
   const [isOpen, setOpen] = useState(false);
+  const isChild = (run: RunCard) => run.parentId === id || run.reviewOf === id;
+  const known = useRef(new Set<string>());
   const { data } = useQuery(
     'show_squad',
     { squad: squadId },
-    { refreshOn: ({ runs }) => runs.some(run => run.parentId === id && run.status === 'queued') },
+    { refreshOn: ({ runs }) => runs.some(run => isChild(run) && !known.current.has(run.id)) },
   );
-  const children = data?.runs.filter(run => run.parentId === id || run.reviewOf === id) ?? [];
+  const children = data?.runs.filter(isChild) ?? [];
+  known.current = new Set(children.map(child => child.id));
   if (children.length === 0) return null;
   const more = children.length - SHOWN;
   return (

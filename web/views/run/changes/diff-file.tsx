@@ -68,7 +68,7 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
       {partsOf(file, shown).map(({ hunk, index, from, until, hasHead }) => (
         <div key={index} class="diff-hunk">
           {hasHead && (
-            <div class="diff-head" tabIndex={-1}>
+            <div class="diff-head">
               @@ −{hunk.oldStart} +{hunk.newStart} @@ <span class="plain-line">{harmless(hunk.context)}</span>
             </div>
           )}

@@ -3,8 +3,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../../keys.ts';
 import { Button } from '../../../ui/button.tsx';
 import { harmless } from '../../../ui/harmless.ts';
+import { toast } from '../../../ui/toast.tsx';
 import { Lines } from '../../../ui/usage.tsx';
 import { FileDiff } from './diff-file.tsx';
+import { focusChange, focusLine, placeInFocus } from './diff-focus.ts';
 import { openAtFirst, placeInHash, placeName } from './diff-place.ts';
 import type { Commenting } from './diff-rows.tsx';
 import { parseDiff } from './parse-diff.ts';
@@ -48,13 +50,15 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
   }, []);
 
   useKeys([
-    { key: 'n', what: 'Next change', repeats: true, run: () => moveTo(box.current, 1) },
-    { key: 'p', what: 'Previous change', repeats: true, run: () => moveTo(box.current, -1) },
+    { key: 'n', what: 'Next change', repeats: true, run: () => focusChange(box.current, 1) },
+    { key: 'p', what: 'Previous change', repeats: true, run: () => focusChange(box.current, -1) },
+    { key: 'j', what: 'Next line', repeats: true, run: () => focusLine(box.current, 1) },
+    { key: 'k', what: 'Previous line', repeats: true, run: () => focusLine(box.current, -1) },
     {
       key: 'm',
-      what: 'Comment on the line in focus',
-      run: () => commenting?.edit(placeInFocus()),
-      when: () => commenting !== null && placeInFocus() !== null,
+      what: 'Comment on the line in focus, or on the next change',
+      run: comment,
+      when: () => commenting !== null,
     },
     {
       key: 'a',
@@ -96,6 +100,21 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
     </div>
   );
 
+  function comment() {
+    if (!placeInFocus(box.current)) focusChange(box.current, 1);
+    const place = placeInFocus(box.current);
+    if (place) commenting?.edit(place);
+    else toast('There is no line to comment on: open a file first.');
+  }
+
+  function onArrow(event: KeyboardEvent) {
+    if ((event.key !== 'ArrowDown' && event.key !== 'ArrowUp') || !placeInFocus(box.current)) return;
+    // In the words on a line they move the caret.
+    if (event.target instanceof HTMLTextAreaElement) return;
+    event.preventDefault();
+    focusLine(box.current, event.key === 'ArrowDown' ? 1 : -1);
+  }
+
   function onNumber(event: MouseEvent) {
     const number = (event.target as HTMLElement).closest('.diff-number');
     const place = number?.closest<HTMLElement>('.diff-row')?.dataset.place;
@@ -119,36 +138,3 @@ const fileElement = (box: HTMLElement | null, path: string): Element | null =>
   [...(box?.querySelectorAll<HTMLElement>('.diff-file') ?? [])].find(
     ({ dataset }) => dataset.path === path,
   ) ?? null;
-
-/** The next place where something changed, from where the focus is, or from the top of what is in sight. */
-function moveTo(box: HTMLElement | null, by: 1 | -1): void {
-  const heads = [...(box?.querySelectorAll<HTMLElement>('.diff-head') ?? [])];
-  const focus = document.activeElement;
-  const isAfter = (head: HTMLElement) =>
-    focus && box?.contains(focus)
-      ? (focus.compareDocumentPosition(head) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
-      : head.getBoundingClientRect().top > 0;
-  const at = heads.findIndex(isAfter);
-  const next = at < 0 ? heads.length : at;
-  const before = heads[next - 1] === focus ? next - 2 : next - 1;
-  const head = heads[by > 0 ? next : before];
-  head?.focus();
-  head?.scrollIntoView({ block: 'center' });
-}
-
-function placeInFocus() {
-  const name = document.activeElement?.closest<HTMLElement>('.diff-row')?.dataset.place;
-  const place = name === undefined ? null : placeInHash(`#${encodeURIComponent(name)}`);
-  return place && place.line !== null ? { ...place, line: place.line } : null;
-}
-
-function onArrow(event: KeyboardEvent): void {
-  if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
-  const rows = [
-    ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.diff-row, .diff-head'),
-  ];
-  const at = rows.indexOf(document.activeElement as HTMLElement);
-  if (at < 0) return;
-  event.preventDefault();
-  rows[at + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
-}
