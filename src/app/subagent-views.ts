@@ -1,9 +1,11 @@
+import { allowed, notAllowed } from '../core/policy.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Traces } from '../core/traces.ts';
 import type { Connection } from '../hub/server.ts';
 import type { Hello } from '../link/hello.ts';
 import { subagentFace } from '../mcp/subagent-face.ts';
 import type { Services } from '../operations/operation.ts';
+import { subjectOf } from '../operations/scope.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { type Run, runName } from '../schema/run.ts';
@@ -47,6 +49,9 @@ export class SubagentViews {
   async prepare(hello: Hello, caller: Caller): Promise<void> {
     const { config } = hello;
     if (config === undefined) throw new SquadError('INVALID_INPUT', 'Which subagent it is about is not said');
+    // Before it is read: whoever may not call it is told nothing about the file either.
+    const subject = subjectOf({ services: this.ports.services(), caller });
+    if (!allowed(subject, 'run_subagent')) throw notAllowed(subject, 'run_subagent');
     this.subagents.set(hello, await readSubagent(config, await this.ports.workspaces.environment(caller)));
   }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { HubStatus } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import { findGitFolder } from '../workspace/git-folder.ts';
 import type { CliContext } from './context.ts';
 import type { HubClient } from './hub-client.ts';
 
@@ -64,8 +65,10 @@ export async function pagePath(client: HubClient, what: string | undefined): Pro
 export async function inProject(client: HubClient, path: string, folder: string): Promise<string> {
   if (/^\/[rs]\//.test(path)) return path;
   const { workspaces } = await client.call<{ workspaces: { path: string }[] }>('list_workspaces');
-  const isProject = workspaces.some(one => one.path === folder) || existsSync(join(folder, '.squad'));
-  return isProject ? `${path}?${new URLSearchParams({ w: folder })}` : path;
+  const isKnown = workspaces.some(one => one.path === folder) || existsSync(join(folder, '.squad'));
+  // One that has never seen Squad is where somebody wants to start.
+  const project = isKnown ? folder : (await findGitFolder(folder))?.root;
+  return project === undefined ? path : `${path}?${new URLSearchParams({ w: project })}`;
 }
 
 /** Where the page is, for links on a screen that somebody looks at; without what lets a browser in. */

@@ -36,7 +36,6 @@ const USER: Subject = { kind: 'user' };
 const WITH_SPAWN = [
   ...['answer_question', 'list_inbox'],
   ...['list_roles', 'start_squad_members', 'spawn_claude', 'spawn_codex', 'spawn_agent', 'spawn_parallel'],
-  'run_subagent',
   ...['get_result', 'list_running', 'cancel_run'],
   ...[
     'start_squad',
@@ -54,6 +53,7 @@ const NEVER = [
   ...['change_setting', 'stop_hub', 'prune', 'hub_status', 'change_trust', 'no_such_tool', ''],
   ...['constructor', '__proto__', 'toString', 'SQUAD_STATUS', 'squad_status ', 'agents://iac-log'],
 ];
+const IN_A_SUBAGENT = ['run_subagent'];
 const ALWAYS = ['squad_status', 'squad_decision_search', 'read_team', 'ask_user'];
 const BY_TYPE: Record<string, AgentType[]> = {
   request_review: ['coding'],
@@ -61,7 +61,14 @@ const BY_TYPE: Record<string, AgentType[]> = {
   create_pull_request: ['planning', 'coding', 'review'],
   create_issues: ['planning'],
 };
-const ACTIONS = [...ALWAYS, 'squad_decision_record', ...WITH_SPAWN, ...Object.keys(BY_TYPE), ...NEVER];
+const ACTIONS = [
+  ...ALWAYS,
+  'squad_decision_record',
+  ...WITH_SPAWN,
+  ...IN_A_SUBAGENT,
+  ...Object.keys(BY_TYPE),
+  ...NEVER,
+];
 
 describe('what a run may do', () => {
   test('with nothing granted it is to see where it stands and what the team decided', () => {
@@ -77,7 +84,7 @@ describe('what a run may do', () => {
 
   test('as a call of a subagent it is also to call another', () => {
     const given = ACTIONS.filter(action => allowed(run({ isSubagent: true }), action));
-    expect(given).toEqual([...ALWAYS, 'run_subagent']);
+    expect(given).toEqual([...ALWAYS, ...IN_A_SUBAGENT]);
   });
 
   test('where its role says so it is also to write a decision down', () => {

@@ -116,7 +116,7 @@ export type UseDecision = ThingDecision | { allowed: false; reason: 'ended' };
 export type Decision =
   | UseDecision
   /** It is the user's alone; the role does not give it; it is about a run that is none of its business. */
-  | { allowed: false; reason: 'for_the_user' | 'spawn' | 'record' | 'not_its_own' }
+  | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'not_its_own' }
   /** It is for agents alone; for those whose role is of another type, or has its engine ask; for those that have shown that they are the run. */
   | { allowed: false; reason: 'for_agents' | 'type' | 'approvals' | 'unproven' };
 
@@ -148,8 +148,8 @@ function mayAct(subject: Subject, action: string, object: Asked | undefined): De
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
-  if (needs === 'subagent' && !subject.spawn && !subject.isSubagent)
-    return { allowed: false, reason: 'spawn' };
+  // Its file names programs, which would be started for an agent that is kept from starting any.
+  if (needs === 'subagent' && !subject.isSubagent) return { allowed: false, reason: 'subagent' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
   // Else an agent could answer what it asked, as the run that started it.
@@ -220,6 +220,11 @@ export function notAllowed(subject: Subject, action: string): SquadError {
       return refusal(
         `This runs inside run ${id}, whose role does not let it use ${action}`,
         'It needs `approvals: ask` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+      );
+    case 'subagent':
+      return refusal(
+        `This runs inside run ${id}: a subagent's file is not for agents to start`,
+        'Ask the user to add `squad mcp serve --config FILE` to .squad/mcp-config.json, with `squad mcp add`.',
       );
     case 'spawn':
       return refusal(

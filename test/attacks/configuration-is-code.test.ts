@@ -168,7 +168,24 @@ const COMMANDS: Record<string, string> = {
   'mcp status': 'mcp status',
   'mcp tools': 'mcp tools --role lead',
   'mcp approve': 'mcp approve -y',
+  'mcp serve': 'mcp serve --config planted.subagent.yaml <planted.calls',
+  completion: 'completion bash',
 };
+
+const SUBAGENT = {
+  models: [{ ref: 'near', id: 'x', type: 'openai', base_url: 'http://127.0.0.1:9/v1' }],
+  subagent: { name: 'evil', description: 'Starts what it names' },
+  defaults: { model: 'near' },
+  mcpServers: { evil },
+};
+const CALLS = [
+  {
+    ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  },
+  { jsonrpc: '2.0', method: 'notifications/initialized' },
+  { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'evil', arguments: { prompt: 'x' } } },
+];
 
 /** Refused to every agent, whatever its role. */
 const FOR_THE_USER = [
@@ -194,6 +211,8 @@ describe('no command of ours does either, run by an agent', () => {
     ],
   ])('%s', async (_, program, names) => {
     squad.write('planted.json', JSON.stringify({ mcpServers: { evil } }));
+    squad.write('planted.subagent.yaml', JSON.stringify(SUBAGENT));
+    squad.write('planted.calls', CALLS.map(call => `${JSON.stringify(call)}\n`).join(''));
     const before = await inForce();
     const lines = names.map(
       (name, at) => `(${program} ${COMMANDS[name]}) >out-${at} 2>&1 </dev/null; echo "${name}: $?" >>codes`,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import { AgentAtWork } from '../support/agent-at-work.ts';
 import { BIN, until } from '../support/squad.ts';
-import { errorOf, nested, Subagents, said } from '../support/subagents.ts';
+import { nested, Subagents, said } from '../support/subagents.ts';
 
 let subagents: Subagents;
 beforeAll(async () => {
@@ -74,16 +74,18 @@ test('what is stopped takes those with it that it called', async () => {
   await client.close();
 });
 
-test('inside a run that may start no runs, a subagent cannot be called', async () => {
-  subagents.squad.write('agents/coder.md', 'You write code.');
+test.each([
+  ['that may start no runs', 'You write code.'],
+  ['that may start runs', '---\nspawn: true\n---\nYou lead.'],
+])('inside a run %s no file starts a subagent', async (_, role) => {
+  subagents.squad.write('agents/coder.md', role);
   await using agent = await AgentAtWork.start(subagents.squad, 'coder');
-  const client = await subagents.client('grandchild', { env: { SQUAD_RUN_ID: agent.id } });
-  const { code, message } = await errorOf(client, client.call('grandchild', { prompt: 'x' }));
-  expect({ code, message }).toMatchObject({
-    code: 'NOT_ALLOWED',
-    message: expect.stringContaining(agent.id),
+  const { code, stdout, stderr } = await subagents.squad.run(['mcp', ...subagents.args('grandchild')], {
+    env: { SQUAD_RUN_ID: agent.id },
   });
-  await client.close();
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('NOT_ALLOWED');
+  expect(stderr).toContain(agent.id);
 });
 
 test('a server of a subagent has no more of Squad than the subagent: nothing', async () => {

@@ -60,6 +60,44 @@ test('an approval with details is not given before they were in sight: its key o
   await answer(id, 'no');
 });
 
+test('an approval is given where all of it was in sight, and before that its key goes to the rest', async () => {
+  const details = Array.from({ length: 400 }, (_, at) => `rm -r folder-${at}`).join('\n');
+  const given = { question: 'May I tidy up?', kind: 'approval', details };
+  for (const place of ['run page', 'inbox']) {
+    const run = await startRun(squad, 'Tidy', [ask(given)]);
+    const { id } = await asked(given.question);
+    const page = await pages.open(place === 'inbox' ? `/inbox#${id}` : `/r/${run}`);
+    const item = page.locator(`[data-item=${id}]`);
+    await item.getByText('scroll to its end').waitFor();
+    const allow = item.getByRole('button', { name: 'allow' });
+    expect(await allow.getAttribute('aria-disabled')).toBe('true');
+    await item.focus();
+    await page.keyboard.press('y');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.className)).toContain('ask-details');
+    expect(await stateOf(id)).toBe('open');
+    await page.keyboard.press('End');
+    await expect.poll(() => allow.getAttribute('aria-disabled')).toBeNull();
+    expect(await item.getByText('scroll to its end').count()).toBe(0);
+    await page.keyboard.press('y');
+    await until('it is allowed', async () => (await stateOf(id)) === 'answered');
+  }
+});
+
+test('a colour in a question is a picture wherever it is asked, and stays one', async () => {
+  const run = await startRun(squad, 'Colours', [
+    ask({ question: 'Now \u001b[31m?', kind: 'approval', details: 'run \u001b[8mhidden' }),
+  ]);
+  const { id } = await asked('Now \u001b[31m?');
+  for (const path of ['/inbox', `/r/${run}`]) {
+    const item = (await pages.open(path)).locator(`[data-item=${id}]`);
+    await item.getByText('Now ␛[31m?').waitFor();
+    await item.getByText('run ␛[8mhidden').waitFor();
+  }
+  await answer(id, 'no');
+  const after = await pages.open(`/r/${run}`);
+  await after.locator('main').getByText('Now ␛[31m?').first().waitFor();
+});
+
 test('a key that is held down answers once; of several questions only the one in focus has keys', async () => {
   await using agent = await AgentAtWork.start(squad, 'coder');
   const [one, two, three] = await asksAll(

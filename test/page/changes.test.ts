@@ -48,6 +48,42 @@ test('comments on lines of an ended run go back to its agent, once', async () =>
   expect(await page.locator('.send-bar').count()).toBe(0);
 });
 
+test('by keys alone: a change is gone to and commented on, and the line after it too', async () => {
+  const page = await pages.open(`/r/${small}/changes`);
+  const focused = page.locator('.diff-row:focus');
+  await page.locator('.diff-row', { hasText: 'zwei' }).waitFor();
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog', { name: 'Keys' });
+  for (const words of ['Next change', 'Next line', 'Comment on the line in focus'])
+    await help.getByText(words).waitFor();
+  await page.keyboard.press('Escape');
+  await help.waitFor({ state: 'detached' });
+
+  const comment = async (words: string) => {
+    await page.keyboard.press('m');
+    await page.keyboard.type(words);
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.diff-remark', { hasText: words }).waitFor();
+  };
+  // With nothing in focus it is the first change.
+  await comment('two words here');
+  await expect.poll(() => focused.getAttribute('data-place')).toBe('src/new.ts:R1');
+  await page.keyboard.press('j');
+  await comment('on the second');
+  await page.keyboard.press('n');
+  expect(await focused.getAttribute('data-place')).toBe('src/old.ts:L2');
+  await page.keyboard.press('j');
+  await comment('instead of two');
+  await page.keyboard.press('k');
+  expect(await focused.getAttribute('data-place')).toBe('src/old.ts:L2');
+  await page.keyboard.press('p');
+  expect(await focused.getAttribute('data-place')).toBe('src/new.ts:R1');
+  await page.getByRole('button', { name: 'Send 3 comments' }).waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  const places = await page.locator('.send-bar code').allTextContents();
+  expect(places).toEqual(['src/new.ts:1', 'src/new.ts:2', 'src/old.ts:2']);
+});
+
 test('they open at the line of the address', async () => {
   const page = await pages.open(`/r/${small}/changes#src/new.ts:R2`);
   await page.locator('.diff-row.is-target', { hasText: 'second' }).waitFor();

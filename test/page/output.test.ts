@@ -35,7 +35,7 @@ test('what an agent writes is there as it writes it, followed until somebody scr
   const page = await pages.open(`/r/${run}/output`);
   const out = page.locator('.out');
   await out.getByText('step 100 of it').waitFor();
-  expect(await out.evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight)).toBeLessThan(2);
+  await expect.poll(() => below(page)).toBeLessThan(2);
   await out.hover();
   await page.mouse.wheel(0, -600);
   await page.locator('.out-below').waitFor();
@@ -47,10 +47,64 @@ test('what an agent writes is there as it writes it, followed until somebody scr
   await page.locator('.out-below').waitFor({ state: 'detached' });
   squad.write('go-2', '');
   await out.getByText('step 121 of it').waitFor();
-  await expect
-    .poll(() => out.evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight))
-    .toBeLessThan(2);
+  await expect.poll(() => below(page)).toBeLessThan(2);
   await page.locator('.run-facts', { hasText: 'done' }).waitFor();
+});
+
+test('lines that wrap are followed to their very end, and open there when the run is over', async () => {
+  const lines = (from: number) =>
+    Array.from(
+      { length: 90 },
+      (_, at) => `say row ${from + at}${at % 3 ? '' : ' and many more words'.repeat(30)}`,
+    );
+  const run = await startRun(squad, 'Long', [...lines(1), 'await go-long', ...lines(91), 'await go-end']);
+  const live = await pages.open(`/r/${run}/output`);
+  await live.getByText('row 90', { exact: true }).waitFor();
+  await expect.poll(() => below(live)).toBeLessThan(2);
+  squad.write('go-long', '');
+  await live.getByText('row 180', { exact: true }).waitFor();
+  await expect.poll(() => below(live)).toBeLessThan(2);
+  await live.locator('.out').hover();
+  await live.mouse.wheel(0, -300);
+  await live.locator('.out-below').waitFor();
+  squad.write('go-end', '');
+  await squad.run(['wait', run]);
+  for (const [path, width] of [
+    ['output', 1280],
+    ['output', 360],
+    ['output?raw=1', 1280],
+  ] as const) {
+    const page = await pages.open(`/r/${run}/${path}`, { width });
+    await page.locator('.out-line').last().waitFor();
+    await expect.poll(() => below(page)).toBeLessThan(2);
+    await twoFrames(page);
+    expect(await below(page)).toBeLessThan(2);
+    expect(await page.locator('.out-below').count()).toBe(0);
+    await page.keyboard.press('w');
+    await page.locator('.out:not(.is-wrapped)').waitFor();
+    await page.keyboard.press('w');
+    await expect.poll(() => below(page)).toBeLessThan(2);
+  }
+});
+
+test('a word is gone to in the words of an engine too, where all that follows it is at hand', async () => {
+  const run = await startRun(
+    squad,
+    'Words',
+    Array.from({ length: 1_500 }, (_, at) => `say word${at} ${'x '.repeat(at % 7 ? 1 : 200)}`),
+  );
+  await squad.run(['wait', run]);
+  const page = await pages.open(`/r/${run}/output`);
+  await page.getByText('word1499').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('word1300');
+  await page.keyboard.press('Enter');
+  const target = page.locator('.out-line.is-target', { hasText: 'word1300' });
+  await expect.poll(() => target.evaluate(isInSight)).toBe(true);
+  await twoFrames(page);
+  expect(await target.evaluate(isInSight)).toBe(true);
+  await page.getByRole('button', { name: /^To the end/ }).click();
+  await expect.poll(() => below(page)).toBeLessThan(2);
 });
 
 test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is asked of it', async () => {
@@ -129,6 +183,15 @@ test('a GiB opens, has its numbers, and is searched to its end', async () => {
   await page.keyboard.press('Enter');
   await expect.poll(() => told(page).textContent(), { timeout: 30_000 }).toContain('line 4');
 });
+
+const below = (page: Page) =>
+  page.locator('.out').evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight);
+
+/** What a first drawing brings about is done. */
+const twoFrames = (page: Page) =>
+  page.evaluate(
+    () => new Promise<void>(done => requestAnimationFrame(() => requestAnimationFrame(() => done()))),
+  );
 
 const isInSight = (line: Element) => {
   const { top, bottom } = line.getBoundingClientRect();

@@ -134,3 +134,40 @@ test('comments on lines of an open review go back to the coder with the lines th
   await dialog.getByRole('button', { name: 'Approve' }).click();
   await page.locator('.run-facts', { hasText: 'done' }).waitFor();
 });
+
+test('comments that were not sent are told of before it is approved, and go along when it is sent back', async () => {
+  const run = await start();
+  await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
+  const page = await pages.open(`/r/${run}/changes`);
+  await page.locator('.diff-row', { hasText: 'times = 1' }).waitFor();
+  await page.keyboard.press('n');
+  await page.keyboard.press('m');
+  await page.keyboard.type('Three times');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('1 comment not sent yet').waitFor();
+  const dialog = page.getByRole('dialog');
+  await page.keyboard.press('A');
+  await dialog.getByText(/1 comment on lines is not sent yet, and approving does not send it/).waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+
+  await page.getByRole('link', { name: 'Reviews' }).first().click();
+  await page
+    .locator('.open-review', { hasText: 'Add a retry' })
+    .getByRole('button', { name: 'Approve' })
+    .click();
+  await dialog.getByText(/approving does not send it/).waitFor();
+  await page.keyboard.press('Escape');
+  await page.goto(`${pages.origin}/r/${run}/changes`);
+  await page.getByRole('button', { name: /^Send back/ }).click();
+  await dialog.getByLabel('1 comment not sent yet: send it along').waitFor();
+  await dialog.getByText(`squad comment ${run} 'src/retry.ts:1' 'Three times'`).waitFor();
+  await dialog.getByRole('button', { name: 'Send back' }).click();
+  await page.locator('.toast', { hasText: 'Sent back with your comments.' }).waitFor();
+  await page.locator('.send-bar').waitFor({ state: 'detached' });
+  await until('it has the second round', async () => (await reviewsOf(run)).length === 2);
+  const [first] = await reviewsOf(run);
+  expect(first).toMatchObject({ outcome: 'needs_work', feedbackBy: 'user' });
+  for (const part of ['src/retry.ts:1', 'Three times']) expect(first!.feedback).toContain(part);
+  await squad.run(['cancel', run]);
+});

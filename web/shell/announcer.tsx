@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type Changes, card, inbox, onChanges } from '../state/live.ts';
+import { type Changes, card, onChanges } from '../state/live.ts';
 import { lookOfStatus } from '../ui/status-words.ts';
 
 /** Says the few changes that somebody who does not see the page wants to hear, and nothing of what agents say. */
@@ -13,10 +13,6 @@ export function Announcer() {
       }),
     [],
   );
-  const waiting = inbox.value.filter(({ owner }) => owner === 'user').length;
-  useEffect(() => {
-    document.title = waiting > 0 ? `(${waiting}) Squad` : 'Squad';
-  }, [waiting]);
   return (
     <p class="unseen" role="status" aria-live="polite">
       {text}

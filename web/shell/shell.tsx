@@ -9,6 +9,8 @@ import { Locked } from './locked.tsx';
 import { Navigation } from './navigation.tsx';
 import { Notifier } from './notifier.tsx';
 import { Overlays } from './overlays.tsx';
+import { Scope } from './scope.tsx';
+import { TabTitle } from './tab-title.tsx';
 import { TopBar } from './top-bar.tsx';
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -25,6 +27,7 @@ function Unlocked({ children }: { children: ComponentChildren }) {
       <TopBar />
       <Navigation />
       <main id="main" tabIndex={-1} class={isStale() ? 'is-stale' : ''}>
+        <Scope />
         {children}
       </main>
       <Overlays />
@@ -32,6 +35,7 @@ function Unlocked({ children }: { children: ComponentChildren }) {
         <Toasts />
         <Banner />
       </div>
+      <TabTitle />
       <Announcer />
       <Notifier />
     </>

@@ -3,8 +3,9 @@ import { useLocation } from 'preact-iso';
 import type { Need } from '../../src/schema/run-card.ts';
 import { shownKey } from '../key-names.ts';
 import { useKeys } from '../keys.ts';
-import { connection } from '../state/live.ts';
+import { connection, inbox } from '../state/live.ts';
 import { useParam, withQuery } from '../state/url-state.ts';
+import { workspace } from '../state/workspace.ts';
 import { Icon } from '../ui/icon.tsx';
 import { NEED_WORDS, NEEDS } from '../ui/status-words.ts';
 import { Money } from '../ui/usage.tsx';
@@ -34,7 +35,10 @@ export function TopBar() {
             ) : (
               <Money usd={data.spentTodayUsd} isEstimated={data.isTodayEstimated} />
             )}
-            <span class="soft">{data.budgetDayUsd === null ? ' today' : ` of $${data.budgetDayUsd}`}</span>
+            <span class="soft">
+              {data.budgetDayUsd === null ? ' today' : ` of $${data.budgetDayUsd}`}
+              {workspace.value !== null && ', all workspaces'}
+            </span>
             {data.unreportedToday > 0 && data.spentTodayUsd !== null && (
               <span class="tone-ask"> + {data.unreportedToday} unknown</span>
             )}
@@ -109,7 +113,20 @@ function Chips({ counts }: { counts: Partial<Record<Need, number>> | undefined }
           {NEED_WORDS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
         </a>
       ))}
+      {counts && <Elsewhere here={counts.needs_you ?? 0} />}
     </nav>
+  );
+}
+
+/** Runs that ask, outside the workspace that is shown: the inbox is of all of them. */
+function Elsewhere({ here }: { here: number }) {
+  const asking = new Set(inbox.value.filter(({ owner }) => owner === 'user').map(({ runId }) => runId));
+  const elsewhere = workspace.value === null ? 0 : asking.size - here;
+  if (elsewhere <= 0) return null;
+  return (
+    <a href="/inbox" class="need-needs_you">
+      {elsewhere === 1 ? 'needs you elsewhere' : 'need you elsewhere'} <span class="num">{elsewhere}</span>
+    </a>
   );
 }
 

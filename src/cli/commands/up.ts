@@ -2,8 +2,9 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { backOff, closedDoor, HubClient, MOST_CLOSED_DOORS } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { pageAddresses } from '../page-address.ts';
+import { inProject, pageAddresses } from '../page-address.ts';
 import { refuseAgents } from '../refuse-agents.ts';
+import { workspaceRoot } from '../workspace-root.ts';
 
 /** `squad up`: keeps the hub, and with it the page, there until Ctrl-C. */
 export async function upCommand(context: CliContext): Promise<number> {
@@ -16,7 +17,8 @@ export async function upCommand(context: CliContext): Promise<number> {
     const since = Date.now();
     const client = await HubClient.start();
     try {
-      const url = await (await pageAddresses(client, '/'))();
+      const path = await inProject(client, '/', workspaceRoot(context.workspace));
+      const url = await (await pageAddresses(client, path))();
       const { origin } = new URL(url);
       if (origin !== shown) show(url, context);
       shown = origin;

@@ -23,7 +23,7 @@ export function CostPage() {
   const days = CHOICES.find(choice => String(choice) === given) ?? 14;
   const input = { days, ...(workspace.value !== null && { workspace: workspace.value }) };
   const { data, error, reload } = useQuery('cost_report', input, { refreshOn });
-  // A day's budget is for all folders together.
+  // As the day's budget is.
   const all = useQuery('cost_report', workspace.value === null ? null : { days: 1 }, { refreshOn });
   const today = workspace.value === null ? data : all.data;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
@@ -43,11 +43,21 @@ export function CostPage() {
               ))}
             </select>
           </label>
-          <Copy text={`squad cost --days ${days}`} label="command" isShown />
+          <Copy
+            text={`squad cost --days ${days}${workspace.value === null ? '' : ' --here'}`}
+            label="command"
+            isShown
+          />
         </p>
       </header>
-      {today && today.total.runs > 0 && <Today day={today.days.at(-1)!} budgets={today.budgets} />}
-      {data && <Shown report={data} />}
+      {today && today.total.runs > 0 && (
+        <Today
+          day={today.days.at(-1)!}
+          here={workspace.value === null ? null : (data?.days.at(-1) ?? null)}
+          budgets={today.budgets}
+        />
+      )}
+      {data && <Shown report={data} isAll={workspace.value === null} />}
     </div>
   );
 }
@@ -56,7 +66,7 @@ export function CostPage() {
 const refreshOn = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(started|ended|turn_ended|budget)|setting\.changed)$/.test(body.type));
 
-function Shown({ report }: { report: Report }) {
+function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
   const { days, roles, squads, budgets, total } = report;
   if (total.runs === 0)
     return (
@@ -76,7 +86,8 @@ function Shown({ report }: { report: Report }) {
         </h2>
         <Sheet
           name="day"
-          budget={budgets.dayUsd}
+          // A day's is for all folders together.
+          budget={isAll ? budgets.dayUsd : null}
           rows={[...days]
             .reverse()
             .map(day => ({ ...day, key: day.day, label: <span class="num">{day.day}</span> }))}
@@ -122,13 +133,20 @@ function Shown({ report }: { report: Report }) {
   );
 }
 
-function Today({ day, budgets }: { day: Report['days'][number]; budgets: Report['budgets'] }) {
+interface TodayProps {
+  day: Figures;
+  /** Of it, what the chosen folder has; null: all are shown. */
+  here: Figures | null;
+  budgets: Report['budgets'];
+}
+
+function Today({ day, here, budgets }: TodayProps) {
   const { costUsd: spent, isEstimated, runs, unreported } = day;
   const { state, share } = standing(spent, budgets.dayUsd);
   const tone = { none: '', under: 'tone-good', near: 'tone-ask', over: 'tone-bad' }[state];
   return (
     <section class="page-part cost-today">
-      <h2>Today</h2>
+      <h2>Today{here && ', in all workspaces'}</h2>
       <p>
         <b>
           <Money usd={spent} isEstimated={isEstimated} />
@@ -143,6 +161,11 @@ function Today({ day, budgets }: { day: Report['days'][number]; budgets: Report[
           </span>
         )}
       </p>
+      {here && (
+        <p class="soft">
+          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of it in this one.
+        </p>
+      )}
       {unreported > 0 && (
         <p class="tone-ask">
           {unreported} of today’s {runs} runs reported nothing{spent !== null && ': it is more than that'}.

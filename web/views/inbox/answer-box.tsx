@@ -4,33 +4,56 @@ import { Button } from '../../ui/button.tsx';
 import { toldApart } from '../../ui/told-apart.ts';
 import { AnswerForm } from './answer-form.tsx';
 import { type Answering, useAnswering } from './use-answering.ts';
+import type { Seen } from './use-seen.ts';
 
 export interface AnswerProps {
   item: InboxItem;
   answering: Answering;
 }
 
+interface AnswerBoxProps {
+  item: InboxItem;
+  /** The word for what became of it. */
+  settled: string | null;
+  seen: Seen;
+}
+
 /** By a form, a yes or no, one of some choices, or words. One that is settled stays, and takes nothing. */
-export function AnswerBox({ item, settled = null }: { item: InboxItem; settled?: string | null }) {
+export function AnswerBox({ item, settled, seen }: AnswerBoxProps) {
   const answering = useAnswering(item.id, settled);
   if (item.fields.length > 0) return <AnswerForm {...{ item, answering }} />;
   if (item.kind === 'question' && item.choices.length === 0) return <Words answering={answering} />;
   return (
     <p class="ask-answers">
-      {item.kind === 'question' ? <Choices {...{ item, answering }} /> : <YesOrNo answering={answering} />}
+      {item.kind === 'question' ? <Choices {...{ item, answering }} /> : <YesOrNo {...{ answering, seen }} />}
     </p>
   );
 }
 
-function YesOrNo({ answering: { why, send } }: { answering: Answering }) {
+/** A no is taken at once; a yes from who could see what it is for. */
+function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; seen: Seen }) {
+  const whyNot = why ?? (seen.isSeen ? null : 'You have not seen all of it');
   return (
     <>
-      <Button tone="main" keyName="y" why={why} onClick={() => void send('yes')}>
-        allow
-      </Button>
+      <button
+        type="button"
+        class="button main"
+        data-key="y"
+        aria-disabled={whyNot !== null || undefined}
+        title={whyNot ?? undefined}
+        onClick={() => {
+          if (whyNot === null) void send('yes');
+          else if (!seen.isSeen) seen.show();
+        }}
+      >
+        allow <kbd>y</kbd>
+      </button>
       <Button tone="danger" keyName="n" why={why} onClick={() => void send('no')}>
         deny
       </Button>
+      {why === null && seen.isSeen === false && (
+        <span class="soft">There is more of it: scroll to its end to allow it.</span>
+      )}
     </>
   );
 }

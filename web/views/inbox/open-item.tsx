@@ -4,17 +4,19 @@ import { Copy } from '../../ui/copy.tsx';
 import { shownAgo } from '../../ui/figures.ts';
 import { harmless } from '../../ui/harmless.ts';
 import { Icon } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerBox } from './answer-box.tsx';
+import { Asked } from './asked.tsx';
 import type { ShownItem } from './inbox-page.tsx';
 import { Outcome } from './outcome.tsx';
 import { SETTLED_LOOKS, settledOf } from './settled-words.ts';
+import { useSeen } from './use-seen.ts';
 
 const KINDS = { question: 'asks', approval: 'wants your yes for', permission: 'asks leave for' } as const;
 
 /** One that was settled stays as it is, and takes no answer any more. */
 export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
+  const seen = useSeen();
   const settled = settledItem(item.id) ?? (isOpen ? null : item);
   return (
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
@@ -34,15 +36,8 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
           </>
         )}
       </p>
-      <div class="ask-question">
-        <Plain text={item.question} />
-      </div>
-      {item.details && (
-        <pre class="ask-details">
-          <Plain text={item.details} />
-        </pre>
-      )}
-      <AnswerBox item={item} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
+      <Asked {...{ item, seen }} />
+      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
       <p class="ask-deadline soft">
         {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
         <Copy text={`squad answer ${item.id}`} label="command" isShown />

@@ -6,18 +6,25 @@ import { Copy } from '../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { tell } from '../tell.ts';
+import { commentCommand } from './changes/comment-command.ts';
+import { LeftUnsent, SendAlong, useSendAlong } from './changes/send-along.tsx';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
 interface ActionDialogProps {
-  run: ShownRun['run'];
+  run: ActedOn;
   action: RunActionShown;
   onClose(): void;
 }
+
+/** A coder's review is decided for the coder, whoever's page it is done at. */
+export type ActedOn = Pick<ShownRun['run'], 'id' | 'reviewOf'> & { reviewerId?: string | null };
 
 /** Says what would happen and the command for it, then does it. */
 export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
   const { route } = useLocation();
   const [words, setWords] = useState('');
+  const along = useSendAlong(run.reviewOf ?? run.id, run.reviewOf ? run.id : (run.reviewerId ?? null));
+  const isAlong = action.action === 'send_back' && along.isAlong;
   const form = FORMS[action.action];
   if (!form || action.byHand !== null)
     return (
@@ -33,23 +40,33 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
     <Confirm
       title={action.label}
       effect={action.effect}
-      command={withWords(action.command, words)}
+      command={
+        isAlong
+          ? commentCommand(run.reviewOf ?? run.id, along.comments, words)
+          : withWords(action.command, words)
+      }
       yes={form.yes}
       tone={form.isHarmless ? 'main' : 'danger'}
       onClose={onClose}
-      onYes={() => form.carryOut({ run, words: words.trim(), route })}
+      onYes={() =>
+        isAlong
+          ? tell(along.send(words.trim()), () => 'Sent back with your comments.')
+          : form.carryOut({ run, words: words.trim(), route })
+      }
     >
+      {action.action === 'approve' && <LeftUnsent along={along} />}
       {form.asks && (
         <label>
           {form.asks}
           <textarea
             autofocus
-            required={!form.isOptional}
+            required={!form.isOptional && !isAlong}
             value={words}
             onInput={event => setWords(event.currentTarget.value)}
           />
         </label>
       )}
+      {action.action === 'send_back' && <SendAlong along={along} />}
     </Confirm>
   );
 }
@@ -60,7 +77,7 @@ interface Form {
   asks?: string;
   isOptional?: true;
   isHarmless?: true;
-  carryOut(given: { run: ShownRun['run']; words: string; route(url: string): void }): Promise<void>;
+  carryOut(given: { run: ActedOn; words: string; route(url: string): void }): Promise<void>;
 }
 
 const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>

@@ -63,7 +63,13 @@ export function RunActions({ data }: { data: ShownRun }) {
       {isMerging && (
         <MergeChecklist squadId={run.id} workspace={run.workspace} onClose={() => setMerging(false)} />
       )}
-      {asked && <ActionDialog run={run} action={asked} onClose={() => setAsked(null)} />}
+      {asked && (
+        <ActionDialog
+          run={{ ...run, reviewerId: data.review?.reviewerId ?? null }}
+          action={asked}
+          onClose={() => setAsked(null)}
+        />
+      )}
     </>
   );
 }

@@ -8,6 +8,7 @@ import { Lines, Money, Tokens } from '../../ui/usage.tsx';
 import { RunActions } from './run-actions.tsx';
 import { RunChildren, SquadLink } from './run-children.tsx';
 import { RunLink } from './run-link.tsx';
+import { runTitle } from './run-title.ts';
 import { TriesBefore, TriesSince } from './run-tries.tsx';
 import type { ShownRun } from './shown-run.ts';
 
@@ -50,7 +51,8 @@ export function RunHeader({ data }: { data: ShownRun }) {
         <TriesBefore data={data} />
       </p>
       <h1>
-        <span class="run-role">{run.roleId ?? run.engine}</span> <Plain text={title(run)} isBlock={false} />
+        <span class="run-role">{run.roleId ?? run.engine}</span>{' '}
+        <Plain text={runTitle(run)} isBlock={false} />
       </h1>
       <p class="run-facts">
         {isOver && asks === 0 ? <StatusWord status={run.status} /> : <Status card={known} />}
@@ -111,11 +113,4 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
       <Plain text={activity} isBlock={false} />
     </p>
   );
-}
-
-const LONGEST_TITLE = 160;
-
-function title({ title: given, task }: ShownRun['run']): string {
-  const line = (given ?? task).trim().split('\n', 1)[0] ?? '';
-  return line.length > LONGEST_TITLE ? `${line.slice(0, LONGEST_TITLE - 1).toWellFormed()}…` : line;
 }

@@ -1,12 +1,13 @@
 import './run.css';
 import '../views.css';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
-import { lastList } from '../../state/last-list.ts';
+import { lastList, lastRun } from '../../state/last-list.ts';
 import { type Changes, inbox } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
+import { useViewTitle } from '../../state/view-title.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { ActivityTab } from './activity/activity-tab.tsx';
@@ -16,6 +17,7 @@ import { DetailsTab } from './details/details-tab.tsx';
 import { OutputTab } from './output/output-tab.tsx';
 import { ReviewTab } from './review-tab.tsx';
 import { RunHeader } from './run-header.tsx';
+import { runTitle } from './run-title.ts';
 import type { ShownRun } from './shown-run.ts';
 
 const TABS = ['activity', 'conversation', 'output', 'changes', 'details', 'review'] as const;
@@ -59,6 +61,10 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
     const next = tabs[tabs.indexOf(tab) + by];
     if (next) route(href(next));
   };
+  useViewTitle(runTitle(data.run));
+  useEffect(() => {
+    lastRun.value = id;
+  }, [id]);
   // A question's choices have the numbers while it waits.
   const isAsked = inbox.value.some(({ runId }) => runId === id);
   useKeys([

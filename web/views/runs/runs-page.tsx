@@ -4,6 +4,7 @@ import { useLocation } from 'preact-iso';
 import { useKeys } from '../../keys.ts';
 import { sayFailure } from '../../shell/ask-first.tsx';
 import { openStart } from '../../shell/overlays.tsx';
+import { WorkspacePicker } from '../../shell/workspace-picker.tsx';
 import type { ApiError } from '../../state/api.ts';
 import { lastList } from '../../state/last-list.ts';
 import { useParam, withQuery } from '../../state/url-state.ts';
@@ -16,10 +17,11 @@ import { NEEDS } from '../../ui/status-words.ts';
 import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
 import { FooterKeys } from './footer-keys.tsx';
 import { NoRuns } from './no-runs.tsx';
-import { SquadPicker, WorkspacePicker } from './pickers.tsx';
 import { rowKeys } from './row-keys.ts';
 import { RunRow } from './run-row.tsx';
+import { SquadPicker } from './squad-picker.tsx';
 import { useBoard } from './use-board.ts';
+import { useReturn } from './use-return.ts';
 
 /** Who needs somebody, first; then who failed, who is at work, who waits and who is done. */
 export function RunsPage() {
@@ -35,6 +37,7 @@ export function RunsPage() {
   const filter = { workspace: workspace.value, needs: needsOf(need), q, squad };
   const board = useBoard(filter);
   const held = useHeldOrder<HTMLOListElement>(board.order, JSON.stringify(filter));
+  useReturn(held.list, held.ids.length > 0);
   const moves = movesBetween(held.ids, held.wantedIds);
   useKeys([
     ...rowKeys(held.list, route),

@@ -8,6 +8,7 @@ import { type Changes, connection, seeCards } from '../../state/live.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
+import { useViewTitle } from '../../state/view-title.ts';
 import { Button } from '../../ui/button.tsx';
 import { now } from '../../ui/clock.ts';
 import { Copy } from '../../ui/copy.tsx';
@@ -62,6 +63,7 @@ function ShownSquad({ data }: { data: Answers['show_squad'] }) {
   const rows = visibleRows(tree, closed);
   const totals = totalsOf(tree);
   const total = sumOf(tree.map(({ card: { id } }) => totals.get(id)!));
+  useViewTitle(cards[0]?.title ?? squad.id);
   const isLive = cards.some(({ endedAt }) => endedAt === null);
   // A bar that grows while nobody tells us anything would be a guess.
   const until = isLive && connection.value === 'live' ? now.value : latest(data);

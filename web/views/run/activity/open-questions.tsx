@@ -7,12 +7,13 @@ import { settledItem } from '../../../state/settled-items.ts';
 import { harmless } from '../../../ui/harmless.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { AnswerBox } from '../../inbox/answer-box.tsx';
+import { Asked } from '../../inbox/asked.tsx';
 import { answerKeys } from '../../inbox/item-keys.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { SETTLED_LOOKS, settledOf } from '../../inbox/settled-words.ts';
+import { useSeen } from '../../inbox/use-seen.ts';
 
 /** What it waits for now, to be answered here. */
 export function OpenQuestions({ runId }: { runId: string }) {
@@ -47,6 +48,7 @@ interface OpenQuestionProps {
 }
 
 function OpenQuestion({ item, settled }: OpenQuestionProps) {
+  const seen = useSeen();
   const became = settled === 'unknown' || settled === null ? undefined : settled;
   return (
     <div class="open-question" data-item={item.id} tabIndex={-1}>
@@ -64,13 +66,8 @@ function OpenQuestion({ item, settled }: OpenQuestionProps) {
           </span>
         )}
       </p>
-      <Plain text={item.question} />
-      {item.details && (
-        <pre class="ask-details">
-          <Plain text={item.details} />
-        </pre>
-      )}
-      <AnswerBox item={item} settled={settled && SETTLED_LOOKS[settledOf(became)].word} />
+      <Asked {...{ item, seen }} />
+      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(became)].word} />
     </div>
   );
 }

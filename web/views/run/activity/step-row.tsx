@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { harmless } from '../../../ui/harmless.ts';
 import { Icon, type IconName } from '../../../ui/icon.tsx';
 import { Plain } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
@@ -88,13 +89,13 @@ function Question({ step: { item, at } }: { step: Step & { kind: 'question' } })
       at={at}
       tone={item.state === 'open' ? 'ask' : 'plain'}
     >
-      <Plain text={item.question} />
+      <div class="plain">{harmless(item.question)}</div>
       {item.state !== 'open' && (
         <p class="soft">
           {item.state}
           {item.answer !== null && (
             <>
-              : <Plain text={item.answer} isBlock={false} />
+              : <span class="plain-line">{harmless(item.answer)}</span>
             </>
           )}
           {who && ` (${who})`}

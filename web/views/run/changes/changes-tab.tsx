@@ -11,11 +11,13 @@ import { harmless } from '../../../ui/harmless.ts';
 import { toast } from '../../../ui/toast.tsx';
 import { Notes } from '../../notes.tsx';
 import type { ShownRun } from '../shown-run.ts';
+import { commentCommand } from './comment-command.ts';
 import { DiffFiles } from './diff-files.tsx';
 import type { DiffPlace } from './diff-place.ts';
-import { isSamePlace, keepComments, keptComments, type LineComment, withComment } from './kept-comments.ts';
+import { isSamePlace, type LineComment, withComment } from './kept-comments.ts';
 import { keepDraft, keptDrafts } from './kept-drafts.ts';
 import { NoDiff } from './no-diff.tsx';
+import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 /** What is different in its folder, and what somebody has to say about it. */
 export function ChangesTab({ data }: { data: ShownRun }) {
@@ -33,12 +35,9 @@ export function ChangesTab({ data }: { data: ShownRun }) {
         events.some(({ runId, body }) => runId === run.id && /^run\.(turn_)?ended$/.test(body.type)),
     },
   );
-  const [comments, setComments] = useState(() => keptComments(run.id));
+  const comments = unsentComments(run.id).value;
   const [editing, setEditing] = useState<DiffPlace | null>(() => keptDrafts(run.id).at(-1) ?? null);
-  const keep = (next: LineComment[]) => {
-    setComments(next);
-    keepComments(run.id, next);
-  };
+  const keep = (next: LineComment[]) => setUnsent(run.id, next);
   if (error && !diff) return <NoDiff run={run} error={error} onRetry={reload} />;
   if (!diff)
     return (
@@ -122,7 +121,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
     });
     if (runId !== run) route(`/r/${runId}`);
   };
-  const many = comments.length === 1 ? '1 comment' : `${comments.length} comments`;
+  const many = howMany(comments);
   return (
     <div class="send-bar">
       <details>
@@ -153,7 +152,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
         <Confirm
           title={`Send ${many}`}
           effect={action?.effect ?? 'The agent goes on with your comments.'}
-          command={commandOf(run, comments)}
+          command={commentCommand(run, comments, message)}
           yes="Send"
           tone="main"
           onYes={send}
@@ -168,8 +167,3 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
     </div>
   );
 }
-
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
-const commandOf = (run: string, comments: LineComment[]): string =>
-  `squad comment ${run} ${comments.map(({ path, line, text }) => `${quoted(`${path}:${line}`)} ${quoted(text)}`).join(' ')}`;

@@ -109,8 +109,6 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
 
   function onArrow(event: KeyboardEvent) {
     if ((event.key !== 'ArrowDown' && event.key !== 'ArrowUp') || !placeInFocus(box.current)) return;
-    // In the words on a line they move the caret.
-    if (event.target instanceof HTMLTextAreaElement) return;
     event.preventDefault();
     focusLine(box.current, event.key === 'ArrowDown' ? 1 : -1);
   }

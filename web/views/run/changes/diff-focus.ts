@@ -6,7 +6,8 @@ const LINE = '.diff-row[data-place]';
 /** The first line of the next place where something changed. */
 export function focusChange(box: HTMLElement | null, by: 1 | -1): void {
   const changes = all(box, '.diff-hunk').flatMap(
-    hunk => hunk.querySelector<HTMLElement>(`${LINE}:is(.is-added, .is-removed)`) ?? all(hunk, LINE).slice(0, 1),
+    hunk =>
+      hunk.querySelector<HTMLElement>(`${LINE}:is(.is-added, .is-removed)`) ?? all(hunk, LINE).slice(0, 1),
   );
   const found = neighbour(box, changes, by);
   found?.focus();

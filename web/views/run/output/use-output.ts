@@ -5,10 +5,10 @@ import { watchOutput } from '../../../state/live.ts';
 import { type FeedChange, OutputFeed } from './output-feed.ts';
 import { OutputPane } from './output-pane.ts';
 import { type OutputTarget, outputSource } from './output-source.ts';
+import { ScrollPlace } from './scroll-place.ts';
 
-/** This close to an edge, in pixels, what is beyond it is asked for; and this close to the end it is followed. */
+/** This close to an edge, in pixels, what is beyond it is asked for. */
 const NEAR = 600;
-const AT_END = 24;
 
 export interface ShownOutput {
   feed: OutputFeed | null;
@@ -25,7 +25,7 @@ export interface ShownOutput {
   onScroll(): void;
 }
 
-/** Keeps an output drawn in the scrolling element: followed while its end is in sight, still when somebody reads above it. */
+/** Keeps an output drawn in the scrolling element: followed until the reader scrolls up from its end, still while they read above it. */
 export function useOutput(
   scroller: RefObject<HTMLElement | null>,
   target: OutputTarget,
@@ -37,12 +37,13 @@ export function useOutput(
   const [isReady, setReady] = useState(false);
   const [isOver, setOver] = useState(!isLive);
   const [missedLine, setMissedLine] = useState<number | null>(null);
-  const held = useRef<{ feed: OutputFeed; pane: OutputPane } | null>(null);
+  const held = useRef<{ feed: OutputFeed; pane: OutputPane; place: ScrollPlace } | null>(null);
   const jumping = useRef<Promise<unknown>>(Promise.resolve());
-  const isMoving = useRef(false);
   const isAsking = useRef(false);
-  /** Asks for what is near, and notices that the end is reached or left. */
+  /** Asks for what is near. */
   const look = useRef(() => {});
+  /** The end is followed from when the reader reaches it, until they leave it. */
+  const notice = useRef(() => {});
 
   const told = (work: Promise<unknown>) =>
     void work.then(
@@ -55,23 +56,19 @@ export function useOutput(
   useEffect(() => {
     const box = scroller.current!;
     const asking = new AbortController();
-    const pane = new OutputPane(box.querySelector('.out-lines')!);
+    const lines = box.querySelector<HTMLElement>('.out-lines')!;
+    const pane = new OutputPane(lines);
     const feed = new OutputFeed(outputSource(target, asking.signal), {
       isWords: readable,
       onChange: change => show(change),
     });
-    held.current = { feed, pane };
+    const place = new ScrollPlace(box, lines, () => feed.isFollowing);
+    held.current = { feed, pane, place };
     const show = (change: FeedChange) => {
-      const anchor = feed.isFollowing || change === 'reset' ? null : anchorIn(box);
-      // Our own moves are not the reader's.
-      isMoving.current = true;
-      pane.draw(feed.window);
-      if (feed.isFollowing) box.scrollTop = box.scrollHeight;
-      else if (anchor) box.scrollTop += anchor.moved();
-      requestAnimationFrame(() => {
-        isMoving.current = false;
-        look.current();
-      });
+      // They may have moved a moment ago, and the browser has not said so yet.
+      notice.current();
+      place.during(() => pane.draw(feed.window), change === 'reset');
+      requestAnimationFrame(() => look.current());
       // A few short lines after a very long one: there is room for what is before them.
       if (box.scrollHeight <= box.clientHeight && feed.window.start > 0 && !box.hidden) told(feed.older());
       redraw(0);
@@ -89,6 +86,7 @@ export function useOutput(
     return () => {
       unwatch();
       feed.stop();
+      place.stop();
       asking.abort();
       pane.clear();
       held.current = null;
@@ -107,9 +105,8 @@ export function useOutput(
   const mark = (element: HTMLElement | null) => {
     for (const other of scroller.current?.querySelectorAll('.is-target') ?? [])
       other.classList.remove('is-target');
-    if (!element) return;
-    element.classList.add('is-target');
-    element.scrollIntoView({ block: 'center' });
+    element?.classList.add('is-target');
+    held.current?.place.hold(element);
   };
 
   /** One after the other: a place that is on the screen now may not be there any more when an earlier jump has arrived. */
@@ -137,24 +134,27 @@ export function useOutput(
 
   const toEnd = async () => {
     await held.current?.feed.follow();
-    const box = scroller.current;
-    if (box) box.scrollTop = box.scrollHeight;
+    held.current?.place.keep();
     redraw(0);
+  };
+
+  notice.current = () => {
+    const now = held.current;
+    const move = now?.place.readerMove();
+    if (!now || !move) return;
+    if (move === 'left-end') {
+      now.feed.unfollow();
+      redraw(0);
+    } else if (move === 'reached-end' && now.feed.window.end >= now.feed.size) told(toEnd());
   };
 
   look.current = () => {
     const box = scroller.current;
     const now = held.current;
-    if (!box || !now || isMoving.current) return;
-    const { feed } = now;
-    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
-    const hasAll = feed.window.end >= feed.size;
-    if (feed.isFollowing && below > AT_END) {
-      feed.unfollow();
-      redraw(0);
-    } else if (!feed.isFollowing && below <= AT_END && hasAll) told(toEnd());
+    if (!box || !now) return;
+    const { feed, place } = now;
     if (feed.isFollowing || isAsking.current) return;
-    const isNearEnd = below < NEAR && !hasAll;
+    const isNearEnd = place.below < NEAR && feed.window.end < feed.size;
     if (!isNearEnd && (box.scrollTop >= NEAR || feed.window.start === 0)) return;
     // One at a time: a wheel turns many times while a page is on its way.
     isAsking.current = true;
@@ -180,18 +180,9 @@ export function useOutput(
       redraw(0);
     },
     follow: () => told(toEnd()),
-    onScroll: () => look.current(),
+    onScroll() {
+      notice.current();
+      look.current();
+    },
   };
-}
-
-/** What is read stays where it is, whatever comes or goes above it. */
-function anchorIn(box: HTMLElement): { moved(): number } | null {
-  const { top } = box.getBoundingClientRect();
-  const pages = [...(box.querySelector('.out-lines')?.children ?? [])];
-  const page = pages.find(one => one.getBoundingClientRect().bottom > top);
-  const block =
-    page && [...page.querySelectorAll('.out-block')].find(one => one.getBoundingClientRect().bottom > top);
-  if (!block) return null;
-  const before = block.getBoundingClientRect().top;
-  return { moved: () => (block.isConnected ? block.getBoundingClientRect().top - before : 0) };
 }

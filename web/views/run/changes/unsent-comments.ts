@@ -1,0 +1,21 @@
+import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { keepComments, keptComments, type LineComment } from './kept-comments.ts';
+
+const known = new Map<string, Signal<LineComment[]>>();
+
+/** Comments on its lines that nobody has sent yet, for whoever shows them or is about to decide without them. */
+export const unsentComments = (run: string): ReadonlySignal<LineComment[]> => of(run);
+
+export function setUnsent(run: string, comments: LineComment[]): void {
+  of(run).value = comments;
+  keepComments(run, comments);
+}
+
+function of(run: string): Signal<LineComment[]> {
+  const found = known.get(run) ?? signal(keptComments(run));
+  known.set(run, found);
+  return found;
+}
+
+export const howMany = (comments: readonly LineComment[]): string =>
+  comments.length === 1 ? '1 comment' : `${comments.length} comments`;
