@@ -30,8 +30,15 @@ export interface CodeModeOptions {
 }
 
 /** A program in a sandbox: no file, network, environment or process but the tools. */
-export interface CodeRunner {
+export interface CodeRunner extends AsyncDisposable {
   /** TypeScript declarations of every tool as the program can call them, for the model to read. */
   readonly declarations: string;
+  /**
+   * Starts ahead what the next program will run in, unless it is there: for a time when the model is waited for. Nobody has
+   * to wait for it. Settles when it is up, never rejects.
+   */
+  prepare(): Promise<void>;
   run(program: string, signal: AbortSignal): Promise<CodeResult>;
+  /** Ends all that runs and all that was started ahead. When it settles nothing of it is left, and nothing starts any more. */
+  close(): Promise<void>;
 }

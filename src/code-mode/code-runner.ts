@@ -1,7 +1,9 @@
 import type { CodeModeOptions, CodeRunner } from './code-mode.ts';
 import { declare } from './declarations.ts';
+import { startGuest } from './guest-process.ts';
 import { runInSandbox } from './run-in-sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
+import { createSpareGuest } from './spare-guest.ts';
 import { nameTools } from './tool-names.ts';
 
 /** Runs programs that a model writes, each in a process of its own, with these tools and nothing else. */
@@ -11,8 +13,35 @@ export function createCodeRunner({
   sandbox,
 }: CodeModeOptions & { sandbox: Sandbox }): CodeRunner {
   const named = nameTools(tools);
+  const start = () => startGuest(sandbox.command(limits.memoryMb));
+  const spare = createSpareGuest(start, limits.memoryMb);
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+
+  async function close(): Promise<void> {
+    closing.abort(new Error('Code mode has been closed.'));
+    await Promise.allSettled([...running, spare.end()]);
+  }
+
   return {
     declarations: declare(named),
-    run: (program, signal) => runInSandbox({ program, tools: named, limits, sandbox, signal }),
+    async prepare() {
+      if (!closing.signal.aborted) await spare.prepare();
+    },
+    async run(program, signal) {
+      const either = AbortSignal.any([signal, closing.signal]);
+      const going = runInSandbox(
+        { program, tools: named, limits, signal: either },
+        { spare: spare.take, start },
+      );
+      running.add(going);
+      try {
+        return await going;
+      } finally {
+        running.delete(going);
+      }
+    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

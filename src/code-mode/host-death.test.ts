@@ -8,16 +8,18 @@ import { descendantsOf } from '../process/descendants.ts';
 const host = join(import.meta.dirname, 'testing', 'host-at-work.ts');
 
 test.each([
-  ['an endless loop', 'console.log(1); for (;;);'],
-  ['a call that never ends', 'console.log(1); await tools.hang()'],
-])('a host that is killed at once leaves nothing behind: %s', async (_, program) => {
-  const child = spawn(process.execPath, ['--no-warnings', host, program], {
+  ['SIGKILL', 'an endless loop', ['console.log(1); for (;;);']],
+  ['SIGKILL', 'a call that never ends', ['console.log(1); await tools.hang()']],
+  ['SIGKILL', 'a guest without a program yet', []],
+  ['SIGTERM', 'a guest without a program yet', []],
+] as const)('a host that is ended by %s leaves nothing behind: %s', async (signal, _, program) => {
+  const child = spawn(process.execPath, ['--no-warnings', host, ...program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');
   const below = descendantsOf(child.pid!);
   expect(below.length).toBeGreaterThanOrEqual(2);
-  child.kill('SIGKILL');
+  child.kill(signal);
   await once(child, 'exit');
   await expect.poll(() => below.filter(isThere)).toEqual([]);
 });

@@ -1,5 +1,9 @@
 /** From the guest. It runs what a model wrote, so the host believes none of it without looking. */
 export type GuestMessage =
+  /** To `prepare`: it is up, with all that a program may need. */
+  | { type: 'prepared' }
+  /** To `run`: it has the program and is about to begin. */
+  | { type: 'begun' }
   | { type: 'call'; id: number; tool: string; args: Record<string, unknown> }
   | { type: 'print'; text: string }
   | {
@@ -14,6 +18,7 @@ export type GuestMessage =
   | { type: 'failed'; error: string };
 
 export type HostMessage =
+  | { type: 'prepare' }
   | { type: 'run'; program: string; tools: string[]; mostChars: number }
   /** `json` is absent for undefined. */
   | { type: 'result'; id: number; json?: string }
@@ -28,6 +33,7 @@ export function readGuestMessage(body: Buffer): GuestMessage | null {
   const message = parsed(body);
   if (!isObject(message)) return null;
   const { type } = message;
+  if (type === 'prepared' || type === 'begun') return { type };
   if (type === 'print' && typeof message.text === 'string') return { type, text: message.text };
   if (type === 'failed' && typeof message.error === 'string') return { type, error: message.error };
   if (type === 'call') return readCall(message);

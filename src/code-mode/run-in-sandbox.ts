@@ -1,11 +1,9 @@
-import { startPiped } from '../process/piped-child.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 import { createCappedText } from './capped-text.ts';
 import type { CodeResult, CodeTool } from './code-mode.ts';
-import { createFrameReader, toFrame } from './frames.ts';
-import { type HostMessage, readGuestMessage } from './messages.ts';
+import type { Guest } from './guest-process.ts';
+import type { GuestMessage } from './messages.ts';
 import { broken, done, failed, limited, mostPrinted, notAwaited, type Outcome, vanished } from './outcome.ts';
-import type { Sandbox } from './sandbox.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { watchTree } from './watchdog.ts';
 
@@ -13,36 +11,47 @@ export interface SandboxRun {
   program: string;
   tools: ReadonlyMap<string, CodeTool>;
   limits: CodeModeLimits;
-  sandbox: Sandbox;
   signal: AbortSignal;
 }
 
+export interface Guests {
+  /** One that was started ahead, if there is one. */
+  spare(): Guest | null;
+  start(): Guest;
+}
+
 const MOST_PROGRAM_CHARS = 1024 * 1024;
-/** Node's own last words are a few kilobytes. */
-const MOST_STDERR = 1024 * 1024;
 
 /** One program, in a process of its own. When this settles nothing of it is left. Rejects only when it is aborted. */
-export async function runInSandbox({
-  program,
-  tools,
-  limits,
-  sandbox,
-  signal,
-}: SandboxRun): Promise<CodeResult> {
-  signal.throwIfAborted();
-  const output = createCappedText(limits.outputChars);
-  if (program.length > MOST_PROGRAM_CHARS)
+export async function runInSandbox(run: SandboxRun, guests: Guests): Promise<CodeResult> {
+  run.signal.throwIfAborted();
+  if (run.program.length > MOST_PROGRAM_CHARS)
     return {
       ...failed(`The program is longer than ${MOST_PROGRAM_CHARS} characters.`),
       output: '',
       toolCalls: 0,
     };
+  const spare = guests.spare();
+  if (spare) {
+    const { result, hasMissed } = await runIn(spare, run);
+    if (!hasMissed) return result;
+  }
+  return (await runIn(guests.start(), run)).result;
+}
 
-  const child = startPiped({ argv: sandbox.command(limits.memoryMb), cwd: '/', env: {} });
+interface Attempt {
+  result: CodeResult;
+  /** Whether the guest was gone before it had the program: nothing of it has been done. */
+  hasMissed: boolean;
+}
+
+async function runIn(guest: Guest, { program, tools, limits, signal }: SandboxRun): Promise<Attempt> {
   const { promise: over, resolve } = Promise.withResolvers<Outcome>();
-  const calls = createToolCalls(tools, child.stdin);
+  const output = createCappedText(limits.outputChars);
+  const calls = createToolCalls(tools, guest.pipe);
   let printed = 0;
-  let complaint = '';
+  let hasBegun = false;
+  let hasMissed = false;
   let isOver = false;
 
   function end(outcome: Outcome): void {
@@ -50,14 +59,14 @@ export async function runInSandbox({
     resolve(outcome);
   }
 
-  function take(body: Buffer): void {
+  function take(message: GuestMessage, bytes: number): void {
     if (isOver) return;
-    const message = readGuestMessage(body);
-    if (message === null) end(broken());
+    if (message.type === 'begun') hasBegun = true;
     else if (message.type === 'print') print(message.text);
     else if (message.type === 'call') {
-      if (!calls.start(message, body.length)) end(broken());
-    } else end(message.type === 'done' ? done(message, limits) : failed(message.error));
+      if (!calls.start(message, bytes)) end(broken());
+    } else if (message.type === 'done') end(done(message, limits));
+    else if (message.type === 'failed') end(failed(message.error));
   }
 
   function print(text: string): void {
@@ -66,41 +75,30 @@ export async function runInSandbox({
     if (printed > mostPrinted(limits)) end(limited('output', limits, calls.inFlight()));
   }
 
-  const frames = createFrameReader(take);
-  child.stdout.on('data', (chunk: Buffer) => {
-    try {
-      frames.push(chunk);
-    } catch {
-      end(broken());
-    }
+  guest.hear({
+    message: take,
+    nonsense: () => end(broken()),
+    gone(how, complaint) {
+      hasMissed = !hasBegun && !isOver;
+      end(vanished(how, complaint, limits));
+    },
   });
-  child.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk.toString('utf8');
-    if (complaint.length > MOST_STDERR) end(broken());
-  });
-  // Its last words are read before its end is judged.
-  child.stdout.once('close', () => void child.ended.then(how => end(vanished(how, complaint, limits))));
   const onAbort = () => end(failed('It was cancelled.'));
   signal.addEventListener('abort', onAbort, { once: true });
   const stopWatching =
-    child.pid === null
+    guest.pid === null
       ? () => {}
-      : watchTree(child.pid, limits, limit => end(limited(limit, limits, calls.inFlight())));
-  const run: HostMessage = { type: 'run', program, tools: [...tools.keys()], mostChars: limits.outputChars };
-  child.stdin.write(toFrame(run));
+      : watchTree(guest.pid, limits, limit => end(limited(limit, limits, calls.inFlight())));
+  guest.send({ type: 'run', program, tools: [...tools.keys()], mostChars: limits.outputChars });
 
   const outcome = await over;
   const unfinished = outcome.ok ? calls.inFlight() : [];
   stopWatching();
   signal.removeEventListener('abort', onAbort);
   calls.cancelAll();
-  child.kill();
-  child.stdout.destroy();
-  child.stderr.destroy();
-  child.stdin.destroy();
-  await child.ended;
+  await guest.end();
   signal.throwIfAborted();
   if (unfinished.length > 0) output.add(notAwaited(unfinished));
   const room = limits.outputChars - (outcome.returned?.length ?? 0);
-  return { ...outcome, output: output.text(room), toolCalls: calls.count() };
+  return { result: { ...outcome, output: output.text(room), toolCalls: calls.count() }, hasMissed };
 }

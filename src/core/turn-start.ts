@@ -1,6 +1,7 @@
 import type { Run } from '../schema/run.ts';
 import { keepBaseline, keptBaseline, lookAtFolder } from './baseline.ts';
 import { openChat } from './chat.ts';
+import { keepCommand } from './kept-command.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
 import type { RunEndpoint } from './ports/engine.ts';
@@ -46,7 +47,9 @@ export async function startTurn(
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   const turn = { runId: run.id, number: entry.turnNumber };
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
-  const command = await engine.command(turnInput(run, material, endpoint, turnFiles(files, turn, run)));
+  const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
+  const command = await engine.command(input);
+  await keepCommand(files, turn, command, input);
   // What counts is what the whole run changed, not its last turn.
   entry.baseline = looking
     ? await keepBaseline(entry, turn, looking, ports)

@@ -46,19 +46,20 @@ async function answerTo(request: AgentRequest, run: AgentRun, secrets: string[])
   const { url, isUsual } = addressOf(spec, env);
   const generation = generationOf(spec, isUsual);
   for (const text of generation.notes) say({ type: 'note', text });
-  const [model, files, tools, conversation] = await Promise.all([
+  const [model, files, opened, conversation] = await Promise.all([
     openModel(spec, env),
     readInputs(inputs, cwd),
     toolboxOf({ endpoint: request.endpoint, codeMode }, env, signal),
     // Chat completions know only words as what a tool gives back.
     Conversation.open(chatFile, continues, spec.type !== 'openai', say),
   ]);
+  await using toolbox = opened;
   if (conversation.isNew && systemPrompt !== null) conversation.system(systemPrompt);
   const words: TracePart & { type: 'text' } = { type: 'text', text: prompt };
   conversation.user([...files.content, words], [...files.shown, words]);
   await conversation.save();
-  return converse({
-    ...{ request, conversation, tools, say },
+  return await converse({
+    ...{ request, conversation, toolbox, say },
     usage: new UsageTotal(spec.prices),
     question: { model, generation, instructions: systemPrompt, signal, say, warned: new Set() },
     refusal: thrown => {

@@ -5,13 +5,14 @@ import { FINAL_ANSWER, finalAnswerTool, finalCallIn } from './final-answer.ts';
 import { type ModelCall, type ModelQuestion, type ModelTurn, modelTurn } from './model-turn.ts';
 import type { Say } from './print-line.ts';
 import { runCall } from './run-call.ts';
-import { saying, type Tool } from './tool.ts';
+import { saying } from './tool.ts';
+import type { Toolbox } from './toolbox.ts';
 import type { UsageTotal } from './usage-total.ts';
 
 export interface Talk {
   request: AgentRequest;
   conversation: Conversation;
-  tools: readonly Tool[];
+  toolbox: Pick<Toolbox, 'tools' | 'prepare'>;
   usage: UsageTotal;
   /** Everything but the messages and the tools. */
   question: Omit<ModelQuestion, 'messages' | 'tools'>;
@@ -29,7 +30,10 @@ export interface Answer {
 export async function converse(talk: Talk): Promise<Answer> {
   const { request, conversation } = talk;
   for (let turn = 1; ; turn++) {
-    const { text, calls } = await askOnce(talk);
+    const asking = askOnce(talk);
+    // What the last turn calls for is not run.
+    if (turn < request.maxTurns) talk.toolbox.prepare();
+    const { text, calls } = await asking;
     const final = request.outputSchema === null ? undefined : finalCallIn(calls);
     if (final) return finish(talk, calls, final);
     if (calls.length === 0) {
@@ -44,9 +48,9 @@ export async function converse(talk: Talk): Promise<Answer> {
       await conversation.save();
       throw new Ending('TURN_LIMIT', tooMany(request.maxTurns));
     }
-    const { tools, question, say } = talk;
+    const { toolbox, question, say } = talk;
     const answers = await Promise.all(
-      calls.map(async call => ({ call, answer: await runCall(call, tools, question.signal, say) })),
+      calls.map(async call => ({ call, answer: await runCall(call, toolbox.tools, question.signal, say) })),
     );
     question.signal.throwIfAborted();
     conversation.tools(answers);
@@ -57,7 +61,7 @@ export async function converse(talk: Talk): Promise<Answer> {
 async function askOnce({
   request,
   conversation,
-  tools,
+  toolbox: { tools },
   question,
   usage,
   refusal,

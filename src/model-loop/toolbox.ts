@@ -5,14 +5,20 @@ import { endpointTools } from './endpoint-tools.ts';
 import { programTool, valueFrom } from './program-tool.ts';
 import type { Tool } from './tool.ts';
 
-/** What the model is offered, beside the way to end. */
+/** What the model is offered, beside the way to end. Nothing is started for it before `prepare`. */
+export interface Toolbox extends AsyncDisposable {
+  tools: readonly Tool[];
+  /** Makes ready what the model's next answer may need: for the time that it is waited for. */
+  prepare(): void;
+}
+
 export async function toolboxOf(
   { endpoint, codeMode }: Pick<AgentRequest, 'endpoint' | 'codeMode'>,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-): Promise<Tool[]> {
+): Promise<Toolbox> {
   const listing = endpoint === null ? [] : endpointTools(endpoint, signal);
-  if (codeMode === null) return listing;
+  if (codeMode === null) return onlyTools(await listing);
   const [tools, runner] = await Promise.all([listing, codeRunner(env)]);
   return inCodeMode(tools, codeMode, runner);
 }
@@ -23,15 +29,25 @@ function inCodeMode(
   tools: readonly Tool[],
   { excludedTools, ...limits }: CodeMode,
   makeRunner: MakeRunner,
-): Tool[] {
+): Toolbox {
   const apart = tools.filter(({ name }) => excludedTools.includes(name));
   const inside = tools.filter(({ name }) => !excludedTools.includes(name));
   const runner = makeRunner({
     limits,
     tools: inside.map(tool => ({ ...tool, call: (args, signal) => valueFrom(tool, args, signal) })),
   });
-  return [programTool(runner), ...apart];
+  return {
+    tools: [programTool(runner), ...apart],
+    prepare: () => void runner.prepare(),
+    [Symbol.asyncDispose]: () => runner.close(),
+  };
 }
+
+const onlyTools = (tools: readonly Tool[]): Toolbox => ({
+  tools,
+  prepare() {},
+  async [Symbol.asyncDispose]() {},
+});
 
 /** Loaded only where it is wanted, and refused where there is nothing to run a program in. */
 async function codeRunner(env: NodeJS.ProcessEnv) {

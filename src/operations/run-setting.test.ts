@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { keepCommand } from '../core/kept-command.ts';
 import { keepPlan } from '../core/kept-plan.ts';
 import { createRunFiles } from '../process/run-files.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -36,4 +37,18 @@ test('says which program its engine is and the version it had then; of others no
   expect(await settingOf(asUser, run)).toMatchObject({ program: '/opt/claude', version: '2.1.0' });
   await keepPlan(files, turn, { kind: 'scripted' }, { task: 'x' });
   expect(await settingOf(asUser, run)).toMatchObject({ program: null, version: null });
+});
+
+test('says what its last turn was started with, to the user alone', async () => {
+  const run = aRun(aSquad(), { turn: 2 });
+  expect((await settingOf(asUser, run)).command).toBeNull();
+  for (const number of [1, 2]) {
+    const turn = { runId: run.id, number };
+    await files.prepare(turn, 'Do it');
+    const command = { argv: ['agent', `--turn=${number}`] as [string, string], stdin: null, env: {} };
+    await keepCommand(files, turn, command, { prompt: 'Do it', task: 'Do it', endpoint: null });
+    expect(statSync(files.path(turn, 'command.json')).mode & 0o777).toBe(0o600);
+  }
+  expect((await settingOf(asUser, run)).command).toEqual(['agent', '--turn=2']);
+  expect((await settingOf(asRun, run)).command).toBeNull();
 });

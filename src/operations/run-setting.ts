@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keptCommand } from '../core/kept-command.ts';
 import { keptPlan } from '../core/kept-plan.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { Call } from './operation.ts';
@@ -10,6 +11,8 @@ export const RunSetting = z.object({
   version: z.string().nullable(),
   /** Names of the environment variables it was given, never their values; null: not kept after its end, or not for who asks. */
   variables: z.array(z.string()).nullable(),
+  /** The program and arguments its last turn was started with, without secrets and prompt; null: not known, or not for who asks. */
+  command: z.array(z.string()).nullable(),
 });
 export type RunSetting = z.infer<typeof RunSetting>;
 
@@ -22,5 +25,6 @@ export async function settingOf({ services, caller }: Call, run: Run): Promise<R
     program: cli?.program ?? null,
     version: cli?.version ?? null,
     variables: names.length > 0 ? names : null,
+    command: caller.parent === null ? await keptCommand(services.files, run) : null,
   };
 }

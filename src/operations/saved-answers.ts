@@ -71,7 +71,7 @@ async function answered<I extends Record<string, unknown>>(
 function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   return {
     ...shown,
-    setting: { ...shown.setting, variables: null },
+    setting: { ...shown.setting, variables: null, command: null },
     run: { ...shown.run, options: { ...shown.run.options, onEnd: null, onAsk: null, setup: null } },
   };
 }

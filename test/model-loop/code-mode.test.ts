@@ -1,11 +1,14 @@
-import { existsSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { descendantsOf } from '../../src/process/descendants.ts';
 import { mock } from '../engines/model-server/script.ts';
 import { TalkingAgent } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';
 
 const CODE_MODE = { timeoutMs: 20_000, memoryMb: 256, outputChars: 10_000, excludedTools: ['plain'] };
-const HAS_SANDBOX = process.platform === 'linux' && existsSync('/usr/bin/bwrap');
+const BUBBLEWRAP = '/usr/bin/bwrap';
+const HAS_SANDBOX = process.platform === 'linux' && existsSync(BUBBLEWRAP);
 
 const program = (text: string) => ({ call: 'run_program', arguments: { program: text } });
 
@@ -89,3 +92,67 @@ test('without a sandbox it says what to install, and asks nobody', async () => {
   });
   expect(agent.model.requests).toEqual([]);
 });
+
+describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is waited for', () => {
+  test('is there before the model answers, and ended when the agent is told to stop', async () => {
+    await using agent = await TalkingAgent.start();
+    const sandbox = tellingSandbox(agent);
+    const { child, ended } = agent.begin('anthropic', mock([{ hang: 'headers' }]), {
+      codeMode: CODE_MODE,
+      env: sandbox.env,
+    });
+    await agent.model.waitForRequest(() => true);
+    // The script around it, bubblewrap itself, and what runs in it.
+    await expect.poll(() => descendantsOf(child.pid!).length, { timeout: 20_000 }).toBe(3);
+    child.kill('SIGTERM');
+    expect((await ended).end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
+    // The first proved the sandbox and ended by itself, as the other would have when the agent was gone: but it was killed.
+    expect(sandbox.ends()).toEqual(['0', '137']);
+    expect(sandbox.left()).toEqual([]);
+  });
+
+  test.each([
+    ['an answer', { text: 'no program was needed' }, true],
+    ['a refusal of the provider', { status: 401 }, false],
+    ['an answer that breaks off', { cut: 'connection' }, false],
+  ] as const)('is gone before the agent is, after %s', async (_, step, ok) => {
+    await using agent = await TalkingAgent.start();
+    const sandbox = tellingSandbox(agent);
+    const { end } = await agent.ask('anthropic', mock([step]), { codeMode: CODE_MODE, env: sandbox.env });
+    expect(end).toMatchObject({ ok });
+    expect(sandbox.left()).toEqual([]);
+  });
+
+  test('is not started where the model may not call any more', async () => {
+    await using agent = await TalkingAgent.start();
+    const sandbox = tellingSandbox(agent);
+    const { child, ended } = agent.begin('anthropic', mock([{ hang: 'headers' }]), {
+      codeMode: CODE_MODE,
+      env: sandbox.env,
+      maxTurns: 1,
+    });
+    await agent.model.waitForRequest(() => true);
+    expect(descendantsOf(child.pid!)).toEqual([]);
+    child.kill('SIGTERM');
+    await ended;
+  });
+});
+
+/** A bubblewrap in a script that tells which processes it was and how each ended. */
+function tellingSandbox({ folder }: TalkingAgent) {
+  const path = join(folder, 'bin');
+  mkdirSync(path);
+  const file = (name: string) => join(folder, name);
+  const script = `#!/bin/sh
+echo $$ >> '${file('pids')}'
+${BUBBLEWRAP} "$@"
+echo $? >> '${file('ends')}'
+`;
+  writeFileSync(join(path, 'bwrap'), script, { mode: 0o755 });
+  const lines = (name: string) => readFileSync(file(name), 'utf8').trim().split('\n');
+  return {
+    env: { PATH: `${path}:${process.env.PATH}` },
+    ends: () => lines('ends'),
+    left: () => lines('pids').filter(pid => existsSync(`/proc/${pid}`)),
+  };
+}

@@ -56,7 +56,7 @@ test('a question that comes while the page is open is there by itself, and is an
   const run = await startRun(squad, 'Name it', ['ask What is its name?']);
   const item = page.locator('.ask', { hasText: 'What is its name?' });
   await item.getByLabel('Your answer').fill('Ada, "the first"');
-  await expect.poll(() => page.title()).toBe('(1) Squad');
+  await expect.poll(() => page.title()).toBe('(1) Inbox · Squad');
   await item.getByRole('button', { name: 'send' }).click();
   await page.locator('.settled li', { hasText: 'Ada, "the first" · you, on the page' }).waitFor();
   expect(await answerOf(run)).toContain('Ada, "the first"');

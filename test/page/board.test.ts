@@ -60,7 +60,7 @@ test('runs are in the order of who needs somebody, then who failed, works, waits
     ['done', OLD_RUNS],
   ] as const)
     await chips.getByRole('link', { name: `${name} ${count}`, exact: true }).waitFor();
-  await expect.poll(() => page.title()).toBe('(1) Squad');
+  await expect.poll(() => page.title()).toBe('(1) Runs · Squad');
 });
 
 test('more than fifty are leafed through, and none is shown twice', async () => {

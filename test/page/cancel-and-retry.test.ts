@@ -87,3 +87,19 @@ test('a run is started from the page', async () => {
   await page.waitForURL(/\/r\/run_/);
   await page.getByText('hello from the page').first().waitFor();
 });
+
+test('a run that is removed while it is looked at says so, and offers nothing any more', async () => {
+  squad.write('.squad/agents/coder.md', '---\nengine: scripted\n---\nYou code.');
+  await squad.run(['trust', '-y', '.squad/agents/coder.md']);
+  const run = await startRun(squad, 'Soon gone', ['say something', 'report done']);
+  await squad.run(['wait', run]);
+  const page = await pages.open(`/r/${run}/output`);
+  await page.getByRole('button', { name: /^Retry/ }).waitFor();
+  // What was removed is asked for once more, and the browser complains of the answer.
+  pages.expectTrouble(/404/);
+  await squad.run(['prune', '--days', '0']);
+  await page.getByText('This run is not there any more').waitFor();
+  await page.getByRole('heading', { name: 'Soon gone' }).waitFor();
+  await page.getByRole('button', { name: /^(Retry|Reply)/ }).waitFor({ state: 'detached' });
+  expect(await page.getByText(/Nothing on stdout|There is no run/).count()).toBe(0);
+});

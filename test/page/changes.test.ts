@@ -55,7 +55,7 @@ test('by keys alone: a change is gone to and commented on, and the line after it
   await page.keyboard.press('?');
   const help = page.getByRole('dialog', { name: 'Keys' });
   for (const words of ['Next change', 'Next line', 'Comment on the line in focus'])
-    await help.getByText(words).waitFor();
+    await help.getByText(words).first().waitFor();
   await page.keyboard.press('Escape');
   await help.waitFor({ state: 'detached' });
 
@@ -67,21 +67,21 @@ test('by keys alone: a change is gone to and commented on, and the line after it
   };
   // With nothing in focus it is the first change.
   await comment('two words here');
-  await expect.poll(() => focused.getAttribute('data-place')).toBe('src/new.ts:R1');
-  await page.keyboard.press('j');
-  await comment('on the second');
-  await page.keyboard.press('n');
-  expect(await focused.getAttribute('data-place')).toBe('src/old.ts:L2');
+  await expect.poll(() => focused.getAttribute('data-place')).toBe('src/old.ts:L2');
   await page.keyboard.press('j');
   await comment('instead of two');
-  await page.keyboard.press('k');
-  expect(await focused.getAttribute('data-place')).toBe('src/old.ts:L2');
-  await page.keyboard.press('p');
+  await page.keyboard.press('n');
   expect(await focused.getAttribute('data-place')).toBe('src/new.ts:R1');
+  await page.keyboard.press('j');
+  await comment('on the second');
+  await page.keyboard.press('k');
+  expect(await focused.getAttribute('data-place')).toBe('src/new.ts:R1');
+  await page.keyboard.press('p');
+  expect(await focused.getAttribute('data-place')).toBe('src/old.ts:L2');
   await page.getByRole('button', { name: 'Send 3 comments' }).waitFor();
   expect(await page.getByRole('dialog').count()).toBe(0);
   const places = await page.locator('.send-bar code').allTextContents();
-  expect(places).toEqual(['src/new.ts:1', 'src/new.ts:2', 'src/old.ts:2']);
+  expect(places).toEqual(['src/old.ts:2', 'src/old.ts:2', 'src/new.ts:2']);
 });
 
 test('they open at the line of the address', async () => {
@@ -101,4 +101,14 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
   await expect.poll(() => page.locator('.diff-row').count()).toBeGreaterThan(before);
   await page.getByRole('link', { name: 'Activity', exact: true }).click();
   await page.locator('.step').first().waitFor();
+});
+
+test('what its agent was started with is in its details, and in a terminal', async () => {
+  const page = await pages.open(`/r/${small}/details`);
+  await page
+    .locator('.details')
+    .getByText(/scripted-agent/)
+    .first()
+    .waitFor();
+  expect((await squad.run(['show', small])).stdout).toMatch(/command +\S+ \S*scripted-agent/);
 });

@@ -24,6 +24,8 @@ test('a view that could not be loaded says so, is tried again, and comes by itse
   await problem.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('heading', { name: 'Cost' }).waitFor();
   expect(await page.locator('main .problem').count()).toBe(0);
+  // Nothing ever ran: there is no cost to be unknown.
+  expect(await page.locator('.today').count()).toBe(0);
 
   const other = await pages.open('/');
   await other.route(/cost-page/, route => route.abort());

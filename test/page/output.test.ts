@@ -107,6 +107,30 @@ test('a word is gone to in the words of an engine too, where all that follows it
   await expect.poll(() => below(page)).toBeLessThan(2);
 });
 
+test('long lines stay as they were turned, also after a reload', async () => {
+  const page = await pages.open(`/r/${log}/output?raw=1`);
+  await page.locator('.out.is-wrapped').waitFor();
+  await page.keyboard.press('w');
+  await page.locator('.out:not(.is-wrapped)').waitFor();
+  await page.reload();
+  await page.locator('.out-line').first().waitFor();
+  expect(await page.getByRole('button', { name: 'wrap' }).getAttribute('aria-pressed')).toBe('false');
+});
+
+test('on a narrow screen the bar of views shows the one that is open', async () => {
+  const page = await pages.open(`/r/${log}/details`, { width: 250 });
+  const isShown = () =>
+    page.locator('.tabs').evaluate(bar => {
+      const box = bar.getBoundingClientRect();
+      const { left, right } = bar.querySelector('[aria-current]')!.getBoundingClientRect();
+      return left >= box.left && right <= box.right;
+    });
+  await expect.poll(isShown).toBe(true);
+  await page.keyboard.press('1');
+  await page.locator('.tabs [aria-current]', { hasText: 'Activity' }).waitFor();
+  await expect.poll(isShown).toBe(true);
+});
+
 test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is asked of it', async () => {
   const flood = squad.script(
     'flood.sh',

@@ -29,6 +29,14 @@ test('a hub that is killed and comes back is lived through: a banner, then every
     await one.locator('.connection', { hasText: /reconnecting|no hub/ }).waitFor();
   }
   await page.getByText('line-20 of it').waitFor();
+  await page.setViewportSize({ width: 360, height: 640 });
+  const [end, strip] = await page.evaluate(() => {
+    scrollTo(0, document.documentElement.scrollHeight);
+    const edges = ['.run-page', '.banner'].map(name => document.querySelector(name)!.getBoundingClientRect());
+    return [edges[0]!.bottom, edges[1]!.top];
+  });
+  expect(end).toBeLessThanOrEqual(strip!);
+  await page.setViewportSize({ width: 1280, height: 800 });
   // Its agent goes on without a hub.
   writeFileSync(join(squad.workspace, 'hub-is-dead'), '');
   await until('it was said meanwhile', () => existsSync(join(squad.workspace, 'said-it')));

@@ -171,3 +171,25 @@ test('comments that were not sent are told of before it is approved, and go alon
   for (const part of ['src/retry.ts:1', 'Three times']) expect(first!.feedback).toContain(part);
   await squad.run(['cancel', run]);
 });
+
+test('the palette finds a review by what is to be done with it', async () => {
+  const run = await start();
+  await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
+  const page = await pages.open('/');
+  await page.keyboard.press('Control+k');
+  const typed = page.getByRole('combobox', { name: 'Type what to do or to open' });
+  const first = page.locator('.palette-entry').first();
+  await typed.fill('send back');
+  await first.getByText('Send back: Add a retry').waitFor();
+  await typed.fill('approve');
+  await first.getByText('Approve: Add a retry').waitFor();
+  await typed.fill('cancel add');
+  await first.getByText('Cancel: Add a retry').waitFor();
+  await typed.fill('approve add');
+  await first.getByText('Approve: Add a retry').waitFor();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Approve this round' });
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await until('it is approved', async () => (await reviewsOf(run))[0]?.outcome === 'approved');
+  await squad.run(['cancel', run]);
+});

@@ -122,7 +122,8 @@ describe('a squad', () => {
     await dialog.getByRole('button', { name: 'Run it' }).click();
     await shows(page, '.merge', 'looks right');
     const [main, next] = [squad.git('rev-parse', 'main'), squad.git('rev-parse', 'next')];
-    await button('Merge 1 branch into next').click();
+    // Whose second half falls beside the dialog.
+    await button('Merge 1 branch into next').dblclick();
     await shows(page, 'dialog[open]', 'Moves next from');
     expect(await dialog.innerText()).toContain(
       `squad integrate ${checked} --into next --check 'test -f b.txt && echo "looks right"' --workspace`,

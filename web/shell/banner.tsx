@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isStranger } from '../state/hub-proof.ts';
 import { connection, isHubStopped } from '../state/live.ts';
 import { saved } from '../state/saved.ts';
@@ -8,16 +8,29 @@ import { Ago } from '../ui/time.tsx';
 /** What is shown is not how it is now. */
 export const isStale = (): boolean => connection.value === 'reconnecting' || connection.value === 'offline';
 
-/** Why, and since when; it covers nothing but its own strip, so that what was known can still be read. */
+/** Why, and since when. The page has room for it below its end, so that what was known can all be read. */
 export function Banner() {
   const stale = isStale();
   const [since, setSince] = useState(Date.now());
   useEffect(() => {
     if (stale) setSince(Date.now());
   }, [stale]);
-  if (!stale || saved) return null;
+  const isShown = stale && !saved;
+  const strip = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = strip.current;
+    if (!element) return;
+    const { style } = document.documentElement;
+    const sizes = new ResizeObserver(() => style.setProperty('--banner', `${element.offsetHeight}px`));
+    sizes.observe(element);
+    return () => {
+      sizes.disconnect();
+      style.removeProperty('--banner');
+    };
+  }, [isShown]);
+  if (!isShown) return null;
   return (
-    <div class="banner" role="status">
+    <div class="banner" role="status" ref={strip}>
       {isStranger.value ? (
         <span>
           <strong>Something else answers on this port.</strong> It is not the hub of this page, and was told

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { type Binding, keysNow, restKeys, useKeys } from '../keys.ts';
 import { AskFirst } from './ask-first.tsx';
 import { later } from './later.tsx';
+import { ReviewActionDialog } from './review-action.tsx';
 import { RunActionDialog } from './run-action.tsx';
 import { OverlayWait } from './view-wait.tsx';
 
@@ -55,6 +56,7 @@ export function Overlays() {
       {now?.name === 'help' && <Help keys={now.keys} onClose={close} />}
       {now?.name === 'start' && <StartRun onClose={close} />}
       <RunActionDialog />
+      <ReviewActionDialog />
       <AskFirst />
     </>
   );

@@ -2,13 +2,16 @@ import { useLocation } from 'preact-iso';
 import type { Binding } from '../keys.ts';
 import { call } from '../state/api.ts';
 import { inbox } from '../state/live.ts';
+import type { Answers } from '../state/operations.ts';
 import { useQuery } from '../state/query.ts';
 import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
 import { harmless } from '../ui/harmless.ts';
 import { lookOfCard } from '../ui/status-words.ts';
+import { actionIn } from './action-words.ts';
 import { askFirst } from './ask-first.tsx';
 import type { Entry } from './palette-match.ts';
+import { askToDecide } from './review-action.tsx';
 import { askToCancel, askToRetry } from './run-action.tsx';
 import { VIEWS } from './views.ts';
 
@@ -17,13 +20,22 @@ const MOST_RUNS = 8;
 /** Everything that can be done or opened from here. Runs are looked for by the hub: there may be more than the page knows. */
 export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const { route } = useLocation();
-  const board = useQuery('list_board', {
-    q: typed.replace(/^(cancel|retry)\b/i, '').trim() || undefined,
-    workspace: workspace.value ?? undefined,
-    limit: MOST_RUNS,
-  });
+  const { isAction, rest } = actionIn(typed);
+  const here = workspace.value === null ? {} : { workspace: workspace.value };
+  const board = useQuery('list_board', { q: rest || undefined, ...here, limit: MOST_RUNS });
+  const reviews = useQuery('list_reviews', { ...here, isOpen: true });
   const workspaces = useQuery('list_workspaces', {});
   const runs = board.data?.runs ?? [];
+  // The hub found them by these words, wherever they are in a run.
+  const by = (words: string) => (board.isOf ? `\u200b${words}` : '');
+  const ofRuns = runs.map(card => ({
+    id: card.id,
+    group: 'Runs',
+    label: harmless(card.title) || card.id,
+    hint: `${lookOfCard(card).word} · ${card.roleId ?? card.engine} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
+    run: () => route(`/r/${card.id}`),
+  }));
+  const actions = typed.trim() === '' ? [] : actionEntries(runs, reviews.data?.reviews ?? [], by(rest));
   return [
     ...inbox.value.map(item => ({
       id: item.id,
@@ -42,26 +54,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
       key,
       run: () => route(href),
     })),
-    ...runs.map(card => ({
-      id: card.id,
-      group: 'Runs',
-      label: harmless(card.title) || card.id,
-      // What was typed found it, wherever the words are.
-      hint: `${lookOfCard(card).word} · ${card.roleId ?? card.engine} · ${card.id}${board.isOf ? `\u200b${typed}` : ''}`,
-      run: () => route(`/r/${card.id}`),
-    })),
-    ...(typed.trim() === ''
-      ? []
-      : runs.map(card => {
-          const isOver = card.endedAt !== null;
-          return {
-            id: `act ${card.id}`,
-            group: 'Actions on runs',
-            label: `${isOver ? 'Retry' : 'Cancel'}: ${harmless(card.title)}`,
-            hint: card.roleId ?? card.engine,
-            run: () => (isOver ? askToRetry(card) : askToCancel(card)),
-          };
-        })),
+    ...(isAction ? [...actions, ...ofRuns] : [...ofRuns, ...actions]),
     ...(typed.trim() === ''
       ? []
       : [
@@ -76,6 +69,38 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
     ...COMMANDS,
     ...workspaceEntries(workspaces.data?.workspaces ?? []),
   ];
+}
+
+/** What can be done with a run without opening it: its review is decided, it is cancelled, or it is tried once more. */
+function actionEntries(
+  runs: Answers['list_board']['runs'],
+  reviews: Answers['list_reviews']['reviews'],
+  by: string,
+): Entry[] {
+  const group = 'Actions on runs';
+  const decisions = [
+    { words: 'Approve', isApproval: true },
+    { words: 'Send back', isApproval: false },
+  ].flatMap(({ words, isApproval }) =>
+    reviews.map(review => ({
+      id: `${words} ${review.id}`,
+      group,
+      label: `${words}: ${harmless(review.title ?? review.coderId)}`,
+      hint: `${review.coder ?? 'coder'} · ${review.coderId}`,
+      run: () => askToDecide(review, isApproval),
+    })),
+  );
+  const others = runs.map(card => {
+    const isOver = card.endedAt !== null;
+    return {
+      id: `act ${card.id}`,
+      group,
+      label: `${isOver ? 'Retry' : 'Cancel'}: ${harmless(card.title)}`,
+      hint: `${card.roleId ?? card.engine}${by}`,
+      run: () => (isOver ? askToRetry(card) : askToCancel(card)),
+    };
+  });
+  return [...decisions, ...others];
 }
 
 const COMMANDS: Entry[] = [

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { actionIn } from './action-words.ts';
 import { matching } from './palette-match.ts';
 
 const entry = (group: string, label: string, hint?: string) => ({ id: label, group, label, hint, run() {} });
@@ -15,10 +16,24 @@ test('every word has to be somewhere in it', () => {
   expect(labels('nothing')).toEqual([]);
 });
 
-test('groups keep their order; within one, what begins with the word comes first', () => {
-  expect(labels('run')).toEqual(['Runs', 'Cancel every run', 'Run the tests', 'Fix the runner']);
+test('what begins with the word comes first in its group, and its group before the others', () => {
+  expect(labels('run')).toEqual(['Runs', 'Run the tests', 'Fix the runner', 'Cancel every run']);
+});
+
+test('an action and the run it is meant for come before the run, whatever stands between the words', () => {
+  const both = [entry('Runs', 'Which db?', 'cancel which'), entry('Actions on runs', 'Cancel: Which db?')];
+  expect(matching(both, 'cancel which', 8).map(({ label }) => label)).toEqual([
+    'Cancel: Which db?',
+    'Which db?',
+  ]);
 });
 
 test('a long group does not hide the others', () => {
   expect(labels('', 1)).toEqual(['Runs', 'Cancel every run', 'Fix the runner']);
+});
+
+test('an action is known by its words, and the rest says on which run', () => {
+  expect(actionIn(' Send back the parser ')).toEqual({ isAction: true, rest: 'the parser' });
+  expect(actionIn('approve')).toEqual({ isAction: true, rest: '' });
+  expect(actionIn('approved work')).toEqual({ isAction: false, rest: 'approved work' });
 });

@@ -9,21 +9,29 @@ export interface Entry {
   run(): void;
 }
 
-/** Those that have every word; of a group those first whose label begins with what was typed. */
+/**
+ * Those that have every word. What begins with the words comes first: in its group, and its group before the others, so that
+ * the first of all is what was typed.
+ */
 export function matching(entries: readonly Entry[], typed: string, mostOfGroup: number): Entry[] {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(typed);
   const found = entries.filter(({ group, label, hint = '' }) => {
     const text = `${group} ${label} ${hint}`.toLowerCase();
     return words.every(word => text.includes(word));
   });
-  const groups = [...new Set(found.map(({ group }) => group))];
-  return groups.flatMap(group =>
-    found
-      .filter(entry => entry.group === group)
-      .sort((a, b) => begins(b, words) - begins(a, words))
-      .slice(0, mostOfGroup),
+  const isFirst = (entry: Entry) => words.length > 0 && begins(entry, words);
+  const groups = [...Map.groupBy(found, ({ group }) => group).values()].map(group =>
+    group.toSorted((a, b) => Number(isFirst(b)) - Number(isFirst(a))),
   );
+  return groups
+    .toSorted((a, b) => Number(isFirst(b[0]!)) - Number(isFirst(a[0]!)))
+    .flatMap(group => group.slice(0, mostOfGroup));
 }
 
-const begins = ({ label }: Entry, words: string[]): number =>
-  words.length > 0 && label.toLowerCase().startsWith(words[0]!) ? 1 : 0;
+/** Word for word, each as far as it was typed; signs between them count for nothing. */
+function begins({ label }: Entry, words: string[]): boolean {
+  const own = wordsOf(label.replace(/[^\p{L}\p{N}\s_-]+/gu, ' '));
+  return words.every((word, at) => own[at]?.startsWith(word));
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);

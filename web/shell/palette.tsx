@@ -43,7 +43,8 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       aria-label="Commands, views and runs"
       onClose={onClose}
       onCancel={onClose}
-      onClick={event => event.target === dialog.current && onClose()}
+      // The second half of a double click is meant for what opened it.
+      onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <input
         type="text"

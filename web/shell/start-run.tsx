@@ -2,6 +2,7 @@ import './start.css';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ApiError, call } from '../state/api.ts';
+import { useKeptWords } from '../state/kept-words.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
 import { Copy } from '../ui/copy.tsx';
@@ -29,7 +30,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
   const names = roles.data?.roles ?? [];
   const [role, setRole] = useState(() => localStorage.getItem(LAST_ROLE) ?? '');
   const roleId = (names.find(({ id }) => id === role) ?? names[0])?.id ?? '';
-  const [task, setTask] = useState('');
+  const [task, setTask, forgetTask] = useKeptWords('start');
   const [choices, setChoices] = useState<StartChoices>({});
   const [error, setError] = useState<ApiError | null>(null);
   const [isSending, setSending] = useState(false);
@@ -49,6 +50,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
         { members: [{ roleId, task }], ...choices },
         { workspace: folder },
       );
+      forgetTask();
       localStorage.setItem(LAST_ROLE, roleId);
       for (const warning of warnings) toast(warning);
       onClose();

@@ -4,6 +4,7 @@ import type { Need } from '../../src/schema/run-card.ts';
 import { shownKey } from '../key-names.ts';
 import { useKeys } from '../keys.ts';
 import { connection, inbox } from '../state/live.ts';
+import type { Answers } from '../state/operations.ts';
 import { useParam, withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -28,7 +29,7 @@ export function TopBar() {
           <Icon name="search" />
           <kbd>{shownKey('ctrl+k', IS_MAC)}</kbd>
         </button>
-        {data && (
+        {data && (data.spentTodayUsd !== null || hasRuns(data)) && (
           <a class="today" href="/cost" title={todayTitle(data)}>
             {data.spentTodayUsd === null ? (
               <span class="faint">cost unknown</span>
@@ -49,6 +50,10 @@ export function TopBar() {
     </header>
   );
 }
+
+/** Where nothing ever ran, nothing was spent that somebody could want to know. */
+const hasRuns = ({ counts }: Answers['list_board']): boolean =>
+  Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, toChildArray } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../state/api.ts';
 import { Copy } from './copy.tsx';
@@ -24,7 +24,8 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       aria-labelledby={id}
       onClose={onClose}
       onCancel={onClose}
-      onClick={event => event.target === dialog.current && onClose()}
+      // The second half of a double click is meant for what opened it.
+      onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <div class="dialog-body">
         <h2 id={id}>{harmless(title)}</h2>
@@ -73,7 +74,7 @@ export function Confirm(props: ConfirmProps) {
     setBusy(false);
   };
   useEffect(() => {
-    if (!children) button.current?.focus();
+    if (toChildArray(children).length === 0) button.current?.focus();
   }, []);
   return (
     <Dialog title={title} onClose={onClose}>

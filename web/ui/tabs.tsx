@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Tab {
   href: string;
@@ -9,8 +10,17 @@ export interface Tab {
 
 /** Views of one thing, each with an address of its own: links, so every browser key for links works. */
 export function Tabs({ tabs, current, label }: { tabs: Tab[]; current: string; label: string }) {
+  const bar = useRef<HTMLElement>(null);
+  // Sideways only: the page stays where it is.
+  useLayoutEffect(() => {
+    const chosen = bar.current?.querySelector<HTMLElement>('[aria-current]');
+    if (!bar.current || !chosen) return;
+    const { left, width } = bar.current.getBoundingClientRect();
+    const place = chosen.getBoundingClientRect();
+    bar.current.scrollLeft += place.left - left - (width - place.width) / 2;
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={bar}>
       {tabs.map(({ href, name, count }) => (
         <a key={href} href={href} aria-current={href === current ? 'page' : undefined}>
           {name}

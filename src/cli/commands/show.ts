@@ -1,4 +1,5 @@
 import type { RunResult } from '../../operations/run-result.ts';
+import type { RunSetting } from '../../operations/run-setting.ts';
 import type { Tries } from '../../operations/run-tries.ts';
 import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
 import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
@@ -13,7 +14,7 @@ import { evidenceLines } from '../output/evidence-words.ts';
 import { printJson } from '../output/json.ts';
 import { type Logins, nextStep } from '../output/next-step.ts';
 import { quietWords } from '../output/quiet-word.ts';
-import { sanitize } from '../output/sanitize.ts';
+import { oneLine, sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
 
@@ -26,6 +27,7 @@ interface Shown {
   review: ReviewOfRun | null;
   pullRequest: ShownPullRequest | null;
   tries: Tries;
+  setting: RunSetting;
   result: RunResult;
   files: { stdout: string; stderr: string; stdoutBytes: number; stderrBytes: number };
 }
@@ -44,7 +46,7 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 }
 
 function lines(
-  { run, quiet, turns, squad, work, review, pullRequest, tries, result, files }: Shown,
+  { run, quiet, turns, squad, work, review, pullRequest, tries, setting, result, files }: Shown,
   logins: Logins,
   { style }: CliContext,
 ): string[] {
@@ -93,6 +95,8 @@ function lines(
     for (const left of turn.leftovers)
       facts.push(['leftover', `${left.pid} ${sanitize(left.command)} (ended)`]);
   }
+  if (setting.command)
+    facts.push(['command', setting.command.map(word => shellWord(oneLine(word))).join(' ')]);
   if (run.usage)
     facts.push([
       'tokens',
@@ -145,6 +149,10 @@ function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, s
     ...saved.map((ref): [string, string] => ['saved', `${sanitize(ref)}, what was not committed`]),
   ];
 }
+
+/** To be read; what is in brackets stands for something that is not shown. */
+const shellWord = (word: string): string =>
+  /^[\w@%+=:,./[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 const costWords = ({ costUsd, costIsEstimated }: Usage): string =>
   costUsd === null ? '–' : `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;

@@ -59,3 +59,8 @@ test('nothing a terminal obeys is ever left', () => {
 test('a line of an agent is one line', () => {
   expect(oneLine('  first\r\n\tsecond\rthird \u001b[1m!  ')).toBe('first second third !');
 });
+
+test('on one line nothing hides: marks without width and marks of direction are seen, scripts and emoji stay', () => {
+  expect(oneLine('a\u200bb\u200fc\u2060d\ufeffe')).toBe('a\ufffdb\ufffdc\ufffdd\ufffde');
+  expect(oneLine('né العربية 👩‍👩‍👧')).toBe('né العربية 👩‍👩‍👧');
+});

@@ -1,3 +1,5 @@
+import { visibleLine } from '../../schema/visible-text.ts';
+
 const ESC = '\u001b';
 const ST = `(?:${ESC}\\\\|\u009c|\u0007)`;
 
@@ -21,7 +23,7 @@ export function sanitize(text: string): string {
   return text.toWellFormed().replace(SEQUENCES, '').replace(CONTROLS, '');
 }
 
-/** The same on one line, for a column or a status line. */
+/** The same on one line, for a column or a status line: what takes no room there, or turns its direction, is seen. */
 export function oneLine(text: string): string {
-  return sanitize(text.replace(/\r/g, '\n')).replace(/\s+/g, ' ').trim();
+  return visibleLine(sanitize(text.replace(/\r/g, '\n')));
 }

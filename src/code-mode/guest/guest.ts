@@ -6,7 +6,7 @@ import { read, writeSync } from 'node:fs';
 import { constants, createContext, Script } from 'node:vm';
 import { createFrameReader, MOST_FRAME_BYTES } from '../frames.ts';
 import { type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from '../messages.ts';
-import { compileProgram } from './compile-program.ts';
+import { compileProgram, loadStripper } from './compile-program.ts';
 import type { Outside, Realm } from './realm.ts';
 
 /** The realm's script as text, put here by the build. */
@@ -32,7 +32,14 @@ function send(json: unknown): void {
   }
 }
 
+/** Ahead of the program, while nobody waits. */
+function prepare(): void {
+  loadStripper();
+  send('{"type":"prepared"}');
+}
+
 function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): void {
+  send('{"type":"begun"}');
   const context = createContext(constants.DONT_CONTEXTIFY, {
     codeGeneration: { strings: false, wasm: false },
   });
@@ -58,7 +65,8 @@ function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): vo
 
 function take(body: Buffer): void {
   const message = JSON.parse(body.toString('utf8')) as HostMessage;
-  if (message.type === 'run') start(message);
+  if (message.type === 'prepare') prepare();
+  else if (message.type === 'run') start(message);
   else if (message.type === 'result') realm?.settle(message.id, true, message.json);
   else realm?.settle(message.id, false, message.message);
   setImmediate(lookForEnd);

@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks';
 import type { InboxItem } from '../../../src/schema/inbox.ts';
+import { useKeptWords } from '../../state/kept-words.ts';
 import { Button } from '../../ui/button.tsx';
 import { toldApart } from '../../ui/told-apart.ts';
 import { AnswerForm } from './answer-form.tsx';
@@ -22,7 +22,7 @@ interface AnswerBoxProps {
 export function AnswerBox({ item, settled, seen }: AnswerBoxProps) {
   const answering = useAnswering(item.id, settled);
   if (item.fields.length > 0) return <AnswerForm {...{ item, answering }} />;
-  if (item.kind === 'question' && item.choices.length === 0) return <Words answering={answering} />;
+  if (item.kind === 'question' && item.choices.length === 0) return <Words {...{ item, answering }} />;
   return (
     <p class="ask-answers">
       {item.kind === 'question' ? <Choices {...{ item, answering }} /> : <YesOrNo {...{ answering, seen }} />}
@@ -72,10 +72,10 @@ function Choices({ item: { choices }, answering: { why, send } }: AnswerProps) {
   ));
 }
 
-function Words({ answering: { why, send } }: { answering: Answering }) {
-  const [words, setWords] = useState('');
+function Words({ item, answering: { why, send } }: AnswerProps) {
+  const [words, setWords, forget] = useKeptWords(`answer:${item.id}`);
   const submit = async () => {
-    if (words.trim() !== '' && (await send(words.trim()))) setWords('');
+    if (words.trim() !== '' && (await send(words.trim()))) forget();
   };
   return (
     <form

@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks';
 import { call } from '../../state/api.ts';
+import { useKeptWords } from '../../state/kept-words.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { commentCommand } from '../run/changes/comment-command.ts';
@@ -16,13 +16,17 @@ interface DecideProps {
 
 /** Feedback in the reviewer's place. */
 export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
-  const [words, setWords] = useState(isApproval ? 'Approved.' : '');
+  const [words, setWords, forget] = useKeptWords(
+    `${isApproval ? 'approve' : 'send_back'}:${review.coderId}`,
+    isApproval ? 'Approved.' : '',
+  );
   const type = isApproval ? 'approved' : 'needs_work';
   const along = useSendAlong(review.coderId, review.reviewerId);
   const isAlong = !isApproval && along.isAlong;
   const decide = async () => {
     const input = { run: review.coderId, action: 'feedback', feedback: words, feedback_type: type } as const;
     await (isAlong ? along.send(words.trim()) : call('steer_review', input));
+    forget();
     toast(
       isApproval ? 'Approved: the coder goes on with that.' : 'Sent back: the coder goes on with your words.',
     );

@@ -13,7 +13,7 @@ import { TriesBefore, TriesSince } from './run-tries.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 /** What it is, how it is and why, and what can be done about it. */
-export function RunHeader({ data }: { data: ShownRun }) {
+export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: boolean }) {
   const { run } = data;
   const live = card(run.id).value;
   const asks = inbox.value.filter(item => item.runId === run.id).length;
@@ -74,8 +74,8 @@ export function RunHeader({ data }: { data: ShownRun }) {
       </p>
       <Why data={data} asks={asks} activity={isOver ? null : (live?.activity?.text ?? null)} />
       <TriesSince data={data} />
-      <RunChildren id={run.id} squadId={run.squadId} />
-      <RunActions data={data} />
+      {!isGone && <RunChildren id={run.id} squadId={run.squadId} />}
+      {!isGone && <RunActions data={data} />}
     </header>
   );
 }

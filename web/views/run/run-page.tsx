@@ -8,6 +8,7 @@ import { type Changes, inbox } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { useViewTitle } from '../../state/view-title.ts';
+import { Empty } from '../../ui/empty.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { ActivityTab } from './activity/activity-tab.tsx';
@@ -49,14 +50,21 @@ export function RunPage() {
         Loading the run…
       </p>
     );
-  return <Shown data={data} tab={tabOf(params.tab)} />;
+  return <Shown data={data} tab={tabOf(params.tab)} isGone={error?.code === 'RUN_UNKNOWN'} />;
 }
 
-function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
+interface ShownProps {
+  data: ShownRun;
+  tab: TabName;
+  /** It was removed while it was looked at: there is nothing left to look into, and nothing that can be done. */
+  isGone: boolean;
+}
+
+function Shown({ data, tab, isGone }: ShownProps) {
   const { route } = useLocation();
   const { id } = data.run;
   const href = (name: TabName) => `/r/${id}/${name}`;
-  const tabs = TABS.filter(name => has(data, name));
+  const tabs = isGone ? [] : TABS.filter(name => has(data, name));
   const step = (by: number) => {
     const next = tabs[tabs.indexOf(tab) + by];
     if (next) route(href(next));
@@ -78,6 +86,16 @@ function Shown({ data, tab }: { data: ShownRun; tab: TabName }) {
       when: () => !isAsked,
     })),
   ]);
+  if (isGone)
+    return (
+      <div class="run-page">
+        <RunHeader data={data} isGone />
+        <Empty title="This run is not there any more">
+          It was removed, with all it wrote, while this page was open: by <code>squad prune</code>, most
+          likely. Nothing can be done with it now. <a href={lastList.peek()}>Back to the runs</a>
+        </Empty>
+      </div>
+    );
   return (
     <div class="run-page">
       <RunHeader data={data} />
@@ -107,6 +125,8 @@ function has({ run, review }: ShownRun, tab: TabName): boolean {
 function concerns({ events, runs }: Changes, given: string, lineage: string | null): boolean {
   return (
     events.some(({ runId, body }) => runId?.startsWith(given) && body.type !== 'run.activity') ||
+    // Which ones it was is not told.
+    events.some(({ body }) => body.type === 'runs.pruned') ||
     runs.some(run => run.id.startsWith(given) && run.status !== 'running') ||
     // One that takes it up again is told of with its own state.
     runs.some(run => run.lineageId === lineage && run.reviewOf === null && run.activity === null)

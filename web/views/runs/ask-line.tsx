@@ -1,3 +1,4 @@
+import { useKeptWords } from '../../state/kept-words.ts';
 import { settledItem } from '../../state/settled-items.ts';
 import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
@@ -89,14 +90,13 @@ interface WordsAnswerProps {
 }
 
 function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
+  const [words, setWords, forget] = useKeptWords(`answer:${asking.id}`);
   return (
     <form
       class="answer-words"
       onSubmit={async event => {
         event.preventDefault();
-        const box = event.currentTarget.querySelector('input')!;
-        const words = box.value.trim();
-        if (words !== '' && (await send(words))) box.value = '';
+        if (words.trim() !== '' && (await send(words.trim()))) forget();
       }}
     >
       <input
@@ -104,6 +104,8 @@ function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
         placeholder="answer"
         aria-label={`Answer: ${harmless(asking.question)}`}
         autocomplete="off"
+        value={words}
+        onInput={event => setWords(event.currentTarget.value)}
       />
       <button type="submit" class="button" title={why ?? undefined} aria-disabled={why !== null || undefined}>
         send

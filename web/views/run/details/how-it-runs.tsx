@@ -2,6 +2,7 @@ import { Copy } from '../../../ui/copy.tsx';
 import { shownDuration, shownMoney } from '../../../ui/figures.ts';
 import { harmless } from '../../../ui/harmless.ts';
 import { Plain } from '../../../ui/plain.tsx';
+import { shellWord } from '../../shell-word.ts';
 import type { ShownRun } from '../shown-run.ts';
 import { Fact, Part } from './details-parts.tsx';
 
@@ -20,6 +21,12 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
         {setting.program !== null && (
           <Fact name="Program">
             <Copy text={setting.program} label="program" isShown /> {setting.version ?? 'version unknown'}
+          </Fact>
+        )}
+        {setting.command !== null && (
+          <Fact name="Started as">
+            <Copy text={setting.command.map(shellWord).join(' ')} label="command line" isShown />{' '}
+            <span class="soft">without secrets and prompt</span>
           </Fact>
         )}
         <Fact name="Environment">

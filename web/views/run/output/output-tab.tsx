@@ -12,6 +12,7 @@ import type { ShownRun } from '../shown-run.ts';
 import { lineInHash } from './line-in-hash.ts';
 import { OutputSearch } from './output-search.tsx';
 import { useOutput } from './use-output.ts';
+import { useWrapped } from './use-wrapped.ts';
 
 /** What a run wrote, as it writes it. */
 export function OutputTab({ data }: { data: ShownRun }) {
@@ -19,7 +20,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
   const [streamGiven, setStream] = useParam('stream');
   const [turnGiven, setTurn] = useParam('turn');
   const [rawGiven, setRaw] = useParam('raw');
-  const [isWrapped, setWrapped] = useState(true);
+  const [isWrapped, turnWrapped] = useWrapped();
   const [isSearching, setSearching] = useState(false);
   const scroller = useRef<HTMLDivElement>(null);
   /** A line of the address is one of the file: then it is shown raw. */
@@ -50,7 +51,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
 
   useKeys([
     { key: 'f', what: 'Follow the output', run: output.follow },
-    { key: 'w', what: 'Wrap long lines', run: () => setWrapped(!isWrapped) },
+    { key: 'w', what: 'Wrap long lines', run: turnWrapped },
     { key: '/', what: 'Search the output', run: () => setSearching(true) },
     {
       key: 'o',
@@ -119,7 +120,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
             raw
           </Button>
         )}
-        <Button isPressed={isWrapped} keyName="w" onClick={() => setWrapped(!isWrapped)}>
+        <Button isPressed={isWrapped} keyName="w" onClick={turnWrapped}>
           wrap
         </Button>
         <Button icon="search" keyName="/" isPressed={isSearching} onClick={() => setSearching(!isSearching)}>

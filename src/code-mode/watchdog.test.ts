@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { memoryOfTree } from '../process/descendants.ts';
+import { watchSpare, watchTree } from './watchdog.ts';
+
+const MEMORY_MB = 16;
+
+test('memory that was taken before does not count against a program', async () => {
+  expect(memoryOfTree(process.pid)).toBeGreaterThan(MEMORY_MB * 1024 * 1024);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const stop = watchTree(process.pid, { timeoutMs: 300, memoryMb: MEMORY_MB, outputChars: 1 }, resolve);
+  expect(await promise).toBe('time');
+  stop();
+});
+
+test('memory that is taken from then on does', async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const stop = watchTree(process.pid, { timeoutMs: 30_000, memoryMb: MEMORY_MB, outputChars: 1 }, resolve);
+  const taken = Buffer.alloc(3 * MEMORY_MB * 1024 * 1024, 1);
+  expect(await promise).toBe('memory');
+  expect(taken.at(-1)).toBe(1);
+  stop();
+});
+
+test('of one without a program all of it counts', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = watchSpare(process.pid, MEMORY_MB, resolve);
+  await promise;
+  stop();
+});

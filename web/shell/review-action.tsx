@@ -1,0 +1,25 @@
+import { signal } from '@preact/signals';
+import type { Answers } from '../state/operations.ts';
+import { later } from './later.tsx';
+import { OverlayWait } from './view-wait.tsx';
+
+interface Asked {
+  review: Answers['list_reviews']['reviews'][number];
+  isApproval: boolean;
+}
+
+const asked = signal<Asked | null>(null);
+const close = () => {
+  asked.value = null;
+};
+
+/** From wherever somebody is: says what will happen and asks for the words. */
+export function askToDecide(review: Asked['review'], isApproval: boolean): void {
+  asked.value = { review, isApproval };
+}
+
+const Decide = later(() => import('../views/reviews/decide.tsx').then(m => m.Decide), OverlayWait);
+
+export function ReviewActionDialog() {
+  return asked.value && <Decide {...asked.value} onDone={close} onClose={close} />;
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { keepWords, keptWords } from './kept-words.ts';
+
+test('each thing has its own words, and none leave nothing', () => {
+  const values = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => values.get(key) ?? null,
+    setItem: (key: string, value: string) => void values.set(key, value),
+    removeItem: (key: string) => void values.delete(key),
+  };
+  keepWords('answer:1', 'half', storage);
+  keepWords('start', 'a task', storage);
+  expect([keptWords('answer:1', storage), keptWords('start', storage)]).toEqual(['half', 'a task']);
+  expect(keptWords('answer:2', storage)).toBeNull();
+  keepWords('answer:1', '', storage);
+  expect(keptWords('answer:1', storage)).toBeNull();
+  expect(values.size).toBe(1);
+});
