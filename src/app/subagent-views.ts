@@ -1,3 +1,4 @@
+import { findSandbox } from '../code-mode/find-sandbox.ts';
 import { allowed, notAllowed } from '../core/policy.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Traces } from '../core/traces.ts';
@@ -52,7 +53,10 @@ export class SubagentViews {
     // Before it is read: whoever may not call it is told nothing about the file either.
     const subject = subjectOf({ services: this.ports.services(), caller });
     if (!allowed(subject, 'run_subagent')) throw notAllowed(subject, 'run_subagent');
-    this.subagents.set(hello, await readSubagent(config, await this.ports.workspaces.environment(caller)));
+    const env = await this.ports.workspaces.environment(caller);
+    const subagent = await readSubagent(config, env);
+    if (subagent.codeMode) await refuseWithoutSandbox(env);
+    this.subagents.set(hello, subagent);
   }
 
   /** Until the client leaves, and what ran for it is gone. */
@@ -129,4 +133,11 @@ async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<strin
     next = run.parentId;
   }
   return names;
+}
+
+/** Told at its start: whoever calls it later cannot install anything. */
+async function refuseWithoutSandbox(env: Record<string, string>): Promise<void> {
+  const sandbox = await findSandbox(env);
+  if ('missing' in sandbox)
+    throw new SquadError('SANDBOX_MISSING', sandbox.missing, { suggestions: sandbox.suggestions });
 }

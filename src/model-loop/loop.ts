@@ -95,7 +95,7 @@ async function finish(
         call !== final
           ? saying(false, `Not run: ${FINAL_ANSWER} in the same turn ended the conversation.`)
           : problem === null
-            ? saying(true, 'Taken as the answer.')
+            ? saying(true, 'Given as the answer.')
             : saying(false, problem),
     })),
   );

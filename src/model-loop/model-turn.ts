@@ -122,7 +122,7 @@ function refuseUnfinished(reason: string, raw: string | undefined, hasCalls: boo
   if (reason === 'length' && !hasCalls)
     throw new Ending(
       'ENGINE_FAILED',
-      'The model reached its limit of output tokens in the middle of its answer. Allow it more (maxOutputTokens), or ask for less.',
+      'The model reached its limit of output tokens in the middle of its answer. Allow it more (max_output in the file of a subagent), or ask for less.',
     );
   if (reason === 'content-filter')
     throw new Ending('ENGINE_FAILED', `The provider ended the answer (${raw ?? 'content filter'})`);

@@ -83,7 +83,11 @@ async function requestAgain(
   if (kept === null) throw gone(run);
   const { spec } = kept;
   const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
-  if (run.chatIsNew) return { ...request, ...(engine === undefined ? sameEngine(spec, config) : { engine }) };
+  if (run.chatIsNew)
+    return {
+      ...request,
+      ...(engine === undefined ? sameEngine(spec, config) : { engine, subagent: undefined }),
+    };
   if (engine === undefined) {
     if (run.chatId !== null) refuseBusyChat(services, run.chatId);
     return { ...request, chatId: run.chatId ?? undefined, spec };

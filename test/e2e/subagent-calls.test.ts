@@ -128,7 +128,7 @@ describe('a call', () => {
 
   test('can be gone on with by the user: once more, or with more words', async () => {
     await said(client, client.call('helper', { prompt: `Again ${mock([{ text: 'first' }], 'again')}` }));
-    const run = (await subagents.runs()).find(({ title }) => title.startsWith('helper: Again'))!;
+    const run = (await subagents.runs()).find(({ title }) => title?.startsWith('helper: Again'))!;
     const retried = await subagents.squad.run(['retry', run.id]);
     expect(retried).toMatchObject({ code: 0, stdout: expect.stringContaining('first') });
     const replied = await subagents.squad.run([
@@ -138,6 +138,15 @@ describe('a call', () => {
     ]);
     expect(replied).toMatchObject({ code: 0, stdout: expect.stringContaining('second') });
     expect(subagents.model.first('more')?.turns.length).toBeGreaterThan(2);
+    // It still is what its file says: with its servers, and nothing of Squad's.
+    expect(subagents.model.first('more')?.tools).toEqual(subagents.model.first('again')?.tools);
+    const again = (await subagents.runs()).filter(({ title }) => title?.startsWith('helper: Again'));
+    const labels = await subagents.squad.json<{ conversations: { label: string }[] }>([
+      ...['conversation', 'list', '--subagent', 'helper'],
+    ]);
+    for (const { id } of again)
+      expect(labels.conversations.map(({ label }) => label)).toContain(`subagent:helper:${id}`);
+    expect(again.length).toBeGreaterThan(1);
   });
 
   test('runs beside others of the same client, each on its own', async () => {

@@ -147,6 +147,8 @@ describe('one of several workspaces', () => {
     await page.getByRole('heading', { name: 'Today, in all workspaces' }).waitFor();
     const picker = page.getByLabel('Workspace');
     expect(await picker.inputValue()).toBe(fresh);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
     await picker.selectOption('all workspaces');
     await page.getByRole('heading', { name: 'Today', exact: true }).waitFor();
     await chips.getByRole('link', { name: 'needs you 1', exact: true }).waitFor();
