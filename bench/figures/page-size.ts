@@ -19,6 +19,7 @@ export const pageSize: Figure = {
     try {
       execFileSync(process.execPath, [BUILD, join(folder, 'dist')], { stdio: 'inherit' });
       const page = join(folder, 'dist', 'web');
+      const saved = join(folder, 'dist', 'web-saved');
       const loaded = loadedBy(readFileSync(join(page, 'index.html'), 'utf8'));
       return [
         single('script of the first load, gzip', 'kB', zipped(page, loaded, '.js'), {
@@ -30,10 +31,12 @@ export const pageSize: Figure = {
           target: `≤ ${MOST_STYLE_KB} kB`,
           isMet: ({ value }) => value <= MOST_STYLE_KB,
         }),
-        single('all files of the page, as they ship', 'kB', kilobytes(sizeOf(page)), {
+        single('what it adds to the package, packed', 'kB', kilobytes(packed(page) + packed(saved)), {
           target: `< ${MOST_PACKAGE_KB} kB`,
           isMet: ({ value }) => value < MOST_PACKAGE_KB,
+          note: 'every file by itself in gzip, the page of saved runs included; a package is packed as one and takes less',
         }),
+        single('the same, unpacked', 'kB', kilobytes(sizeOf(page) + sizeOf(saved))),
       ];
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -51,10 +54,15 @@ function zipped(page: string, files: string[], ending: string): number {
   return kilobytes(wanted.reduce((sum, file) => sum + gzipSync(readFileSync(join(page, file))).length, 0));
 }
 
-function sizeOf(folder: string): number {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map(file => statSync(join(folder, file)))
-    .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
-}
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(file => join(folder, file))
+    .filter(file => statSync(file).isFile());
+
+const packed = (folder: string): number =>
+  filesIn(folder).reduce((sum, file) => sum + gzipSync(readFileSync(file)).length, 0);
+
+const sizeOf = (folder: string): number =>
+  filesIn(folder).reduce((sum, file) => sum + statSync(file).size, 0);
 
 const kilobytes = (bytes: number): number => Math.round(bytes / 10) / 100;
