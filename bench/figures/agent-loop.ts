@@ -27,10 +27,11 @@ export const agentLoop: Figure = {
     const rows: Row[] = [];
     let peak = 0;
     for (const type of TYPES) {
-      const file = requestFile(squad.root, type, model.url);
       const pair = await interleave(
         async () => {
           const asked = model.nextRequest();
+          // Each of its own: an agent leaves none behind.
+          const file = requestFile(squad.root, type, model.url);
           const start = performance.now();
           const child = spawn(process.execPath, [agent, file], { env, stdio: ['pipe', 'ignore', 'inherit'] });
           const exit = once(child, 'exit');

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { AgentRequest } from '../schema/agent-request.ts';
 import type { TracePart } from '../schema/trace.ts';
 import { addressOf } from './address.ts';
@@ -70,9 +70,12 @@ async function answerTo(request: AgentRequest, run: AgentRun, secrets: string[])
   });
 }
 
+/** Read once, and gone: it holds the run's token, and values of variables in the headers of its model. */
 async function readRequest(file: string): Promise<AgentRequest> {
   try {
-    return AgentRequest.parse(JSON.parse(await readFile(file, 'utf8')));
+    const request = AgentRequest.parse(JSON.parse(await readFile(file, 'utf8')));
+    await rm(file, { force: true });
+    return request;
   } catch (thrown) {
     throw new Ending('ENGINE_FAILED', `The request in ${file} cannot be read: ${(thrown as Error).message}`);
   }

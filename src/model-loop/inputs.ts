@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { UserContent } from 'ai';
 import type { TracePart } from '../schema/trace.ts';
@@ -11,6 +11,7 @@ const MOST_TEXT = MIB;
 const MOST_IMAGE = 5 * MIB;
 const MOST_PDF = 32 * MIB;
 const MOST_TOGETHER = 32 * MIB;
+const PIECE = 256 * 1024;
 
 export interface InputParts {
   content: Exclude<UserContent, string>;
@@ -81,9 +82,25 @@ async function readWhole(file: string, path: string, left: number): Promise<Buff
         `is more than the files of one prompt may be together (${MOST_TOGETHER / MIB} MiB)`,
         'Name fewer files.',
       );
-    return await handle.readFile();
+    return await readUpTo(handle, Math.min(left, MOST_PDF), file);
   } finally {
     await handle.close();
+  }
+}
+
+/** What a file says of its size need not be so: some of the system's own have none and never end, others grow meanwhile. */
+async function readUpTo(handle: FileHandle, most: number, file: string): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let length = 0; ; ) {
+    const { bytesRead, buffer } = await handle
+      .read({ buffer: Buffer.allocUnsafe(PIECE) })
+      .catch((error: NodeJS.ErrnoException) => {
+        throw unreadable(file, `cannot be read: ${error.message}`, 'Name a file that can be.');
+      });
+    if (bytesRead === 0) return Buffer.concat(pieces);
+    length += bytesRead;
+    if (length > most) throw tooLarge(file, length, most, 'what is left of the files of one prompt');
+    pieces.push(buffer.subarray(0, bytesRead));
   }
 }
 

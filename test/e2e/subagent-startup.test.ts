@@ -89,7 +89,9 @@ describe('what cannot be served ends at once, with the reason on standard error 
   });
 
   test('code mode without a sandbox is no fault of the file', async () => {
-    const file = subagents.write('it', { more: { defaults: { model: 'main', codeMode: { enabled: true } } } });
+    const file = subagents.write('it', {
+      more: { defaults: { model: 'main', codeMode: { enabled: true } } },
+    });
     const { code, stdout, stderr } = await serve(['--config', file], { PATH: '/nowhere' });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/SANDBOX_MISSING.*bubblewrap/s);

@@ -106,8 +106,8 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
     await expect.poll(() => descendantsOf(child.pid!).length, { timeout: 20_000 }).toBe(3);
     child.kill('SIGTERM');
     expect((await ended).end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
-    // The first proved the sandbox and ended by itself, as the other would have when the agent was gone: but it was killed.
-    expect(sandbox.ends()).toEqual(['0', '137']);
+    // The first proved the sandbox and ended by itself; the script around the other may be ended before it can tell.
+    expect(['0', '0 137']).toContain(sandbox.ends().join(' '));
     expect(sandbox.left()).toEqual([]);
   });
 

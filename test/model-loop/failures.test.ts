@@ -41,7 +41,7 @@ describe.each(WIRES)('%s', type => {
     expect(end).toMatchObject({
       ok: false,
       code: 'ENGINE_FAILED',
-      error: expect.stringContaining('maxOutputTokens'),
+      error: expect.stringContaining('max_output'),
     });
   });
 

@@ -49,6 +49,8 @@ test('what cannot join is named, with what to do, and nobody is asked', async ()
     ['missing.txt', /"missing\.txt" is not there .*absolute path/],
     ['folder', /"folder" is a folder.*files in it/],
     ['pipe', /"pipe" is not a regular file/],
+    // It says that it has no bytes, and does not end.
+    ['/proc/self/pagemap', /32\.\d MiB.*smaller part/],
     [large, /1024\.0 MiB.*smaller part/],
     [
       agent.write('program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2])),

@@ -31,8 +31,8 @@ beforeAll(async () => {
   await said(client, client.call('outer', { prompt }));
   await client.close();
   const runs = await subagents.runs();
-  run = runs.find(({ title }) => title.startsWith('outer: '))!.id;
-  child = runs.find(({ title }) => title.startsWith('asker: '))!.id;
+  run = runs.find(({ title }) => title?.startsWith('outer: '))!.id;
+  child = runs.find(({ title }) => title?.startsWith('asker: '))!.id;
 });
 afterEach(() => pages.closeAll());
 afterAll(async () => {
