@@ -267,7 +267,7 @@ describe('help', () => {
     expect([code, stderr]).toEqual([0, '']);
     const commands = [...stdout.split('Commands:\n')[1]!.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      'run watch ls search events cost show log attach wait reply retry diff comment export cancel inbox answer worktrees review overlap integrate roles context team decisions backlog init trust doctor prune install demo config open up audit hub mcp help'.split(
+      'run watch ls search events cost show log attach wait reply retry diff comment export cancel conversation inbox answer worktrees review overlap integrate roles context team decisions backlog init trust doctor prune install demo config open up audit hub mcp completion help'.split(
         ' ',
       ),
     );
