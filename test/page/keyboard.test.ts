@@ -95,6 +95,20 @@ test('the palette finds views and runs, goes there, and leaves the focus where i
   await page.getByRole('heading', { name: 'Was done before' }).waitFor();
 });
 
+test('the end of one dialog, told late, does not close the next', async () => {
+  const page = await open('/');
+  await page.locator(`[data-run=${works}]`).waitFor();
+  await page.keyboard.press('?');
+  const help = await page.getByRole('dialog', { name: 'Keys' }).elementHandle();
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+k');
+  await palette(page).waitFor();
+  await help!.evaluate(dialog => dialog.dispatchEvent(new Event('close')));
+  await page.evaluate(() => new Promise(settle => setTimeout(() => requestAnimationFrame(settle))));
+  expect(await palette(page).count()).toBe(1);
+});
+
 test('two keys in a row go to each view', async () => {
   const page = await open('/');
   await page.locator('.board > li').first().waitFor();

@@ -13,7 +13,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
   const list = useId();
-  const dialog = useModal();
+  const dialog = useModal(onClose);
   const entries = matching(usePaletteEntries(keys, typed), typed, MOST_OF_GROUP);
   const chosen = Math.min(at, entries.length - 1);
   useEffect(() => {
@@ -41,8 +41,6 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       ref={dialog}
       class="dialog palette"
       aria-label="Commands, views and runs"
-      onClose={onClose}
-      onCancel={onClose}
       // The second half of a double click is meant for what opened it.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >

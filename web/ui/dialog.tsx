@@ -14,7 +14,7 @@ export interface DialogProps {
 
 /** Modal, by the browser's own: focus stays inside and goes back afterwards, esc closes. */
 export function Dialog({ title, onClose, children }: DialogProps) {
-  const dialog = useModal();
+  const dialog = useModal(onClose);
   const id = useId();
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: esc does what a click beside the dialog does
@@ -22,8 +22,6 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       ref={dialog}
       class="dialog"
       aria-labelledby={id}
-      onClose={onClose}
-      onCancel={onClose}
       // The second half of a double click is meant for what opened it.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
