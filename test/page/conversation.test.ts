@@ -94,7 +94,7 @@ test('grows while it is looked at, and is there until the end without a reload',
   await page.evaluate(() => Object.assign(globalThis, { isSame: true }));
   await page.getByText('Now three.', { exact: true }).waitFor();
   await page.getByText('Over.', { exact: true }).waitFor();
-  expect(await page.locator('.said-call summary', { hasText: 'answered' }).count()).toBe(3);
+  await expect.poll(() => page.locator('.said-call summary', { hasText: 'answered' }).count()).toBe(3);
   expect(await page.evaluate(() => 'isSame' in globalThis)).toBe(true);
   await said(client, id);
   await client.close();
