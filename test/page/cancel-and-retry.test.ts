@@ -78,7 +78,10 @@ test('a run is started from the page', async () => {
   squad.write('.squad/agents/greeter.md', '---\nengine: scripted\n---\nYou greet.');
   await squad.run(['trust', '-y', '.squad/agents/greeter.md']);
   const page = await pages.open('/');
-  await page.getByRole('button', { name: /^start a run/i }).first().waitFor();
+  await page
+    .getByRole('button', { name: /^start a run/i })
+    .first()
+    .waitFor();
   await page.keyboard.press('N');
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
   await dialog.getByLabel('Task').fill('Say hello\n```script\nreport hello from the page\n```');
