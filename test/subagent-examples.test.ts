@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { subagentStarters } from '../src/cli/subagent-starters.ts';
-import { lintSubagent, readSubagent } from '../src/workspace/subagent-file.ts';
+import { inspectSubagent, readSubagent } from '../src/workspace/subagent-file.ts';
 import { subagentFilesIn } from '../src/workspace/subagent-files-in.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -26,7 +26,7 @@ test('there is one for each thing they are good for, and each is in their table'
 
 describe.each(files.map(file => [relative(folder, file), file]))('%s', (name, file) => {
   test('has nothing to be found fault with', async () => {
-    expect(await lintSubagent(file, ENV)).toEqual([]);
+    expect((await inspectSubagent(file, ENV)).findings).toEqual([]);
     const subagent = await readSubagent(file, ENV);
     expect(name).toContain(`${subagent.name}.subagent.yaml`);
     expect(subagent.systemPrompt!.length).toBeGreaterThan(200);

@@ -71,8 +71,6 @@ export const agentLoop: Figure = {
 function requestFile(folder: string, type: string, baseUrl: string): string {
   const file = join(folder, `${type}.json`);
   const request = {
-    runId: 'run_0123456789',
-    subagent: null,
     model: { type, id: 'model-1', baseUrl, apiKeyEnv: null },
     systemPrompt: 'You are measured.',
     inputs: [],

@@ -1,15 +1,9 @@
 import { z } from 'zod';
+import { agentCall, lastMessage } from '../schema/agent-call.ts';
 import { Ending } from './ending.ts';
-import { lastMessage } from './last-message.ts';
 import { sendRequest, wholeText } from './send-request.ts';
 import { type AnswerPart, saying, type Tool, type ToolAnswer } from './tool.ts';
 
-const REVISION = '2026-07-28';
-const META = {
-  'io.modelcontextprotocol/protocolVersion': REVISION,
-  'io.modelcontextprotocol/clientInfo': { name: 'squad-agent', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': {},
-};
 const MOST_PAGES = 1000;
 
 export interface Endpoint {
@@ -108,15 +102,7 @@ async function ask(
   try {
     const answer = await sendRequest(new URL(url), {
       method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': REVISION,
-        'mcp-method': method,
-        ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } }),
+      ...agentCall('squad-agent', token, method, params),
       signal,
     });
     const body = await wholeText(answer);

@@ -1,6 +1,6 @@
 import type { OutputMatches, OutputQuery, OutputStream } from '../core/ports/run-files.ts';
 import type { Run } from '../schema/run.ts';
-import { eventWords, readerOf } from './event-words.ts';
+import { engineWords, readerOf } from './engine-words.ts';
 import type { Services } from './operation.ts';
 
 /** The lines of one output that have something in them; in the words of an engine's events where it has those and they are wanted. */
@@ -11,7 +11,7 @@ export async function searchTurn(
   query: Omit<OutputQuery, 'words'>,
 ): Promise<OutputMatches> {
   const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
-  const inWords = reader && eventWords(reader());
+  const inWords = reader && engineWords(reader());
   const words = inWords && ((line: string) => inWords(line).join(' ').replaceAll('\n', ' '));
   return services.files.search({ runId: run.id, number: turn }, stream, { ...query, words });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OutputPage } from '../core/ports/run-files.ts';
 import { isEnd, RunStatus } from '../schema/run.ts';
-import { eventWords, readerOf } from './event-words.ts';
+import { engineWords, readerOf } from './engine-words.ts';
 import { findRun } from './find.ts';
 import { operation } from './operation.ts';
 
@@ -55,7 +55,7 @@ export const readOutput = operation({
       turn,
       lastTurn,
       firstLine: place?.line ?? null,
-      ...(reader ? inWords(page, eventWords(reader()), limit) : page),
+      ...(reader ? inWords(page, engineWords(reader()), limit) : page),
     };
   },
 });

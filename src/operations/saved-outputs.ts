@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OutputStream } from '../core/ports/run-files.ts';
 import type { Run } from '../schema/run.ts';
-import { eventWords, readerOf } from './event-words.ts';
+import { engineWords, readerOf } from './engine-words.ts';
 import type { Services } from './operation.ts';
 
 /** What a turn wrote, or its end. */
@@ -62,7 +62,7 @@ async function savedOutput(services: Services, { run, turn, stream, room }: Want
     ...{ turn, stream, text },
     firstLine: offset === 0 ? 1 : line,
     leftOut: offset,
-    words: reader && wordsOf(text, eventWords(reader())),
+    words: reader && wordsOf(text, engineWords(reader())),
   };
 }
 

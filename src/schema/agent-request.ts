@@ -1,13 +1,9 @@
 import { z } from 'zod';
-import { RunId } from './ids.ts';
 import { CodeMode, ModelSpec } from './model-spec.ts';
 import { JsonSchema } from './run.ts';
 
 /** What `squad agent` is told beside its prompt, which it reads from standard input: a file that only its user can read. */
 export const AgentRequest = z.object({
-  runId: RunId,
-  /** Of the subagent; null for an ordinary run. */
-  subagent: z.string().nullable(),
   model: ModelSpec,
   systemPrompt: z.string().nullable(),
   /** Files that join the prompt: absolute, or from the working folder. */

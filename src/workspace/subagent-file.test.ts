@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { lintSubagent, readSubagent } from './subagent-file.ts';
+import { inspectSubagent, readSubagent } from './subagent-file.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-subagent-'));
 const fixtures = join(import.meta.dirname, 'fixtures', 'subagents');
@@ -36,7 +36,7 @@ const refusal = (path = file, env: Record<string, string> = ENV) =>
     ({ code, message, suggestions }) => ({ code, message, suggestions: suggestions.join(' ') }),
   );
 const findings = async (env: Record<string, string> = ENV) =>
-  (await lintSubagent(file, env)).map(
+  (await inspectSubagent(file, env)).findings.map(
     ({ severity, line, column, message }) => `${severity} ${line}:${column} ${message}`,
   );
 const read = (env: Record<string, string> = ENV) => readSubagent(file, env);
@@ -44,7 +44,7 @@ const read = (env: Record<string, string> = ENV) => readSubagent(file, env);
 describe('files of CPE work unchanged', () => {
   test('one that thinks, with a schema', async () => {
     const path = join(fixtures, 'review_agent.cpe.yaml');
-    expect(await lintSubagent(path, ENV)).toEqual([]);
+    expect((await inspectSubagent(path, ENV)).findings).toEqual([]);
     expect(await readSubagent(path, ENV)).toEqual({
       file: path,
       name: 'review_changes',
@@ -61,7 +61,7 @@ describe('files of CPE work unchanged', () => {
 
   test('one that works, with code mode and servers', async () => {
     const path = join(fixtures, 'coder_agent.cpe.yaml');
-    expect(await lintSubagent(path, ENV)).toEqual([]);
+    expect((await inspectSubagent(path, ENV)).findings).toEqual([]);
     const { name, codeMode, servers, outputSchema } = await readSubagent(path, ENV);
     expect({ name, outputSchema }).toEqual({ name: 'implement_change', outputSchema: null });
     expect(codeMode).toMatchObject({ timeoutMs: 300_000, excludedTools: [] });
@@ -395,7 +395,9 @@ describe('what has no effect is said, and keeps nothing from working', () => {
 
   test('what may have been meant is named', async () => {
     write({ mcpServer: '{}' });
-    expect(await lintSubagent(file, ENV)).toMatchObject([{ suggestion: 'Did you mean mcpServers?' }]);
+    expect((await inspectSubagent(file, ENV)).findings).toMatchObject([
+      { suggestion: 'Did you mean mcpServers?' },
+    ]);
   });
 });
 

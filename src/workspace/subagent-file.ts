@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import type { ConfigFinding, Subagent } from '../schema/subagent.ts';
+import type { Subagent } from '../schema/subagent.ts';
 import { SubagentDefaults, SubagentFile } from '../schema/subagent-file.ts';
 import { readAnswerSchema, readPrompt } from './subagent/attached-files.ts';
 import { checkPart, warnOfKeys } from './subagent/check-part.ts';
@@ -23,12 +23,7 @@ export async function readSubagent(file: string, env: Record<string, string>): P
   return subagent;
 }
 
-/** All that is wrong with such a file, or has no effect in it, in its order. */
-export async function lintSubagent(file: string, env: Record<string, string>): Promise<ConfigFinding[]> {
-  return (await inspectSubagent(file, env)).findings;
-}
-
-/** Both at once. `subagent` is null when there is an error among the findings. */
+/** With all that is wrong with the file, or has no effect in it, in its order. `subagent` is null when there is an error among that. */
 export async function inspectSubagent(
   given: string,
   env: Record<string, string>,

@@ -117,7 +117,7 @@ test('tools that cannot be listed end it before the model is asked', async () =>
 
 test('a request file that is not there, or is none, still has an end', async () => {
   await using agent = await TalkingAgent.start();
-  for (const file of ['/nowhere/request.json', agent.write('bad.json', '{"runId": 7}')]) {
+  for (const file of ['/nowhere/request.json', agent.write('bad.json', '{"model": 7}')]) {
     const { end, exit } = await agent.beginWith([file], 'hello').ended;
     expect(end).toMatchObject({ ok: false, error: expect.stringContaining(file) });
     expect(exit).toBe(1);

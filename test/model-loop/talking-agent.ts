@@ -68,8 +68,6 @@ export class TalkingAgent implements AsyncDisposable {
     { model, env, ...changes }: Changes = {},
   ): { child: ChildProcess; ended: Promise<Talked> } {
     const request: AgentRequest = {
-      runId: 'run_0123456789' as AgentRequest['runId'],
-      subagent: null,
       model: {
         type,
         id: 'model-1',

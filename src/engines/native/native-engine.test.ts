@@ -38,7 +38,6 @@ describe('an ordinary run', () => {
     expect(request).toMatchObject({
       model: { type, id, apiKeyEnv, baseUrl: null },
       endpoint: { url: ENDPOINT.url, token: ENDPOINT.token },
-      subagent: null,
       inputs: [],
     });
   });
@@ -90,7 +89,7 @@ describe('a subagent', () => {
     const engine = createNativeEngine(PROGRAM, { subagent, inputs: ['a.png'] });
     const asked = { env: env({ TEAM_KEY: 'k' }), model: 'openai/other' };
     expect(await requestFor(engine, asked)).toMatchObject({
-      ...{ subagent: 'review', model, systemPrompt: 'You review.', codeMode, maxTurns: 20, endpoint: null },
+      ...{ model, systemPrompt: 'You review.', codeMode, maxTurns: 20, endpoint: null },
       ...{ inputs: ['a.png'], continues: false },
     });
     await expect(requestFor(engine, { env: env() })).rejects.toMatchObject({ code: 'API_KEY_MISSING' });

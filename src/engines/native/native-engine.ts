@@ -46,8 +46,6 @@ export function createNativeEngine(
       const model = subagent?.model ?? orderedModel(input.model, input.options.effort, input.env);
       refuseWithoutKey(model, input.env);
       const request: AgentRequest = {
-        runId: input.runId,
-        subagent: subagent?.name ?? null,
         model: withFilledHeaders(model, input.env),
         systemPrompt: subagent?.systemPrompt ?? null,
         inputs: input.continues ? [] : inputs,

@@ -1,21 +1,13 @@
 import { SquadError } from '../../schema/error.ts';
+import { keyVariable, MODEL_PROVIDERS } from '../../schema/model-providers.ts';
 import { type ModelSpec, ModelType } from '../../schema/model-spec.ts';
 
-/** Where each provider's own tools look for the key and the address. */
-const VARIABLES: Record<ModelType, { keys: readonly [string, ...string[]]; addresses: readonly string[] }> = {
-  anthropic: { keys: ['ANTHROPIC_API_KEY'], addresses: ['ANTHROPIC_BASE_URL'] },
-  openai: { keys: ['OPENAI_API_KEY'], addresses: ['OPENAI_BASE_URL'] },
-  responses: { keys: ['OPENAI_API_KEY'], addresses: ['OPENAI_BASE_URL'] },
-  google: {
-    keys: ['GEMINI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
-    addresses: ['GOOGLE_GENERATIVE_AI_BASE_URL', 'GEMINI_BASE_URL', 'GOOGLE_GEMINI_BASE_URL'],
-  },
-};
-
-/** Whether one of the providers, or this one, needs it. */
+/** Whether any provider needs it; of one, whose key is named elsewhere, whether it is its address. */
 export function needsProviderVariable(name: string, type?: ModelType): boolean {
-  const places = type === undefined ? Object.values(VARIABLES) : [{ ...VARIABLES[type], keys: [] }];
-  return places.some(({ keys, addresses }) => [...keys, ...addresses].includes(name));
+  if (type !== undefined) return MODEL_PROVIDERS[type].addressVariables.includes(name);
+  return Object.values(MODEL_PROVIDERS).some(({ keyVariables, addressVariables }) =>
+    [...keyVariables, ...addressVariables].includes(name),
+  );
 }
 
 /** The model of an ordinary run, from `provider/model`. */
@@ -28,12 +20,11 @@ export function orderedModel(
   const type = ModelType.safeParse(provider);
   const id = rest.join('/');
   if (!type.success || id.trim() === '') throw notSet(asked);
-  const { keys } = VARIABLES[type.data];
   return {
     type: type.data,
     id,
     baseUrl: null,
-    apiKeyEnv: keys.find(name => env[name]) ?? keys[0],
+    apiKeyEnv: keyVariable(type.data, env),
     headers: {},
     generation: effort === null ? {} : { thinking: effort },
     prices: null,

@@ -16,7 +16,7 @@ export function keyVariableOf(
   const asked = URL.parse(baseUrl ?? '')?.hostname ?? host;
   const at = [...path, 'api_key_env'];
   // A key is for the provider it was made for: nobody else is sent it unless the file says so.
-  const name = given || (address && asked !== host ? null : keyVariable);
+  const name = given || (address && asked !== host ? null : keyVariable(env));
   if (name !== null && !env[name] && !isName(name)) {
     findings.error(at, '"api_key_env" is not the name of a variable', {
       code: 'API_KEY_MISSING',

@@ -2,7 +2,7 @@ import type { Subagent } from '../../../schema/subagent.ts';
 
 /** A subagent that needs nothing but its model. */
 export const nativeSubagent = (changes: Partial<Subagent> = {}): Subagent => ({
-  file: '/work/review.yaml',
+  file: '/project/review.yaml',
   name: 'review',
   description: 'Reviews.',
   outputSchema: null,

@@ -13,7 +13,7 @@ export async function readerOf(
 }
 
 /** What an engine's output line says, for people. */
-export const eventWords =
+export const engineWords =
   (reader: EngineReader) =>
   (line: string): string[] =>
     reader.line(line).map(inWords).filter(Boolean);
