@@ -103,13 +103,12 @@ const NO_FILTER = new Set(['unspecified', 'unset', 'set']);
 
 async function fileSizes(root: string, paths: string[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
-  for (let at = 0; at < paths.length; at += AT_ONCE)
-    await Promise.all(
-      paths.slice(at, at + AT_ONCE).map(async path => {
-        const info = await lstat(pathBytes(root, path)).catch(() => null);
-        if (info?.isFile()) sizes.set(path, info.size);
-      }),
-    );
+  for (let at = 0; at < paths.length; at += AT_ONCE) {
+    const some = paths.slice(at, at + AT_ONCE);
+    const infos = await Promise.all(some.map(path => lstat(pathBytes(root, path)).catch(() => null)));
+    // In the order asked for, not of the answers: messages name the first few.
+    for (const [n, info] of infos.entries()) if (info?.isFile()) sizes.set(some[n]!, info.size);
+  }
   return sizes;
 }
 

@@ -134,7 +134,8 @@ describe('a run that waits for others does not keep them waiting for its place',
         client,
         'list_running',
       );
-      return agents.find(({ status }) => status === 'queued')?.spawn_id;
+      return agents.find(({ status, spawn_id }) => status === 'queued' && spawn_id !== lead.spawn_id)
+        ?.spawn_id;
     });
     squad.write('child', child);
     squad.write('ask', '');

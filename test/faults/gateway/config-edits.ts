@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { until } from '../patience.ts';
 import { createRandom, type Random, roundSeed } from '../random.ts';
 import type { AgentEdge, Outcome } from './agent-edge.ts';
 import type { Played } from './crossed-calls.ts';
@@ -39,12 +40,13 @@ export async function configEdits(program: string, seed: number, edits: number):
     const kind = random.pick(KINDS);
     await edit(world, kind, random.pick(variants), random);
     await Promise.all(agents.map(({ edge }) => compare(edge, `edit ${i} (${kind})`, world)));
+    await startsSaid(world);
   }
   isOver = true;
   const calls = (await Promise.all(work)).reduce((sum, each) => sum + each, 0);
   const { problems } = world;
   for (const [id, expected] of world.starts) {
-    const started = home.said('starts').filter(line => line.startsWith(`${id} `)).length;
+    const started = startsOf(home, id);
     if (started !== expected) problems.push(`${id} was started ${started} times instead of ${expected}`);
   }
   problems.push(...(await home.end()));
@@ -116,6 +118,15 @@ function count({ inForce, starts }: World, before: Servers): void {
     if (!isDeepStrictEqual(startedWith(block), startedWith(before[id])))
       starts.set(id, (starts.get(id) ?? 0) + 1);
 }
+
+const startsOf = (home: GatewayHome, id: string): number =>
+  home.said('starts').filter(line => line.startsWith(`${id} `)).length;
+
+/** Nobody calls a server without tools: the next edit could end it before it has said that it started. */
+const startsSaid = ({ home, starts, problems }: World): Promise<unknown> =>
+  until('every server that counts to be started', () =>
+    [...starts].every(([id, expected]) => startsOf(home, id) >= expected),
+  ).catch((error: Error) => problems.push(error.message));
 
 /** One call of each tool that ever is: those that count now answer, every other one is as unknown as any. */
 async function compare(edge: AgentEdge, when: string, { inForce, problems }: World): Promise<void> {
