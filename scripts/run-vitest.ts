@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
+import { type FileReport, readReport } from './test-report.ts';
 
 export interface Counts {
   passed: number;
-  failed: number;
-  /** Which, and how: the end of a long log is what people see. */
   failures: string[];
+  /** Failed beside others, passed when run again alone: told by name, because each is a bug of the test or of ours. */
+  unsteady: string[];
 }
 
 interface Surroundings {
@@ -16,62 +17,50 @@ interface Surroundings {
   env?: Record<string, string>;
 }
 
-/** Nothing may be passed over in silence: a skipped test, or a run that broke off, counts as failed. */
-export function runVitest(
-  args: string[],
-  { wrap = command => command, env = {} }: Surroundings = {},
-): Counts {
+/** More than these, and it is not the machine. */
+const MOST_RUN_AGAIN = 5;
+
+export function runVitest(args: string[], surroundings: Surroundings = {}): Counts {
+  const files = run(args, surroundings);
+  const passed = files.reduce((sum, file) => sum + file.passed, 0);
+  return { passed, failures: files.flatMap(file => file.failures), unsteady: [] };
+}
+
+/** The same; but files in which something failed are run again, each alone, and what happens then counts. */
+export function runVitestPatiently(options: string[], surroundings: Surroundings = {}): Counts {
+  const first = run(options, surroundings);
+  const failed = first.filter(file => file.failures.length > 0);
+  const again = failed.length <= MOST_RUN_AGAIN && failed.every(({ file }) => file !== OUTSIDE);
+  const last = first.map(file =>
+    again && failed.includes(file) ? inOne(file.file, run([...options, file.file], surroundings)) : file,
+  );
+  return {
+    passed: last.reduce((sum, file) => sum + file.passed, 0),
+    failures: last.flatMap(file => file.failures),
+    unsteady: failed.filter(({ file }) => isGood(last, file)).flatMap(file => file.failures),
+  };
+}
+
+const isGood = (files: FileReport[], name: string): boolean =>
+  files.some(({ file, failures }) => file === name && failures.length === 0);
+
+const inOne = (file: string, reports: FileReport[]): FileReport => ({
+  file,
+  passed: reports.reduce((sum, report) => sum + report.passed, 0),
+  failures: reports.flatMap(report => report.failures),
+});
+
+const OUTSIDE = '(outside of a test)';
+
+function run(args: string[], { wrap = command => command, env = {} }: Surroundings): FileReport[] {
   const folder = mkdtempSync(join(tmpdir(), 'squad-tests-'));
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const [program, ...rest] = wrap(['vitest', 'run', ...reporters, ...args]);
   const vitest = spawnSync(program!, rest, { stdio: 'inherit', env: { ...process.env, ...env } });
-  const { passed, failed, total, failures } = counts(report);
+  const files = readReport(report);
   rmSync(folder, { recursive: true });
-  const missing = total - passed - failed;
-  if (missing > 0) failures.push(`${missing} tests did not run`);
-  const broke = vitest.status !== 0 && failed === 0 ? 1 : 0;
-  if (broke) failures.push('vitest broke off, or something failed outside of a test; see above');
-  return { passed, failed: failed + missing + broke, failures };
+  const broke = vitest.status !== 0 && files.every(file => file.failures.length === 0);
+  const why = 'vitest broke off, or something failed outside of a test; see above';
+  return broke ? [...files, { file: OUTSIDE, passed: 0, failures: [why] }] : files;
 }
-
-interface Report {
-  numPassedTests: number;
-  numFailedTests: number;
-  numTotalTests: number;
-  testResults: {
-    name: string;
-    assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
-  }[];
-}
-
-function counts(file: string): Counts & { total: number } {
-  let report: Report;
-  try {
-    report = JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    return { passed: 0, failed: 0, total: 0, failures: [] };
-  }
-  const failures = report.testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => status === 'failed')
-      .map(({ fullName, failureMessages = [] }) =>
-        [`${relative('.', name)} › ${fullName}`, ...failureMessages.map(beginning)].join('\n'),
-      ),
-  );
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests,
-    total: report.numTotalTests,
-    failures,
-  };
-}
-
-const LINES_SHOWN = 12;
-
-const beginning = (message: string): string =>
-  message
-    .split('\n')
-    .slice(0, LINES_SHOWN)
-    .map(line => `    ${line}`)
-    .join('\n');

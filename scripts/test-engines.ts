@@ -5,18 +5,19 @@
 import { CHOSEN_CLIS } from '../test/engines/chosen-clis.ts';
 import { inNamespace } from '../test/engines/namespace.ts';
 import { type CliName, EVERY_CLI, installCli, USUAL_CLIS } from './engine-clis.ts';
-import { type Counts, runVitest } from './run-vitest.ts';
+import { type Counts, runVitestPatiently } from './run-vitest.ts';
+import { tell } from './tell-counts.ts';
 
 export async function runEngineTests(names: CliName[], more: string[] = []): Promise<Counts> {
   try {
     for (const name of names) await installCli(name);
-    return runVitest(['--config', 'vitest.engines.config.ts', ...more], {
+    return runVitestPatiently(['--config', 'vitest.engines.config.ts', ...more], {
       wrap: inNamespace,
       env: { [CHOSEN_CLIS]: names.join(',') },
     });
   } catch (error) {
     const why = `The tests with the real agent CLIs did not run: ${(error as Error).message}`;
-    return { passed: 0, failed: 1, failures: [why] };
+    return { passed: 0, failures: [why], unsteady: [] };
   }
 }
 
@@ -25,8 +26,5 @@ if (import.meta.main) {
   const named = EVERY_CLI.filter(name => given.includes(name));
   const usual = given.includes('--all') ? EVERY_CLI : USUAL_CLIS;
   const more = given.filter(word => word !== '--all' && !named.includes(word as CliName));
-  const { passed, failed, failures } = await runEngineTests(named.length > 0 ? named : usual, more);
-  for (const failure of failures) console.log(`\nfailed: ${failure}`);
-  console.log(`\n${passed} passed, ${failed} failed`);
-  process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+  process.exitCode = tell([await runEngineTests(named.length > 0 ? named : usual, more)]);
 }

@@ -1,36 +1,32 @@
 /** The test command: what tests need is there, the code is clean, every test passes. Ends with `N passed, N failed`. */
 import { spawnSync } from 'node:child_process';
+import { newSeed } from '../test/faults/random.ts';
 import { USUAL_CLIS } from './engine-clis.ts';
 import { ensurePrograms } from './programs.ts';
-import { runVitest } from './run-vitest.ts';
+import { type Counts, runVitest, runVitestPatiently } from './run-vitest.ts';
+import { tell } from './tell-counts.ts';
 import { runEngineTests } from './test-engines.ts';
 
 const given = process.argv.slice(2);
 ensurePrograms(['git', 'tmux', 'chromium', 'bubblewrap']);
 
-const everything = given.length === 0;
-const found = everything ? checks() : 0;
-const runs = [runVitest(given), ...(everything ? [await runEngineTests(USUAL_CLIS)] : [])];
-const passed = runs.reduce((sum, run) => sum + run.passed, 0);
-const failed = runs.reduce((sum, run) => sum + run.failed, found);
-for (const failure of runs.flatMap(run => run.failures)) console.log(`\nfailed: ${failure}`);
-console.log(`\n${passed} passed, ${failed} failed`);
-process.exit(failed > 0 || passed === 0 ? 1 : 0);
+// A fault that is looked at again must be the same fault.
+process.env.SQUAD_FAULT_SEED ??= String(newSeed());
+process.exit(tell(given.length > 0 ? [runVitest(given)] : await everything()));
 
-/** How many of the tools that look at the code found something. */
-function checks(): number {
-  let found = 0;
-  for (const [program, ...args] of [
+async function everything(): Promise<Counts[]> {
+  const checked: Counts = { passed: 0, failures: checks(), unsteady: [] };
+  return [checked, runVitestPatiently([]), await runEngineTests(USUAL_CLIS)];
+}
+
+/** Which of the tools that look at the code found something. */
+function checks(): string[] {
+  return [
     ['biome', 'check', '.'],
     ['tsc', '-p', 'tsconfig.json'],
     ['tsc', '-p', 'web/tsconfig.json'],
     ['knip'],
-  ])
-    if (spawnSync(program!, args, { stdio: 'inherit' }).status !== 0) {
-      console.error(
-        `\n${program} found something; see above (npm run fix mends what can be mended by itself)`,
-      );
-      found++;
-    }
-  return found;
+  ]
+    .filter(([program, ...args]) => spawnSync(program!, args, { stdio: 'inherit' }).status !== 0)
+    .map(command => `${command.join(' ')} (npm run fix mends what can be mended by itself)`);
 }

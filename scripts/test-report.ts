@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+
+/** What vitest's JSON report says of one file. */
+export interface FileReport {
+  file: string;
+  passed: number;
+  /** Which, and how: the end of a long log is what people see. */
+  failures: string[];
+}
+
+interface Report {
+  testResults: {
+    name: string;
+    status: string;
+    message?: string;
+    assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
+  }[];
+}
+
+/** Nothing may be passed over in silence: a skipped test, or a file that could not be loaded, counts as failed. */
+export function readReport(file: string): FileReport[] {
+  let report: Report;
+  try {
+    report = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return [];
+  }
+  return report.testResults.map(({ name, status, message = '', assertionResults }) => {
+    const file = relative('.', name);
+    const failures = assertionResults
+      .filter(test => test.status !== 'passed')
+      .map(({ fullName, status, failureMessages = [] }) => {
+        const how = status === 'failed' ? failureMessages : ['It did not run.'];
+        return [`${file} › ${fullName}`, ...how.map(beginning)].join('\n');
+      });
+    if (status === 'failed' && failures.length === 0) failures.push([file, beginning(message)].join('\n'));
+    return { file, passed: assertionResults.filter(test => test.status === 'passed').length, failures };
+  });
+}
+
+const LINES_SHOWN = 12;
+
+const beginning = (message: string): string =>
+  message
+    .split('\n')
+    .slice(0, LINES_SHOWN)
+    .map(line => `    ${line}`)
+    .join('\n');
