@@ -81,14 +81,14 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
   ]);
   if ('missing' in material) {
     await end(found);
-    await runner.lose(run, material.missing);
+    await runner.found.lose(run, material.missing);
     return { outcome: 'lost' };
   }
   if (found.state === 'never_started' && run.status === 'queued') {
     if (wish === null) return { outcome: 'requeued', requeue: () => requeue(run, material, runner, ports) };
     // It was to be stopped while its create-chat command was at work.
     await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
-    await runner.endFound(run, wish.reason);
+    await runner.found.end(run, wish.reason);
     return { outcome: 'ended' };
   }
 
@@ -96,8 +96,8 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await keptBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
-    if (wish) await runner.endFound(run, wish.reason);
-    else runner.park(entry);
+    if (wish) await runner.found.end(run, wish.reason);
+    else runner.found.park(entry);
     return { outcome: wish ? 'ended' : 'watched' };
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
@@ -105,14 +105,14 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
   entry.stop = wish?.reason ?? null;
   entry.stopAskedAt = wish?.at ?? null;
   if (found.state === 'live') {
-    await runner.adopt(entry, found.turn, found.startedAt);
+    await runner.found.adopt(entry, found.turn, found.startedAt);
     return { outcome: 'watched' };
   }
   const seen =
     found.state === 'never_started'
       ? { end: { exitCode: null, spawnError: null, leftovers: [], endedAt: run.startedAt ?? run.createdAt } }
       : found;
-  await runner.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
+  await runner.found.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
   return { outcome: found.state === 'ended' ? 'ended' : 'lost' };
 }
 
@@ -130,7 +130,10 @@ async function giveUp(
     .find({ runId: run.id, number: run.turn }, { keepLeftovers: false })
     .then(end)
     .catch(() => {}); // it is what could not be looked into
-  await runner.lose(run, { code: 'LOST', message: `What became of it cannot be told: ${error.message}` });
+  await runner.found.lose(run, {
+    code: 'LOST',
+    message: `What became of it cannot be told: ${error.message}`,
+  });
   return { outcome: 'lost' };
 }
 
@@ -165,7 +168,7 @@ async function requeue(
   { files }: RecoveryPorts,
 ): Promise<void> {
   const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
-  runner.requeue(run, spec, { prompt, promptFile, env: await files.environment(run.id) });
+  runner.found.requeue(run, spec, { prompt, promptFile, env: await files.environment(run.id) });
 }
 
 async function end(found: FoundTurn): Promise<void> {

@@ -1,5 +1,5 @@
 import { SquadError } from '../schema/error.ts';
-import { isEnd, type RunStatus } from '../schema/run.ts';
+import { isEnd, type RunStatus, type StopReason } from '../schema/run.ts';
 
 export type RunStep =
   | 'start'
@@ -51,6 +51,10 @@ export function nextStatus(status: RunStatus, step: RunStep): RunStatus {
   if (!next) throw new SquadError('INTERNAL', `A run that is ${status} cannot ${step.replace('_', ' ')}`);
   return next;
 }
+
+/** How a run ends that Squad stops while no agent of it is at work. */
+export const stepOfUnstarted = (reason: StopReason | null): RunStep =>
+  reason === 'terminate' || reason === 'abandon' ? reason : 'cancel';
 
 export type SquadStatus = 'running' | 'completed' | 'failed';
 

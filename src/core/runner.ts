@@ -1,5 +1,4 @@
 import type { HubSettings } from '../schema/config.ts';
-import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -15,8 +14,9 @@ import type { Baseline } from '../schema/work.ts';
 import { lookAtFolder } from './baseline.ts';
 import { overBudget } from './budget.ts';
 import { ChatClaims } from './chat-claims.ts';
+import { FoundRuns } from './found-runs.ts';
 import { SpawnFuse } from './limits.ts';
-import { LiveRun, type RunMaterial } from './live-run.ts';
+import type { LiveRun } from './live-run.ts';
 import { moneyLeft } from './money-left.ts';
 import { MoneyWatch } from './money-watch.ts';
 import type { Outcome } from './outcome.ts';
@@ -29,11 +29,12 @@ import type { LiveTurn, TurnEnd } from './ports/turns.ts';
 import type { PriceList } from './prices.ts';
 import { QuietWatch } from './quiet-watch.ts';
 import { RunLedger } from './run-ledger.ts';
-import { nextStatus, type RunStep } from './run-state.ts';
+import { RunQueue } from './run-queue.ts';
+import { nextStatus, type RunStep, stepOfUnstarted } from './run-state.ts';
 import type { Silence } from './silence.ts';
 import { writeDown } from './submission.ts';
 import type { Traces } from './traces.ts';
-import { closeTurn, evidenceOfTurn, hearOut, untold } from './turn-end.ts';
+import { closeTurn, evidenceOfTurn, hearOut } from './turn-end.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
 
@@ -52,18 +53,31 @@ export interface RunnerPorts extends TurnStartPorts {
 export class Runner {
   private readonly ports: RunnerPorts;
   private readonly live = new Map<RunId, LiveRun>();
-  private readonly queue: LiveRun[] = [];
+  private readonly queue: RunQueue;
   private readonly fuse = new SpawnFuse();
   private readonly outputWatch: { close(): void };
   private readonly ledger: RunLedger;
   private readonly money: MoneyWatch;
   private readonly quiet: QuietWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
+  /** Runs that an earlier hub left. */
+  readonly found: FoundRuns;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
     this.ports = ports;
     this.ledger = new RunLedger(ports);
+    this.queue = new RunQueue({
+      live: () => this.live.values(),
+      places: () => ports.settings()['limits.concurrency'],
+      start: entry => void this.launch(entry),
+    });
+    this.found = new FoundRuns({
+      ...{ ports, live: this.live, queue: this.queue, ledger: this.ledger },
+      watch: (entry, process, seen) => this.watch(entry, process, seen),
+      turnEnded: (entry, end) => this.turnEnded(entry, end),
+      letGo: entry => this.letGo(entry),
+    });
     this.money = new MoneyWatch({
       ...ports,
       live: () => this.live.values(),
@@ -108,7 +122,7 @@ export class Runner {
       for (const [i, look] of looks.entries()) entries[i]!.looking = look;
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
-      for (const entry of this.queue) entry.looking = null;
+      for (const entry of entries) if (this.queue.has(entry)) entry.looking = null;
     } finally {
       letGo();
     }
@@ -238,9 +252,7 @@ export class Runner {
     }
     // It may have been about to go on; from the wish on it does not.
     await entry.changing;
-    const waiting = this.queue.indexOf(entry);
-    if (waiting >= 0) this.queue.splice(waiting, 1);
-    if (waiting >= 0 || entry.isPaused) await this.endUnstarted(entry, reason);
+    if (this.queue.remove(entry) || entry.isPaused) await this.endUnstarted(entry, reason);
     else {
       entry.starting.abort();
       entry.process?.stop(this.ports.settings()['stop.grace_ms']);
@@ -260,93 +272,24 @@ export class Runner {
     this.fuse.recall(starts);
   }
 
-  /** Takes in a run found at start that never got going. It waits for `pump`. */
-  requeue(run: Run, spec: EngineSpec, material: RunMaterial): void {
-    const entry = new LiveRun(run, this.ports.engines.create(spec), material);
-    this.live.set(run.id, entry);
-    this.queue.push(entry);
-  }
-
-  /** Takes in a run found at start whose agent is at work. */
-  async adopt(entry: LiveRun, process: LiveTurn, startedAt: number): Promise<void> {
-    this.live.set(entry.run.id, entry);
-    this.activate(entry);
-    // The hub may have died between the start and its record.
-    if (entry.run.status === 'queued') await this.ledger.started(entry, process.pid, startedAt);
-    const { files } = this.ports;
-    const turn = { runId: entry.run.id, number: entry.turnNumber };
-    const [seen, wroteAt] = await Promise.all([files.size(turn, 'stdout'), files.wroteAt(turn)]);
-    entry.lastSignAt = wroteAt;
-    this.watch(entry, process, seen);
-  }
-
-  /** Takes in a run found at start whose turn ended while no hub was there. */
-  async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
-    this.live.set(entry.run.id, entry);
-    this.activate(entry);
-    if (entry.run.status === 'queued') await this.ledger.started(entry, null, startedAt);
-    const { files, clock } = this.ports;
-    entry.follow(files, clock, untold(entry, this.ports), Number.POSITIVE_INFINITY);
-    await this.turnEnded(entry, end);
-  }
-
-  /** Ends a found run that has nothing left to read a result from. */
-  async lose(run: Run, error: RunError): Promise<void> {
-    const turn = (await this.ports.store.turns(run.id)).at(-1);
-    const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: this.ports.clock.now() }] : [];
-    await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
-    // It may have been taken in before it was given up.
-    const entry = this.live.get(run.id);
-    if (entry) this.letGo(entry);
-  }
-
-  /** Ends a found run that was to be stopped while it had no turn at work. */
-  async endFound(run: Run, reason: StopReason): Promise<void> {
-    await this.ledger.ended(run, stepOfUnstarted(reason), null, { events: [] }, null, null);
-  }
-
-  /** Takes in a run found at start that waits and has no turn at work. */
-  park(entry: LiveRun): void {
-    this.live.set(entry.run.id, entry);
-    entry.pause();
-  }
-
   /** Starts what may start. Also called when the limit was raised. */
   pump(): void {
-    while (
-      !this.closed &&
-      this.queue.length > 0 &&
-      this.active < this.ports.settings()['limits.concurrency']
-    ) {
-      const entry = this.queue.shift()!;
-      this.activate(entry);
-      void this.launch(entry);
-    }
+    this.queue.pump();
   }
 
   /** Lets go of everything; agents at work go on and the next hub finds them. */
   close(): void {
     this.closed = true;
+    this.queue.close();
     this.ledger.close();
     this.outputWatch.close();
     this.quiet.close();
     for (const entry of this.live.values()) entry.release();
   }
 
-  /** Places that are taken. */
-  private get active(): number {
-    let count = 0;
-    for (const { isActive, waits } of this.live.values()) if (isActive && waits === 0) count++;
-    return count;
-  }
-
   private enqueue(entry: LiveRun): void {
-    this.queue.push(entry);
+    this.queue.add(entry);
     this.pump();
-  }
-
-  private activate(entry: LiveRun): void {
-    entry.isActive = true;
   }
 
   private async launch(entry: LiveRun): Promise<void> {
@@ -468,10 +411,9 @@ export class Runner {
 
   /** For those that need not wait for a place: what others do until a place is free must not count as theirs. */
   private lookAhead(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
-    const places = this.ports.settings()['limits.concurrency'] - this.active - this.queue.length;
     return (
       runs
-        .slice(0, Math.max(0, places))
+        .slice(0, this.queue.free)
         // A work tree is not there yet, and nobody else is at work in it.
         .map(({ run }) => (run.worktree ? null : lookAtFolder(run.directory, this.ports.workTree)))
     );
@@ -479,7 +421,3 @@ export class Runner {
 }
 
 const OF_A_TURN: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];
-
-/** How a run ends that Squad stops while no agent of it is at work. */
-const stepOfUnstarted = (reason: StopReason | null): RunStep =>
-  reason === 'terminate' || reason === 'abandon' ? reason : 'cancel';
