@@ -93,7 +93,7 @@ test('after a reboot a wrapper’s number belongs to a stranger: the run is lost
 
 test('a hub that is asked to end lets its agents go on, and the next one watches them', async () => {
   const home = await openHome();
-  const [id] = (await ask(home, [['plain', 'calm lines 30 0.05 3']])) as [string];
+  const [id] = (await ask(home, [['plain', 'calm held 30 0 3']])) as [string];
   await started(home, 'calm');
   const [hub] = home.hubPids();
   kill(hub!, 'SIGTERM');
@@ -102,6 +102,7 @@ test('a hub that is asked to end lets its agents go on, and the next one watches
   const link = await home.hub();
   expect((await show(link, id)).run.status).toBe('running');
   link.close();
+  writeFileSync(join(home.side, 'calm.go'), '');
   const { run, turns } = await endOf(home, id);
   expect(run).toMatchObject({ status: 'error', error: { code: 'ENGINE_FAILED', message: 'exit code 3' } });
   expect(turns).toMatchObject([{ exitCode: 3 }]);

@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Long enough for an honest start on a busy machine, and no longer than it takes to see that no answer will come. */
 function patienceWith({ comesUp, call }: Behaviour): number {
   if (!comesUp) return 1_000;
-  return call === 'nothing' ? 7_000 : 15_000;
+  return call === 'nothing' ? 7_000 : 45_000;
 }
 
 /** Controls other than line ends and tabs, overrides of direction, and what takes no room: none of it is for a reader. */

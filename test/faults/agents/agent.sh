@@ -32,5 +32,7 @@ flood)
   ;;
 esac
 
+# Whoever holds it lets it go when they have seen what they wanted to see of it at work.
+[ "$kind" != held ] || while [ ! -e "$side/$tag.go" ]; do sleep 0.02; done
 note end
 exit "$code"
