@@ -25,14 +25,16 @@ export function referenceDocuments(): Record<string, string> {
       McpConfig,
       'Squad: other MCP servers for agents (.squad/mcp-config.json)',
     ),
-    'schemas/subagent.schema.json': editorSchema(SubagentFile, 'Squad: a subagent (NAME.subagent.yaml)'),
+    'schemas/subagent.schema.json': editorSchema(SubagentFile, 'Squad: a subagent (NAME.subagent.yaml)', {
+      $id: 'urn:squad-mcp:subagent:1.0',
+    }),
   };
 }
 
 /** In the dialect that every editor knows. */
-function editorSchema(form: z.ZodType, title: string): string {
+function editorSchema(form: z.ZodType, title: string, more: { $id?: string } = {}): string {
   const { $schema, ...rest } = z.toJSONSchema(form, { io: 'input', target: 'draft-7' });
-  return `${JSON.stringify({ $schema, title, ...rest }, null, 2)}\n`;
+  return `${JSON.stringify({ $schema, ...more, title, ...rest }, null, 2)}\n`;
 }
 
 function cliReference(): string {
@@ -72,7 +74,7 @@ function printed(words: string[]): string {
   // The relay speaks to people on standard error, because its standard output belongs to the protocol.
   const run = execFileSync('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, ...program], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, NO_COLOR: '1' },
+    env: { PATH: process.env.PATH, NO_COLOR: '1', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   });
   return run.trim();
 }

@@ -1,9 +1,11 @@
-/** Pictures of every view of the page for docs/guides/page.md, in both themes, with a scripted team at work. */
+/** Pictures of every view of the page for docs/guides/page.md, in both themes, with a scripted team at work; or only those that are named. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
+import { startModelServer } from '../test/engines/model-server/server.ts';
 import { launchChromium } from '../test/support/chromium.ts';
 import { pageKey } from '../test/support/page-key.ts';
+import { planChange } from '../test/support/planning-subagent.ts';
 import { type Team, TeamSquad } from '../test/support/team.ts';
 import { smallPng } from './small-png.ts';
 
@@ -12,7 +14,7 @@ const MOST_BYTES = 120_000;
 
 interface Picture {
   name: string;
-  path(team: Team): string;
+  path(shown: Team & { planned: string }): string;
   /** Seen when there is something to see. */
   ready: string;
   width?: number;
@@ -52,8 +54,23 @@ const PICTURES: Picture[] = [
   },
 ];
 
+/** Taken when all others are: what it shows is in none of them. */
+const CONVERSATION: Picture = {
+  name: 'conversation',
+  path: ({ planned }) => `/r/${planned}/conversation`,
+  ready: '.said-call >> nth=2',
+  async act(page) {
+    await page.locator('.said-call summary').nth(1).click();
+  },
+};
+
+const named = process.argv.slice(2);
+const isWanted = ({ name }: Picture) => named.length === 0 || named.includes(name);
+
 mkdirSync(FOLDER, { recursive: true });
 await using squad = new TeamSquad();
+// Without it what was said could not be gone on with.
+squad.env.MODEL_KEY = 'fake';
 await squad.hubPid();
 const team = await squad.work();
 const { url } = await squad.json<{ url: string }>(['open', '--no-browser']);
@@ -61,20 +78,33 @@ const { origin } = new URL(url);
 // Coloured edges of letters are noise in a picture that others look at.
 const browser = await launchChromium(['--disable-lcd-text']);
 try {
-  for (const picture of PICTURES)
-    for (const theme of ['light', 'dark'] as const) await take(browser, picture, theme);
+  for (const picture of PICTURES.filter(isWanted)) await takeBoth(picture, '');
+  if (isWanted(CONVERSATION)) {
+    await using model = await startModelServer();
+    await takeBoth(CONVERSATION, await planChange(squad, model));
+  }
 } finally {
   await browser.close();
 }
 
-async function take(browser: Browser, picture: Picture, theme: 'light' | 'dark'): Promise<void> {
-  const { name, path, ready, width = 1280, act } = picture;
+async function takeBoth(picture: Picture, planned: string): Promise<void> {
+  const path = picture.path({ ...team, planned });
+  for (const theme of ['light', 'dark'] as const) await take(browser, picture, path, theme);
+}
+
+async function take(
+  browser: Browser,
+  picture: Picture,
+  path: string,
+  theme: 'light' | 'dark',
+): Promise<void> {
+  const { name, ready, width = 1280, act } = picture;
   const context = await browser.newContext({
     ...{ viewport: { width, height: 800 }, colorScheme: theme, reducedMotion: 'reduce' },
     ...{ locale: 'en-GB', timezoneId: 'UTC' },
   });
   const page = await context.newPage();
-  await page.goto(`${origin}${path(team)}${await pageKey(squad.home, origin)}`);
+  await page.goto(`${origin}${path}${await pageKey(squad.home, origin)}`);
   await page.locator(ready).first().waitFor();
   await page.locator('.connection.live').waitFor();
   await act?.(page);

@@ -9,7 +9,7 @@ import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
-import { isCallOfLostHub, SubagentViews } from './app/subagent-views.ts';
+import { SubagentViews } from './app/subagent-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { terminalWindows } from './app/terminal-windows.ts';
 import { UserHooks } from './app/user-hooks.ts';
@@ -21,6 +21,7 @@ import type { Caller } from './core/ports/workspace.ts';
 import { messageReader } from './core/read-messages.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
+import { isSubagentCall } from './core/subagent-call.ts';
 import { Traces } from './core/traces.ts';
 import { createEngines } from './engines/create-engines.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
@@ -48,6 +49,7 @@ import { createRunOfProcess } from './process/run-of-process.ts';
 import { createSupervisor } from './process/supervisor.ts';
 import type { EventBody } from './schema/event.ts';
 import type { RunId } from './schema/ids.ts';
+import type { Run } from './schema/run.ts';
 import { type Toolset, toolsetsIn } from './schema/toolset.ts';
 import { openStore } from './store/open.ts';
 import { takeLock } from './store/sqlite/lock.ts';
@@ -265,11 +267,13 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     },
   };
 
+  const lostGone = Promise.withResolvers<unknown>();
   const subagents = new SubagentViews({
     ...{ version, workspaces, traces },
     services: () => services,
     run: id => identities.run(id),
     serversGone: id => servers.gateway.release(id),
+    lostGone: lostGone.promise,
     onInFlight: countCalls,
     debug: error => log.write('debug', 'MCP', error),
   });
@@ -292,7 +296,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       await recovered;
       const caller = await callerOfHello(hello, identities);
       callers.set(hello, caller);
-      if (hello.view === 'subagent') await subagents.prepare(hello, caller);
+      return hello.view === 'subagent' ? subagents.prepare(hello, caller) : [];
     },
     onClients: reviewClients,
     onNewer: hello => {
@@ -386,7 +390,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     // A hub that does not end would keep the next one out.
     setTimeout(() => process.exit(1), STOP_MS).unref();
     // At once where nobody waits: a newer client that was just greeted is to be answered by the newer hub.
-    if (subagents.calls > 0) await subagents.close();
+    if (subagents.isBusy) await subagents.close();
     if (asking.count > 0) await asking.end();
     await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
@@ -407,6 +411,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   process.on('uncaughtException', error => log.write('error', 'A bug', error));
   process.on('unhandledRejection', error => log.write('error', 'A bug', error));
 
+  let lostCalls: Run[] = [];
   // Clients may knock while old runs are being accounted for; what they ask waits until that is done.
   const recovered = reviews
     .finishIntents()
@@ -417,7 +422,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       }),
     )
     .then(async found => {
-      for (const run of runner.liveRuns().filter(isCallOfLostHub)) await runner.stop(run.id, 'cancel');
+      // Whoever called them was told that its hub is lost, or is gone itself: nobody can hear their answer.
+      lostCalls = runner.liveRuns().filter(isSubagentCall);
+      for (const { id } of lostCalls) await runner.stop(id, 'cancel', 'the next hub');
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
       await work.recover();
@@ -440,7 +447,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   runner.pump();
   setTimeout(() => {
     void http.open();
-    void servers.sweep();
+    const lostEnds = lostCalls.map(({ id }) => runner.untilEnded(id, stopped.signal));
+    lostGone.resolve(Promise.all([servers.sweep(), ...lostEnds]));
     void traces.recover();
     void sessions.sweep(id => runner.current(id) !== null);
   }, PORT_AFTER_MS);

@@ -19,11 +19,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   page: ['schema', 'core', 'operations'],
   control: ['schema', 'core', 'operations'],
   'code-mode': ['schema', 'process'],
-  'model-loop': ['schema', 'code-mode', 'process'],
+  'model-loop': ['schema', 'core', 'code-mode', 'process'],
   link: [],
   hub: ['schema', 'link'],
   relay: ['link'],
-  cli: ['schema', 'operations', 'control', 'link', 'workspace'],
+  cli: ['schema', 'operations', 'control', 'code-mode', 'link', 'workspace'],
 };
 
 /** `app.ts`, its parts, and the entry points put everything together. */

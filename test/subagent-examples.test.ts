@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { subagentStarters } from '../src/cli/subagent-starters.ts';
-import { inspectSubagent, readSubagent } from '../src/workspace/subagent-file.ts';
+import { lintSubagent, readSubagent } from '../src/workspace/subagent-file.ts';
 import { subagentFilesIn } from '../src/workspace/subagent-files-in.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -26,7 +27,7 @@ test('there is one for each thing they are good for, and each is in their table'
 
 describe.each(files.map(file => [relative(folder, file), file]))('%s', (name, file) => {
   test('has nothing to be found fault with', async () => {
-    expect((await inspectSubagent(file, ENV)).findings).toEqual([]);
+    expect(await lintSubagent(file, ENV)).toEqual([]);
     const subagent = await readSubagent(file, ENV);
     expect(name).toContain(`${subagent.name}.subagent.yaml`);
     expect(subagent.systemPrompt!.length).toBeGreaterThan(200);
@@ -40,6 +41,21 @@ describe.each(files.map(file => [relative(folder, file), file]))('%s', (name, fi
     const [, schema] = /^# yaml-language-server: \$schema=(\S+)$/m.exec(text)!;
     expect(join(file, '..', schema!)).toBe(join(root, 'schemas', 'subagent.schema.json'));
   });
+});
+
+test('they come with the package, beside the schema they name', () => {
+  const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    ...{ cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+  });
+  const packed = (JSON.parse(said) as [{ files: { path: string }[] }])[0].files.map(({ path }) => path);
+  expect(packed).toEqual(
+    expect.arrayContaining(
+      ['schemas/subagent.schema.json', 'examples/subagents/README.md'].concat(
+        files.map(file => relative(root, file)),
+        files.map(file => relative(root, file).replace('.subagent.yaml', '.prompt.md')),
+      ),
+    ),
+  );
 });
 
 test('the chain is one of three', async () => {
@@ -86,5 +102,9 @@ describe('the schema for editors', () => {
     const file = parse(config!.text);
     expect(isSound(file)).toBe(true);
     expect(file.models[0].type).toBe(type);
+    // The others are named beside it, and it is not among them.
+    const [, others] = /^ +type: \w+ # or (.*)$/m.exec(config!.text)!;
+    expect(others!.split(', ')).toContain('groq');
+    expect(others!.split(', ')).not.toContain(type);
   });
 });

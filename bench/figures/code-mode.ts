@@ -1,11 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CodeRunner, CodeTool } from '../../src/code-mode/code-mode.ts';
+import type { CallWatch, CodeRunner, CodeTool } from '../../src/code-mode/code-mode.ts';
 import { createCodeRunner } from '../../src/code-mode/code-runner.ts';
 import { findSandbox } from '../../src/code-mode/find-sandbox.ts';
+import { voiceOn } from '../../src/model-loop/print-line.ts';
+import { KeptCalls, ProgramCalls } from '../../src/model-loop/program-calls.ts';
+import type { TracePart } from '../../src/schema/trace.ts';
 import { type Figure, paired, type Row, sampled } from '../figure.ts';
 import { interleave, repeat, timed } from '../measure.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const MOST_TIMES_NODE = 2.5;
 const MOST_OVER_CALL_MS = 2;
@@ -78,17 +83,17 @@ async function calls(runner: CodeRunner): Promise<Row[]> {
 const start = Date.now();
 for (let n = 0; n < ${CALLS}; n++) await tools.echo({ n });
 return (Date.now() - start) / ${CALLS};`;
-  const oneByOne = await interleave(async () => Number(await result(runner, inTurn)), directly);
+  const oneByOne = await interleave(async () => Number(await recorded(runner, inTurn)), directly);
   const together = `const start = Date.now();
 await Promise.all(Array.from({ length: ${AT_ONCE} }, (_, n) => tools.echo({ n })));
 return Date.now() - start;`;
-  const atOnce = await repeat(AT_ONCE_RUNS, async () => Number(await result(runner, together)));
-  const whole = await repeat(AT_ONCE_RUNS, () => timed(() => result(runner, together)));
+  const atOnce = await repeat(AT_ONCE_RUNS, async () => Number(await recorded(runner, together)));
+  const whole = await repeat(AT_ONCE_RUNS, () => timed(() => recorded(runner, together)));
   return [
     paired('a call of a tool, against calling its function', 'ms', oneByOne, {
       target: `≤ floor + ${MOST_OVER_CALL_MS} ms`,
       isMet: ({ over }) => over! <= MOST_OVER_CALL_MS,
-      note: `the mean of ${CALLS} in turn, by the program's own clock`,
+      note: `the mean of ${CALLS} in turn, by the program's own clock, each told and written down as the agent does it`,
     }),
     sampled(`${AT_ONCE} calls at once, all answered`, 'ms', atOnce, { note: "by the program's own clock" }),
     sampled(`a program with ${AT_ONCE} calls, from start to end`, 'ms', whole),
@@ -103,8 +108,28 @@ async function directly(): Promise<number> {
   return took / CALLS;
 }
 
-async function result(runner: CodeRunner, program: string): Promise<string | null> {
-  const { ok, error, returned } = await runner.run(program, new AbortController().signal);
+/** With every call in the run's output, as the agent has it there. */
+async function recorded(runner: CodeRunner, program: string): Promise<string | null> {
+  const folder = temporaryFolder();
+  const output = openSync(join(folder, 'stdout'), 'w');
+  const { say } = voiceOn({ write: text => writeSync(output, text) });
+  const trace = (content: TracePart[]) =>
+    say({
+      type: 'message',
+      message: { id: 'msg_0123456789', parentId: null, role: 'program', content, at: 0 },
+    });
+  const calls = new ProgramCalls({ id: 'p', say, trace }, new KeptCalls());
+  try {
+    return await result(runner, program, calls.watch);
+  } finally {
+    calls.over();
+    closeSync(output);
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function result(runner: CodeRunner, program: string, watch?: CallWatch): Promise<string | null> {
+  const { ok, error, returned } = await runner.run(program, new AbortController().signal, watch);
   if (!ok) throw new Error(error ?? 'no reason');
   return returned;
 }

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { modelSecrets } from '../core/gateway/model-secrets.ts';
 import type { ServerAsk } from '../core/inbox/ask-for-server.ts';
 import type { Elicited } from '../core/inbox/elicitation.ts';
+import { keptPlan } from '../core/kept-plan.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
@@ -74,6 +76,11 @@ export function openGateway({
       onSurvivor: (server, pid, command) => warn(`Process ${pid} of ${server} would not end: ${command}`),
     }),
     variablesOf: async ({ id }) => ({ ...(await files.environment(id)), ...(await files.variables(id)) }),
+    secretsOf: async run => {
+      const spec = (await keptPlan(files, run))?.spec;
+      if (spec?.kind !== 'native' || !spec.subagent) return [];
+      return modelSecrets(spec.subagent.model, await files.environment(run.id));
+    },
     onDenied: ports.onDenied,
     onTrouble: ports.note,
     async onQuestion(runId, server, params, signal) {

@@ -9,7 +9,8 @@ import type { Services } from '../operations/operation.ts';
 import { subjectOf } from '../operations/scope.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
-import { type Run, runName } from '../schema/run.ts';
+import type { Run } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import type { Subagent } from '../schema/subagent.ts';
 import { serveStream } from '../wire/serve-stream.ts';
 import { readSubagent } from '../workspace/subagent-file.ts';
@@ -30,6 +31,8 @@ export interface SubagentViewPorts {
   run(id: RunId): Promise<Run | null>;
   /** Settles when the servers of a run that has ended are gone. */
   serversGone(id: RunId): Promise<void>;
+  /** Settles when nothing is left of the calls that a killed hub had. */
+  lostGone: Promise<unknown>;
   onInFlight(change: number): void;
   debug(error: unknown): void;
 }
@@ -39,70 +42,83 @@ export class SubagentViews {
   private readonly ports: SubagentViewPorts;
   private readonly subagents = new WeakMap<Hello, Subagent>();
   private readonly stopping = new AbortController();
-  private readonly connections = new Set<Connection>();
-  private onCalls = () => {};
+  /** With what is still ending of calls that were answered. */
+  private readonly connections = new Map<Connection, Set<Promise<unknown>>>();
+  private onChange = () => {};
 
   constructor(ports: SubagentViewPorts) {
     this.ports = ports;
   }
 
-  /** Reads the file, which is then what it is for as long as the client is there. Throws what is wrong with it. */
-  async prepare(hello: Hello, caller: Caller): Promise<void> {
+  /** Reads the file, which is then what it is for as long as the client is there. Throws what is wrong with it, returns what else is to be said. */
+  async prepare(hello: Hello, caller: Caller): Promise<string[]> {
     const { config } = hello;
     if (config === undefined) throw new SquadError('INVALID_INPUT', 'Which subagent it is about is not said');
     // Before it is read: whoever may not call it is told nothing about the file either.
     const subject = subjectOf({ services: this.ports.services(), caller });
     if (!allowed(subject, 'run_subagent')) throw notAllowed(subject, 'run_subagent');
     const env = await this.ports.workspaces.environment(caller);
-    const subagent = await readSubagent(config, env);
+    const warnings: string[] = [];
+    const subagent = await readSubagent(config, env, text => warnings.push(text));
     if (subagent.codeMode) await refuseWithoutSandbox(env);
     this.subagents.set(hello, subagent);
+    return warnings;
   }
 
   /** Until the client leaves, and what ran for it is gone. */
   async serve(connection: Connection, caller: Caller): Promise<void> {
     const { socket, hello } = connection;
     const subagent = this.subagents.get(hello)!;
+    const leaving = new Set<Promise<unknown>>();
     const stream = serveStream({
       input: socket,
       output: socket,
       drainMs: this.ports.services().settings.all()['stop.grace_ms'] + STOP_MS,
-      build: () => this.face(subagent, caller),
+      untilGone: async () => void (await Promise.allSettled([...leaving, this.ports.lostGone])),
+      build: () => this.face(subagent, caller, leaving),
       onInFlight: count => this.count(connection, count),
       onError: error => this.ports.debug(error),
     });
-    this.connections.add(connection);
+    this.connections.set(connection, leaving);
     socket.resume();
     await stream.closed;
     this.count(connection, 0);
     this.connections.delete(connection);
   }
 
-  /** That are under way. */
-  get calls(): number {
-    return [...this.connections].reduce((sum, { calls }) => sum + calls, 0);
+  /** Calls are under way, or something of one is still ending. */
+  get isBusy(): boolean {
+    return [...this.connections].some(([{ calls }, leaving]) => calls > 0 || leaving.size > 0);
   }
 
-  /** Every call is stopped and answered. */
+  /** Every call is stopped and answered, and nothing is left of any. */
   async close(): Promise<void> {
     this.stopping.abort();
-    if (this.calls === 0) return;
     await new Promise<void>(settle => {
       const tooLate = setTimeout(settle, HUB_STOP_MS);
-      this.onCalls = () => {
-        if (this.calls > 0) return;
+      this.onChange = () => {
+        if (this.isBusy) return;
         clearTimeout(tooLate);
         settle();
       };
+      this.onChange();
     });
   }
 
-  private face(subagent: Subagent, caller: Caller) {
+  private face(subagent: Subagent, caller: Caller, leaving: Set<Promise<unknown>>) {
     const { version, traces, serversGone, run } = this.ports;
     const parent = caller.parent?.id;
     return subagentFace({
       ...{ services: this.ports.services(), version, caller, subagent, serversGone },
       stopping: this.stopping.signal,
+      onLeaving: isGone => {
+        leaving.add(isGone);
+        const done = () => {
+          leaving.delete(isGone);
+          this.onChange();
+        };
+        isGone.then(done, done);
+      },
       listen: (id, listener) => traces.on(id, listener),
       line: async () => (parent === undefined ? [] : lineOf(parent, run)),
     });
@@ -112,16 +128,9 @@ export class SubagentViews {
     const change = count - connection.calls;
     connection.calls = count;
     this.ports.onInFlight(change);
-    this.onCalls();
+    this.onChange();
   }
 }
-
-/**
- * Whoever called it was told that its hub is lost, or is gone itself: nobody can hear its answer. One that somebody took up
- * again is like any other run.
- */
-export const isCallOfLostHub = ({ options }: Run): boolean =>
-  options.subagent !== null && options.takesUp === null;
 
 /** Who called whom, from the outermost on. */
 async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<string[]> {
@@ -129,7 +138,7 @@ async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<strin
   for (let next: RunId | null = id; next !== null && names.length < LONGEST_LINE; ) {
     const run: Run | null = await runOf(next);
     if (!run) break;
-    names.unshift(run.options.subagent ?? runName(run));
+    names.unshift(runName(run));
     next = run.parentId;
   }
   return names;

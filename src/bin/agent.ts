@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { runAgent } from '../model-loop/agent.ts';
-import { sayOn } from '../model-loop/print-line.ts';
+import { voiceOn } from '../model-loop/print-line.ts';
 
 const HELP = `squad agent REQUEST-FILE < PROMPT
 
@@ -23,7 +23,7 @@ async function start(requestFile: string): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
-  const say = sayOn(process.stdout);
+  const { say, hide } = voiceOn(process.stdout);
   // Whoever reads is gone: there is nobody to work for.
   process.stdout.on('error', () => process.exit(1));
   process.on('uncaughtException', thrown => {
@@ -34,6 +34,7 @@ async function start(requestFile: string): Promise<void> {
   // What is left of a prompt that broke off is not one to work on, and then the signal says why.
   const prompt = await text(process.stdin).catch(() => '');
   const { env } = process;
-  const code = await runAgent({ requestFile, prompt, env, cwd: process.cwd(), signal: stop.signal, say });
+  const cwd = process.cwd();
+  const code = await runAgent({ requestFile, prompt, env, cwd, signal: stop.signal, say, hide });
   process.stdout.write('', () => process.exit(stop.signal.aborted ? STOPPED : code));
 }

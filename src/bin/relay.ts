@@ -7,8 +7,8 @@ import { flagsIn, HELP, type RelayFlags, SERVE_HELP } from '../relay/arguments.t
 import { type RelayOptions, relay } from '../relay/relay.ts';
 import type { Trouble } from '../relay/traffic.ts';
 
-/** The hub itself closes when it has stopped what it ran for this client: this is for one that never does. */
-const STOP_MS = 60_000;
+/** The hub itself closes when nothing is left of what it ran for this client: this is for one that never does. */
+const STOP_MS = 20_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const args = process.argv.slice(3);
@@ -46,17 +46,15 @@ async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Tro
 /** A subagent ends with its server: whatever ends this one, the hub is given the time to stop what runs for it. */
 async function serve(config: string): Promise<Trouble | null> {
   const stop = new AbortController();
-  for (const signal of SIGNALS)
-    process.on(signal, () => {
-      if (stop.signal.aborted) process.exit(1);
-      stop.abort();
-    });
+  // Once is enough: a client may well send two of them, one after the other.
+  for (const signal of SIGNALS) process.on(signal, () => stop.abort());
   return relay({
     ...optionsFor({ ...helloFor('subagent'), config: resolve(config) }),
     mustStart: true,
-    stopsLost: true,
+    endsCalls: true,
     stop: stop.signal,
     lastRepliesMs: STOP_MS,
+    onWarning: text => say(`warning: ${text}`),
     afterLoss: 'What it had begun is stopped: call it again if it is still wanted.',
   });
 }

@@ -1,3 +1,5 @@
+import { SUBAGENT_MODEL_TYPES } from '../schema/subagent-names.ts';
+
 /** What a new subagent begins with: files to edit, which work as they are. */
 export function subagentStarters(
   name: string,
@@ -39,7 +41,7 @@ models:
   - ref: ${model.ref}
     display_name: "${model.display}"
     id: ${model.id}
-    type: ${model.type} # or anthropic, openai, responses, gemini, groq, cerebras, openrouter, zai
+    type: ${model.type} # or ${otherTypes(model.type)}
     api_key_env: ${model.key} # the variable that holds the key
     # base_url: http://127.0.0.1:11434/v1 # another server that speaks the same format
 
@@ -66,6 +68,10 @@ defaults:
 #     args: ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."]
 `;
 }
+
+/** One of two words for the same is enough. */
+const otherTypes = (type: string): string =>
+  SUBAGENT_MODEL_TYPES.filter(other => other !== type && other !== 'google').join(', ');
 
 const prompt = (hasSchema: boolean): string => `You answer one question about the material you are given.
 

@@ -19,10 +19,13 @@ export interface CodeResult {
   returned: string | null;
   /** Why it is not ok: its exception with line numbers of its own text, or the limit that ended it. */
   error: string | null;
-  /** Which limit, if one did. */
-  limit: 'time' | 'memory' | 'output' | null;
-  toolCalls: number;
 }
+
+/** What a program got from a call: a value, with its JSON if it is not undefined; or why it failed. */
+export type CallEnd = { ok: true; value: unknown; json?: string } | { ok: false; error: string };
+
+/** Is told of a call of a program when it begins; what it returns is told how the call ended, once. Neither throws. */
+export type CallWatch = (tool: CodeTool, args: Record<string, unknown>) => (end: CallEnd) => void;
 
 export interface CodeModeOptions {
   tools: readonly CodeTool[];
@@ -38,7 +41,8 @@ export interface CodeRunner extends AsyncDisposable {
    * to wait for it. Settles when it is up, never rejects.
    */
   prepare(): Promise<void>;
-  run(program: string, signal: AbortSignal): Promise<CodeResult>;
+  /** Only a few run at once: others wait for their turn, and their time begins when they do. */
+  run(program: string, signal: AbortSignal, watch?: CallWatch): Promise<CodeResult>;
   /** Ends all that runs and all that was started ahead. When it settles nothing of it is left, and nothing starts any more. */
   close(): Promise<void>;
 }

@@ -1,10 +1,14 @@
 import type { CodeModeOptions, CodeRunner } from './code-mode.ts';
 import { declare } from './declarations.ts';
 import { startGuest } from './guest-process.ts';
+import { createPlaces } from './places.ts';
 import { runInSandbox } from './run-in-sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createSpareGuest } from './spare-guest.ts';
 import { nameTools } from './tool-names.ts';
+
+/** A model may ask for dozens in one breath; each takes a process and up to its limit of memory. */
+const MOST_AT_ONCE = 4;
 
 /** Runs programs that a model writes, each in a process of its own, with these tools and nothing else. */
 export function createCodeRunner({
@@ -15,6 +19,7 @@ export function createCodeRunner({
   const named = nameTools(tools);
   const start = () => startGuest(sandbox.command(limits.memoryMb));
   const spare = createSpareGuest(start, limits.memoryMb);
+  const places = createPlaces(MOST_AT_ONCE);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
 
@@ -28,11 +33,10 @@ export function createCodeRunner({
     async prepare() {
       if (!closing.signal.aborted) await spare.prepare();
     },
-    async run(program, signal) {
+    async run(program, signal, watch = () => () => {}) {
       const either = AbortSignal.any([signal, closing.signal]);
-      const going = runInSandbox(
-        { program, tools: named, limits, signal: either },
-        { spare: spare.take, start },
+      const going = places.hold(either, () =>
+        runInSandbox({ program, tools: named, limits, signal: either, watch }, { spare: spare.take, start }),
       );
       running.add(going);
       try {

@@ -27,7 +27,7 @@ test.each([
     wasCancelled = true;
   });
   const result = await run(program, { limits: SHORT, tools: [hang] });
-  expect(result).toMatchObject({ ok: false, limit: 'time' });
+  expect(result.ok).toBe(false);
   expect(result.error).toMatch(/not done after 1\.5 s/);
   expect(wasCancelled).toBe(program.includes('hang'));
 });
@@ -49,7 +49,7 @@ test.each([
   ['what is returned', 'return "x".repeat(2 ** 29 - 100)'],
 ])('a program that takes memory for %s is ended by it', async (_, program) => {
   const result = await run(program, { limits: { memoryMb: 128 } });
-  expect(result).toMatchObject({ ok: false, limit: 'memory', toolCalls: 0 });
+  expect(result.ok).toBe(false);
   expect(result.error).toMatch(/more than 128 MB/);
 });
 
@@ -67,7 +67,7 @@ test.each([
 ])('a program that prints a GiB %s is cut and ended, and this process does not grow', async (_, program) => {
   const before = process.memoryUsage.rss();
   const result = await run(program);
-  expect(result).toMatchObject({ ok: false, limit: 'output' });
+  expect(result).toMatchObject({ ok: false, error: expect.stringContaining('it printed more than') });
   expect(result.output).toMatch(/^x{1000}[\s\S]*more characters left out\]$/);
   expect(result.output.length).toBeLessThan(10_100);
   expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(128);

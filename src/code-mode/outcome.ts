@@ -4,7 +4,7 @@ import type { CodeResult } from './code-mode.ts';
 import type { GuestMessage } from './messages.ts';
 
 /** How a program ended, in words for the model that wrote it. */
-export type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error' | 'limit'>;
+export type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error'>;
 
 const LONGEST_ERROR = 20_000;
 
@@ -17,7 +17,7 @@ export function done(
 ): Outcome {
   const value =
     returned === undefined ? null : cutText(returned, limits.outputChars, returned.length + omitted);
-  if (rejections.length === 0) return { ok: true, returned: value, error: null, limit: null };
+  if (rejections.length === 0) return { ok: true, returned: value, error: null };
   return {
     ...failed(rejections.map(each => `A promise failed and nobody caught it. ${each}`).join('\n')),
     returned: value,
@@ -28,7 +28,6 @@ export const failed = (error: string): Outcome => ({
   ok: false,
   returned: null,
   error: cutText(error, LONGEST_ERROR),
-  limit: null,
 });
 
 /** Only a guest that a program has taken over says such things. */
@@ -46,7 +45,7 @@ export function limited(
     output: `it printed more than ${mostPrinted(limits)} characters`,
   }[limit];
   const cancelled = inFlight.length === 0 ? '' : ` Cancelled with it: ${counted(inFlight)}.`;
-  return { ...failed(`The program was ended: ${what}.${cancelled}`), limit };
+  return failed(`The program was ended: ${what}.${cancelled}`);
 }
 
 export function vanished(

@@ -1,6 +1,6 @@
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 import { createCappedText } from './capped-text.ts';
-import type { CodeResult, CodeTool } from './code-mode.ts';
+import type { CallWatch, CodeResult, CodeTool } from './code-mode.ts';
 import type { Guest } from './guest-process.ts';
 import type { GuestMessage } from './messages.ts';
 import { broken, done, failed, limited, mostPrinted, notAwaited, type Outcome, vanished } from './outcome.ts';
@@ -12,6 +12,7 @@ export interface SandboxRun {
   tools: ReadonlyMap<string, CodeTool>;
   limits: CodeModeLimits;
   signal: AbortSignal;
+  watch: CallWatch;
 }
 
 export interface Guests {
@@ -26,11 +27,7 @@ const MOST_PROGRAM_CHARS = 1024 * 1024;
 export async function runInSandbox(run: SandboxRun, guests: Guests): Promise<CodeResult> {
   run.signal.throwIfAborted();
   if (run.program.length > MOST_PROGRAM_CHARS)
-    return {
-      ...failed(`The program is longer than ${MOST_PROGRAM_CHARS} characters.`),
-      output: '',
-      toolCalls: 0,
-    };
+    return { ...failed(`The program is longer than ${MOST_PROGRAM_CHARS} characters.`), output: '' };
   const spare = guests.spare();
   if (spare) {
     const { result, hasMissed } = await runIn(spare, run);
@@ -45,10 +42,10 @@ interface Attempt {
   hasMissed: boolean;
 }
 
-async function runIn(guest: Guest, { program, tools, limits, signal }: SandboxRun): Promise<Attempt> {
+async function runIn(guest: Guest, { program, tools, limits, signal, watch }: SandboxRun): Promise<Attempt> {
   const { promise: over, resolve } = Promise.withResolvers<Outcome>();
   const output = createCappedText(limits.outputChars);
-  const calls = createToolCalls(tools, guest.pipe);
+  const calls = createToolCalls(tools, guest.pipe, watch);
   let printed = 0;
   let hasBegun = false;
   let hasMissed = false;
@@ -100,5 +97,5 @@ async function runIn(guest: Guest, { program, tools, limits, signal }: SandboxRu
   signal.throwIfAborted();
   if (unfinished.length > 0) output.add(notAwaited(unfinished));
   const room = limits.outputChars - (outcome.returned?.length ?? 0);
-  return { result: { ...outcome, output: output.text(room), toolCalls: calls.count() }, hasMissed };
+  return { result: { ...outcome, output: output.text(room) }, hasMissed };
 }

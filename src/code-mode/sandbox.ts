@@ -2,6 +2,8 @@ import type { PipedStart } from '../process/piped-child.ts';
 
 /** A way to run a program where it reaches nothing. Made by `findSandbox`, which has seen it work. */
 export interface Sandbox {
+  /** What keeps it apart, by its path. */
+  readonly bubblewrap: string;
   /** The command that starts the guest. */
   command(memoryMb: number): PipedStart['argv'];
 }
@@ -32,6 +34,7 @@ export function createSandbox({ bubblewrap, node, libraries, guest, extra }: San
     ...['--ro-bind', guest, GUEST, '--remount-ro', '/', '--chdir', '/'],
   ];
   return {
+    bubblewrap,
     command: memoryMb => [
       bubblewrap,
       ...confinement,

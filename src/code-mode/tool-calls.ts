@@ -1,4 +1,4 @@
-import type { CodeTool } from './code-mode.ts';
+import type { CallEnd, CallWatch, CodeTool } from './code-mode.ts';
 import { MOST_FRAME_BYTES, toFrame } from './frames.ts';
 import { type GuestMessage, type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from './messages.ts';
 
@@ -8,8 +8,8 @@ type Answer = Extract<HostMessage, { id: number }>;
 export interface ToolCalls {
   /** Starts a call. False for what no honest guest asks: an id that is in flight, more calls or bytes than there is room for. */
   start(call: Call, bytes: number): boolean;
-  count(): number;
   inFlight(): string[];
+  /** The program has ended: whoever watches is told of each that is still in flight. */
   cancelAll(): void;
 }
 
@@ -23,54 +23,73 @@ export interface AnswerPipe {
 /** Of answers that the guest has not taken: it may be busy, or never mean to. */
 const MOST_UNTAKEN = 64 * 1024 * 1024;
 
+interface Going {
+  name: string;
+  tellEnd: (end: CallEnd) => void;
+}
+
 /** The calls of one program. */
-export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: AnswerPipe): ToolCalls {
-  const going = new Map<number, string>();
+export function createToolCalls(
+  tools: ReadonlyMap<string, CodeTool>,
+  pipe: AnswerPipe,
+  watch: CallWatch,
+): ToolCalls {
+  const going = new Map<number, Going>();
   const cancelling = new AbortController();
   let bytesGoing = 0;
-  let count = 0;
 
-  async function answer({ id, tool: name, args }: Call): Promise<Answer> {
+  async function endOf({ tool: name, args }: Call): Promise<CallEnd> {
     const tool = tools.get(name);
-    if (!tool) return { type: 'error', id, message: `There is no tool ${name.slice(0, 100)}.` };
+    if (!tool) return { ok: false, error: `There is no tool ${name.slice(0, 100)}.` };
     try {
-      const json = JSON.stringify(await tool.call(args, cancelling.signal));
-      return { type: 'result', id, json };
+      const value = await tool.call(args, cancelling.signal);
+      return { ok: true, value, json: JSON.stringify(value) };
     } catch (thrown) {
-      return { type: 'error', id, message: messageOf(thrown) };
+      return { ok: false, error: messageOf(thrown) };
     }
   }
 
   return {
     start(call, bytes) {
-      const { id, tool } = call;
+      const { id, tool: name, args } = call;
       bytesGoing += bytes;
       if (going.has(id) || going.size >= MOST_CALLS || bytesGoing > MOST_CALL_BYTES) return false;
-      going.set(id, tool);
-      if (tools.has(tool)) count++;
-      void answer(call).then(message => {
+      const tool = tools.get(name);
+      const tellEnd = tool ? watch(tool, args) : () => {};
+      going.set(id, { name, tellEnd });
+      void endOf(call).then(came => {
         if (cancelling.signal.aborted) return;
         going.delete(id);
         bytesGoing -= bytes;
-        pipe.write(fitting(message, MOST_UNTAKEN - pipe.writableLength));
+        const { end, frame } = fitting(id, came, MOST_UNTAKEN - pipe.writableLength);
+        pipe.write(frame);
+        tellEnd(end);
       });
       return true;
     },
-    count: () => count,
-    inFlight: () => [...going.values()],
-    cancelAll: () => cancelling.abort(new Error('The program that called it has ended.')),
+    inFlight: () => [...going.values()].map(({ name }) => name),
+    cancelAll() {
+      cancelling.abort(new Error('The program that called it has ended.'));
+      for (const { tellEnd } of going.values()) tellEnd({ ok: false, error: CANCELLED });
+      going.clear();
+    },
   };
 }
 
-function fitting(message: Answer, room: number): Buffer {
-  const frame = toFrame(message);
-  if (frame.length - 4 <= MOST_FRAME_BYTES && frame.length <= room) return frame;
-  return toFrame({
-    type: 'error',
-    id: message.id,
-    message: `Its answer is ${frame.length} bytes long, more than the program can take.`,
-  });
+const CANCELLED =
+  'Cancelled, because the program ended before it had an answer: it may have taken effect or not.';
+
+/** What the guest can be told of it. */
+function fitting(id: number, end: CallEnd, room: number): { end: CallEnd; frame: Buffer } {
+  const frame = toFrame(answerOf(id, end));
+  if (frame.length - 4 <= MOST_FRAME_BYTES && frame.length <= room) return { end, frame };
+  const error = `Its answer is ${frame.length} bytes long, more than the program can take.`;
+  const tooLong: CallEnd = { ok: false, error };
+  return { end: tooLong, frame: toFrame(answerOf(id, tooLong)) };
 }
+
+const answerOf = (id: number, end: CallEnd): Answer =>
+  end.ok ? { type: 'result', id, json: end.json } : { type: 'error', id, message: end.error };
 
 const LONGEST_MESSAGE = 4000;
 

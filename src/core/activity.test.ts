@@ -50,3 +50,10 @@ test('figures and ends are no activity', () => {
   expect(pace.take({ type: 'end', ok: true, answer: '', error: null }, 0)).toBeNull();
   expect(pace.take({ type: 'chat', id: 'x' }, 0)).toBeNull();
 });
+
+test('calls that were not told one by one are told as a number', () => {
+  const told = (calls: number, failed: number) =>
+    new ActivityPace().take({ type: 'more_tools', calls, failed }, 0);
+  expect(told(1_500, 3)).toMatchObject({ kind: 'tool', text: '1500 more calls, 3 failed' });
+  expect(told(1, 0)).toMatchObject({ kind: 'tool', text: '1 more call' });
+});

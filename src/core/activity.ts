@@ -1,4 +1,5 @@
 import type { EventBody } from '../schema/event.ts';
+import { moreCalls } from '../schema/more-calls.ts';
 import type { EngineEvent } from './ports/engine.ts';
 
 type Activity = Extract<EventBody, { type: 'run.activity' }>;
@@ -47,6 +48,7 @@ function describe(event: EngineEvent): Activity | null {
   if (event.type === 'text') return { type: 'run.activity', kind: 'text', text: cut(event.text) };
   if (event.type === 'tool')
     return { type: 'run.activity', kind: 'tool', text: cut(`${event.name} ${event.detail}`.trim()) };
+  if (event.type === 'more_tools') return { type: 'run.activity', kind: 'tool', text: moreCalls(event) };
   if (event.type === 'note') return { type: 'run.activity', kind: 'note', text: cut(event.text) };
   return null;
 }

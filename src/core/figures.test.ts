@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { RunId, SquadId } from '../schema/ids.ts';
-import { figuresOf, type RunFigures } from './figures.ts';
+import type { Run } from '../schema/run.ts';
+import { figuresOf } from './figures.ts';
 
-const RUN: RunFigures = {
-  id: 'run_1' as RunId,
-  squadId: 'squad_1' as SquadId,
-  roleId: null,
+const RUN: Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'> = {
   status: 'completed',
   usage: null,
-  createdAt: 0,
   startedAt: null,
   endedAt: null,
 };
@@ -26,7 +22,7 @@ describe('figures of runs', () => {
   });
 
   it('sum what was reported, and count who did not', () => {
-    const runs: RunFigures[] = [
+    const runs: (typeof RUN)[] = [
       { ...RUN, usage: usage(10, 0.1), startedAt: 1_000, endedAt: 3_000 },
       { ...RUN, status: 'timeout', usage: usage(null, 0.2), startedAt: 0, endedAt: 500 },
       { ...RUN, status: 'running', startedAt: 4_000 },

@@ -2,10 +2,11 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { isFailure } from './need.ts';
 
 /** What of a run sums are made of. */
-export type RunFigures = Pick<
-  Run,
-  'id' | 'squadId' | 'roleId' | 'status' | 'usage' | 'createdAt' | 'startedAt' | 'endedAt'
->;
+type Summed = Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'>;
+
+/** And by what they are made. */
+export type RunFigures = Summed &
+  Pick<Run, 'id' | 'squadId' | 'roleId' | 'model' | 'createdAt'> & { subagent: string | null };
 
 export interface Figures {
   runs: number;
@@ -28,7 +29,7 @@ export interface Figures {
   unreported: number;
 }
 
-export function figuresOf(runs: readonly RunFigures[], now: number): Figures {
+export function figuresOf(runs: readonly Summed[], now: number): Figures {
   const ended = runs.filter(({ status }) => isEnd(status));
   const completed = ended.filter(({ status }) => status === 'completed').length;
   const failed = ended.filter(({ status }) => isFailure(status)).length;

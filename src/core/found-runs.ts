@@ -7,7 +7,11 @@ import type { RunLedger } from './run-ledger.ts';
 import type { RunQueue } from './run-queue.ts';
 import { stepOfUnstarted } from './run-state.ts';
 import type { RunnerPorts } from './runner.ts';
+import { isSubagentCall } from './subagent-call.ts';
 import { untold } from './turn-end.ts';
+
+const UNHEARD =
+  'The hub was lost while it was at work: whoever called it was told so (HUB_RESTARTED), and did not get its answer.';
 
 interface Finder {
   ports: RunnerPorts;
@@ -49,6 +53,7 @@ export class FoundRuns {
   async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
     const { ports, turnEnded } = this.runner;
     await this.takeIn(entry, null, startedAt);
+    if (isSubagentCall(entry.run)) entry.run.notes.push(UNHEARD);
     entry.follow(ports.files, ports.clock, untold(entry, ports), Number.POSITIVE_INFINITY);
     await turnEnded(entry, end);
   }

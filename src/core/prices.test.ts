@@ -18,6 +18,14 @@ describe('money worked out from tokens', () => {
     ]);
     expect(['small-mini', 'smaller', 'other', null].map(costOf)).toEqual([null, null, null, null]);
   });
+  test('is that of a listed model for a dated name of it, and of no other of its family', () => {
+    const costOf = (model: string) => withCost(tokens, model, SHIPPED_PRICES)?.costUsd ?? null;
+    expect(costOf('claude-opus-4-5-20251101')).toBe(costOf('claude-opus-4-5'));
+    expect(costOf('claude-opus-4-5')).not.toBeNull();
+    expect(costOf('claude-opus-4-20250514')).toBe(costOf('claude-opus-4'));
+    expect(costOf('claude-opus-4')).not.toBe(costOf('claude-opus-4-5'));
+    expect(costOf('claude-opus-4-99')).toBeNull();
+  });
   test('is never put in the place of what the engine reported', () => {
     expect(withCost({ ...tokens, costUsd: 9 }, 'small', prices)).toEqual({ ...tokens, costUsd: 9 });
   });

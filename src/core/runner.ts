@@ -227,8 +227,8 @@ export class Runner {
     return moneyLeft(id, { store: this.ports.store, spentBy });
   }
 
-  /** False when there is nothing left to stop. Settles once the wish is on disk. */
-  async stop(id: RunId, reason: StopReason): Promise<boolean> {
+  /** False when there is nothing left to stop. Settles once the wish is on disk, with who has it. */
+  async stop(id: RunId, reason: StopReason, by: string | null = null): Promise<boolean> {
     const entry = this.live.get(id);
     const turn = entry?.turnNumber;
     await entry?.changing;
@@ -244,7 +244,9 @@ export class Runner {
       // On disk before the first signal: whoever reads the exit record later must know that it was us.
       const change = {
         turns: entry.turn ? [{ ...entry.turn }] : [],
-        events: [this.ledger.event(entry.run, { type: 'run.stopping' as const, reason })],
+        events: [
+          this.ledger.event(entry.run, { type: 'run.stopping' as const, reason, ...(by !== null && { by }) }),
+        ],
       };
       await this.ports.store
         .commit(change)

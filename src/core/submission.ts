@@ -1,3 +1,5 @@
+import type { EventBody } from '../schema/event.ts';
+import type { Run } from '../schema/run.ts';
 import { keepPlan } from './kept-plan.ts';
 import { LiveRun } from './live-run.ts';
 import type { PlannedRun, PlannedSquad } from './plan.ts';
@@ -25,9 +27,7 @@ export async function writeDown(
           squadId: squad.id,
           body: { type: 'squad.created', members: runs.length },
         },
-        ...runs.map(({ run }) =>
-          ledger.event(run, { type: 'run.queued', roleId: run.roleId, engine: run.engine }),
-        ),
+        ...runs.map(({ run }) => ledger.event(run, queued(run))),
         ...along.events,
       ],
     });
@@ -36,6 +36,10 @@ export async function writeDown(
     await Promise.allSettled(runs.map(({ run }) => files.remove(run.id)));
     throw thrown;
   }
+}
+
+function queued({ roleId, engine, options: { subagent } }: Run): EventBody {
+  return { type: 'run.queued', roleId, engine, ...(subagent !== null && { subagent }) };
 }
 
 async function writeFiles(

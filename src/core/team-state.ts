@@ -37,7 +37,7 @@ export function teamEntry({ at, body }: Event, run: Run): TeamEntry | null {
 const teamRun = (run: Run): TeamRun => ({
   runId: run.id,
   squadId: run.squadId,
-  roleId: run.roleId,
+  name: run.roleId ?? run.options.subagent,
   engine: run.engine,
   model: run.model,
   summary: runSummary(run),

@@ -4,7 +4,7 @@ import { type ActiveAgent, entryLine, type RecentRun, stateText } from './team-t
 const run = {
   runId: 'run_a1',
   squadId: 'squad_b2',
-  roleId: 'coder',
+  name: 'coder',
   engine: 'claude',
   model: 'sonnet',
   summary: 'Fix the cart',
@@ -43,11 +43,11 @@ describe('entryLine', () => {
         kind: 'end',
         status: 'lost',
         at,
-        roleId: null,
+        name: null,
         model: null,
         summary: ' \n',
       }),
-    ).toMatch(/ · claude · lost · time not known · cost not reported · \(no summary\)$/);
+    ).toMatch(/ · claude · lost · time not known · cost not known · \(no summary\)$/);
   });
 
   it('is one line of bounded size, whatever the words in it', () => {
@@ -57,7 +57,7 @@ describe('entryLine', () => {
       kind: 'start',
       at,
       summary: evil,
-      roleId: evil,
+      name: evil,
       model: evil,
       engine: evil,
     });

@@ -5,7 +5,8 @@ import { asMarkdownText } from './one-line.ts';
 export interface TeamRun {
   runId: string;
   squadId: string;
-  roleId: string | null;
+  /** Its role, or the subagent it is a call of; null: it has neither. */
+  name: string | null;
   engine: string;
   model: string | null;
   /** What it is to do, in somebody's words: the task, or a summary of it. */
@@ -88,9 +89,9 @@ const word = (text: string): string => asMarkdownText(text, LONGEST_NAME);
 const summaryOf = ({ summary }: TeamRun): string =>
   asMarkdownText(summary, LONGEST_SUMMARY) || '(no summary)';
 
-function whoOf({ roleId, engine, model }: TeamRun): string {
+function whoOf({ name, engine, model }: TeamRun): string {
   const way = [engine, ...(model === null ? [] : [model])].map(word).join(', ');
-  return roleId === null ? way : `${word(roleId)} (${way})`;
+  return name === null ? way : `${word(name)} (${way})`;
 }
 
 /** To the second, in UTC: the same for every reader. */
@@ -100,7 +101,7 @@ const duration = ({ durationMs }: TeamCost): string =>
   durationMs === null ? 'time not known' : `${(durationMs / 1000).toFixed(1)} s`;
 
 function cost({ costUsd, costIsEstimated = false }: TeamCost): string {
-  if (costUsd === null) return 'cost not reported';
+  if (costUsd === null) return 'cost not known';
   return `$${costUsd.toFixed(4)}${costIsEstimated ? ' (estimated)' : ''}`;
 }
 

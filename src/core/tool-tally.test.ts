@@ -12,3 +12,10 @@ test('calls, failures, refusals and edits that were not seen to fail', () => {
   tally.take({ type: 'text', text: 'done' });
   expect(tally).toMatchObject({ calls: 3, failures: 2, denials: 1, edits: 1 });
 });
+
+test('calls that were not told one by one count as well', () => {
+  const tally = new ToolTally();
+  tally.take({ type: 'tool', name: 'read', detail: '' });
+  tally.take({ type: 'more_tools', calls: 1_500, failed: 3 });
+  expect(tally).toMatchObject({ calls: 1_501, failures: 3 });
+});

@@ -20,6 +20,9 @@ export class ToolTally {
       if (event.ok) return;
       this.failures++;
       if (this.editors.has(event.name)) this.editsFailed++;
+    } else if (event.type === 'more_tools') {
+      this.calls += event.calls;
+      this.failures += event.failed;
     }
   }
 

@@ -19,6 +19,10 @@ export function sumOfKnown(figures: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Number(known.reduce((sum, figure) => sum + figure, 0).toFixed(6));
 }
 
+/** It said what it used of which model, and that has no price. */
+export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): boolean =>
+  model !== null && usage !== null && usage.costUsd === null && usage.input !== null;
+
 /** It was at work and is over, and nobody knows what it cost: that is missing in every sum. */
 export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usage | null): boolean =>
   isEnd(run.status) && run.startedAt !== null && (usage?.costUsd ?? null) === null;

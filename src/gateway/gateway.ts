@@ -1,4 +1,5 @@
 import { troubleNote } from '../core/gateway/degradation.ts';
+import type { Secret } from '../core/gateway/redaction.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -31,6 +32,8 @@ export interface GatewayOptions {
    * started for it gets a part. Asked once per run, when it needs a server.
    */
   variablesOf(run: Run): Promise<Record<string, string>>;
+  /** What a run with servers of its own has in confidence beside them. */
+  secretsOf?(run: Run): Promise<readonly Secret[]>;
   clock: Clock;
   timers?: Timers;
   warn(message: string): void;

@@ -7,7 +7,7 @@ import { createProcessTable } from '../process/process-table.ts';
 import { createServiceTags } from '../process/service-tag.ts';
 import { isAlive } from '../process/testing/turn-fixture.ts';
 import { McpConfig } from '../schema/mcp-config.ts';
-import { createConnect } from './connect.ts';
+import { type Connect, createConnect } from './connect.ts';
 import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
 import { realTimers } from './timers.ts';
 
@@ -22,7 +22,7 @@ const configOf = (servers: Record<string, unknown>) =>
   McpConfig.parse({ servers, shared: Object.keys(servers) });
 
 /** A workspace with a server of its own, and a run that has its own instead. */
-function setUp(servers: Record<string, unknown> | null) {
+function setUp(servers: Record<string, unknown> | null, startTimeouts?: Record<string, number>) {
   const fixture = new GatewayFixture({
     connect: createConnect({
       table: createProcessTable(),
@@ -30,11 +30,15 @@ function setUp(servers: Record<string, unknown> | null) {
       clientInfo: { name: 'squad', version: '0' },
     }),
     config: configOf({ workspace: server() }),
-    variables: { ITS_SECRET: 'whole-environment' },
+    variables: { ITS_SECRET: 'whole-environment', THE_KEY: 'of-its-model' },
+    secrets: [{ name: 'THE_KEY', value: 'of-its-model' }],
     timers: realTimers,
     workspace: folder,
   });
-  const run = fixture.run(null, { subagent: 'helper', servers: servers && configOf(servers) });
+  const run = fixture.run(null, {
+    subagent: 'helper',
+    servers: servers && { ...configOf(servers), startTimeouts },
+  });
   const status = async () =>
     (await fixture.gateway.status(folder)).filter(({ server }) => server !== 'workspace');
   return { fixture, run, status };
@@ -88,17 +92,55 @@ test('nothing of them is pinned', async () => {
   expect([...fixture.pins.keys()].filter(key => key.includes('"own"'))).toEqual([]);
 });
 
+test('what one of them is told in confidence, and what their agent is, none of them tells', async () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of a server are written like this
+  const { fixture, run } = setUp({ own: server(), other: server({ env: { TOKEN: '${ITS_SECRET}' } }) });
+  await using _ = fixture;
+  const view = fixture.view(run);
+  const args = { env: ['ITS_SECRET', 'THE_KEY'] };
+  expect(firstText(await view.call('own__about', { arguments: args }, plainRequest()))).toContain(
+    '{"ITS_SECRET":"[secret ITS_SECRET]","THE_KEY":"[secret THE_KEY]"}',
+  );
+});
+
+test('one that hangs at its start is given up after half a minute', async () => {
+  const never: Connect = ({ signal }) =>
+    new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
+  const fixture = new GatewayFixture({ connect: never, config: configOf({}), workspace: folder });
+  await using _ = fixture;
+  const servers = configOf({ hung: server({ timeout: 300_000 }) });
+  const list = fixture.view(fixture.run(null, { subagent: 'helper', servers })).tools();
+  const told = expect(list).rejects.toThrow('it was not ready within 30 s');
+  await fixture.time.pass(30_000);
+  await told;
+});
+
+test('what a list is refused with names the server, its command, its last words, and what to do', async () => {
+  const hung = local({
+    command: process.execPath,
+    args: ['-e', 'console.error("waiting for the moon"); setInterval(() => {}, 1_000)'],
+    timeout: 60_000,
+    instance: 'per-agent',
+  });
+  // Time for it to come up and say something, on a slow machine.
+  const { fixture, run } = setUp({ own: server(), hung }, { hung: 5_000 });
+  await using _ = fixture;
+  await expect(fixture.view(run).tools()).rejects.toThrow(
+    /server hung \(\S*node -e console.*\) cannot be used: it was not ready within 5 s\. It last wrote: waiting for the moon\. Put `mcpServers\.hung` .* `timeout`/,
+  );
+});
+
 test.each([
   {
     what: 'is not there',
     given: { command: './no-such-program' },
-    says: /gone cannot be used: .*no-such-program/,
+    says: /gone \(\.\/no-such-program .*\) cannot be used: .*no-such-program/,
   },
   {
     what: 'lacks a variable',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of a server are written like this
     given: { env: { TOKEN: '${NOT_SET}' } },
-    says: /gone cannot be used: the variable NOT_SET/,
+    says: /gone .* cannot be used: the variable NOT_SET/,
   },
 ])('a list is refused when a server $what: the run is made of them', async ({ given, says }) => {
   const { fixture, run } = setUp({ own: server(), gone: server(given) });

@@ -1,6 +1,6 @@
 import { baseEnvironment } from '../core/gateway/base-environment.ts';
 import type { Trouble } from '../core/gateway/degradation.ts';
-import { createRedactor } from '../core/gateway/redaction.ts';
+import { createRedactor, type Secret } from '../core/gateway/redaction.ts';
 import type { ResolvedServer } from '../core/gateway/resolved-server.ts';
 import { type Resolution, sourceHash, urlSecrets } from '../core/gateway/variables.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -34,8 +34,12 @@ export interface Wanted {
   resolved: Extract<Resolution, { key: string }>;
   /** The whole environment of the run. */
   variables: Readonly<Record<string, string>>;
+  /** What it may know, and nobody else, beside what its own configuration tells it. */
+  secrets: readonly Secret[];
   /** It is the run's own, by the file that defines it. */
   isOwn?: boolean;
+  /** For its start, if that is not as long as for a request. */
+  startMs?: number | undefined;
 }
 
 export interface PoolOptions {
@@ -132,24 +136,29 @@ export class Pool {
   }
 
   #create(key: string, wanted: Wanted): PooledServer {
-    const { runId, workspace, id, config, resolved, variables, isOwn = false } = wanted;
+    const { runId, workspace, id, config, resolved, variables, secrets, isOwn = false, startMs } = wanted;
     const { connect, books, clock, timers, warn, onChange, onTrouble, onQuestion } = this.#options;
     // Of whoever was first: what it is started in makes it no other server.
     const base = isOwn ? ownEnvironment(runId, variables) : baseEnvironment(variables);
-    const redactor = createRedactor([...resolved.secrets, ...Object.values(base).flatMap(urlSecrets)]);
+    const redactor = createRedactor([
+      ...resolved.secrets,
+      ...secrets,
+      ...Object.values(base).flatMap(urlSecrets),
+    ]);
     const server: PooledServer = new PooledServer({
       key,
       id,
       config,
       redactor,
       isOwn,
+      startMs,
       book: (isOwn ? unpinned(clock) : books)({ workspace, server: id, source: sourceHash(config) }),
       open: (events, signal) =>
         connect({
           id,
           server: withBase(resolved.server, base),
           events,
-          startTimeoutMs: server.timeoutMs,
+          startTimeoutMs: server.startMs,
           signal,
           redact: redactor.text,
         }),

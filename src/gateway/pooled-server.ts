@@ -25,6 +25,8 @@ export interface PooledServerOptions {
   config: Server;
   /** One run's own, by the file that defines it. */
   isOwn: boolean;
+  /** For its start; not given: as long as for a request. */
+  startMs: number | undefined;
   book: PinBook;
   redactor: Redactor;
   open: UpstreamOptions['open'];
@@ -55,6 +57,7 @@ export class PooledServer {
   readonly users = new Set<RunId>();
   timeoutMs: number;
   cooldownMs: number;
+  readonly #startMs: number | undefined;
   /** It turned bad and has not been up since. */
   isOut = false;
 
@@ -67,6 +70,7 @@ export class PooledServer {
     this.type = 'command' in config ? 'stdio' : config.type;
     this.timeoutMs = config.timeout;
     this.cooldownMs = config.cooldown;
+    this.#startMs = options.startMs;
     this.redactor = redactor;
     this.book = book;
     this.inFlight = createInFlight(options.isOwn ? MOST_OWN_CALLS : MOST_CALLS, options.timers);
@@ -84,6 +88,7 @@ export class PooledServer {
     });
     this.upstream = new Upstream({
       timeoutMs: () => this.timeoutMs,
+      startMs: () => this.startMs,
       cooldownMs: () => this.cooldownMs,
       open: options.open,
       greet: async link => {
@@ -105,6 +110,10 @@ export class PooledServer {
       clock: options.clock,
       timers: options.timers,
     });
+  }
+
+  get startMs(): number {
+    return this.#startMs ?? this.timeoutMs;
   }
 
   get workspace(): string {

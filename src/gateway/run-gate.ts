@@ -1,4 +1,5 @@
 import type { Trouble } from '../core/gateway/degradation.ts';
+import type { Secret } from '../core/gateway/redaction.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, GatewayView } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -11,7 +12,7 @@ import { Finder } from './finder.ts';
 import type { LeftOut } from './left-out.ts';
 import type { LongCalls } from './long-calls.ts';
 import { Offers } from './offers.ts';
-import { hasOwnServers } from './own-servers.ts';
+import { hasOwnServers, ownStartMs } from './own-servers.ts';
 import type { Pool } from './pool.ts';
 import { RunLists } from './run-lists.ts';
 import { RunServers } from './run-servers.ts';
@@ -28,6 +29,7 @@ export interface RunGateOptions {
   clock: Clock;
   timers: Timers;
   variablesOf(run: Run): Promise<Record<string, string>>;
+  secretsOf?(run: Run): Promise<readonly Secret[]>;
   warn(message: string): void;
   longCalls: LongCalls;
   denialTally: DenialTally;
@@ -63,8 +65,10 @@ export function createRunGate(options: RunGateOptions): RunGate {
     roleMcp: run.options.mcp,
     roots: { WORKSPACE_ROOT: run.worktree?.workspace ?? root, SQUAD_ROOT: root },
     isOwn,
+    ...(isOwn && { startMs: (id: string) => ownStartMs(run, id) }),
     pool,
     variables: () => options.variablesOf(run),
+    secrets: async () => (isOwn ? ((await options.secretsOf?.(run)) ?? []) : []),
     onJudged(id, fault) {
       if (isOwn) return;
       leftOut.judged(run.workspace, id, fault);

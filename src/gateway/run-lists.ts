@@ -57,12 +57,24 @@ export class RunLists {
   }
 }
 
+/** All in one: of what a list is refused with, an agent gets only the message. */
 function refuseFaulty(server: RunServer): void {
   const fault = faultOf(server);
-  if (fault !== null)
-    throw new SquadError('SPAWN_FAILED', `The MCP server ${server.id} cannot be used: ${fault}`, {
-      suggestions: [`Put \`mcpServers.${server.id}\` of the subagent's file right, or take it out.`],
-    });
+  if (fault === null) return;
+  const { id } = server;
+  const what = `The MCP server ${id} (${shown(server)}) cannot be used: ${fault.replace(/(?<![.!?])$/, '.')}`;
+  const isLate = fault.includes(' within ');
+  const next = `Put \`mcpServers.${id}\` of the subagent's file right, or take it out${isLate ? '; if it needs longer to start, give it a `timeout` in seconds' : ''}.`;
+  throw new SquadError('SPAWN_FAILED', `${what} ${next}`);
+}
+
+const LONGEST_COMMAND = 120;
+
+/** As its file says it, without the values of variables. */
+function shown({ config, pooled }: RunServer): string {
+  const written = 'command' in config ? [config.command, ...config.args].join(' ') : config.url;
+  const words = pooled?.redactor.text(written) ?? written;
+  return words.length > LONGEST_COMMAND ? `${words.slice(0, LONGEST_COMMAND).toWellFormed()}…` : words;
 }
 
 const isUnlisted =

@@ -1,8 +1,10 @@
 import { grantsOf, type ServerGrant, withFolderOf, withRoots } from '../core/gateway/grants.ts';
+import type { Secret } from '../core/gateway/redaction.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import type { Holder } from '../core/policy.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import { ownSecrets } from './own-servers.ts';
 import type { Pool } from './pool.ts';
 import type { PooledServer } from './pooled-server.ts';
 
@@ -24,8 +26,12 @@ export interface RunServersOptions {
   roots: Roots;
   /** The servers are the run's own, not the workspace's. */
   isOwn?: boolean;
+  /** How long one may take to be ready; not said: as long as for a request. */
+  startMs?(id: string): number;
   pool: Pool;
   variables(): Promise<Readonly<Record<string, string>>>;
+  /** What its agent has in confidence, which servers of the run's own could tell. */
+  secrets?(): Promise<readonly Secret[]>;
   /** Whether a server can be used with these variables: null, or why it is left out. */
   onJudged?(server: string, fault: string | null): void;
 }
@@ -34,6 +40,7 @@ export interface RunServersOptions {
 export class RunServers {
   readonly #options: RunServersOptions;
   #variables: Readonly<Record<string, string>> | null = null;
+  #secrets: readonly Secret[] = [];
   #trouble: string | null = null;
   #reading: Promise<void> | null = null;
   #config: McpConfig | null = null;
@@ -81,7 +88,8 @@ export class RunServers {
 
   async #read(): Promise<void> {
     try {
-      this.#variables = await this.#options.variables();
+      const { variables, secrets } = this.#options;
+      [this.#variables, this.#secrets] = await Promise.all([variables(), secrets?.() ?? []]);
     } catch (error) {
       this.#trouble = `its variables could not be read: ${error instanceof Error ? error.message : String(error)}`;
     }
@@ -92,7 +100,8 @@ export class RunServers {
     const { runId, roleId, roleMcp, roots, pool } = this.#options;
     const before = this.list;
     const grants = this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp), roots);
-    this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!));
+    const secrets = this.#ownSecrets();
+    this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!, secrets));
     this.holder = holderOf(
       this.list.map(({ grant }) => grant),
       roots.WORKSPACE_ROOT,
@@ -102,8 +111,14 @@ export class RunServers {
     for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
   }
 
-  #server(grant: ServerGrant, config: Server): RunServer {
-    const { runId, workspace, roots, isOwn, pool, onJudged } = this.#options;
+  #ownSecrets(): readonly Secret[] {
+    const { isOwn, roots } = this.#options;
+    if (!isOwn || this.#config === null || this.#variables === null) return [];
+    return [...this.#secrets, ...ownSecrets(this.#config, { variables: this.#variables, roots })];
+  }
+
+  #server(grant: ServerGrant, config: Server, secrets: readonly Secret[]): RunServer {
+    const { runId, workspace, roots, isOwn, startMs, pool, onJudged } = this.#options;
     const { server: id } = grant;
     const server = { id, config, grant, pooled: null, fault: null };
     if (this.#trouble !== null) return { ...server, fault: this.#trouble };
@@ -117,7 +132,10 @@ export class RunServers {
     return {
       ...server,
       grant: withFolderOf(grant, resolved.server),
-      pooled: pool.take({ runId, workspace, id, config, resolved, variables, isOwn }),
+      pooled: pool.take({
+        ...{ runId, workspace, id, config, resolved, variables, secrets, isOwn },
+        startMs: startMs?.(id),
+      }),
     };
   }
 }

@@ -10,6 +10,7 @@ function setUp(server = new MemoryServer(), more: Partial<UpstreamOptions> = {})
   const downs: number[] = [];
   const upstream = new Upstream({
     timeoutMs: () => 30_000,
+    startMs: () => 30_000,
     cooldownMs: () => 60_000,
     open: (events, signal) =>
       server.connect({

@@ -20,6 +20,8 @@ import { Unavailable } from './unavailable.ts';
 
 export interface UpstreamOptions {
   timeoutMs(): number;
+  /** From its start until it can be asked. */
+  startMs(): number;
   cooldownMs(): number;
   open(events: LinkEvents, signal: AbortSignal): Promise<Connected>;
   /** Part of the start: what the server has is known before anybody calls it. */
@@ -143,7 +145,7 @@ export class Upstream {
   }
 
   #open(stopped: AbortSignal): Promise<Connected> {
-    const { open, greet, timers, timeoutMs, onNotification, onRequest } = this.#options;
+    const { open, greet, timers, startMs, onNotification, onRequest } = this.#options;
     const onStray = () => {
       this.stray += 1;
     };
@@ -152,7 +154,7 @@ export class Upstream {
       greet,
       discard: link => this.#departures.close(link),
       stopped,
-      timeoutMs: timeoutMs(),
+      timeoutMs: startMs(),
       timers,
     });
   }

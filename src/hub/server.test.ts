@@ -16,14 +16,14 @@ let newer: string[];
 let clients: number[];
 let server: HubServer;
 let makesWay: boolean;
-let ready: Promise<void>;
+let ready: Promise<string[]>;
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'squad-server-'));
   path = join(root, 'hub.sock');
   [connections, taken, newer, clients] = [[], [], [], []];
   makesWay = false;
-  ready = Promise.resolve();
+  ready = Promise.resolve([]);
   server = new HubServer({
     socketPath: path,
     version: '1.0.0',
@@ -179,20 +179,20 @@ test('a client that reads nothing does not keep the hub from ending, and nothing
   socket.destroy();
 });
 
-test('nobody is greeted, and nothing is taken, before the hub is ready', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
+test('nobody is greeted, and nothing is taken, before the hub is ready; then with what is to be heard first', async () => {
+  const { promise, resolve } = Promise.withResolvers<string[]>();
   ready = promise;
   const early = client(`${hello()}\nquestion\n`);
   await until(() => clients.includes(1));
   expect([early.lines, taken]).toEqual([[], []]);
-  resolve();
+  resolve(['Mind the gap.']);
   await until(() => taken.includes('question'));
-  expect(early.lines).toMatchObject([{ ok: true }]);
+  expect(early.lines).toMatchObject([{ ok: true, warnings: ['Mind the gap.'] }]);
   early.socket.destroy();
 });
 
 test('if it never gets ready, whoever knocked is told why', async () => {
-  const { promise, reject } = Promise.withResolvers<void>();
+  const { promise, reject } = Promise.withResolvers<string[]>();
   ready = promise;
   const early = client(`${hello()}\nquestion\n`);
   await until(() => clients.includes(1));

@@ -25,8 +25,8 @@ export interface HubServerOptions {
   version: string;
   /** Serves one connection; settles when it is over. */
   views: Record<View, (connection: Connection) => Promise<void>>;
-  /** Settles when this hub can serve this client. Until then it is not greeted; if it never can, it is told why. */
-  ready?(hello: Hello): Promise<unknown>;
+  /** Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can, it is told why. */
+  ready?(hello: Hello): Promise<string[]>;
   onClients(count: number): void;
   /** A client of a later version came: this hub should make way when it can. */
   onNewer(hello: Hello): void;
@@ -87,14 +87,14 @@ export class HubServer {
       const hello = await readHello(socket);
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
-      const refusal = await this.refusal(hello);
-      if (refusal) return void socket.end(line({ squad: 1, ok: false, error: refusal }));
+      const ready = await this.readyFor(hello);
+      if ('refusal' in ready) return void socket.end(line({ squad: 1, ok: false, error: ready.refusal }));
       if (!socket.writable) return;
       const connection: Connection = { hello, socket, calls: 0, isOver: false };
       this.sockets.set(socket, connection);
       // A client that got no greeting knows that nothing it sent was taken: so the greeting is out before anything is.
       await new Promise<unknown>(written =>
-        socket.write(line({ squad: 1, ok: true, version, pid: process.pid }), written),
+        socket.write(line({ squad: 1, ok: true, version, pid: process.pid, ...ready }), written),
       );
       if (isNewer(hello.version, version)) {
         onNewer(hello);
@@ -109,12 +109,12 @@ export class HubServer {
     }
   }
 
-  private async refusal(hello: Hello): Promise<ErrorShape | null> {
+  private async readyFor(hello: Hello): Promise<{ warnings?: string[] } | { refusal: ErrorShape }> {
     try {
-      await this.options.ready?.(hello);
-      return null;
+      const warnings = (await this.options.ready?.(hello)) ?? [];
+      return warnings.length > 0 ? { warnings } : {};
     } catch (thrown) {
-      return asSquadError(thrown).toShape();
+      return { refusal: asSquadError(thrown).toShape() };
     }
   }
 }

@@ -23,7 +23,8 @@ export interface Hello {
 }
 
 export type HelloReply =
-  | { squad: 1; ok: true; version: string; pid: number }
+  /** `warnings`: for whoever started the client; nothing of them keeps it from being served. */
+  | { squad: 1; ok: true; version: string; pid: number; warnings?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
 /** The hub's last line to every client when it ends in order; one that was killed says nothing. */

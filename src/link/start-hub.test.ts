@@ -81,6 +81,17 @@ test('a hub that found another one is started again when that other one has gone
   expect(readFileSync(join(root, 'count'), 'utf8')).toBe('xxx');
 });
 
+test('a hub that is killed while it starts is started again', async () => {
+  const count = JSON.stringify(join(root, 'count'));
+  const socket = await start(`
+    const { appendFileSync, readFileSync } = require('node:fs');
+    appendFileSync(${count}, 'x');
+    if (readFileSync(${count}, 'utf8').length < 3) process.kill(process.pid, 'SIGKILL');
+    ${SERVES}`);
+  socket.destroy();
+  expect(readFileSync(join(root, 'count'), 'utf8')).toBe('xxx');
+});
+
 test('nothing is said to a socket in a folder that others can write to', async () => {
   const path = socketPath(root);
   const server = createServer(socket => void socket.end()).listen(path);

@@ -106,15 +106,18 @@ async function startAndConnect(
       onLaunch?.(hub);
       return socket;
     }
-    if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
-    // The hub that ours made room for has itself ended since.
-    if (hub.exit === LOCK_TAKEN_EXIT && launches++ < MOST_LAUNCHES) hub = launch(home, env, program);
+    // One that was killed says nothing about the next; and the hub that ours made room for may itself have ended since.
+    const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT;
+    if (another && launches++ < MOST_LAUNCHES) hub = launch(home, env, program);
+    else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
     if (Date.now() > until) throw failure(null, hub.words());
   }
 }
 
 interface Launch extends LaunchedHub {
   exit: number | null;
+  /** By somebody else, with a signal. */
+  isKilled: boolean;
   words(): string;
   release(): void;
 }
@@ -131,6 +134,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
   const closed = Promise.withResolvers<void>();
   const launched: Launch = {
     exit: null,
+    isKilled: false,
     words: () => words.trim(),
     /** Its last words are still listened to, but neither it nor they keep this program alive. */
     release() {
@@ -156,8 +160,9 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     closed.resolve();
   });
   // Not 'exit': that one may come before the last words were read.
-  child.on('close', code => {
+  child.on('close', (code, signal) => {
     launched.exit = code ?? -1;
+    launched.isKilled = signal !== null;
     closed.resolve();
   });
   return launched;

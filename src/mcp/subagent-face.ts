@@ -16,8 +16,6 @@ export interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {
   version: string;
   caller: Caller;
   subagent: Subagent;
-  /** The hub stops, and takes with it what nobody else waits for. */
-  stopping: AbortSignal;
   /** What is said in a run, as it is said. Returns how to stop. */
   listen(id: RunId, listener: (note: TraceNote) => void): () => void;
 }

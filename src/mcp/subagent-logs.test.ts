@@ -40,6 +40,22 @@ test('a tool that fails is a warning: the model may know what to do', () => {
   ]);
 });
 
+test('a call of a program is told as any other, with the call that ran the program', () => {
+  const call = { id: 'p.1', name: 'x', within: 'p' };
+  expect(
+    logs(
+      'program',
+      { type: 'tool_call', ...call, input: {}, at: 1 },
+      { type: 'tool_result', ...call, output: 'no', isError: true, at: 2 },
+      { type: 'more_calls', within: 'p', calls: 7, failed: 2 },
+    ),
+  ).toEqual([
+    { level: 'info', data: { event: 'tool_call', runId, ...call, input: {} } },
+    { level: 'warning', data: { event: 'tool_result', runId, ...call, output: 'no', isError: true } },
+    { level: 'info', data: { event: 'tool_call', runId, within: 'p', moreCalls: 7, failed: 2 } },
+  ]);
+});
+
 test('what the caller said itself it is not told', () => {
   expect(logs('user', { type: 'text', text: 'Do it.' })).toEqual([]);
   expect(logs('system', { type: 'text', text: 'You are.' })).toEqual([]);

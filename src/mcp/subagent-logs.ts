@@ -37,12 +37,17 @@ export const failureLog = ({ code, message, details }: ErrorShape): SubagentLog 
 function ofPart(runId: RunId, { role }: TraceMessage, part: TracePart): SubagentLog[] {
   if (part.type === 'tool_call') {
     const { id, name, input } = part;
-    return [{ level: 'info', data: { event: 'tool_call', runId, id, name, ...short('input', input) } }];
+    const call = { runId, id, name, ...place(part), ...short('input', input) };
+    return [{ level: 'info', data: { event: 'tool_call', ...call } }];
   }
   if (part.type === 'tool_result') {
     const { id, name, output, isError } = part;
-    const data = { event: 'tool_result' as const, runId, id, name, isError, ...short('output', output) };
-    return [{ level: isError ? 'warning' : 'info', data }];
+    const result = { runId, id, name, ...place(part), isError, ...short('output', output) };
+    return [{ level: isError ? 'warning' : 'info', data: { event: 'tool_result', ...result } }];
+  }
+  if (part.type === 'more_calls') {
+    const { within, calls, failed } = part;
+    return [{ level: 'info', data: { event: 'tool_call', runId, within, moreCalls: calls, failed } }];
   }
   // Whoever calls knows what it said itself.
   if (role !== 'assistant' || part.type === 'file') return [];
@@ -50,6 +55,9 @@ function ofPart(runId: RunId, { role }: TraceMessage, part: TracePart): Subagent
     return [{ level: 'debug', data: { event: 'response', runId, ...short('reasoning', part.text) } }];
   return [{ level: 'info', data: { event: 'response', runId, ...short('text', part.text) } }];
 }
+
+/** Of a call that a program made: the call that ran the program. */
+const place = ({ within }: { within?: string }) => (within === undefined ? {} : { within });
 
 /** Whole if it is short; else the beginning of its JSON, and that it is no more than that. */
 function short(field: string, value: unknown): Record<string, unknown> {

@@ -1,15 +1,17 @@
 import { readFile, rm } from 'node:fs/promises';
+import { createRedactor, type Secret } from '../core/gateway/redaction.ts';
 import { AgentRequest } from '../schema/agent-request.ts';
 import type { TracePart } from '../schema/trace.ts';
 import { addressOf } from './address.ts';
 import { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
+import type { Endpoint } from './endpoint-tools.ts';
 import { failureFrom } from './failure.ts';
 import { generationOf } from './generation.ts';
 import { readInputs } from './inputs.ts';
 import { type Answer, converse } from './loop.ts';
-import { keyOf, openModel } from './open-model.ts';
-import type { Say } from './print-line.ts';
+import { openModel } from './open-model.ts';
+import type { Voice } from './print-line.ts';
 import { toolboxOf } from './toolbox.ts';
 import { UsageTotal } from './usage-total.ts';
 
@@ -19,28 +21,29 @@ export interface AgentRun {
   env: NodeJS.ProcessEnv;
   cwd: string;
   signal: AbortSignal;
-  say: Say;
+  say: Voice['say'];
+  hide: Voice['hide'];
 }
 
 /** One turn of a run: from the prompt to the end, which is always said. Returns the exit code. */
 export async function runAgent(run: AgentRun): Promise<number> {
-  let secrets: string[] = [];
   try {
     run.signal.throwIfAborted();
     const request = await readRequest(run.requestFile);
-    secrets = secretsOf(request, run.env);
-    const { answer, ...more } = await answerTo(request, run, secrets);
+    run.hide(createRedactor(secretsOf(request)));
+    const { answer, ...more } = await answerTo(request, run);
     run.say({ type: 'end', ok: true, answer, ...more, error: null });
     return 0;
   } catch (thrown) {
-    const { code, message } = failureFrom(thrown, { host: null, secrets });
+    const { code, message } = failureFrom(thrown, null);
     run.say({ type: 'end', ok: false, answer: '', error: message, code });
     return 1;
   }
 }
 
-async function answerTo(request: AgentRequest, run: AgentRun, secrets: string[]): Promise<Answer> {
-  const { env, cwd, signal, say, prompt } = run;
+async function answerTo(request: AgentRequest, run: AgentRun): Promise<Answer> {
+  const { env, cwd, say, prompt } = run;
+  const { endpoint, signal } = endingWithHub(request, run.signal);
   const { model: spec, systemPrompt, chatFile, continues, inputs, codeMode } = request;
   say({ type: 'start', model: spec.id });
   const { url, isUsual } = addressOf(spec, env);
@@ -49,7 +52,7 @@ async function answerTo(request: AgentRequest, run: AgentRun, secrets: string[])
   const [model, files, opened, conversation] = await Promise.all([
     openModel(spec, env),
     readInputs(inputs, cwd),
-    toolboxOf({ endpoint: request.endpoint, codeMode }, env, signal),
+    toolboxOf({ endpoint, codeMode }, env, signal),
     // Chat completions know only words as what a tool gives back.
     Conversation.open(chatFile, continues, spec.type !== 'openai', say),
   ]);
@@ -64,10 +67,21 @@ async function answerTo(request: AgentRequest, run: AgentRun, secrets: string[])
     question: { model, generation, instructions: systemPrompt, signal, say, warned: new Set() },
     refusal: thrown => {
       if (signal.aborted) return signal.reason;
-      const { code, message } = failureFrom(thrown, { host: new URL(url).host, secrets });
+      const { code, message } = failureFrom(thrown, new URL(url).host);
       return new Ending(code, message);
     },
   });
+}
+
+/** Where its tools are, and what stops it: the loss of them too, where they do not come back and nobody hears its answer. */
+function endingWithHub(
+  { endpoint, endsWithHub }: AgentRequest,
+  stopped: AbortSignal,
+): { endpoint: Endpoint | null; signal: AbortSignal } {
+  if (endpoint === null || !endsWithHub) return { endpoint, signal: stopped };
+  const lost = new AbortController();
+  const onLost = (why: string) => lost.abort(new Ending('ENGINE_FAILED', `Its tools are gone. ${why}`));
+  return { endpoint: { ...endpoint, onLost }, signal: AbortSignal.any([stopped, lost.signal]) };
 }
 
 /** Read once, and gone: it holds the run's token, and values of variables in the headers of its model. */
@@ -81,10 +95,6 @@ async function readRequest(file: string): Promise<AgentRequest> {
   }
 }
 
-/** What must not come out again, in whatever words a provider puts it. */
-function secretsOf({ model, endpoint }: AgentRequest, env: NodeJS.ProcessEnv): string[] {
-  const held = [keyOf(model, env), endpoint?.token, ...Object.values(model.headers)];
-  return held.filter(secret => typeof secret === 'string').filter(secret => secret.length >= SHORTEST_SECRET);
-}
-
-const SHORTEST_SECRET = 8;
+/** What must not come out again, in whatever words the model or its provider puts it. */
+const secretsOf = ({ secrets, endpoint }: AgentRequest): Secret[] =>
+  endpoint ? [...secrets, { name: 'token', value: endpoint.token }] : secrets;

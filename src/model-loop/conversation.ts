@@ -32,7 +32,7 @@ export class Conversation {
     return this.messages.length === 0;
   }
 
-  /** It is sent anew with every turn, and so is no part of the chat. */
+  /** It is sent anew with every model turn, and so is no part of the chat. */
   system(text: string): void {
     this.#trace('system', [{ type: 'text', text }]);
   }
@@ -79,15 +79,24 @@ export class Conversation {
     );
   }
 
+  /** What a program called, below what the model said last. It is no part of the chat. */
+  program(parts: TracePart[]): void {
+    this.#write('program', parts);
+  }
+
   /** Only where every call has its answer: what is on disk can always be gone on with. */
   save(): Promise<void> {
     return writeChat(this.#file, { last: this.#last, messages: this.messages });
   }
 
   #trace(role: TraceRole, content: TracePart[]): void {
+    this.#last = this.#write(role, content);
+  }
+
+  #write(role: TraceRole, content: TracePart[]): string {
     const id = newMessageId();
     this.#say({ type: 'message', message: { id, parentId: this.#last, role, content, at: Date.now() } });
-    this.#last = id;
+    return id;
   }
 }
 

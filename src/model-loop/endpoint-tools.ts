@@ -2,13 +2,15 @@ import { z } from 'zod';
 import { agentCall, lastMessage } from '../schema/agent-call.ts';
 import { Ending } from './ending.ts';
 import { sendRequest, wholeText } from './send-request.ts';
-import { type AnswerPart, saying, type Tool, type ToolAnswer } from './tool.ts';
+import { type AnswerPart, type PlainTool, saying, type ToolAnswer } from './tool.ts';
 
 const MOST_PAGES = 1000;
 
 export interface Endpoint {
   url: string;
   token: string;
+  /** It cannot be reached, and why. */
+  onLost?(why: string): void;
 }
 
 const fields = z.record(z.string(), z.unknown());
@@ -25,8 +27,8 @@ const Page = z.object({
 });
 
 /** Everything the run may call, at the address it was given. */
-export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Promise<Tool[]> {
-  const tools: Tool[] = [];
+export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Promise<PlainTool[]> {
+  const tools: PlainTool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < MOST_PAGES; page++) {
     const { result, error } = await ask(
@@ -94,7 +96,7 @@ const Message = z.object({
 
 /** One request of our own server. `error`: why there is no result, in its words. */
 async function ask(
-  { url, token }: Endpoint,
+  { url, token, onLost }: Endpoint,
   method: string,
   params: Record<string, unknown>,
   signal: AbortSignal,
@@ -111,6 +113,8 @@ async function ask(
     return { error: error?.message ?? `HTTP ${answer.statusCode}: ${body.trim().slice(0, 500)}` };
   } catch (thrown) {
     signal.throwIfAborted();
-    return { error: `Squad cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}` };
+    const error = `Squad cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+    onLost?.(error);
+    return { error };
   }
 }

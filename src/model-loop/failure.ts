@@ -7,19 +7,8 @@ export interface Failure {
   message: string;
 }
 
-export interface Surroundings {
-  /** Who was asked, where that was a provider. */
-  host: string | null;
-  secrets: readonly string[];
-}
-
-/** Why a conversation failed, in the words of whoever refused; never with a secret in them. */
-export function failureFrom(thrown: unknown, { host, secrets }: Surroundings): Failure {
-  const { code, message } = plainFailure(thrown, host);
-  return { code, message: secrets.reduce((text, secret) => text.replaceAll(secret, '[removed]'), message) };
-}
-
-function plainFailure(thrown: unknown, host: string | null): Failure {
+/** Why a conversation failed, in the words of whoever refused. `host`: who was asked, where that was a provider. */
+export function failureFrom(thrown: unknown, host: string | null): Failure {
   if (APICallError.isInstance(thrown)) return refusal(thrown, host);
   const code = thrown instanceof Ending ? thrown.code : 'ENGINE_FAILED';
   const message = wordsOf(thrown);

@@ -32,7 +32,7 @@ export function generationOf(spec: ModelSpec, isUsual: boolean): Generation {
 
 /** What every conversation wants of its provider. */
 function ownOptions({ type }: ModelSpec, isUsual: boolean): Generation['providerOptions'] {
-  // The conversation so far is sent again with every turn: read from the cache it costs a tenth.
+  // The conversation so far is sent again with every model turn: read from the cache it costs a tenth.
   if (type === 'anthropic' && isUsual) return { anthropic: { cacheControl: { type: 'ephemeral' } } };
   // The chat is kept here, whole, and not also there.
   if (type === 'responses') return { openai: { store: false } };

@@ -1,4 +1,5 @@
 import type { AgentRequest } from '../schema/agent-request.ts';
+import type { TracePart } from '../schema/trace.ts';
 import type { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
 import { FINAL_ANSWER, finalAnswerTool, finalCallIn } from './final-answer.ts';
@@ -31,7 +32,7 @@ export async function converse(talk: Talk): Promise<Answer> {
   const { request, conversation } = talk;
   for (let turn = 1; ; turn++) {
     const asking = askOnce(talk);
-    // What the last turn calls for is not run.
+    // What the last model turn calls for is not run.
     if (turn < request.maxTurns) talk.toolbox.prepare();
     const { text, calls } = await asking;
     const final = request.outputSchema === null ? undefined : finalCallIn(calls);
@@ -43,14 +44,18 @@ export async function converse(talk: Talk): Promise<Answer> {
       return { answer: text };
     }
     if (turn >= request.maxTurns) {
-      const answer = saying(false, 'Not run: the limit of turns is reached.');
+      const answer = saying(false, 'Not run: the limit of model turns is reached.');
       conversation.tools(calls.map(call => ({ call, answer })));
       await conversation.save();
       throw new Ending('TURN_LIMIT', tooMany(request.maxTurns));
     }
     const { toolbox, question, say } = talk;
+    const telling = { say, trace: (parts: TracePart[]) => conversation.program(parts) };
     const answers = await Promise.all(
-      calls.map(async call => ({ call, answer: await runCall(call, toolbox.tools, question.signal, say) })),
+      calls.map(async call => ({
+        call,
+        answer: await runCall(call, toolbox.tools, question.signal, telling),
+      })),
     );
     question.signal.throwIfAborted();
     conversation.tools(answers);
@@ -81,7 +86,7 @@ async function askOnce({
   }
 }
 
-/** Nothing else of that turn is run: what it would bring can no longer be in the answer. */
+/** Nothing else of that model turn is run: what it would bring can no longer be in the answer. */
 async function finish(
   { conversation }: Talk,
   calls: readonly ModelCall[],
@@ -93,7 +98,7 @@ async function finish(
       call,
       answer:
         call !== final
-          ? saying(false, `Not run: ${FINAL_ANSWER} in the same turn ended the conversation.`)
+          ? saying(false, `Not run: ${FINAL_ANSWER} in the same model turn ended the conversation.`)
           : problem === null
             ? saying(true, 'Given as the answer.')
             : saying(false, problem),

@@ -16,7 +16,7 @@ export async function openModel(spec: ModelSpec, env: NodeJS.ProcessEnv): Promis
   });
 }
 
-export const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
+const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
   (apiKeyEnv !== null && env[apiKeyEnv]) || null;
 
 async function providerOf({ type }: ModelSpec, isUsual: boolean): Promise<MakeModel> {

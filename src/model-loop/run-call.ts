@@ -1,19 +1,16 @@
 import type { ModelCall } from './model-turn.ts';
-import type { Say } from './print-line.ts';
-import { answerText, saying, type Tool, type ToolAnswer } from './tool.ts';
-
-const LONGEST_DETAIL = 200;
+import { answerText, type CallTelling, saying, type Tool, type ToolAnswer } from './tool.ts';
 
 /** Does what the model asked for. A call that cannot be made is answered with why, and the model goes on. */
 export async function runCall(
   { id, name, input, problem }: ModelCall,
   tools: readonly Tool[],
   signal: AbortSignal,
-  say: Say,
+  { say, trace }: Omit<CallTelling, 'id'>,
 ): Promise<ToolAnswer> {
-  say({ type: 'tool', id, name, detail: cut(typeof input === 'string' ? input : JSON.stringify(input)) });
+  say({ type: 'tool', id, name, detail: typeof input === 'string' ? input : JSON.stringify(input) });
   const answer = await answerOf();
-  say({ type: 'tool_end', id, name, ok: answer.ok, detail: cut(answerText(answer)) });
+  say({ type: 'tool_end', id, name, ok: answer.ok, detail: answerText(answer) });
   return answer;
 
   async function answerOf(): Promise<ToolAnswer> {
@@ -21,7 +18,7 @@ export async function runCall(
     if (!tool) return saying(false, `There is no tool ${JSON.stringify(name)}. There is: ${namesOf(tools)}.`);
     if (problem !== null) return saying(false, problem);
     try {
-      return await tool.call(input as Record<string, unknown>, signal);
+      return await tool.call(input as Record<string, unknown>, signal, { id, say, trace });
     } catch (thrown) {
       signal.throwIfAborted();
       return saying(false, thrown instanceof Error ? thrown.message : String(thrown));
@@ -30,6 +27,3 @@ export async function runCall(
 }
 
 const namesOf = (tools: readonly Tool[]): string => tools.map(({ name }) => name).join(', ') || 'none';
-
-const cut = (text: string): string =>
-  text.length > LONGEST_DETAIL ? `${text.slice(0, LONGEST_DETAIL).toWellFormed()}…` : text;

@@ -1,3 +1,6 @@
+import type { TracePart } from '../schema/trace.ts';
+import type { Say } from './print-line.ts';
+
 /** A piece of what a tool gave back; images in base64. */
 export type AnswerPart = { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string };
 
@@ -15,8 +18,21 @@ export interface OfferedTool {
   outputSchema?: Record<string, unknown>;
 }
 
+/** The call of the model's that a tool is called for, and ways to tell what comes of it meanwhile. */
+export interface CallTelling {
+  id: string;
+  say: Say;
+  /** Writes down what a program called, below the message that the call is in. */
+  trace(parts: TracePart[]): void;
+}
+
+/** What goes wrong in a tool is an answer; it throws only when it is aborted. */
 export interface Tool extends OfferedTool {
-  /** What goes wrong in the tool is an answer; it throws only when it is aborted. */
+  call(args: Record<string, unknown>, signal: AbortSignal, telling: CallTelling): Promise<ToolAnswer>;
+}
+
+/** One that has nothing to tell but its answer. */
+export interface PlainTool extends OfferedTool {
   call(args: Record<string, unknown>, signal: AbortSignal): Promise<ToolAnswer>;
 }
 

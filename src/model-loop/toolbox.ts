@@ -1,9 +1,9 @@
 import type { AgentRequest } from '../schema/agent-request.ts';
 import type { CodeMode } from '../schema/model-spec.ts';
 import { Ending } from './ending.ts';
-import { endpointTools } from './endpoint-tools.ts';
+import { type Endpoint, endpointTools } from './endpoint-tools.ts';
 import { programTool, valueFrom } from './program-tool.ts';
-import type { Tool } from './tool.ts';
+import type { PlainTool, Tool } from './tool.ts';
 
 /** What the model is offered, beside the way to end. Nothing is started for it before `prepare`. */
 export interface Toolbox extends AsyncDisposable {
@@ -13,7 +13,7 @@ export interface Toolbox extends AsyncDisposable {
 }
 
 export async function toolboxOf(
-  { endpoint, codeMode }: Pick<AgentRequest, 'endpoint' | 'codeMode'>,
+  { endpoint, codeMode }: { endpoint: Endpoint | null; codeMode: AgentRequest['codeMode'] },
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<Toolbox> {
@@ -26,7 +26,7 @@ export async function toolboxOf(
 type MakeRunner = Awaited<ReturnType<typeof codeRunner>>;
 
 function inCodeMode(
-  tools: readonly Tool[],
+  tools: readonly PlainTool[],
   { excludedTools, ...limits }: CodeMode,
   makeRunner: MakeRunner,
 ): Toolbox {

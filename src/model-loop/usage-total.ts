@@ -3,7 +3,7 @@ import type { ModelSpec } from '../schema/model-spec.ts';
 
 type Figure = number | null;
 
-/** Every turn of the model so far, as its provider counted. Null: nobody said. */
+/** Every model turn so far, as its provider counted. Null: nobody said. */
 export class UsageTotal {
   readonly #prices: ModelSpec['prices'];
   input: Figure = null;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fitTexts, jsonLength, type Sample } from '../core/digest.ts';
-import { isEnd, type Run, runName } from '../schema/run.ts';
+import { isEnd, type Run } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { Tokens } from './run-result.ts';
 
 /** Several runs as one. A sum of what only some reported says how many did not; of nothing at all it is null. */

@@ -30,10 +30,12 @@ export const cancelRun = operation({
   }),
   async run(call, input) {
     const runs = await chosen(call.services, input);
-    const { asked, below } = await stopRuns(call.services, runs);
+    const { parent, client } = call.caller;
+    const by = parent?.id ?? client;
+    const { asked, below } = await stopRuns(call.services, runs, by);
     await settled(call, [...asked, ...below]);
     // What they started while they were being stopped.
-    const late = await stopBelow(call.services, runs);
+    const late = await stopBelow(call.services, runs, by);
     await settled(call, late);
     const ended = [...asked, ...below, ...late].map(({ run, wasRunning }) => ({
       spawn_id: run.id,

@@ -70,6 +70,40 @@ describe('what runs have cost', () => {
     expect(squads[0]!.title).toMatch(/^By /);
   });
 
+  test('of calls of a subagent is told under its name, apart from a role that is called the same', async () => {
+    const { options } = hub.run({ status: 'completed' });
+    const run = (roleId: string | null, subagent: string | null, usd: number) =>
+      hub.run({ status: 'completed', roleId, options: { ...options, subagent }, usage: used(usd) });
+    await hub.put(
+      run('reviewer', null, 1),
+      run(null, 'reviewer', 2),
+      run(null, 'reviewer', 3),
+      run(null, null, 4),
+    );
+    const { roles } = await report();
+    expect(roles.map(({ roleId, subagent, costUsd, runs }) => [roleId, subagent, costUsd, runs])).toEqual([
+      [null, 'reviewer', 5, 2],
+      [null, null, 4, 1],
+      ['reviewer', null, 1, 1],
+    ]);
+  });
+
+  test('names the models that have no price, and blames no engine that said what it used', async () => {
+    const run = (model: string | null, usage: Usage | null) => hub.run({ status: 'completed', model, usage });
+    await hub.put(
+      ...[run('new-1', used(null)), run('new-2', used(null)), run('new-1', used(null))],
+      ...[
+        run('known', used(1)),
+        run('silent', null),
+        run(null, used(null)),
+        run('x', used(null, { input: null })),
+      ],
+    );
+    const { total, unpriced } = await report();
+    expect(total.unreported).toBe(6);
+    expect(unpriced).toEqual({ runs: 3, models: ['new-1', 'new-2'] });
+  });
+
   test('has what runs at work have used by now, and only of the workspace asked for', async () => {
     hub.settings['budget.day_usd'] = 10;
     const live = hub.run({ status: 'running', usage: used(0.5) });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RunFigures } from '../core/figures.ts';
 import { dayOf, lastDays } from '../core/local-days.ts';
 import { oneLine } from '../core/one-line.ts';
-import { isUnreported, usageTogether } from '../core/usage-sum.ts';
+import { isUnpriced, isUnreported, usageTogether } from '../core/usage-sum.ts';
 import { SquadId } from '../schema/ids.ts';
 import { isEnd, runSummary } from '../schema/run.ts';
 import { operation, type Services } from './operation.ts';
@@ -35,8 +35,8 @@ export const costReport = operation({
   output: z.object({
     /** Every day, oldest first, in the user's own time. */
     days: z.array(Cost.extend({ day: z.string() })),
-    /** What cost most first; null: runs without a role. */
-    roles: z.array(Cost.extend({ roleId: z.string().nullable() })),
+    /** What cost most first, calls of a subagent under its name; both null: runs with neither. */
+    roles: z.array(Cost.extend({ roleId: z.string().nullable(), subagent: z.string().nullable() })),
     squads: z.array(Cost.extend({ squadId: SquadId, title: z.string(), createdAt: z.number() })),
     budgets: z.object({
       runUsd: z.number().nullable(),
@@ -45,6 +45,8 @@ export const costReport = operation({
     }),
     spentTodayUsd: z.number().nullable(),
     total: Cost,
+    /** Of the unreported: those that said what they used, of models that have no price. */
+    unpriced: z.object({ runs: z.number(), models: z.array(z.string()) }),
   }),
   async run({ services }, { days: count, workspace }) {
     const { store, clock, settings } = services;
@@ -55,11 +57,13 @@ export const costReport = operation({
     const ofDays = days.map(day => ({ day: dayOf(day), ...costOf(byDay.get(dayOf(day)) ?? []) }));
     const bySquad = Map.groupBy(runs, run => run.squadId);
     const squads = [...bySquad].map(([squadId, some]) => ({ squadId, ...costOf(some) }));
-    const byRole = Map.groupBy(runs, run => run.roleId);
+    const byRole = Map.groupBy(runs, ({ roleId, subagent }) => JSON.stringify([roleId, subagent]));
     const all = settings.all();
     return {
       days: ofDays,
-      roles: [...byRole].map(([roleId, some]) => ({ roleId, ...costOf(some) })).sort(dearestFirst),
+      roles: [...byRole.values()]
+        .map(some => ({ roleId: some[0]!.roleId, subagent: some[0]!.subagent, ...costOf(some) }))
+        .sort(dearestFirst),
       squads: await titled(services, squads.sort(dearestFirst).slice(0, MOST_SQUADS)),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
@@ -68,6 +72,7 @@ export const costReport = operation({
       },
       spentTodayUsd: ofDays.at(-1)!.costUsd,
       total: costOf(runs),
+      unpriced: unpricedOf(runs),
     };
   },
 });
@@ -88,6 +93,11 @@ function costOf(runs: readonly RunFigures[]): Cost {
     runs: runs.length,
     unreported: runs.filter(run => isUnreported(run, run.usage)).length,
   };
+}
+
+function unpricedOf(runs: readonly RunFigures[]) {
+  const some = runs.filter(run => isUnreported(run, run.usage) && isUnpriced(run));
+  return { runs: some.length, models: [...new Set(some.map(({ model }) => model!))].sort() };
 }
 
 /** By what its first member is to do: a squad has no name of its own. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
-import { runName } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { findRun } from './find.ts';
 import { type Call, operation } from './operation.ts';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
+import { problemWords } from '../schema/problem-words.ts';
 import type { Call, Operation } from './operation.ts';
 import { subjectOf, within } from './scope.ts';
 
@@ -76,17 +77,24 @@ function shortened(error: SquadError): SquadError {
 }
 
 function parse(schema: z.ZodType, input: unknown): unknown {
-  const parsed = schema.safeParse(input ?? {});
+  const parsed = schema.safeParse(input ?? {}, { error: problemWords });
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
-  const problems = z
-    .prettifyError(new z.core.$ZodError(issues.slice(0, MOST_PROBLEMS)))
-    .replaceAll('\n  ', ' ')
-    .replaceAll('✖ ', '');
-  const more = issues.length > MOST_PROBLEMS ? `\nand ${issues.length - MOST_PROBLEMS} more` : '';
-  throw new SquadError('INVALID_INPUT', problems + more, {
+  const problems = issues.slice(0, MOST_PROBLEMS).map(problem);
+  if (issues.length > MOST_PROBLEMS) problems.push(`and ${issues.length - MOST_PROBLEMS} more`);
+  throw new SquadError('INVALID_INPUT', problems.join('\n'), {
     suggestions: ['Compare with the input schema of the tool. Nothing was done.'],
   });
+}
+
+function problem({ path, message }: z.core.$ZodIssue): string {
+  const what = path.length > 0 ? `"${z.core.toDotPath(path)}"` : 'The input';
+  // What a schema says in its own words is a sentence by itself.
+  return /^(must|is|has) /.test(message)
+    ? `${what} ${message}`
+    : path.length > 0
+      ? `${what}: ${message}`
+      : message;
 }
 
 const cut = (text: string, length: number) =>

@@ -1,5 +1,6 @@
 import { keptPlan } from '../core/kept-plan.ts';
 import type { Engine, EngineEvent, EngineReader } from '../core/ports/engine.ts';
+import { moreCalls } from '../schema/more-calls.ts';
 import type { Run } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 
@@ -21,6 +22,7 @@ export const engineWords =
 function inWords(event: EngineEvent): string {
   if (event.type === 'text') return event.text;
   if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
+  if (event.type === 'more_tools') return `» ${moreCalls(event)}`;
   if (event.type === 'note') return `· ${event.text}`;
   if (event.type === 'end' && !event.ok) return `✗ ${event.error ?? 'failed'}`;
   return '';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { overlapOf } from '../core/integration/overlap.ts';
 import { RunId } from '../schema/ids.ts';
-import { RunStatus, runName, runSummary } from '../schema/run.ts';
+import { RunStatus, runSummary } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { operation, type Services } from './operation.ts';
 import { runsOfRepository, type TreeRun } from './runs-of-repository.ts';
 

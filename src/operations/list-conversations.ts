@@ -12,6 +12,8 @@ export const listConversations = operation({
   name: 'list_conversations',
   tool: null,
   input: z.strictObject({
+    /** Only of runs of this one. */
+    workspace: z.string().optional(),
     /** Only of the subagent of this name. */
     subagent: z.string().optional(),
     /** Only those that began before this moment. */

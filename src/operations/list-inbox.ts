@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { RunId } from '../schema/ids.ts';
 import { InboxItem } from '../schema/inbox.ts';
 import { RunStatus, runSummary } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { findRun } from './find.ts';
 import { operation, type Services } from './operation.ts';
 
@@ -10,7 +11,13 @@ const USUAL = 100;
 
 /** An item with what is to be known of who asks. */
 export const ShownItem = InboxItem.extend({
-  run: z.object({ title: z.string(), roleId: z.string().nullable(), status: RunStatus }),
+  run: z.object({
+    title: z.string(),
+    /** Who asks. */
+    name: z.string(),
+    roleId: z.string().nullable(),
+    status: RunStatus,
+  }),
 });
 export type ShownItem = z.infer<typeof ShownItem>;
 
@@ -63,6 +70,7 @@ async function shownItem({ runner, store }: Services, item: InboxItem): Promise<
     ...item,
     run: {
       title: run ? runSummary(run) : '',
+      name: run ? runName(run) : item.runId,
       roleId: run?.roleId ?? null,
       // Its rows go together; only a reader between two of them finds one without the other.
       status: run?.status ?? 'lost',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { firstThatFit } from '../core/digest.ts';
-import { runSummary } from '../schema/run.ts';
+import { namedSummary } from '../schema/run.ts';
 import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { operation } from './operation.ts';
@@ -45,7 +45,7 @@ export const listRunning = operation({
       model: run.model,
       started_at: run.startedAt === null ? null : new Date(run.startedAt).toISOString(),
       elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
-      task_summary: runSummary(run),
+      task_summary: namedSummary(run),
     }));
     const asked = asksOf(services, live);
     const room = RESULT_LIMIT - ROOM_FOR_REST - JSON.stringify(asked).length;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { judgeWorktree } from '../core/worktree-verdict.ts';
 import { RunId } from '../schema/ids.ts';
-import { RunStatus, runName } from '../schema/run.ts';
+import { RunStatus } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { Worktree } from '../schema/worktree.ts';
 import { type KnownWorktree, knownWorktrees, strayFolders } from './known-worktrees.ts';
 import { operation, type Services } from './operation.ts';

@@ -2,7 +2,8 @@ import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/
 import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
-import { isEnd, type Run, runName } from '../schema/run.ts';
+import { isEnd, type Run } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
 import type { Services } from './operation.ts';
 import { waitingFor } from './waiting-for.ts';

@@ -13,6 +13,7 @@ export interface FoundOutput {
   runId: string;
   title: string;
   roleId: string | null;
+  subagent: string | null;
   engine: string;
   turn: number;
   stream: OutputStream;
@@ -75,9 +76,9 @@ function* outputsOf(run: Run): Iterable<Place> {
 }
 
 function foundIn(run: Run, place: Place, matches: FoundOutput['matches'], isMore: boolean): FoundOutput {
-  const { id, roleId, engine } = run;
+  const { id, roleId, engine, options } = run;
   return {
-    ...{ runId: id, title: runSummary(run), roleId, engine },
+    ...{ runId: id, title: runSummary(run), roleId, subagent: options.subagent, engine },
     ...place,
     matches: matches.map(({ line, text, column }) => ({ line, text, column })),
     isMore,

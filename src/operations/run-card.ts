@@ -31,10 +31,22 @@ export async function cardsOf(services: CardServices, runs: readonly Run[]): Pro
 }
 
 function ofRow(run: Run) {
-  const { id, squadId, parentId, reviewOf, lineageId, roleId, engine, model, workspace, worktree } = run;
+  const { id, squadId, parentId, reviewOf, lineageId, roleId, options, engine, model, workspace, worktree } =
+    run;
   const { status, error, turn, evidence, createdAt, startedAt, endedAt } = run;
   return {
-    ...{ id, squadId, parentId, reviewOf, lineageId, roleId, engine, model, workspace },
+    ...{
+      id,
+      squadId,
+      parentId,
+      reviewOf,
+      lineageId,
+      roleId,
+      subagent: options.subagent,
+      engine,
+      model,
+      workspace,
+    },
     title: oneLine(runSummary(run), LONGEST_TITLE),
     branch: worktree?.branch ?? null,
     ...{ status, error, turn, createdAt, startedAt, endedAt },

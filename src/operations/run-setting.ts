@@ -9,6 +9,8 @@ export const RunSetting = z.object({
   /** The program its engine is, and the version it said it has; null: not known, or no program of its own. */
   program: z.string().nullable(),
   version: z.string().nullable(),
+  /** The file of the subagent it is a call of. */
+  subagentFile: z.string().nullable(),
   /** Names of the environment variables it was given, never their values; null: not kept after its end, or not for who asks. */
   variables: z.array(z.string()).nullable(),
   /** The program and arguments its last turn was started with, without secrets and prompt; null: not known, or not for who asks. */
@@ -24,6 +26,7 @@ export async function settingOf({ services, caller }: Call, run: Run): Promise<R
   return {
     program: cli?.program ?? null,
     version: cli?.version ?? null,
+    subagentFile: spec?.kind === 'native' ? (spec.subagent?.file ?? null) : null,
     variables: names.length > 0 ? names : null,
     command: caller.parent === null ? await keptCommand(services.files, run) : null,
   };

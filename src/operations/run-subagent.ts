@@ -1,7 +1,9 @@
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { descendantsOf } from '../core/descendants.ts';
 import type { Workspace } from '../core/ports/workspace.ts';
 import type { RunRequest } from '../core/run-request.ts';
+import { isSubagentCall } from '../core/subagent-call.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
@@ -9,11 +11,10 @@ import type { Subagent } from '../schema/subagent.ts';
 import { type Call, type Operation, operation, type Services } from './operation.ts';
 import { startRuns } from './start-members.ts';
 import { stopBelow, stopRuns } from './stop-runs.ts';
-import { subagentFailure } from './subagent-failure.ts';
+import { type HowItEnded, subagentFailure } from './subagent-failure.ts';
 import { waitForEnds } from './wait.ts';
 
 const MOST_INPUTS = 100;
-const LONGEST_TITLE = 200;
 
 export const SubagentAnswer = z.object({
   run_id: z.string(),
@@ -26,10 +27,14 @@ export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
 export interface SubagentPorts {
   /** All of them: what was started for a call is stopped with it, whoever called. */
   services: Services;
+  /** The hub stops, and takes with it what nobody else waits for. */
+  stopping: AbortSignal;
   /** What the caller is inside of, from the outermost on. */
   line(): Promise<string[]>;
   /** Settles when nothing is left of the servers that a run had. */
   serversGone(id: RunId): Promise<void>;
+  /** Something is still ending when the answer is out: the servers of the run, and what they were. */
+  onLeaving(isGone: Promise<unknown>): void;
 }
 
 /** A subagent as something to ask for: a prompt in, its answer out. One call is one run, and ends with whoever waits for it. */
@@ -53,17 +58,19 @@ export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation
       const { runs } = await startRuns(call, { members: [request] }, workspace);
       const { run } = runs[0]!;
       await waitForEnds(call, [run], null);
-      if (!isEnd(run.status)) await stop(run, ports);
-      return answerOf(run, subagent, ports.services);
+      const isTakenBack = !isEnd(run.status);
+      if (isTakenBack) await stop(run, ports);
+      else ports.onLeaving(leave(run, ports));
+      if (run.status === 'completed') return answerOf(run, subagent, ports.services);
+      throw subagentFailure(run, subagent, await howItEnded(run, isTakenBack, ports));
     },
   }) as unknown as Operation;
 }
 
 function requestFor(subagent: Subagent, prompt: string, inputs: string[], directory: string): RunRequest {
-  const { name, outputSchema, timeoutMs } = subagent;
+  const { outputSchema, timeoutMs } = subagent;
   return {
     task: prompt,
-    title: `${name}: ${prompt.trim().split('\n', 1)[0]}`.slice(0, LONGEST_TITLE).toWellFormed(),
     spec: { kind: 'native', subagent, inputs },
     subagent,
     outputSchema,
@@ -105,18 +112,48 @@ async function workspaceOf({ services, caller }: Call, { file }: Subagent): Prom
 }
 
 /** Nobody waits for it any more. Settles when it is gone, with all that it started. */
-async function stop(run: Run, { services, serversGone }: SubagentPorts): Promise<void> {
-  const never = new AbortController().signal;
-  const ended = (id: RunId) => services.runner.untilEnded(id, never);
-  const { below } = await stopRuns(services, [run]);
-  await Promise.all([ended(run.id), ...below.map(each => ended(each.run.id))]);
+async function stop(run: Run, ports: SubagentPorts): Promise<void> {
+  const { below } = await stopRuns(ports.services, [run]);
+  const family = [run, ...below.map(each => each.run)];
+  await untilEnded(family, ports);
   // What it started while it was being stopped.
-  const late = await stopBelow(services, [run]);
-  await Promise.all([serversGone(run.id), ...late.map(each => ended(each.run.id))]);
+  const late = await stopBelow(ports.services, [run]);
+  await untilGone([...family, ...late.map(each => each.run)], ports);
+}
+
+/** Its answer is out. Settles when nothing is left of it: its servers, and what others were called for it with theirs. */
+async function leave(run: Run, ports: SubagentPorts): Promise<void> {
+  await untilGone([run], ports);
+  const below = await descendantsOf(ports.services.store, run.id);
+  await untilGone(below.filter(isSubagentCall), ports);
+}
+
+async function untilGone(runs: Run[], ports: SubagentPorts): Promise<void> {
+  await untilEnded(runs, ports);
+  await Promise.all(runs.map(({ id }) => ports.serversGone(id)));
+}
+
+async function untilEnded(runs: Run[], { services }: SubagentPorts): Promise<void> {
+  const never = new AbortController().signal;
+  await Promise.all(runs.map(({ id }) => services.runner.untilEnded(id, never)));
+}
+
+async function howItEnded(
+  { id }: Run,
+  isTakenBack: boolean,
+  { services: { store, conversations }, stopping }: SubagentPorts,
+): Promise<HowItEnded> {
+  const [wishes, messages] = await Promise.all([
+    store.events({ runId: id, types: ['run.stopping'], limit: 1 }),
+    conversations.countMessages(id),
+  ]);
+  const body = wishes[0]?.body;
+  const client = body?.type === 'run.stopping' ? body.by : undefined;
+  const others = client === undefined ? null : { client };
+  return { stoppedBy: isTakenBack ? (stopping.aborted ? 'hub' : 'caller') : others, wasTalk: messages > 0 };
 }
 
 async function answerOf(run: Run, subagent: Subagent, { files }: Services): Promise<SubagentAnswer> {
-  if (run.status !== 'completed') throw subagentFailure(run, subagent);
   const text = (await files.answer(run.id)) ?? '';
   if (subagent.outputSchema === null) return { run_id: run.id, text };
   return { run_id: run.id, text, structured: await files.structured(run.id) };

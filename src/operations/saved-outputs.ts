@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { OutputStream } from '../core/ports/run-files.ts';
 import type { Run } from '../schema/run.ts';
+import { sizeWords } from '../schema/size-words.ts';
 import { engineWords, readerOf } from './engine-words.ts';
 import type { Services } from './operation.ts';
 
@@ -37,7 +38,7 @@ export async function savedOutputs(
       outputs.push(output);
       if (output.leftOut > 0)
         leftOut.push(
-          `${output.text === '' ? 'all' : 'the first'} ${inWords(output.leftOut)} of ${stream} of turn ${turn}`,
+          `${output.text === '' ? 'all' : 'the first'} ${sizeWords(output.leftOut)} of ${stream} of turn ${turn}`,
         );
     }
   return { outputs, leftOut };
@@ -73,11 +74,3 @@ const wordsOf = (text: string, words: (line: string) => string[]): (string | nul
     .split('\n')
     .slice(0, -1)
     .map(line => words(line).join('\n') || null);
-
-function inWords(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(0)} KiB`;
-  return bytes < 1024 ** 3
-    ? `${(bytes / 1024 ** 2).toFixed(1)} MiB`
-    : `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
-}

@@ -40,7 +40,8 @@ export async function within(services: Services, subject: RunSubject, action: st
       // Its own place is free for those it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
-      stop: async (id, reason) => sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason),
+      stop: async (id, reason, by) =>
+        sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason, by),
       note: (id, text) => {
         if (sight.ifSeen(runner.current(id))) runner.note(id, text);
       },

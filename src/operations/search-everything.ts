@@ -42,6 +42,7 @@ export const searchEverything = operation({
         runId: z.string(),
         title: z.string(),
         roleId: z.string().nullable(),
+        subagent: z.string().nullable(),
         engine: z.string(),
         turn: z.number(),
         stream: z.enum(['stdout', 'stderr']),

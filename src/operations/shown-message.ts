@@ -18,7 +18,7 @@ export const shownMessage = (message: StoredMessage): ShownMessage => ({
 });
 
 function shortened(part: TracePart): ShownPart {
-  if (part.type === 'file') return part;
+  if (part.type === 'file' || part.type === 'more_calls') return part;
   if (part.type === 'text' || part.type === 'reasoning') {
     const { text, left } = begun(part.text);
     return left === 0 ? part : { ...part, text, left };

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Review } from '../schema/review.ts';
 import { Review as ReviewSchema } from '../schema/review.ts';
-import { RunStatus, runName, runSummary } from '../schema/run.ts';
+import { RunStatus, runSummary } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { asItIsNow } from './find.ts';
 import type { Services } from './operation.ts';
 

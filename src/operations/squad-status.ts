@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { runBudget, startOfDay } from '../core/budget.ts';
 import { firstThatFit } from '../core/digest.ts';
 import type { RunId } from '../schema/ids.ts';
-import { isEnd, type Run, runSummary } from '../schema/run.ts';
+import { isEnd, namedSummary, type Run } from '../schema/run.ts';
 import { asItIsNow, findRun } from './find.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { type Call, operation, type Services } from './operation.ts';
@@ -66,7 +66,7 @@ async function ofRun(services: Services, id: RunId) {
     spawn_id: child.id,
     role_id: child.roleId,
     status: child.status,
-    task_summary: runSummary(child),
+    task_summary: namedSummary(child),
   }));
   const siblings = (await now(ofSquad))
     .filter(other => other.id !== id)

@@ -8,26 +8,31 @@ export interface Stopped {
   wasRunning: boolean;
 }
 
-/** Cancels runs, and with them what they started: work that was handed out has no meaning without who handed it out. */
+/** Cancels runs, and with them what they started: work that was handed out has no meaning without who handed it out. `by`: who wants it. */
 export async function stopRuns(
   services: Services,
   runs: Run[],
+  by: string | null = null,
 ): Promise<{ asked: Stopped[]; below: Stopped[] }> {
   // They first: who is being stopped soon starts nothing more.
   const asked = await Promise.all(
-    runs.map(async run => ({ run, wasRunning: await services.runner.stop(run.id, 'cancel') })),
+    runs.map(async run => ({ run, wasRunning: await services.runner.stop(run.id, 'cancel', by) })),
   );
-  return { asked, below: await stopBelow(services, runs) };
+  return { asked, below: await stopBelow(services, runs, by) };
 }
 
 /** Only what they started and what came of it, as far as it had not ended. */
-export async function stopBelow({ runner, store }: Services, runs: Run[]): Promise<Stopped[]> {
+export async function stopBelow(
+  { runner, store }: Services,
+  runs: Run[],
+  by: string | null = null,
+): Promise<Stopped[]> {
   const families = await Promise.all(runs.map(run => descendantsOf(store, run.id)));
   const ids = new Set(families.flat().map(({ id }) => id));
   for (const { id } of runs) ids.delete(id);
   const live = [...ids].flatMap(id => runner.current(id) ?? []);
   const stopped = await Promise.all(
-    live.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel') })),
+    live.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel', by) })),
   );
   return stopped.filter(({ wasRunning }) => wasRunning);
 }

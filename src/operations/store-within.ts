@@ -83,7 +83,9 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     squad: async id => ((await squadIsSeen(id)) ? store.squad(id) : null),
     liveRuns: async () => seen(await store.liveRuns()),
     figures: async ({ workspace, since = 0, limit }) =>
-      (await runs({ workspace, limit })).filter(each => each.createdAt >= since),
+      (await runs({ workspace, limit }))
+        .filter(each => each.createdAt >= since)
+        .map(each => ({ ...each, subagent: each.options.subagent })),
     reviews,
     review: async id => {
       const found = await store.review(id);

@@ -2,23 +2,41 @@ import { isErrorCode, SquadError } from '../schema/error.ts';
 import type { Run, RunError } from '../schema/run.ts';
 import type { Subagent } from '../schema/subagent.ts';
 
+export interface HowItEnded {
+  /** Of one that was cancelled: whoever called it, a hub that stops, or somebody else by the name they go by; null: nobody knows. */
+  stoppedBy: 'caller' | 'hub' | { client: string } | null;
+  /** There is a conversation to look at. */
+  wasTalk: boolean;
+}
+
 /** A call of a subagent that came to nothing, for whoever called it: what happened, what to do about it, and where all of it is. */
-export function subagentFailure({ id, status, error }: Run, subagent: Subagent): SquadError {
-  const { code, message } = error ?? withoutError(status, subagent);
+export function subagentFailure({ id, status, error }: Run, subagent: Subagent, end: HowItEnded): SquadError {
+  const { code, message } = error ?? withoutError(status, subagent, end);
   return new SquadError(isErrorCode(code) ? code : 'ENGINE_FAILED', message, {
     suggestions: [
       ...(NEXT[code]?.(subagent) ?? []),
-      `\`squad conversation print ${id}\` shows what was said, \`squad log ${id}\` everything.`,
+      end.wasTalk
+        ? `\`squad conversation print ${id}\` shows what was said.`
+        : `\`squad log ${id}\` shows all of it.`,
     ],
     details: { run_id: id, status },
   });
 }
 
-function withoutError(status: Run['status'], { name }: Subagent): RunError {
+function withoutError(status: Run['status'], { name }: Subagent, { stoppedBy }: HowItEnded): RunError {
   if (status === 'timeout') return { code: 'TIMEOUT', message: `${name} was not done when its time was up` };
   if (status === 'cancelled')
-    return { code: 'CANCELLED', message: `${name} was stopped before it was done: its call was cancelled` };
+    return { code: 'CANCELLED', message: `${name} was stopped before it was done: ${wish(stoppedBy)}` };
   return { code: 'ENGINE_FAILED', message: `${name} ended as ${status}` };
+}
+
+function wish(by: HowItEnded['stoppedBy']): string {
+  if (by === 'caller') return 'its call was cancelled';
+  if (by === 'hub') return 'the hub was stopped';
+  if (by === null) return 'it was cancelled';
+  if (by.client === 'terminal') return 'somebody cancelled it in a terminal (`squad cancel`)';
+  if (by.client === 'page') return 'somebody cancelled it at the page';
+  return `${by.client} cancelled it`;
 }
 
 const NEXT: Readonly<Record<string, ((subagent: Subagent) => string[]) | undefined>> = {

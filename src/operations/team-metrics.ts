@@ -15,7 +15,9 @@ export async function teamMetrics(services: Services, caller: Caller, workspace:
   const now = clock.now();
   const at = new Date(now).toISOString();
   /** What a run at work has used is in the database only when it has ended. */
-  const asOfNow = (run: RunFigures): RunFigures =>
+  const asOfNow = <R extends Pick<RunFigures, 'id' | 'status' | 'usage' | 'startedAt' | 'endedAt'>>(
+    run: R,
+  ): R =>
     isEnd(run.status)
       ? run
       : { ...run, ...runner.current(run.id), usage: runner.usageOf(run.id) ?? run.usage };

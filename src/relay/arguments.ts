@@ -69,6 +69,7 @@ function valuesIn(
     if (!Object.hasOwn(needs, name)) return `${args[i]} means nothing here. Known: ${known}, --help`;
     const word = value ?? args[++i];
     if (!word) return `${name} needs ${needs[name]}`;
+    if (Object.hasOwn(given, name)) return `${name} is there twice: ${given[name]} and ${word}`;
     given[name] = word;
   }
   return given;

@@ -14,6 +14,7 @@ export class ClientEnd {
   private readonly output: NodeJS.WritableStream;
   private readonly lines: Lines;
   private hub: Socket | null = null;
+  private holdsBack = true;
   private ahead = 0;
   private onHeard = () => {};
   private onEnd = () => {};
@@ -55,9 +56,20 @@ export class ClientEnd {
   /** A client that does not read holds back the hub, not our memory. */
   write(bytes: Buffer | string): void {
     const { hub } = this;
-    if (this.output.write(bytes) || !hub) return;
+    if (this.output.write(bytes) || !hub || !this.holdsBack) return;
     hub.pause();
     this.output.once('drain', () => hub.resume());
+  }
+
+  /** From here on whether it reads holds nobody back: a hub that is on its way out has little left to say. */
+  letGo(): void {
+    this.holdsBack = false;
+    this.hub?.resume();
+  }
+
+  /** Settles when it has read everything, or cannot any more. */
+  untilRead(): Promise<void> {
+    return Promise.race([this.broken, new Promise<void>(settle => this.output.write('', () => settle()))]);
   }
 
   /** From here on it is not listened to. */

@@ -16,10 +16,17 @@ export interface Parting {
   bye: Bye | null;
 }
 
+interface Opening {
+  hello: Hello;
+  home: string;
+  helloMs: number;
+  onWarning(text: string): void;
+}
+
 /** Says hello and hands over every line after the greeting, until the connection is over. */
 export function converse(
   socket: Socket,
-  { hello, home, helloMs }: { hello: Hello; home: string; helloMs: number },
+  { hello, home, helloMs, onWarning }: Opening,
   onLine: (bytes: Buffer, isWhole: boolean) => void,
 ): Promise<Parting> {
   const parting: Parting = { greeted: false, answered: false, refusal: null, bye: null };
@@ -30,7 +37,7 @@ export function converse(
   const lines = new Lines({
     line(bytes) {
       clearTimeout(patience);
-      if (!parting.greeted) Object.assign(parting, greeting(bytes));
+      if (!parting.greeted) Object.assign(parting, greeting(bytes, onWarning));
       else if (isBye(bytes)) parting.bye = JSON.parse(bytes.toString());
       else say(bytes, true);
     },
@@ -53,10 +60,12 @@ export function converse(
   });
 }
 
-function greeting(bytes: Buffer): Partial<Parting> {
+function greeting(bytes: Buffer, onWarning: Opening['onWarning']): Partial<Parting> {
   try {
     const reply = JSON.parse(bytes.toString()) as HelloReply;
-    return reply.ok ? { greeted: true } : { refusal: reply.error };
+    if (!reply.ok) return { refusal: reply.error };
+    reply.warnings?.forEach(onWarning);
+    return { greeted: true };
   } catch {
     return { refusal: { code: 'HUB_UNREACHABLE', message: 'What answers on the socket is no hub of Squad' } };
   }

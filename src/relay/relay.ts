@@ -14,16 +14,21 @@ export interface RelayOptions extends ConnectOptions {
   output: NodeJS.WritableStream;
   /** No hub can be had just now, and why. The client is told too, if it waits for something. */
   onTrouble(trouble: Trouble): void;
+  /** What a hub has to say about what it serves, each once. */
+  onWarning?(text: string): void;
   /** Trouble before any hub has greeted us is the end, and nothing is said to the client. */
   mustStart?: boolean;
-  /** The client is to be taken for gone: as if it had said its last word. */
+  /** The client is to be taken for gone: it says nothing more, and need not read. */
   stop?: AbortSignal;
   /** After the client's last word, what it asked for gets this long to come out: `printf … | squad mcp` works. */
   lastRepliesMs?: number;
   /** What to do about a call whose hub was lost. */
   afterLoss?: string;
-  /** A hub that was lost with calls of the client is replaced also when the client is gone: the next one stops what they began. */
-  stopsLost?: boolean;
+  /**
+   * What the client asks for ends with it, and the hub closes when that is gone. A hub that was lost with such calls is
+   * replaced also when the client is gone: the next one stops what they began.
+   */
+  endsCalls?: boolean;
 }
 
 const LAST_REPLIES_MS = 5_000;
@@ -40,7 +45,7 @@ const BACK_OFF_MS = 20;
  */
 export async function relay(options: RelayOptions): Promise<Trouble | null> {
   const { hello, helloMs = HELLO_MS, input, output, onTrouble, ...connection } = options;
-  const { mustStart = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
+  const { mustStart = false, endsCalls = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
   const traffic = new Traffic(options.afterLoss);
   /** Lines that came while no hub was there and that the replay does not bring: malformed ones, which want an answer too. */
   let waiting: Buffer[] = [];
@@ -53,6 +58,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   let closedDoors = 0;
   let launched: LaunchedHub | null = null;
   let wasGreeted = false;
+  const warned = new Set<string>();
   let isRefused = false;
   /** What calls began is still at work. */
   let hasLost = false;
@@ -69,38 +75,48 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
       if (isLast) pieceTaker = null;
     },
   });
-  const gone = Promise.race([
-    client.broken,
-    client.untilEnded().then(() => {
-      hub?.end();
-      return new Promise<void>(settle => setTimeout(settle, lastRepliesMs));
-    }),
-  ]).then(() => null);
-  stop?.addEventListener('abort', () => client.end(), { once: true });
+  const timeUp = client.untilEnded().then(() => {
+    hub?.end();
+    if (endsCalls) client.letGo();
+    return pause(lastRepliesMs);
+  });
+  // Whether it reads or not, what it began is to end first.
+  if (endsCalls) void client.broken.then(() => client.end());
+  const gone = (endsCalls ? timeUp : Promise.race([client.broken, timeUp])).then(() => null);
+  const stopped = new Promise<void>(settle =>
+    stop?.addEventListener('abort', () => settle(), { once: true }),
+  );
+  void stopped.then(() => client.end());
 
-  for (;;) {
-    if (isRefused) return trouble;
-    const isAsked = traffic.open > 0 || waiting.length > 0;
-    if (client.hasEnded && !isAsked && !hasLost) return trouble;
-    // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
-    if (!isAsked && (trouble || last?.bye?.bye === 'stop')) {
-      await client.untilHeard();
-      continue;
+  await copy();
+  await Promise.race([client.untilRead(), stopped, pause(LAST_REPLIES_MS)]);
+  return trouble;
+
+  async function copy(): Promise<void> {
+    for (;;) {
+      if (isRefused) return;
+      const isAsked = traffic.open > 0 || waiting.length > 0;
+      if (client.hasEnded && !isAsked && !hasLost) return;
+      // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
+      if (!isAsked && (trouble || last?.bye?.bye === 'stop')) {
+        await client.untilHeard();
+        continue;
+      }
+      const opened = await Promise.race([open(), gone]);
+      if (opened instanceof Error) {
+        refuse(opened as Error & Trouble);
+        continue;
+      }
+      if (!opened) return;
+      last = await Promise.race([talk(opened), gone]);
+      goTo(null);
+      wasGreeted ||= last?.greeted === true;
+      if (last?.greeted) hasLost = endsCalls && !last.bye && traffic.open > 0;
+      // A hub closes when the client has ended: everything that could be answered was.
+      if (!last || (last.greeted && client.hasEnded && !hasLost)) return;
+      await settle(last);
+      if (closedDoors > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (closedDoors - 1)), gone]);
     }
-    const opened = await Promise.race([open(), gone]);
-    if (opened instanceof Error) {
-      refuse(opened as Error & Trouble);
-      continue;
-    }
-    if (!opened) return trouble;
-    last = await Promise.race([talk(opened), gone]);
-    goTo(null);
-    wasGreeted ||= last?.greeted === true;
-    if (last?.greeted) hasLost = options.stopsLost === true && !last.bye && traffic.open > 0;
-    // A hub closes when the client has ended: everything that could be answered was.
-    if (!last || (last.greeted && client.hasEnded && !hasLost)) return trouble;
-    await settle(last);
-    if (closedDoors > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (closedDoors - 1)), gone]);
   }
 
   async function open(): Promise<Socket | Error> {
@@ -113,7 +129,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   }
 
   function talk(socket: Socket): Promise<Parting> {
-    const over = converse(socket, { hello, home: connection.home, helloMs }, (bytes, isWhole) => {
+    const over = converse(socket, { hello, home: connection.home, helloMs, onWarning }, (bytes, isWhole) => {
       trouble = null;
       launched = null;
       if (!isWhole || traffic.fromHub(bytes)) client.write(bytes);
@@ -123,6 +139,12 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     goTo(socket);
     if (client.hasEnded) socket.end();
     return over;
+  }
+
+  /** The next hub reads the same file again. */
+  function onWarning(text: string): void {
+    if (!warned.has(text)) options.onWarning?.(text);
+    warned.add(text);
   }
 
   function goTo(next: Socket | null): void {

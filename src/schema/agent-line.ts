@@ -30,6 +30,8 @@ export const AgentLine = z.discriminatedUnion('type', [
     /** The beginning of what came back. */
     detail: z.string(),
   }),
+  /** Calls that were not told one by one: a program can make thousands. */
+  z.object({ at: z.number(), type: z.literal('more_tools'), calls: z.number(), failed: z.number() }),
   z.object({ at: z.number(), type: z.literal('note'), text: z.string() }),
   /** All of this turn of the run so far. */
   z.object({

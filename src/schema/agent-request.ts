@@ -12,9 +12,13 @@ export const AgentRequest = z.object({
   outputSchema: JsonSchema.nullable(),
   codeMode: CodeMode.nullable(),
   maxTurns: z.number().int().positive(),
+  /** What only its provider is to see, and is in nothing it prints. */
+  secrets: z.array(z.object({ name: z.string(), value: z.string() })),
   /** Where its tools are; null: it has none. */
   endpoint: z.object({ url: z.string(), token: z.string() }).nullable(),
-  /** The chat's messages so far, in the SDK's own form; written anew after each turn of the model. */
+  /** Its servers and whoever would hear its answer are gone with the hub: when that cannot be reached, it ends. */
+  endsWithHub: z.boolean(),
+  /** The chat's messages so far, in the SDK's own form; written anew after each model turn. */
   chatFile: z.string(),
   continues: z.boolean(),
 });

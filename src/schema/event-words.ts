@@ -19,7 +19,7 @@ export function eventWords(body: EventBody, { duration, money }: FigureWords): s
     case 'squad.created':
       return body.members === 1 ? '1 member' : `${body.members} members`;
     case 'run.queued':
-      return `${body.roleId ?? 'no role'} on ${body.engine}${body.turn === undefined ? '' : `, turn ${body.turn}`}`;
+      return `${queuedAs(body)} on ${body.engine}${body.turn === undefined ? '' : `, turn ${body.turn}`}`;
     case 'run.started':
       return `turn ${body.turn}${body.pid === null ? '' : `, pid ${body.pid}`}`;
     case 'run.activity':
@@ -31,7 +31,7 @@ export function eventWords(body: EventBody, { duration, money }: FigureWords): s
     case 'run.budget':
       return `${money(body.spentUsd)} of ${money(body.budgetUsd)} for the ${body.scope}`;
     case 'run.stopping':
-      return body.reason.replaceAll('_', ' ');
+      return `${body.reason.replaceAll('_', ' ')}${body.by === undefined ? '' : `, by ${body.by}`}`;
     case 'run.turn_ended':
       return `turn ${body.turn}${exit(body.exitCode)}`;
     case 'run.ended':
@@ -73,5 +73,8 @@ export function eventWords(body: EventBody, { duration, money }: FigureWords): s
       return '';
   }
 }
+
+const queuedAs = ({ roleId, subagent }: { roleId: string | null; subagent?: string }) =>
+  roleId ?? (subagent === undefined ? 'no role' : `subagent ${subagent}`);
 
 const exit = (code: number | null) => (code === null ? '' : `, exit code ${code}`);

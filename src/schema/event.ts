@@ -20,6 +20,8 @@ export const EventBody = z.discriminatedUnion('type', [
     type: z.literal('run.queued'),
     roleId: z.string().nullable(),
     engine: z.string(),
+    /** The one it is a call of. */
+    subagent: z.string().optional(),
     /** Not its first. */
     turn: z.number().optional(),
   }),
@@ -44,7 +46,12 @@ export const EventBody = z.discriminatedUnion('type', [
     budgetUsd: z.number(),
     scope: z.enum(['run', 'squad', 'day']),
   }),
-  z.object({ type: z.literal('run.stopping'), reason: StopReason }),
+  z.object({
+    type: z.literal('run.stopping'),
+    reason: StopReason,
+    /** Who wanted it, where somebody did: a client by its name, a run by its id. */
+    by: z.string().optional(),
+  }),
   /** An agent wants something of a person, or of the run that started it. */
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
   /** Answered, expired or withdrawn. */

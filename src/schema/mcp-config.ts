@@ -125,3 +125,10 @@ export const McpConfig = z.strictObject({
     .describe('Calls are refused whose arguments break one of these.'),
 });
 export type McpConfig = z.infer<typeof McpConfig>;
+
+/** Servers that one run has to itself, as the file of a subagent names them. */
+export const OwnServers = McpConfig.extend({
+  /** Milliseconds for the start of those whose time the file gives; by server. */
+  startTimeouts: z.record(ServerId, z.number().int().positive()).optional(),
+});
+export type OwnServers = z.infer<typeof OwnServers>;

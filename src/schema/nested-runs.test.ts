@@ -40,3 +40,17 @@ test('where it cannot be told, no call is named', () => {
   const others = [said(10, call('a', 'files__read'), call('b', 'files__list'))];
   expect(placed(others, [nested('r1', 15, null)])).toEqual({});
 });
+
+test('a run that a program started belongs to the call in it, or else to the program', () => {
+  const inside = (id: string, name: string, at: number): TracePart[] => [
+    { ...call(id, name), within: 'p', at } as TracePart,
+  ];
+  const begun = [said(10, call('p', 'run_program'))];
+  const one = [...begun, said(90, ...inside('p.1', 'docs__ask', 12))];
+  expect(placed(one, [nested('r1', 15, null)])).toEqual({ 'p.1': ['r1'] });
+  const two = [
+    ...begun,
+    said(90, ...inside('p.1', 'x__summarize', 12), ...inside('p.2', 'x__summarize', 13)),
+  ];
+  expect(placed(two, [nested('r1', 15), nested('r2', 11)])).toEqual({ p: ['r1', 'r2'] });
+});

@@ -11,13 +11,16 @@ export interface NestedRun {
 interface Call {
   id: string;
   name: string;
+  /** The one whose program made it. */
+  within: string | undefined;
   from: number;
   until: number;
 }
 
 /**
  * Which call of a tool started which run, where that can be told: runs say who their parent is, not which of its calls it was. It
- * is the one call that was under way then, or the one of those whose tool is named as the subagent.
+ * is the one call that was under way then, or the one of those whose tool is named as the subagent. Of calls in a program it is
+ * the program's where nothing closer can be told.
  */
 export function runsByCall<R extends NestedRun>(
   messages: readonly Pick<StoredMessage, 'at' | 'content'>[],
@@ -27,8 +30,10 @@ export function runsByCall<R extends NestedRun>(
   const found = new Map<string, R[]>();
   for (const run of runs) {
     const open = calls.filter(({ from, until }) => from <= run.createdAt && run.createdAt <= until);
-    const named = open.filter(({ name }) => isNamed(name, run.subagent));
-    const call = named.length === 1 ? named[0] : open.length === 1 ? open[0] : undefined;
+    const closest = open.filter(({ id }) => !open.some(({ within }) => within === id));
+    const named = closest.filter(({ name }) => isNamed(name, run.subagent));
+    const byModel = open.filter(({ within }) => within === undefined);
+    const call = only(named) ?? only(closest) ?? only(byModel);
     if (call) found.set(call.id, [...(found.get(call.id) ?? []), run]);
   }
   return found;
@@ -38,13 +43,18 @@ function callsIn(messages: readonly Pick<StoredMessage, 'at' | 'content'>[]): Ca
   const calls = new Map<string, Call>();
   for (const { at, content } of messages)
     for (const part of content) {
-      if (part.type === 'tool_call')
-        calls.set(part.id, { id: part.id, name: part.name, from: at, until: Number.POSITIVE_INFINITY });
-      const call = part.type === 'tool_result' ? calls.get(part.id) : undefined;
-      if (call) call.until = at;
+      if (part.type === 'tool_call') {
+        const { id, name, within } = part;
+        calls.set(id, { id, name, within, from: part.at ?? at, until: Number.POSITIVE_INFINITY });
+      } else if (part.type === 'tool_result') {
+        const call = calls.get(part.id);
+        if (call) call.until = part.at ?? at;
+      }
     }
   return [...calls.values()];
 }
+
+const only = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
 
 /** Tools of other servers are known as `{server}__{tool}`. */
 const isNamed = (tool: string, subagent: string | null): boolean =>

@@ -22,6 +22,8 @@ export const RunCard = z.object({
   reviewOf: RunId.nullable(),
   lineageId: RunId,
   roleId: z.string().nullable(),
+  /** The one it is a call of. */
+  subagent: z.string().nullable(),
   engine: z.string(),
   model: z.string().nullable(),
   /** On one short line. */

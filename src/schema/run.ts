@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Evidence } from './evidence.ts';
 import { RunId, SquadId } from './ids.ts';
-import { McpConfig } from './mcp-config.ts';
+import { OwnServers } from './mcp-config.ts';
 import { AgentType } from './review.ts';
 import { Worktree, WorktreeSettings } from './worktree.ts';
 
@@ -88,7 +88,7 @@ export const RunOptions = z.object({
   /** What its role says it has of other MCP servers, beside what the gateway's configuration gives it: `server` or `server/tool`. */
   mcp: z.array(z.string()).default([]),
   /** MCP servers of its own, which it has instead of the workspace's: those of a subagent's file. */
-  servers: McpConfig.nullable().default(null),
+  servers: OwnServers.nullable().default(null),
   /** The name of the subagent it is a call of. */
   subagent: z.string().nullable().default(null),
   /** The client asked to be told of the end. */
@@ -184,9 +184,6 @@ export function shownRun({ tokenHash, options: { servers, ...options }, ...run }
   return { ...run, options };
 }
 
-/** What listings call it. */
-export const runName = ({ roleId, engine }: Pick<Run, 'roleId' | 'engine'>): string => roleId ?? engine;
-
 const LONGEST_SUMMARY = 80;
 
 /** What a run is about, on one short line: its title, or how its task begins. */
@@ -194,6 +191,10 @@ export function runSummary({ title, task }: Pick<Run, 'title' | 'task'>): string
   const line = (title ?? task).trim().split('\n', 1)[0] ?? '';
   return line.length > LONGEST_SUMMARY ? `${line.slice(0, LONGEST_SUMMARY - 1).toWellFormed()}…` : line;
 }
+
+/** The same for who is told no name beside it. */
+export const namedSummary = (run: Pick<Run, 'title' | 'task' | 'options'>): string =>
+  run.options.subagent === null ? runSummary(run) : `${run.options.subagent}: ${runSummary(run)}`;
 
 /** One process on one chat. A run's current turn is its highest number. */
 export const Turn = z.object({

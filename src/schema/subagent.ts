@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { McpConfig } from './mcp-config.ts';
+import { OwnServers } from './mcp-config.ts';
 import { CodeMode, ModelSpec } from './model-spec.ts';
 import { JsonSchema } from './run.ts';
 
@@ -14,7 +14,7 @@ export const Subagent = z.object({
   systemPrompt: z.string().nullable(),
   codeMode: CodeMode.nullable(),
   /** Its own servers, every one of them for it alone; null: none. */
-  servers: McpConfig.nullable(),
+  servers: OwnServers.nullable(),
   /** For one call; null: as any run. */
   timeoutMs: z.number().int().positive().nullable(),
   /** Times the model may be asked in one call. */

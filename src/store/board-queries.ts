@@ -4,6 +4,7 @@ import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/board-s
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run, RunStatus, type Turn } from '../schema/run.ts';
 import { rowToRun, rowToTurn } from './rows.ts';
+import { subagentColumn } from './run-columns.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
@@ -157,12 +158,17 @@ function matching(eb: Runs, { workspace, squadId, q = '' }: BoardFilter): Expres
     ...(squadId === undefined ? [] : [eb('squad_id', '=', squadId)]),
     ...words.map(word => {
       const pattern = `%${word.replace(/[\\%_]/g, '\\$&')}%`;
-      return eb.or(SEARCHED.map(column => sql<SqlBool>`${sql.ref(column)} like ${pattern} escape '\\'`));
+      return eb.or(SEARCHED.map(column => sql<SqlBool>`${column} like ${pattern} escape '\\'`));
     }),
   ];
 }
 
-const SEARCHED = ['runs.title', 'runs.task', 'runs.role_id', 'runs.engine', 'runs.model', 'runs.id'];
+const SEARCHED = [
+  ...['runs.title', 'runs.task', 'runs.role_id', 'runs.engine', 'runs.model', 'runs.id'].map(name =>
+    sql.ref(name),
+  ),
+  subagentColumn,
+];
 
 async function inParts<T>(
   ids: readonly RunId[],

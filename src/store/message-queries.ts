@@ -79,7 +79,7 @@ export async function countMessages(db: Db, runId: RunId): Promise<number> {
 
 export async function conversations(
   db: Db,
-  { subagent, before, limit }: ConversationFilter,
+  { workspace, subagent, before, limit }: ConversationFilter,
 ): Promise<Conversation[]> {
   let query = db
     .selectFrom('conversations')
@@ -98,6 +98,15 @@ export async function conversations(
       exists(selectFrom('messages').select('id').whereRef('messages.run_id', '=', 'conversations.run_id')),
     )
     .limit(limit);
+  if (workspace !== undefined)
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('runs')
+          .select('runs.id')
+          .whereRef('runs.id', '=', 'conversations.run_id')
+          .where('runs.workspace', '=', workspace),
+      ),
+    );
   if (subagent !== undefined) query = query.where('subagent', '=', subagent);
   if (before !== undefined) query = query.where('started_at', '<', before);
   const rows = await query.orderBy('started_at', 'desc').orderBy('run_id').execute();

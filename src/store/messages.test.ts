@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PlacedMessage } from '../core/ports/messages.ts';
+import type { ConversationFilter, PlacedMessage } from '../core/ports/messages.ts';
 import type { Run } from '../schema/run.ts';
 import { traceLabel } from '../schema/trace.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
@@ -68,11 +68,13 @@ test('conversations are listed newest first, of all or of one subagent, without 
   await store.saveMessages([said(plain, 0, { at: 20 })]);
   await store.saveMessages([said(last, 0, { at: 40 })]);
   await store.closeConversation({ runId: silent.id, label: traceLabel(silent.id, 'silent'), startedAt: 50 });
-  const ids = async (filter: { subagent?: string; before?: number; limit: number }) =>
+  const ids = async (filter: ConversationFilter) =>
     (await store.conversations(filter)).map(({ runId }) => runId);
   expect(await ids({ limit: 9 })).toEqual([last.id, plain.id, first.id]);
   expect(await ids({ limit: 9, subagent: 'reviewer' })).toEqual([last.id, first.id]);
   expect(await ids({ limit: 1, before: 40 })).toEqual([plain.id]);
+  expect(await ids({ limit: 9, workspace: plain.workspace })).toEqual([last.id, plain.id, first.id]);
+  expect(await ids({ limit: 9, workspace: '/elsewhere' })).toEqual([]);
   expect((await store.conversations({ limit: 9 })).at(-1)).toEqual({
     runId: first.id,
     label: `subagent:reviewer:${first.id}`,

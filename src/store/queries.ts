@@ -5,6 +5,7 @@ import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn, Usage } from '../schema/run.ts';
 import { fromJson, rowToChat, rowToEvent, rowToRun, rowToSquad, rowToTurn } from './rows.ts';
+import { subagentColumn } from './run-columns.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
@@ -13,6 +14,7 @@ const FIGURES = [
   'id',
   'squad_id',
   'role_id',
+  'model',
   'status',
   'usage',
   'created_at',
@@ -96,7 +98,10 @@ export async function figures(
   db: Db,
   { workspace, since, limit }: { workspace?: string; since?: number; limit: number },
 ): Promise<RunFigures[]> {
-  let query = db.selectFrom('runs').select(FIGURES).limit(limit);
+  let query = db
+    .selectFrom('runs')
+    .select([...FIGURES, subagentColumn.as('subagent')])
+    .limit(limit);
   if (workspace !== undefined) query = query.where('workspace', '=', workspace);
   if (since !== undefined) query = query.where('created_at', '>=', since);
   return (await query.orderBy('created_at', 'desc').execute()).map(row => ({
@@ -104,6 +109,8 @@ export async function figures(
     status: row.status,
     squadId: row.squad_id,
     roleId: row.role_id,
+    subagent: row.subagent,
+    model: row.model,
     usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
     createdAt: row.created_at,
     startedAt: row.started_at,

@@ -228,7 +228,7 @@ describe('in a legacy session', () => {
   });
 
   it('a call keeps the session from ending for being idle, or for want of room', async () => {
-    await start({ sessionIdleMs: 30, maxSessions: () => 1 });
+    await start({ sessionIdleMs: 2_000, maxSessions: () => 1 });
     const headers = { 'mcp-session-id': await openSession() };
     const slow = call('legacy', 'far__hold', 'a', { headers });
     await holds(1);

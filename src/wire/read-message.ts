@@ -7,7 +7,7 @@ import { outermostId } from './outermost-id.ts';
 export interface Refusal {
   jsonrpc: '2.0';
   id: RequestId | null;
-  error: { code: number; message: string; data?: { code: string; limitBytes: number } };
+  error: { code: number; message: string; data?: unknown };
 }
 
 type Refused = { refusal: Refusal };

@@ -170,6 +170,59 @@ describe('a client that probes for the modern era', () => {
   });
 });
 
+describe('a client of the current revision that gets its version wrong', () => {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const request = (id: string, method: string, meta?: object) => ({
+    jsonrpc: '2.0',
+    id,
+    method,
+    params: meta ? { _meta: meta } : {},
+  });
+  const other = { ..._meta, 'io.modelcontextprotocol/protocolVersion': '2031-01-01' };
+
+  it('is told what is missing when it opens without one, and may go on', async () => {
+    await start();
+    const { socket, lines } = await rig.raw();
+    send(socket, request('without', 'server/discover'));
+    send(socket, request('with', 'server/discover', _meta));
+    await until(() => lines.length === 2, 'two answers');
+    send(socket, request('list', 'tools/list', _meta));
+    await until(() => lines.length === 3, 'the list');
+    expect(lines).toMatchObject([
+      { id: 'without', error: { code: -32602 } },
+      { id: 'with', result: { supportedVersions: ['2026-07-28'] } },
+      { id: 'list', result: { resultType: 'complete' } },
+    ]);
+  });
+
+  it('is told which there are when it says another in the middle', async () => {
+    await start();
+    const { socket, lines } = await rig.raw();
+    send(socket, request('right', 'tools/list', _meta));
+    await until(() => lines.length === 1, 'its first answer');
+    for (const method of ['server/discover', 'tools/list']) send(socket, request(method, method, other));
+    await until(() => lines.length === 3, 'all three answers');
+    const error = { code: -32022, data: { supported: ['2026-07-28'], requested: '2031-01-01' } };
+    expect(lines.slice(1)).toMatchObject([
+      { id: 'server/discover', error },
+      { id: 'tools/list', error },
+    ]);
+  });
+
+  it('is none once it has greeted as one of the older ones', async () => {
+    await start();
+    const { socket, lines } = await rig.raw();
+    send(socket, hello);
+    await until(() => lines.length === 1, 'the handshake');
+    send(socket, request('without', 'server/discover'));
+    await until(() => lines.length === 2, 'its answer');
+    expect(lines[1]).toMatchObject({ id: 'without', error: { code: -32601 } });
+  });
+});
+
 describe('progress nobody waited for', () => {
   it('is on the wire before the result', async () => {
     await start();

@@ -6,6 +6,7 @@ import { everyone } from './face-audience.ts';
 import { FaceServer } from './face-server.ts';
 import type { PlainRequest } from './plain-request.ts';
 import { StreamTransport } from './stream-transport.ts';
+import { versionMistake } from './version-mistake.ts';
 
 export interface StreamOptions {
   input: Readable;
@@ -14,6 +15,8 @@ export interface StreamOptions {
   maxLineBytes?: number;
   /** After the client ends its input, calls are told to stop and have this long to answer; then the connection closes. */
   drainMs?: number;
+  /** What the connection stays open for when all of them have answered, within the same time. */
+  untilGone?(): Promise<void>;
   /** Called with the number of requests not yet answered, whenever it changes. */
   onInFlight?(count: number): void;
   onError?(error: Error): void;
@@ -41,11 +44,13 @@ export function serveStream(options: StreamOptions): StreamConnection {
     maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES,
     drainMs: options.drainMs ?? DEFAULT_DRAIN_MS,
     onInputEnd: () => ended.abort(new Error('The client ended its input')),
+    onAnswered: async () => options.untilGone?.(),
     onInFlight: count => {
       if (count !== lastCount) options.onInFlight?.(count);
       lastCount = count;
     },
     direct,
+    refuse: message => (current?.era === 'legacy' ? null : versionMistake(message)),
   });
   /** Before the client said who it is, every request has to go through the handshake's own door. */
   function direct(request: PlainRequest) {

@@ -4,7 +4,7 @@ import type { DirectAnswer, DirectCall } from './direct-answer.ts';
 import { type Line, LineSplitter } from './line-splitter.ts';
 import { LineWriter } from './line-writer.ts';
 import { type PlainRequest, plainRequest } from './plain-request.ts';
-import { readLine, readMessage } from './read-message.ts';
+import { type Refusal, readLine, readMessage } from './read-message.ts';
 
 export interface StreamTransportOptions {
   input: Readable;
@@ -14,9 +14,13 @@ export interface StreamTransportOptions {
   drainMs: number;
   /** The client said its last word: calls should come to an end. */
   onInputEnd(): void;
+  /** Everything was answered after that. The connection stays open until this settles, within `drainMs`. */
+  onAnswered(): Promise<void>;
   onInFlight(count: number): void;
   /** How to answer a request without handing it to `onmessage`; null if it is to be handed on. */
   direct(request: PlainRequest): ((call: DirectCall) => Promise<DirectAnswer>) | null;
+  /** What to say to a message that is not to be handed on at all; null if it is. */
+  refuse(message: JSONRPCMessage): Refusal | null;
 }
 
 /** A request that is being answered past `onmessage`. */
@@ -102,8 +106,9 @@ export class StreamTransport implements Transport {
     const plain = 'value' in read ? plainRequest(read.value) : null;
     if (plain && this.#answersDirectly(plain)) return;
     const reading = 'value' in read ? readMessage(read.value) : read;
-    if ('refusal' in reading) {
-      void this.#write(reading.refusal).catch(() => {});
+    const refusal = 'refusal' in reading ? reading.refusal : this.#options.refuse(reading.message);
+    if (refusal || 'refusal' in reading) {
+      void this.#write(refusal).catch(() => {});
       return;
     }
     const { message } = reading;
@@ -169,7 +174,7 @@ export class StreamTransport implements Transport {
   #answered(id: RequestId): void {
     if (!this.#unanswered.delete(id)) return;
     this.#options.onInFlight(this.inFlight);
-    if (this.#state === 'draining' && this.inFlight === 0) void this.close();
+    if (this.#state === 'draining' && this.inFlight === 0) void this.#depart();
   }
 
   /** The client may have closed only its own half, and still be reading. */
@@ -178,8 +183,14 @@ export class StreamTransport implements Transport {
     this.#state = 'draining';
     this.#options.onInputEnd();
     for (const { stop } of this.#direct.values()) stop.abort();
-    if (this.inFlight === 0 || !this.#writer.canWrite) void this.close();
-    else setTimeout(() => void this.close(), this.#options.drainMs).unref();
+    if (!this.#writer.canWrite) return void this.close();
+    setTimeout(() => void this.close(), this.#options.drainMs).unref();
+    if (this.inFlight === 0) void this.#depart();
+  }
+
+  async #depart(): Promise<void> {
+    await this.#options.onAnswered();
+    await this.close();
   }
 
   #fail(error: Error): void {

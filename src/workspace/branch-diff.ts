@@ -1,4 +1,6 @@
+import { FEEDBACK_FILE } from '../schema/review.ts';
 import type { WorkChanges, WorkDiff } from '../schema/work.ts';
+import { feedbackCommits, withoutReview } from './feedback-commits.ts';
 import type { Git } from './git.ts';
 import { pathText } from './path-text.ts';
 import { PLAIN_DIFF, trackedChanges } from './tracked-changes.ts';
@@ -8,7 +10,7 @@ type BranchChanges = Pick<WorkChanges, 'files' | 'lines'>;
 /** What one commit has otherwise than another, for a work tree whose folder is gone. */
 export async function branchChanges(git: Git, from: string, to: string): Promise<BranchChanges> {
   const { byPath } = await trackedChanges(git, from, to);
-  const all = [...byPath.values()];
+  const all = (await isReviewed(git, from, to)) ? withoutReview([...byPath.values()]) : [...byPath.values()];
   const sum = (of: 'insertions' | 'deletions') =>
     all.reduce((total, { lines }) => total + (lines?.[of] ?? 0), 0);
   return {
@@ -34,5 +36,17 @@ export async function branchDiff(git: Git, from: string, to: string, maxBytes: n
   const isTruncated = patch.length > maxBytes;
   // A cut leaves whole lines.
   const end = isTruncated ? patch.subarray(0, maxBytes).lastIndexOf(10) + 1 : patch.length;
-  return { text: patch.toString('utf8', 0, end), isTruncated };
+  const text = patch.toString('utf8', 0, end);
+  return { text: (await isReviewed(git, from, to)) ? withoutItsPart(text) : text, isTruncated };
 }
+
+/** Lines of a file begin with another character than the head of the next one. */
+const withoutItsPart = (patch: string): string =>
+  patch
+    .split(/^(?=diff --git )/m)
+    .filter(part => !part.startsWith(`diff --git a/${FEEDBACK_FILE} b/`))
+    .join('');
+
+/** Squad has put a reviewer's words on it. */
+const isReviewed = async (git: Git, from: string, to: string): Promise<boolean> =>
+  (await feedbackCommits(git, [to, '--not', from, '--'])).isOurs;

@@ -26,6 +26,10 @@ export async function feedbackCommits(git: Git, chosen: string[]): Promise<Feedb
   return { ids: new Set(only.map(({ id }) => id)), isOurs: only.length > 0 };
 }
 
+/** A reviewer's words are not the work of the run they were for. */
+export const withoutReview = <F extends { path: string }>(files: readonly F[]): F[] =>
+  files.filter(({ path }) => path !== FEEDBACK_FILE);
+
 function toCommit(text: string): { id: string; paths: string[] } {
   const [id = '', ...paths] = text.split('\0').map(part => part.trim());
   return { id, paths: paths.filter(path => path !== '') };

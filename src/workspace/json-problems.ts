@@ -30,6 +30,10 @@ export function offsetAt(tree: Node, path: Path, ofKey = false): number {
 export const keysAt = (schema: z.ZodType, path: Path): string[] =>
   Object.keys(shapeOf(unwrapped(schemaAt(schema, path))) ?? {});
 
+/** What a schema says about what lies at a path. */
+export const describedAt = (schema: z.ZodType, path: Path): string | undefined =>
+  schemaAt(schema, path)?.description;
+
 function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue): JsonProblem[] {
   const inner = issue.path.filter(step => typeof step !== 'symbol') as Path;
   const path = [...base, ...inner];

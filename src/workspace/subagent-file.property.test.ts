@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { SubagentDefaults, SubagentFile, SubagentModel, SubagentServer } from '../schema/subagent-file.ts';
-import { inspectSubagent } from './subagent-file.ts';
+import { SquadError } from '../schema/error.ts';
+import { SubagentDefaults, SubagentFile } from '../schema/subagent-file.ts';
+import { SubagentModel } from '../schema/subagent-model.ts';
+import { SubagentServer } from '../schema/subagent-server.ts';
+import { lintSubagent, readSubagent } from './subagent-file.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-subagent-any-'));
 const file = join(root, 'any.subagent.yaml');
@@ -57,9 +60,15 @@ test('whatever a file holds, its author hears what is wrong, and nothing breaks'
   await fc.assert(
     fc.asyncProperty(anyFile, async content => {
       writeFileSync(file, JSON.stringify(content));
-      const { subagent, findings } = await inspectSubagent(file, {});
-      const errors = findings.filter(({ severity }) => severity === 'error');
-      expect(subagent === null).toBe(errors.length > 0);
+      const findings = await lintSubagent(file, {});
+      const refused = await readSubagent(file, {}).then(
+        () => null,
+        thrown => thrown,
+      );
+      if (refused) expect(refused).toBeInstanceOf(SquadError);
+      // What is only lacking here is a warning to whoever checks, and an error to whoever wants to use it.
+      if (findings.some(({ severity }) => severity === 'error')) expect(refused).not.toBeNull();
+      if (findings.length === 0) expect(refused).toBeNull();
       for (const { message, line } of findings) {
         expect(message).not.toBe('');
         expect(line).toBe(1);

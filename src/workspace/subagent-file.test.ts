@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { inspectSubagent, readSubagent } from './subagent-file.ts';
+import { lintSubagent, readSubagent } from './subagent-file.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-subagent-'));
 const fixtures = join(import.meta.dirname, 'fixtures', 'subagents');
@@ -36,7 +36,7 @@ const refusal = (path = file, env: Record<string, string> = ENV) =>
     ({ code, message, suggestions }) => ({ code, message, suggestions: suggestions.join(' ') }),
   );
 const findings = async (env: Record<string, string> = ENV) =>
-  (await inspectSubagent(file, env)).findings.map(
+  (await lintSubagent(file, env)).map(
     ({ severity, line, column, message }) => `${severity} ${line}:${column} ${message}`,
   );
 const read = (env: Record<string, string> = ENV) => readSubagent(file, env);
@@ -44,7 +44,7 @@ const read = (env: Record<string, string> = ENV) => readSubagent(file, env);
 describe('files of CPE work unchanged', () => {
   test('one that thinks, with a schema', async () => {
     const path = join(fixtures, 'review_agent.cpe.yaml');
-    expect((await inspectSubagent(path, ENV)).findings).toEqual([]);
+    expect(await lintSubagent(path, ENV)).toEqual([]);
     expect(await readSubagent(path, ENV)).toEqual({
       file: path,
       name: 'review_changes',
@@ -61,7 +61,7 @@ describe('files of CPE work unchanged', () => {
 
   test('one that works, with code mode and servers', async () => {
     const path = join(fixtures, 'coder_agent.cpe.yaml');
-    expect((await inspectSubagent(path, ENV)).findings).toEqual([]);
+    expect(await lintSubagent(path, ENV)).toEqual([]);
     const { name, codeMode, servers, outputSchema } = await readSubagent(path, ENV);
     expect({ name, outputSchema }).toEqual({ name: 'implement_change', outputSchema: null });
     expect(codeMode).toMatchObject({ timeoutMs: 300_000, excludedTools: [] });
@@ -77,15 +77,15 @@ describe('a file that cannot be used says where and why', () => {
   const table: [string, Record<string, string | null>, string, string, string][] = [
     ['no subagent', { subagent: null }, 'CONFIG_INVALID', '1:1: no subagent is defined', 'Add "subagent:"'],
     ['an empty subagent', { subagent: '' }, 'CONFIG_INVALID', '3:1: no subagent is defined', ''],
-    ['text for it', { subagent: 'x' }, 'CONFIG_INVALID', '3:1: "subagent" is wrong', ''],
+    ['text for it', { subagent: 'x' }, 'CONFIG_INVALID', '3:1: "subagent" must be an object', ''],
     ['no name', { subagent: '\n  description: x' }, 'CONFIG_INVALID', '3:1: "subagent.name" is missing', ''],
     [
       'a name no tool can have',
       { subagent: '\n  name: review changes\n  description: x' },
       ...([
         'CONFIG_INVALID',
-        '4:3: "review changes" cannot be the name of a tool',
-        '1 to 64 letters',
+        '4:3: "subagent.name" cannot be the name of a tool: that is 1 to 64 letters, digits, _ and -',
+        '',
       ] as const),
     ],
     [
@@ -96,7 +96,7 @@ describe('a file that cannot be used says where and why', () => {
     [
       'a name that is a number',
       { subagent: '\n  name: 12\n  description: x' },
-      ...(['CONFIG_INVALID', '4:3: "subagent.name" is wrong', ''] as const),
+      ...(['CONFIG_INVALID', '4:3: "subagent.name" must be text, not a number', ''] as const),
     ],
     [
       'no description',
@@ -108,7 +108,11 @@ describe('a file that cannot be used says where and why', () => {
     [
       'an empty description',
       { subagent: '\n  name: x\n  description: " "' },
-      ...(['CONFIG_INVALID', '5:3: "subagent.description" is empty', 'what the tool is for'] as const),
+      ...([
+        'CONFIG_INVALID',
+        '5:3: "subagent.description" must not be empty',
+        'What the tool is for',
+      ] as const),
     ],
     [
       'a prompt that is not there',
@@ -122,7 +126,7 @@ describe('a file that cannot be used says where and why', () => {
     ],
     ['no models', { models: null }, 'MODEL_NOT_SET', 'there are no models', 'ref, id and type'],
     ['a list without models', { models: '[]' }, 'MODEL_NOT_SET', 'there are no models', ''],
-    ['models by name', { models: '{ a: 1 }' }, 'CONFIG_INVALID', '1:1: "models" is wrong', ''],
+    ['models by name', { models: '{ a: 1 }' }, 'CONFIG_INVALID', '1:1: "models" must be a list', ''],
     ['no default model', { defaults: '{}' }, 'MODEL_NOT_SET', '"defaults.model" is missing', 'model: opus'],
     ['no defaults at all', { defaults: null }, 'MODEL_NOT_SET', '"defaults.model" is missing', 'model: opus'],
     [
@@ -143,7 +147,11 @@ describe('a file that cannot be used says where and why', () => {
     [
       'a kind of model nobody knows',
       { models: '\n  - { ref: opus, id: x, type: antropic }' },
-      ...(['CONFIG_INVALID', '"antropic" is not a type of model', 'Did you mean anthropic?'] as const),
+      ...([
+        'CONFIG_INVALID',
+        '2:25: "models.0.type" must be one of anthropic, openai',
+        'Did you mean anthropic?',
+      ] as const),
     ],
     [
       'two models of one ref',
@@ -153,7 +161,7 @@ describe('a file that cannot be used says where and why', () => {
     [
       'an address that is none',
       { models: '\n  - { ref: opus, id: x, type: openai, base_url: "ftp://x" }' },
-      ...(['CONFIG_INVALID', 'is not an http or https URL', ''] as const),
+      ...(['CONFIG_INVALID', '"models.0.base_url" is not an http or https URL', ''] as const),
     ],
     [
       'a key in the file itself',
@@ -168,7 +176,62 @@ describe('a file that cannot be used says where and why', () => {
     [
       'a time that is none',
       { defaults: '\n  model: opus\n  timeout: soon' },
-      ...(['CONFIG_INVALID', '8:3: "soon" is not a time', '1h30m'] as const),
+      ...([
+        'CONFIG_INVALID',
+        '8:3: "defaults.timeout" must be a time of at most 24 days: 90s, 5m or 1h30m',
+        '',
+      ] as const),
+    ],
+    [
+      'a version of the format nobody knows',
+      { version: '"9.0"' },
+      ...([
+        'CONFIG_INVALID',
+        '9:1: "version" is not a version of the format that Squad knows: that is "1.0"',
+        '',
+      ] as const),
+    ],
+    ['a version that is a list', { version: '[1]' }, ...(['CONFIG_INVALID', 'that is "1.0"', ''] as const)],
+    [
+      'turns without end',
+      { defaults: '\n  model: opus\n  maxTurns: 1e9' },
+      ...(['CONFIG_INVALID', '8:3: "defaults.maxTurns" must be at most 1000', 'one call'] as const),
+    ],
+    [
+      'half a turn',
+      { defaults: '\n  model: opus\n  maxTurns: 0.5' },
+      ...(['CONFIG_INVALID', '"defaults.maxTurns" must be a whole number, not a fraction', ''] as const),
+    ],
+    [
+      'programs that may take years',
+      { defaults: '\n  model: opus\n  codeMode: { enabled: true, maxTimeout: 1e9 }' },
+      ...(['CONFIG_INVALID', '"defaults.codeMode.maxTimeout" must be at most 86400', 'Seconds'] as const),
+    ],
+    [
+      'a time longer than a timer takes',
+      { defaults: '\n  model: opus\n  timeout: 999999h' },
+      ...(['CONFIG_INVALID', '"defaults.timeout" must be a time of at most 24 days', '1h30m'] as const),
+    ],
+    [
+      'more tokens than anybody has',
+      { models: '\n  - { ref: opus, id: x, type: anthropic, max_output: 1e12 }' },
+      ...(['CONFIG_INVALID', '"models.0.max_output" must be at most 10000000', 'Tokens'] as const),
+    ],
+    [
+      'a header that cannot be sent',
+      {
+        models: '\n  - { ref: opus, id: x, type: openai, patchRequest: { includeHeaders: { "X Y": a } } }',
+      },
+      ...([
+        'CONFIG_INVALID',
+        '"models.0.patchRequest.includeHeaders.X Y" is not a name that a header can have',
+        '',
+      ] as const),
+    ],
+    [
+      'a server that is named like what all objects have',
+      { mcpServers: '\n  __proto__: { command: x }' },
+      ...(['CONFIG_INVALID', '10:3: "__proto__" cannot be the name of a server', 'another'] as const),
     ],
     [
       'a server with nothing to start',
@@ -188,7 +251,11 @@ describe('a file that cannot be used says where and why', () => {
     [
       'a server of no known type',
       { mcpServers: '\n  files: { type: pipe, command: x }' },
-      ...(['CONFIG_INVALID', '"mcpServers.files.type" is wrong', ''] as const),
+      ...([
+        'CONFIG_INVALID',
+        '"mcpServers.files.type" must be one of stdio, http, sse, builtin',
+        '',
+      ] as const),
     ],
     [
       'a server with a variable that is not set',
@@ -277,10 +344,143 @@ describe('a file that cannot be used says where and why', () => {
     expect(code).toBe('CONFIG_INVALID');
     expect(message.split('; ').map((each: string) => each.replace(`${file}:`, ''))).toEqual([
       '3:1: "subagent.description" is missing',
+      '4:3: "subagent.name" cannot be the name of a tool: that is 1 to 64 letters, digits, _ and -',
+      `5:3: ${join(root, 'nowhere.json')} does not exist`,
       '7:3: no model has the ref "opsu"',
       `8:3: ${join(root, 'nowhere.md')} does not exist`,
       '10:3: the server "files" has no "command"',
     ]);
+  });
+});
+
+test('a mistake in one part hides nothing in the others, nor in its own', async () => {
+  write({
+    version: '"2"',
+    models:
+      '\n  - { ref: opus, type: openai, base_url: "http://u:p@h/", patchRequest: { jsonPatch: [] } }' +
+      '\n  - { ref: other, id: y, type: nobody }',
+    subagent: '\n  name: 7\n  description: d\n  outputSchemaPath: nowhere.json',
+    defaults:
+      '\n  model: opus\n  maxTurns: many\n  timeout: soon\n  noStream: true\n  codeMode: { enabled: yes, maxTimeout: 0, localModulePaths: [a] }',
+    mcpServers: '\n  files: { command: npx, args: [server], timeout: long }\n  web: { type: http, url: 3 }',
+  });
+  expect(await findings({})).toEqual([
+    'error 2:5 "models.0.id" is missing',
+    'warning 2:32 this looks like a secret in a file that others read',
+    'warning 2:32 no key is sent to h: there is no "api_key_env"',
+    'warning 2:75 "jsonPatch" has no effect: requests to the model go out unchanged',
+    `error 3:26 "models.1.type" must be one of anthropic, openai, responses, gemini, google, groq, cerebras, openrouter, zai (what speaks OpenAI's format is "openai" with its base_url)`,
+    'error 5:3 "subagent.name" must be text, not a number',
+    `error 7:3 ${join(root, 'nowhere.json')} does not exist`,
+    'error 10:3 "defaults.maxTurns" must be a number, not text',
+    'error 11:3 "defaults.timeout" must be a time of at most 24 days: 90s, 5m or 1h30m',
+    'warning 12:3 "noStream" has no effect: answers are always streamed',
+    'error 13:15 "defaults.codeMode.enabled" must be true or false, not text',
+    'error 13:29 "defaults.codeMode.maxTimeout" must be at least 1',
+    'error 14:1 "version" is not a version of the format that Squad knows: that is "1.0"',
+    'warning 16:33 server has no version, so it may be another program each time',
+    'error 16:42 "mcpServers.files.timeout" must be a number, not text',
+    'error 17:22 "mcpServers.web.url" must be text, not a number',
+  ]);
+});
+
+describe('what only this machine lacks is a warning to whoever checks the file, and an error to whoever uses it', () => {
+  const table: [string, Record<string, string>, string, string][] = [
+    [
+      'the key of the model',
+      {},
+      'API_KEY_MISSING',
+      '2:5 the API key is missing: the variable ANTHROPIC_API_KEY is not set',
+    ],
+    [
+      'a variable of a server',
+      { mcpServers: '\n  exa: { command: exa, env: { EXA_KEY: $EXA_KEY } }' },
+      'CONFIG_INVALID',
+      '10:31 The variable EXA_KEY is not set, so the server exa stays out',
+    ],
+    [
+      'a variable in a path',
+      { defaults: '\n  model: opus\n  systemPromptPath: $PROMPTS/p.md' },
+      'CONFIG_INVALID',
+      '8:3 the variable PROMPTS is not set',
+    ],
+  ];
+  test.each(table)('%s', async (what, parts, code, message) => {
+    const env: Record<string, string> = what === 'the key of the model' ? {} : ENV;
+    write(parts);
+    expect(await findings(env)).toEqual([`warning ${message}`]);
+    expect(await refusal(file, env)).toMatchObject({ code });
+  });
+
+  test('a program that is not there, where it is known what is', async () => {
+    const program = join(root, 'files-mcp');
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+    writeFileSync(join(root, 'text'), '', { mode: 0o644 });
+    write({
+      mcpServers:
+        '\n  here: { command: files-mcp }\n  gone: { command: no-such-mcp }\n  away: { command: /nowhere/mcp }' +
+        `\n  beside: { command: "\${SUBAGENT_DIR}/files-mcp" }\n  text: { command: "\${SUBAGENT_DIR}/text" }\n  there: { command: ./bin/mcp }`,
+    });
+    expect(await findings({ ...ENV, PATH: `/nowhere:${root}` })).toEqual([
+      'warning 11:11 the program "no-such-mcp" is not in PATH',
+      'warning 12:11 the program "/nowhere/mcp" is not there',
+      `warning 14:11 the program "${join(root, 'text')}" is not one that can be started`,
+    ]);
+    expect(await findings(ENV)).toEqual([]);
+    expect((await readSubagent(file, { ...ENV, PATH: '/nowhere' })).name).toBe('review_changes');
+  });
+});
+
+describe('a secret in the file', () => {
+  const KEY = 'sk-ant-api03-0123456789abcdef';
+  const ofModel = (more: string) => ({ models: `\n  - { ref: opus, id: x, type: anthropic, ${more} }` });
+  const ofServer = (more: string) => ({ mcpServers: `\n  s: { command: x, ${more} }` });
+  const remote = (more: string) => ({ mcpServers: `\n  s: { type: http, ${more} }` });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['a header of a model', ofModel(`patchRequest: { includeHeaders: { X-Team: ${KEY} } }`), 'X-Team'],
+    [
+      'a header that is for secrets',
+      ofModel('patchRequest: { includeHeaders: { Authorization: Bearer 0123456789 } }'),
+      'Authorization',
+    ],
+    ['who asks, in the address', ofModel('base_url: "https://0123456789@api.anthropic.com/v1"'), 'base_url'],
+    ['a key in the address', ofModel(`base_url: "https://api.anthropic.com/v1?key=${KEY}"`), 'base_url'],
+    [
+      'a model that is not used',
+      {
+        models: `${SOUND.models}\n  - { ref: b, id: x, type: openai, base_url: "http://u:p4ssw0rd@localhost/" }`,
+      },
+      'base_url',
+    ],
+    ['an argument', ofServer(`args: [${KEY}]`), 'args.0'],
+    ['an argument after its name', ofServer('args: [--api-key, 0123456789abcdef]'), 'args.1'],
+    ['an argument with its name', ofServer('args: ["--token=0123456789abcdef"]'), 'args.0'],
+    ['a variable of any name', ofServer('env: { TEAM: ghp_0123456789abcdefghij0123 }'), 'env.TEAM'],
+    ['a header of a server', remote(`url: "https://mcp.example/", headers: { X-Team: ${KEY} }`), 'X-Team'],
+    ['the address of a server', remote('url: "https://u:p4ssw0rd@mcp.example/"'), 'url'],
+  ])('is found: %s', async (_, parts, path) => {
+    write(parts);
+    const found = await lintSubagent(file, ENV);
+    expect(found).toMatchObject([
+      {
+        severity: 'warning',
+        path: expect.stringContaining(path),
+        message: expect.stringMatching(/^this looks like a secret in a file that others read$/i),
+        suggestion: expect.stringContaining('Put it into a variable'),
+      },
+    ]);
+    expect(JSON.stringify(found)).not.toContain('0123456789');
+    expect((await read()).name).toBe('review_changes');
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['a variable', ofModel('patchRequest: { includeHeaders: { Authorization: Bearer $ANTHROPIC_API_KEY } }')],
+    ['where it is', ofServer('args: [--token-file, /run/token-of-mine, --key, ./server.pem]')],
+    ['an ordinary word', ofServer('args: [task-runner-with-a-long-name], env: { MODE: development }')],
+  ])('is not %s', async (_, parts) => {
+    write(parts);
+    expect(await findings({ ...ENV, ANTHROPIC_API_KEY: 'sk-0123456789' })).toEqual([]);
   });
 });
 
@@ -395,9 +595,7 @@ describe('what has no effect is said, and keeps nothing from working', () => {
 
   test('what may have been meant is named', async () => {
     write({ mcpServer: '{}' });
-    expect((await inspectSubagent(file, ENV)).findings).toMatchObject([
-      { suggestion: 'Did you mean mcpServers?' },
-    ]);
+    expect(await lintSubagent(file, ENV)).toMatchObject([{ suggestion: 'Did you mean mcpServers?' }]);
   });
 });
 

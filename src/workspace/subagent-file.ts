@@ -7,32 +7,51 @@ import { chosenModel } from './subagent/chosen-model.ts';
 import { codeModeOf } from './subagent/code-mode.ts';
 import { durationMs } from './subagent/duration.ts';
 import { fileValues } from './subagent/file-values.ts';
-import { errorOf, Findings, type SubagentFinding } from './subagent/findings.ts';
+import { errorOf, Findings, placeText, type SubagentFinding } from './subagent/findings.ts';
 import { identityOf } from './subagent/identity.ts';
 import { listedModels, listedServers } from './subagent/lists.ts';
 import { modelSpecOf } from './subagent/model.ts';
+import { warnOfModelSecrets } from './subagent/model-secrets.ts';
 import { serversOf } from './subagent/servers.ts';
 import { warnOfUnusedDefaults } from './subagent/unused-settings.ts';
 
 const DEFAULT_TURNS = 50;
 
-/** The subagent that a file defines, with everything the file refers to. Throws with all that is wrong. */
-export async function readSubagent(file: string, env: Record<string, string>): Promise<Subagent> {
-  const { subagent, findings } = await inspectSubagent(file, env);
-  if (!subagent) throw errorOf(resolve(file), findings);
+/**
+ * The subagent that a file defines, with everything the file refers to. Throws with all that is wrong; what has no effect,
+ * or not the one that was meant, is only told.
+ */
+export async function readSubagent(
+  file: string,
+  env: Record<string, string>,
+  warn: (text: string) => void = () => {},
+): Promise<Subagent> {
+  const findings = new Findings();
+  const subagent = await inspect(resolve(file), env, findings);
+  if (!subagent) throw errorOf(resolve(file), findings.all);
+  for (const { message, suggestion, ...place } of findings.all)
+    warn([`${placeText(resolve(file), place)}: ${message}`, ...(suggestion ? [suggestion] : [])].join('. '));
   return subagent;
 }
 
-/** With all that is wrong with the file, or has no effect in it, in its order. `subagent` is null when there is an error among that. */
-export async function inspectSubagent(
-  given: string,
+/**
+ * All that is wrong with the file or has no effect in it, in its order. What the machine lacks, keys above all, is a warning: files
+ * are also checked where nobody has them.
+ */
+export async function lintSubagent(file: string, env: Record<string, string>): Promise<SubagentFinding[]> {
+  const findings = new Findings({ isLint: true });
+  await inspect(resolve(file), env, findings);
+  return findings.all;
+}
+
+async function inspect(
+  file: string,
   env: Record<string, string>,
-): Promise<{ subagent: Subagent | null; findings: SubagentFinding[] }> {
-  const file = resolve(given);
-  const findings = new Findings();
+  findings: Findings,
+): Promise<Subagent | null> {
   const values = await fileValues(file, findings);
   const subagent = values && (await subagentOf(values, file, env, findings));
-  return { subagent: findings.hasErrors ? null : subagent, findings: findings.all };
+  return findings.hasErrors ? null : subagent;
 }
 
 async function subagentOf(
@@ -41,21 +60,21 @@ async function subagentOf(
   env: Record<string, string>,
   findings: Findings,
 ): Promise<Subagent | null> {
-  const known = Object.keys(SubagentFile.shape);
-  const strange = Object.keys(values).filter(key => !known.includes(key));
-  warnOfKeys({ path: [], keys: strange }, known, [], findings);
   const variables = { env, folder: dirname(file) };
+  checkTop(values, findings);
   const identity = identityOf(values, findings);
-  const defaults = checkPart(SubagentDefaults, values.defaults ?? {}, ['defaults'], findings);
+  const checked = checkPart(SubagentDefaults, values.defaults ?? {}, ['defaults'], findings);
+  const defaults = checked?.part ?? {};
   const { models, refs } = listedModels(values.models, findings);
+  for (const listed of models) warnOfModelSecrets(listed, findings);
   const servers = serversOf(listedServers(values.mcpServers, findings), variables, findings);
   const outputSchema = identity?.outputSchemaPath
     ? await readAnswerSchema(identity.outputSchemaPath, ['subagent', 'outputSchemaPath'], variables, findings)
     : null;
-  if (!defaults) return null;
 
   warnOfUnusedDefaults(defaults, findings);
-  const chosen = chosenModel(models, refs, defaults, findings);
+  const isModelKnown = checked !== null && !checked.wrong.has('model');
+  const chosen = isModelKnown ? chosenModel(models, refs, defaults.model, findings) : null;
   const model = chosen && modelSpecOf(chosen, defaults, variables, findings);
   const ofModel = chosen?.model.systemPromptPath;
   const promptPath = ofModel || defaults.systemPromptPath;
@@ -69,20 +88,28 @@ async function subagentOf(
     : null;
   const codeMode = codeModeOf(chosen, defaults, servers, findings);
   const timeoutMs = timeoutOf(defaults, findings);
-  if (!identity || !model) return null;
-  const { name, description } = identity;
+  const { name, description } = identity ?? {};
+  if (name === undefined || description === undefined || !model) return null;
   return {
     ...{ file, name, description, outputSchema, model, systemPrompt, codeMode, servers, timeoutMs },
     maxTurns: defaults.maxTurns ?? DEFAULT_TURNS,
   };
 }
 
-function timeoutOf({ timeout }: SubagentDefaults, findings: Findings): number | null {
+/** Its keys, and the version; what is under the others is looked at one by one. */
+function checkTop(values: Record<string, unknown>, findings: Findings): void {
+  const known = Object.keys(SubagentFile.shape);
+  const strange = Object.keys(values).filter(key => !known.includes(key));
+  warnOfKeys({ path: [], keys: strange }, known, [], findings);
+  checkPart(SubagentFile.pick({ version: true }), { version: values.version }, [], findings);
+}
+
+function timeoutOf({ timeout }: Partial<SubagentDefaults>, findings: Findings): number | null {
   if (timeout === undefined || timeout === '') return null;
   const ms = durationMs(timeout);
   if (ms === null)
-    findings.error(['defaults', 'timeout'], `"${timeout}" is not a time`, {
-      suggestion: 'Write 90s, 5m or 1h30m; 24 days at most.',
+    findings.error(['defaults', 'timeout'], '"defaults.timeout" must be a time of at most 24 days', {
+      suggestion: 'Write 90s, 5m or 1h30m.',
     });
   return ms;
 }

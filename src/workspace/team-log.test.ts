@@ -35,7 +35,7 @@ const entry = (runId: string, summary = 'Do it'): TeamEntry => ({
     at: 0,
     runId,
     squadId: 'squad',
-    roleId: null,
+    name: null,
     engine: 'scripted',
     model: null,
     summary,
@@ -52,7 +52,7 @@ describe('TeamLog', () => {
       {
         runId: 'r1',
         squadId: 's',
-        roleId: null,
+        name: null,
         engine: 'e',
         model: null,
         summary: 'x',

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WindowedRun } from '../core/ports/sessions.ts';
 import { newRunId, type RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
 import { createSessions, type SessionsOptions } from './tmux-sessions.ts';
 
 let folder: string;
@@ -37,8 +38,15 @@ function tmux(...args: string[]): string {
 
 const WORKTREE = { path: '/x', branch: 'b', repository: '/r', base: 'c', baseBranch: null, workspace: '/x' };
 
-const run = (changes: Partial<WindowedRun> = {}): WindowedRun => ({
-  ...{ id: newRunId(), roleId: 'developer', engine: 'claude', title: null, task: 'Fix the login' },
+const run = (changes: Partial<Run> = {}): WindowedRun => ({
+  ...{
+    id: newRunId(),
+    roleId: 'developer',
+    subagent: null,
+    engine: 'claude',
+    title: null,
+    task: 'Fix the login',
+  },
   worktree: WORKTREE,
   ...changes,
 });

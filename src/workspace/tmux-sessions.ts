@@ -4,7 +4,8 @@ import { oneLine } from '../core/one-line.ts';
 import type { Sessions, WindowedRun } from '../core/ports/sessions.ts';
 import type { HubSettings } from '../schema/config.ts';
 import { RunId } from '../schema/ids.ts';
-import { runName, runSummary } from '../schema/run.ts';
+import { runSummary } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import { endSession } from './end-session.ts';
 import { createTmux } from './tmux.ts';
 

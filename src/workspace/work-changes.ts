@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
-import { FEEDBACK_FILE } from '../schema/review.ts';
 import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
 import { branchNotes, commitsMade } from './commits-made.ts';
+import { withoutReview } from './feedback-commits.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { pathText } from './path-text.ts';
 import { type Compared, compare, type Difference } from './work-difference.ts';
@@ -33,10 +33,7 @@ export async function findChanges(
   if (!compared) return { files: null, commits: null, lines: null, notes };
   const made = await known(commitsMade(git, before, compared.status));
   const commits = made && { count: made.count, newest: made.newest };
-  // A reviewer's words are not the work of the run they were for.
-  const own = made?.hasFeedback
-    ? compared.files.filter(({ path }) => path !== FEEDBACK_FILE)
-    : compared.files;
+  const own = made?.hasFeedback ? withoutReview(compared.files) : compared.files;
   notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
   const lines = await countLines(git.folder.root, { ...compared, files: own }, notes);
   const files = own

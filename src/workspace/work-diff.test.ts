@@ -44,6 +44,30 @@ test('applied to what was there before, it gives what is there now', async () =>
   execFileSync('diff', ['-r', '--no-dereference', '--exclude=.git', repo.root, copy]);
 });
 
+test('has no words of a reviewer, which Squad put there, and has a file of that name that an agent wrote', async () => {
+  const tree = createWorkTree(repo.env);
+  const from = repo.git('rev-parse', 'HEAD').trim();
+  const given = await diffOf(() => {
+    repo.append('a.txt', 'three\n');
+    repo.commit('Work');
+    repo.write('REVIEW_FEEDBACK.md', 'More.\n');
+    repo.git('add', '-A');
+    repo.git('commit', '-qm', 'Feedback of review 1', '--author=Squad <squad@localhost>');
+  });
+  expect(given.text).toContain('+three');
+  expect(given.text).not.toContain('REVIEW_FEEDBACK.md');
+  const to = repo.git('rev-parse', 'HEAD').trim();
+  const onBranch = await tree.commitDiff(repo.root, from, to, { maxBytes: 10_000 });
+  expect(onBranch.text).toContain('+three');
+  expect(onBranch.text).not.toContain('REVIEW_FEEDBACK.md');
+  expect((await tree.commitChanges(repo.root, from, to)).files).toMatchObject([{ path: 'a.txt' }]);
+  const own = await diffOf(() => {
+    repo.write('REVIEW_FEEDBACK.md', 'Mine.\n');
+    repo.commit('Mine');
+  });
+  expect(own.text).toContain('+Mine.');
+});
+
 test('binary files are named', async () => {
   repo.write('old.bin', Buffer.from([0, 1]));
   repo.commit('Binary');

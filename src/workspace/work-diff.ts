@@ -1,5 +1,7 @@
 import type { WorkPlace } from '../core/ports/work-tree.ts';
 import type { WorkDiff, WorkSnapshot } from '../schema/work.ts';
+import { commitsMade } from './commits-made.ts';
+import { withoutReview } from './feedback-commits.ts';
 import type { Git } from './git.ts';
 import { newFileDiff } from './new-file-diff.ts';
 import { pathArgument, pathText } from './path-text.ts';
@@ -19,7 +21,10 @@ export async function writeDiff(
   before: WorkSnapshot,
   { maxBytes, workspace }: WorkPlace & { maxBytes: number },
 ): Promise<WorkDiff> {
-  const { files, base } = await compare(git, before, workspace);
+  const { files: all, base, status } = await compare(git, before, workspace);
+  const own = withoutReview(all);
+  const isReviewed = own.length < all.length && (await commitsMade(git, before, status)).hasFeedback;
+  const files = isReviewed ? own : all;
   const pieces = new Pieces(maxBytes);
   await write(files.filter(({ wasDirty }) => !wasDirty));
   const wereDirty = files.filter(({ wasDirty }) => wasDirty);

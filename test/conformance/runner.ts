@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const RUNNER = fileURLToPath(new URL('../../node_modules/.bin/conformance', import.meta.url));
@@ -17,6 +20,38 @@ export async function conformance(
 ): Promise<{ exitCode: number; output: string; scored: Scenario[]; unscored: Scenario[] }> {
   const { exitCode, output } = await run(['server', '--url', url, '--requirements', revision]);
   return { exitCode, output, ...scenariosIn(output) };
+}
+
+export interface Check {
+  id: string;
+  status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
+  errorMessage?: string;
+}
+
+/** Every check of one scenario. */
+export async function scenarioChecks(url: string, name: string, revision: string): Promise<Check[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'squad-conformance-'));
+  try {
+    const { output } = await run([
+      ...['server', '--url', url, '--scenario', name, '--spec-version', revision, '--output-dir', folder],
+    ]);
+    const [file] = globSync(join(folder, '*', 'checks.json'));
+    if (!file) throw new Error(`${name} left no result: ${output}`);
+    return JSON.parse(readFileSync(file, 'utf8')) as Check[];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Every scenario for servers that the runner has, with the revisions it is for; `extension` is for none. */
+export async function serverScenarios(): Promise<Map<string, string[]>> {
+  const { output } = await run(['list', '--server']);
+  return new Map(
+    Array.from(output.matchAll(/^ {2}- (\S+) \[(\S+)\]$/gm), ([, name, revisions]) => [
+      name!,
+      revisions!.split(','),
+    ]),
+  );
 }
 
 function run(args: string[]): Promise<{ exitCode: number; output: string }> {

@@ -49,10 +49,7 @@ function spawn(total: number, says: string, more: Record<string, unknown> = {}):
 }
 
 const untilRunning = (id: string) =>
-  until('it is at work', async () => {
-    const { run } = await squad.json<{ run: { status: string } }>(['show', id]);
-    return run.status === 'running';
-  });
+  until('it is at work', async () => (await squad.statusOf(id)) === 'running');
 const cancel = (id: string) => callTool(client, 'cancel_run', { spawn_id: id });
 
 describe('what a run used, of an engine that counts from the beginning of the chat', () => {

@@ -32,10 +32,7 @@ describe('squad ls --need', () => {
   test('has failed runs before those at work and those that are done, and says how many there are', async () => {
     const [failed, done] = [await over('fail It broke.'), await over('say Fine.')];
     const working = await start('hang');
-    await until('it is at work', async () => {
-      const { run } = await squad.json<{ run: { status: string } }>(['show', working]);
-      return run.status === 'running';
-    });
+    await until('it is at work', async () => (await squad.statusOf(working)) === 'running');
     const { runs, counts } = await squad.json<{ runs: { id: string; need: string }[]; counts: object }>([
       ...['ls', '--need'],
     ]);

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
@@ -68,6 +68,39 @@ test('asks each program for its version once, for as long as the file is the sam
   cli('codex', 'codex-cli 0.166.1 or so');
   const { engines } = await squad.json<Doctor>(['doctor'], { env });
   expect(engines.find(each => each.id === 'codex')?.version).toBe('0.166.1');
+});
+
+const HAS_SANDBOX = process.platform === 'linux' && existsSync('/usr/bin/bwrap');
+const sandboxIn = async (path: string) => {
+  const { ok, checks } = await squad.json<Doctor>(['doctor'], { env: { PATH: path } });
+  return { ok, ...checks.find(({ name }) => name === 'sandbox')! };
+};
+
+test.runIf(HAS_SANDBOX)('says whether there is a sandbox for code mode, having tried it', async () => {
+  expect(await sandboxIn(env.PATH!)).toMatchObject({
+    state: 'ok',
+    detail: expect.stringMatching(/^\/.*\/bwrap, and a program runs in it/),
+    next: [],
+  });
+  const broken = dirname(
+    squad.script('broken/bwrap', 'echo No permissions to create a namespace >&2; exit 1'),
+  );
+  const { state, detail } = await sandboxIn(`${broken}:${env.PATH}`);
+  expect(state).toBe('warning');
+  expect(detail).toContain(`${broken}/bwrap is there, but nothing could be started in it`);
+  expect(detail).toContain('No permissions to create a namespace');
+});
+
+test('without a sandbox says what to install, and that is no failure', async () => {
+  const bin = dirname(squad.script('few/tmux', 'echo tmux 3.4'));
+  squad.script('few/git', 'echo git version 2.50.0');
+  squad.script('few/codex', "echo 'codex-cli 0.166.0'");
+  const { ok, state, detail, next } = await sandboxIn(bin);
+  expect([ok, state]).toEqual([true, 'warning']);
+  expect(`${detail} ${next.join(' ')}`).toMatch(/bubblewrap/);
+  expect(next.at(-1)).toMatch(/turn code mode off/);
+  const { stdout } = await squad.run(['doctor'], { env: { PATH: bin } });
+  expect(stdout).toMatch(/^warning {2}sandbox {4}Code mode needs a sandbox/m);
 });
 
 test("lists engines of one's own, and warns of a hook whose program is not there", async () => {

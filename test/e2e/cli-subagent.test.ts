@@ -82,6 +82,51 @@ test('squad config lint says what is wrong where, without a hub', async () => {
   expect(existsSync(join(squad.home, 'hub.sock'))).toBe(false);
 });
 
+test('several files and whole folders are checked at once, each file once', async () => {
+  await using squad = new TestSquad(KEY);
+  await squad.run(['init', '--subagent', 'fine']);
+  const text = readFileSync(join(squad.workspace, 'fine.subagent.yaml'), 'utf8');
+  squad.write('p/fine.prompt.md', 'You answer.');
+  squad.write('p/one.subagent.yaml', text);
+  squad.write('p/two.subagent.yaml', text.replace('version: "1.0"', 'version: "9.0"'));
+  squad.write('p/other.yaml', 'never looked at');
+  const given = ['fine.subagent.yaml', 'p', 'p/two.subagent.yaml'];
+  const { code, stdout } = await squad.run(['config', 'lint', ...given, '--json']);
+  expect(code).toBe(2);
+  const { files, errors } = JSON.parse(stdout) as { files: { file: string }[]; errors: number };
+  expect(files.map(({ file }) => file.replace(`${squad.workspace}/`, ''))).toEqual([
+    ...['fine.subagent.yaml', 'p/one.subagent.yaml', 'p/two.subagent.yaml'],
+  ]);
+  expect(errors).toBe(1);
+  const told = await squad.run(['config', 'lint', ...given]);
+  expect(told.stdout).toContain(
+    'p/two.subagent.yaml:5:1: error: "version" is not a version of the format that Squad knows: that is "1.0"',
+  );
+
+  squad.write('none/x.txt', '');
+  const none = await squad.run(['config', 'lint', 'none']);
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('There is no *.subagent.yaml in')]);
+});
+
+test('files are checked where nobody has the keys, which is said and is no error', async () => {
+  await using squad = new TestSquad({ ANTHROPIC_API_KEY: '' });
+  await squad.run(['init', '--subagent', 'a']);
+  const { code, stdout } = await squad.run(['config', 'lint']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^a\.subagent\.yaml:\d+:5: warning: the API key is missing: the variable ANTHROPIC_API_KEY is not set$/m,
+  );
+  const served = await squad.run(['mcp', 'serve', '--config', 'a.subagent.yaml']);
+  expect(served).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('API_KEY_MISSING') });
+});
+
+test('squad init --schema is for a subagent, and does nothing without one', async () => {
+  await using squad = new TestSquad(KEY);
+  const { code, stderr } = await squad.run(['init', '--schema']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('squad init --subagent NAME --schema')]);
+  expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+});
+
 test('where there are no such files, that is all there is to say', async () => {
   await using squad = new TestSquad(KEY);
   const { code, stdout } = await squad.run(['config', 'lint']);

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
@@ -59,6 +60,17 @@ describe('squad conversation list', () => {
     expect(one.conversations.map(({ run }) => run)).toEqual([parent]);
     const { stdout } = await subagents.squad.run(['conversation', 'list']);
     expect(stdout).toMatch(new RegExp(`${child} +asker .* 4 +done`));
+  });
+
+  test('is of the workspace one is in, or of all of them', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'squad-elsewhere-'));
+    const there = ['conversation', 'list', '--workspace', elsewhere];
+    const none = await subagents.squad.run(there);
+    expect(none.stdout).toContain('No conversation of this workspace');
+    expect(none.stdout).toContain('--all');
+    const { conversations } = await subagents.squad.json<Listed>([...there, '--all']);
+    expect(conversations.map(({ run }) => run)).toEqual(expect.arrayContaining([parent, child]));
+    rmSync(elsewhere, { recursive: true });
   });
 
   test('of a name that nobody has says which is near', async () => {

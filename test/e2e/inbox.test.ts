@@ -4,6 +4,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/list-inbox.ts';
 import { AgentAtWork, hubUrl } from '../support/agent-at-work.ts';
+import { askHub } from '../support/ask-hub.ts';
 import { Screen } from '../support/screen.ts';
 import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 import { strictCall } from '../support/tools.ts';
@@ -45,13 +46,19 @@ async function start(...lines: string[]): Promise<string> {
 
 const inbox = async (...more: string[]) =>
   (await squad.json<{ items: ShownItem[] }>(['inbox', ...more])).items;
+/** As the command would list them, without a process for each look where a hub is there to be asked. */
+const listed = async (state: 'open' | 'all') =>
+  askHub<{ items: ShownItem[] }>(squad, 'list_inbox', { state, limit: 50 }).then(
+    ({ items }) => items,
+    () => inbox(...(state === 'all' ? ['--all'] : [])),
+  );
 const asked = (runId: string, question?: string) =>
   until(`${runId} asks`, async () =>
-    (await inbox()).find(
+    (await listed('open')).find(
       item => item.runId === runId && (question === undefined || item.question === question),
     ),
   );
-const settled = async (id: string) => (await inbox('--all')).find(item => item.id === id)!;
+const settled = async (id: string) => (await listed('all')).find(item => item.id === id)!;
 const resultOf = (runId: string) =>
   callTool<{ status: string; result: string }>(client, 'get_result', { spawn_id: runId, wait_seconds: 30 });
 
@@ -66,6 +73,32 @@ async function soon<T>(minutes: number, act: () => Promise<T>): Promise<T> {
 }
 
 describe('an agent’s question', () => {
+  test('is put again to whoever is at the terminal when the answer is none of the choices', async () => {
+    const runId = await start('ask "Which colour?" red green', 'say done');
+    const item = await asked(runId);
+    // Completion says nothing rather than keep a shell waiting.
+    await until('it is offered', async () => {
+      const { stdout } = await squad.run(['complete', '--', 'answer', '']);
+      return stdout.includes(`${item.id}\tcoder: Which colour?`);
+    });
+    const screen = Screen.open(squad, ['answer', item.id]);
+    try {
+      await screen.shows('Answer:');
+      screen.press('blue', 'Enter');
+      await screen.shows('"blue" is none of the choices');
+      await screen.shows('1 red, 2 green');
+      await until(
+        'it asks again',
+        () => screen.lines().filter(line => line.startsWith('Answer:')).length > 1,
+      );
+      screen.press('2', 'Enter');
+      expect(await screen.ended()).toMatchObject({ code: 0, bytes: expect.stringContaining('answered') });
+    } finally {
+      screen.close();
+    }
+    expect((await resultOf(runId)).result).toContain('The answer is: green');
+  });
+
   test('is answered in the terminal, by number and the beginning of its id, and the agent goes on with it', async () => {
     const runId = await start('ask "Which database?" sqlite "a real one"', 'say done');
     const item = await asked(runId);
@@ -258,14 +291,17 @@ describe('a hub that is killed', () => {
   test('and comes back after the deadline finds its default due', async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const own = await agent.overHttp(true);
-    const [broken, { id, deadlineAt }] = await soon(0.03, async () => {
-      const call = callTool<Told>(own, 'ask_user', { question: 'In time?', default: 'no matter' });
-      return [call.catch(() => null), await asked(agent.id)] as const;
-    });
     const pid = await squad.hubPid();
-    process.kill(pid, 'SIGKILL');
-    expect(await broken).toBeNull();
-    await until('its time is up', () => Date.now() > deadlineAt);
+    // Whoever looks, or changes a setting, starts the next hub: nobody may before its time is up.
+    const id = await soon(0.1, async () => {
+      const broken = callTool<Told>(own, 'ask_user', { question: 'In time?', default: 'no matter' });
+      const told = broken.catch(() => null);
+      const item = await asked(agent.id);
+      process.kill(pid, 'SIGKILL');
+      expect(await told).toBeNull();
+      await until('its time is up', () => Date.now() > item.deadlineAt);
+      return item.id;
+    });
     await until('it has expired', async () => (await settled(id)).state === 'expired');
     const next = await agent.overHttp(true);
     expect(

@@ -54,9 +54,7 @@ describe.each(ASKERS)('a pull request of the %s', (asker, task, steps) => {
       runIds[0],
     ]);
     expect(reviews.map(({ outcome }) => outcome)).toEqual(['pull_request']);
-    await until('the reviewer has ended', async () => {
-      const reviewer = await squad.json<Shown>(['show', reviews[0]!.reviewerId]);
-      return reviewer.run.status !== 'running';
-    });
+    const { reviewerId } = reviews[0]!;
+    await until('the reviewer has ended', async () => (await squad.statusOf(reviewerId)) !== 'running');
   });
 });

@@ -71,10 +71,7 @@ describe('the hub is killed', () => {
     const task = TASK.replace(FEEDBACK, 'hang');
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', task]);
     const id = runIds[0]!;
-    await until('it waits for its reviewer', async () => {
-      const { run } = await squad.json<Shown>(['show', id]);
-      return run.status === 'waiting_review';
-    });
+    await until('it waits for its reviewer', async () => (await squad.statusOf(id)) === 'waiting_review');
     await squad.run(['review', id, '--abandon']);
     expect(await hub.died).toBe('SIGKILL');
     await squad.hubPid();

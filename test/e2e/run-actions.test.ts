@@ -16,8 +16,8 @@ const squad = new GitSquad({
 
 beforeAll(async () => {
   await squad.unlimited();
-  await squad.json(['config', 'set', 'stop.grace_ms', '200']);
-  await squad.json(['config', 'set', 'limits.concurrency', '50']);
+  await squad.set('stop.grace_ms', '200');
+  await squad.set('limits.concurrency', '50');
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
@@ -96,11 +96,11 @@ const CONDITIONS: Record<string, () => Promise<string>> = {
   'cancelled before it began': async () => {
     const busy = await start('helper', 'hang');
     await becomes(busy, 'running');
-    await squad.json(['config', 'set', 'limits.concurrency', '1']);
+    await squad.set('limits.concurrency', '1');
     const id = await start('helper', 'say Hello.');
     await cancel(id);
     await cancel(busy);
-    await squad.json(['config', 'set', 'limits.concurrency', '50']);
+    await squad.set('limits.concurrency', '50');
     await becomes(id, 'cancelled');
     return id;
   },

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import type { RawMcp } from '../support/raw-mcp.ts';
@@ -108,12 +109,28 @@ describe('a call', () => {
 
   test('is a run that people find, with its caller and its name', async () => {
     await said(client, client.call('helper', { prompt: `Look around\nand there ${mock([{ text: 'ok' }])}` }));
-    const runs = await subagents.runs();
-    expect(runs.find(({ title }) => title === 'helper: Look around')).toMatchObject({
-      status: 'completed',
-      depth: 0,
-      parentId: null,
-    });
+    const run = (await subagents.runs()).find(({ task }) => task.startsWith('Look around'))!;
+    expect(run).toMatchObject({ status: 'completed', depth: 0, parentId: null });
+    const told = async (...args: string[]) => (await subagents.squad.run(args)).stdout;
+    expect(await told('ls')).toMatch(new RegExp(`${run.id} +done +helper +native .* Look around`));
+    expect(await told('ls', '--need')).toMatch(new RegExp(`${run.id} +done +helper +native .* Look around`));
+    const file = join(subagents.squad.workspace, 'helper.yaml');
+    expect(await told('show', run.id)).toContain(`subagent  helper (${file})`);
+    expect(await told('search', 'helper')).toContain(run.id);
+    expect(await told('events', '--run', run.id)).toContain('subagent helper on native');
+    expect(await told('complete', '--', 'show', run.id)).toContain('helper: Look around');
+  });
+
+  test('has its cost under its name, and what has no price says so', async () => {
+    await said(client, client.call('helper', { prompt: mock([{ text: 'ok' }]) }));
+    const { stdout } = await subagents.squad.run(['cost']);
+    expect(stdout).toMatch(/^helper \(subagent\) +unknown/m);
+    expect(stdout).toMatch(/the price list has no claude-test\./);
+    expect(stdout).toContain(join(subagents.squad.home, 'prices.json'));
+    expect(stdout).not.toContain('the engine did not say');
+    const run = (await subagents.runs()).find(({ options }) => options.subagent === 'helper')!;
+    const shown = await subagents.squad.run(['show', run.id]);
+    expect(shown.stdout).toMatch(/cost not known: the price list has no claude-test/);
   });
 
   test('shows nobody what its servers are set up with', async () => {
@@ -128,7 +145,7 @@ describe('a call', () => {
 
   test('can be gone on with by the user: once more, or with more words', async () => {
     await said(client, client.call('helper', { prompt: `Again ${mock([{ text: 'first' }], 'again')}` }));
-    const run = (await subagents.runs()).find(({ title }) => title?.startsWith('helper: Again'))!;
+    const run = (await subagents.runs()).find(({ task }) => task.startsWith('Again'))!;
     const retried = await subagents.squad.run(['retry', run.id]);
     expect(retried).toMatchObject({ code: 0, stdout: expect.stringContaining('first') });
     const replied = await subagents.squad.run([
@@ -140,7 +157,7 @@ describe('a call', () => {
     expect(subagents.model.first('more')?.turns.length).toBeGreaterThan(2);
     // It still is what its file says: with its servers, and nothing of Squad's.
     expect(subagents.model.first('more')?.tools).toEqual(subagents.model.first('again')?.tools);
-    const again = (await subagents.runs()).filter(({ title }) => title?.startsWith('helper: Again'));
+    const again = (await subagents.runs()).filter(({ task }) => task.startsWith('Again'));
     const labels = await subagents.squad.json<{ conversations: { label: string }[] }>([
       ...['conversation', 'list', '--subagent', 'helper'],
     ]);
@@ -199,7 +216,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
       what: 'a provider in trouble',
       steps: [{ status: 500 }],
       code: 'ENGINE_FAILED',
-      next: /squad log run_/,
+      next: /squad conversation print run_/,
     },
   ])('$what', async ({ steps, code, next }) => {
     const tag = `fails-${code}`;
@@ -241,20 +258,35 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
   test('a server of its file that is not there', async () => {
     subagents.write('lacking', { servers: { gone: { command: './no-such-program' } } });
     const lacking = await subagents.client('lacking');
-    const { code, message } = await errorOf(
+    const { code, message, suggestions } = await errorOf(
       lacking,
       lacking.call('lacking', { prompt: mock([{ text: 'ok' }]) }),
     );
     expect(code).toBe('ENGINE_FAILED');
-    expect(message).toMatch(/gone.*no-such-program/);
+    expect(message).toMatch(/gone.*no-such-program.*Put `mcpServers\.gone`/);
+    // Nothing was said, so there is no conversation to look at.
+    expect(suggestions).toEqual([expect.stringMatching(/squad log run_/)]);
     await lacking.close();
   });
 
+  test('somebody who cancels its run: who it was', async () => {
+    const id = client.call('helper', { prompt: mock([{ hang: 'stream' }], 'by-somebody') });
+    await subagents.model.waitForRequest(({ tag }) => tag === 'by-somebody');
+    const run = (await subagents.runs()).find(({ task }) => task.includes('by-somebody'));
+    await subagents.squad.run(['cancel', run!.id]);
+    expect(await errorOf(client, id)).toMatchObject({
+      code: 'CANCELLED',
+      message: 'helper was stopped before it was done: somebody cancelled it in a terminal (`squad cancel`)',
+    });
+    expect((await subagents.squad.run(['events', '--run', run!.id])).stdout).toContain('cancel, by terminal');
+  });
+
   test.each([
-    { args: {}, says: 'prompt' },
-    { args: { prompt: 7 }, says: 'prompt' },
-    { args: { prompt: 'x', inputs: 'y' }, says: 'inputs' },
-    { args: { prompt: 'x', model: 'y' }, says: 'model' },
+    { args: {}, says: '"prompt" is missing; it must be text' },
+    { args: { prompt: 7 }, says: '"prompt" must be text, not a number' },
+    { args: { prompt: 'x', inputs: 'y' }, says: '"inputs" must be a list, not text' },
+    { args: { prompt: 'x', inputs: [''] }, says: '"inputs[0]" must not be empty' },
+    { args: { prompt: 'x', model: 'y' }, says: 'The input must not have "model"' },
     { args: { prompt: ' \n' }, says: '', code: 'TASK_EMPTY' },
   ])('input $args', async ({ args, says, code = 'INVALID_INPUT' }) => {
     const before = (await subagents.runs()).length;

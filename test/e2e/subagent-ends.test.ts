@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import type { RawMcp } from '../support/raw-mcp.ts';
 import { isAlive, until } from '../support/squad.ts';
-import { allGone, errorOf, ownServer, Subagents, said } from '../support/subagents.ts';
+import { allGone, errorOf, nested, ownServer, Subagents, said } from '../support/subagents.ts';
 
 let subagents: Subagents;
 let file: string;
@@ -92,6 +92,30 @@ test('a hub that is killed: the call is told, what it had begun is stopped, and 
   await client.close();
 });
 
+test('a hub that is killed in a call of one subagent by another: the record says how both ended', async () => {
+  const below = subagents.write('below');
+  subagents.write('above', { servers: { below: nested(below) } });
+  const client = await subagents.client('above');
+  const prompt = mock([{ hang: 'stream' }], 'hangs-below');
+  const id = client.call('above', {
+    prompt: mock([{ call: 'below', arguments: { prompt } }, { text: 'never' }], 'lost-above'),
+  });
+  await subagents.model.waitForRequest(({ tag }) => tag === 'hangs-below');
+  process.kill(await subagents.squad.hubPid(), 'SIGKILL');
+  expect((await client.answer(id)).error).toMatchObject({ data: { code: 'HUB_RESTARTED' } });
+  const [outer, inner] = await until('both are over', async () => {
+    const runs = (await subagents.runs()).toSorted((one, other) => one.depth - other.depth);
+    return runs.length === 2 && runs.every(({ status }) => !['queued', 'running'].includes(status)) && runs;
+  });
+  // The outer one's agent ends by itself when it loses its tools; the next hub may be there before that.
+  expect(['error', 'cancelled']).toContain(outer!.status);
+  expect(inner!.status).toBe('cancelled');
+  expect(subagents.model.requests.filter(({ tag }) => tag === 'lost-above')).toHaveLength(1);
+  const { stdout } = await subagents.squad.run(['show', outer!.id]);
+  if (outer!.status === 'error') expect(stdout).toMatch(/HUB_RESTARTED[\s\S]*Its tools are gone/);
+  await client.close();
+});
+
 test('a hub that is killed just before its client ends: the next one comes to stop what was begun', async () => {
   const client = await subagents.client('worker');
   client.call('worker', { prompt: mock([{ hang: 'stream' }], 'hangs') });
@@ -101,13 +125,16 @@ test('a hub that is killed just before its client ends: the next one comes to st
   process.kill(await subagents.squad.hubPid(), 'SIGKILL');
   client.child.kill('SIGTERM');
   expect((await client.ended).code).toBe(0);
-  await allGone([wrapper]);
+  expect(isAlive(wrapper)).toBe(false);
 });
 
 test('a hub that is stopped answers first, and leaves nothing', async () => {
   const { client, id, pids } = await atWork();
   await subagents.squad.run(['hub', 'stop']);
-  expect(await errorOf(client, id)).toMatchObject({ code: 'CANCELLED' });
+  expect(await errorOf(client, id)).toMatchObject({
+    code: 'CANCELLED',
+    message: 'worker was stopped before it was done: the hub was stopped',
+  });
   await allGone(pids);
   await client.close();
 });

@@ -133,7 +133,7 @@ test('plan_change asks explore_code, which asks read_closely: three runs, each b
   expect(results('explore')).toContain('The limit is 7.');
   expect(results('plan')).toContain('src/limits.js:1 has it.');
   const runs = await subagents.runs();
-  const of = (name: string) => runs.find(({ title }) => title?.startsWith(name))!;
+  const of = (name: string) => runs.find(({ options }) => options.subagent === name)!;
   expect(of('explore_code')).toMatchObject({ depth: 1, parentId: of('plan_change').id, status: 'completed' });
   expect(of('read_closely')).toMatchObject({
     depth: 2,

@@ -26,7 +26,7 @@ test('a parent uses a child that uses a grandchild: three runs, each below the o
     isError: false,
   });
   const runs = await subagents.runs();
-  const of = (name: string) => runs.find(({ title }) => title?.startsWith(`${name}: `))!;
+  const of = (name: string) => runs.find(({ options }) => options.subagent === name)!;
   expect(of('child')).toMatchObject({ depth: 1, parentId: of('parent').id, status: 'completed' });
   expect(of('grandchild')).toMatchObject({ depth: 2, parentId: of('child').id, status: 'completed' });
   await client.close();
@@ -54,7 +54,7 @@ test('one that calls itself is stopped at the limit of depth, and the chain is n
   expect(JSON.stringify(refused.toolResults)).toContain('mirror → mirror → mirror → mirror');
   expect(
     (await subagents.runs())
-      .filter(({ title }) => title?.startsWith('mirror'))
+      .filter(({ options }) => options.subagent === 'mirror')
       .map(({ depth }) => depth)
       .sort(),
   ).toEqual([0, 1, 2]);

@@ -111,6 +111,7 @@ describe('what cannot be served ends at once, with the reason on standard error 
     { args: ['--config'], says: '--config needs a file' },
     { args: ['--config', 'x', '--port', '1'], says: '--port means nothing here' },
     { args: ['x.yaml'], says: 'x.yaml means nothing here' },
+    { args: ['--config', 'x', '--config=y'], says: '--config is there twice: x and y' },
   ])('arguments $args', async ({ args, says }) => {
     const { code, stdout, stderr } = await serve(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -129,6 +130,22 @@ test('a relative path counts from the folder it is started in', async () => {
   const child = subagents.squad.start(['mcp', 'serve', '--config', './near.yaml']);
   child.stdin!.end();
   expect(await ended(child)).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+test('what has no effect in the file is said on standard error, once, and it is served', async () => {
+  const file = subagents.write('noted', { more: { defaults: { model: 'main', noStream: true } } });
+  const client = await subagents.client('noted');
+  expect((await client.ask('tools/list')).result).toMatchObject({ tools: [{ name: 'noted' }] });
+  await subagents.squad.run(['hub', 'stop']);
+  expect((await client.ask('tools/list')).result).toMatchObject({ tools: [{ name: 'noted' }] });
+  const { code, stderr } = await client.close();
+  expect({ code, lines: stderr.trim().split('\n') }).toEqual({
+    code: 0,
+    lines: [
+      expect.stringMatching(/^squad mcp serve: warning: .*noted\.yaml:\d+:\d+: "noStream" has no effect/),
+    ],
+  });
+  expect(stderr).toContain(file);
 });
 
 test('what a client waits for when it starts one is small', () => {

@@ -46,10 +46,7 @@ test('it hears of each end once, also of a run that was lost with its hub', asyn
   const pid = await squad.hubPid();
   const begin = async () => {
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', script('await go')]);
-    await until('it is at work', async () => {
-      const { run } = await squad.json<{ run: { status: string } }>(['show', runIds[0]!]);
-      return run.status === 'running';
-    });
+    await until('it is at work', async () => (await squad.statusOf(runIds[0]!)) === 'running');
     return runIds[0]!;
   };
   const [kept, lost] = [await begin(), await begin()];

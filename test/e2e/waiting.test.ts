@@ -16,8 +16,7 @@ afterAll(() => squad[Symbol.asyncDispose]());
 
 const SCRIPTED = { ENGINE_COMMAND: 'scripted' };
 const task = (file: string, report: string) => `\`\`\`script\nawait ${file}\nreport ${report}\n\`\`\``;
-const statusOf = async (id: string) =>
-  (await squad.json<{ run: { status: string } }>(['show', id])).run.status;
+const statusOf = (id: string) => squad.statusOf(id);
 const runningIds = async () =>
   (await squad.json<{ runs: { id: string; status: string }[] }>(['ls', '--all', '--running'])).runs
     .filter(({ status }) => status === 'running')

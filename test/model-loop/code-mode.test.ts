@@ -54,7 +54,9 @@ test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one tur
   const { tools, body } = agent.model.requests[0]!;
   expect(tools).toEqual(['run_program', 'plain', 'final_answer']);
   expect(body).toContain('sums__add(input: sums__add_Input): Promise<sums__add_Output>');
-  const results = messages.flatMap(({ content }) => content.filter(part => part.type === 'tool_result'));
+  const results = messages
+    .filter(({ role }) => role === 'tool')
+    .flatMap(({ content }) => content.filter(part => part.type === 'tool_result'));
   expect(results.map(({ name, isError }) => [name, isError])).toEqual([
     ['run_program', false],
     ['run_program', true],
@@ -67,6 +69,55 @@ test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one tur
   expect(endpoint.calls.filter(({ name }) => name === 'sums__add')).toHaveLength(20);
 });
 
+test.runIf(HAS_SANDBOX)(
+  'what a program calls is told and written down below it, and is no part of the chat',
+  async () => {
+    await using agent = await TalkingAgent.start();
+    await using endpoint = await startToolEndpoint([
+      { name: 'look', answer: ({ arguments: { at } }) => said(`seen ${at}`) },
+      { name: 'broken', answer: () => ({ ...said('out of order'), isError: true }) },
+    ]);
+    const steps = mock([
+      program(`
+      for (const at of [1, 2]) await tools.look({ at });
+      await Promise.allSettled([tools.look({ at: 3 }), tools.broken({ why: 'so' })]);
+    `),
+      { text: 'done' },
+    ]);
+    const { lines, messages } = await agent.ask('anthropic', steps, { endpoint, codeMode: CODE_MODE });
+    const main = messages.filter(({ role }) => role !== 'program');
+    expect(main.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
+    expect(main.map(({ parentId }) => parentId)).toEqual([null, ...main.slice(0, -1).map(({ id }) => id)]);
+    const inside = messages.filter(({ role }) => role === 'program');
+    const [run] = main[1]!.content.flatMap(part => (part.type === 'tool_call' ? [part.id] : []));
+    for (const { parentId } of inside) expect(parentId).toBe(main[1]!.id);
+    const parts = inside.flatMap(({ content }) => content);
+    expect(parts.filter(({ type }) => type === 'tool_call')).toMatchObject([
+      { id: `${run}.1`, name: 'look', input: { at: 1 }, within: run },
+      { id: `${run}.2`, name: 'look', input: { at: 2 }, within: run },
+      { id: `${run}.3`, name: 'look', input: { at: 3 }, within: run },
+      { id: `${run}.4`, name: 'broken', input: { why: 'so' }, within: run },
+    ]);
+    const came = parts.flatMap(part =>
+      part.type === 'tool_result' ? [[part.id, part.output, part.isError]] : [],
+    );
+    expect(came.toSorted()).toEqual([
+      [`${run}.1`, 'seen 1', false],
+      [`${run}.2`, 'seen 2', false],
+      [`${run}.3`, 'seen 3', false],
+      [`${run}.4`, 'out of order', true],
+    ]);
+    const toldOf = (type: string) => lines.filter(line => line.type === type);
+    expect(toldOf('tool').map(line => 'name' in line && line.name)).toEqual([
+      ...['run_program', 'look', 'look', 'look', 'broken'],
+    ]);
+    expect(toldOf('tool_end').filter(line => 'ok' in line && !line.ok)).toMatchObject([{ name: 'broken' }]);
+    expect(toldOf('tool_end')).toHaveLength(5);
+    expect(JSON.stringify(agent.chat())).not.toContain('seen 1');
+    expect(agent.model.requests[1]!.toolResults).toHaveLength(1);
+  },
+);
+
 test.runIf(HAS_SANDBOX)('told to stop while a program runs, it stops with it', async () => {
   await using agent = await TalkingAgent.start();
   let called: (() => void) | undefined;
@@ -78,7 +129,13 @@ test.runIf(HAS_SANDBOX)('told to stop while a program runs, it stops with it', a
   const { child, ended } = agent.begin('anthropic', steps, { endpoint, codeMode: CODE_MODE });
   await calling;
   child.kill('SIGTERM');
-  expect((await ended).end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
+  const { end, messages } = await ended;
+  expect(end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
+  const parts = messages.filter(({ role }) => role === 'program').flatMap(({ content }) => content);
+  expect(parts).toMatchObject([
+    { type: 'tool_call', name: 'slow' },
+    { type: 'tool_result', name: 'slow', isError: true, output: expect.stringContaining('Cancelled') },
+  ]);
   await expect.poll(() => endpoint.dropped).toEqual(['slow']);
 });
 

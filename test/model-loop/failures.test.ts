@@ -97,9 +97,53 @@ test('a key that the provider repeats does not come out', async () => {
   const { end, stdout } = await agent.ask('anthropic', 'hello', { model: { baseUrl } });
   expect(end).toMatchObject({
     code: 'ENGINE_NOT_LOGGED_IN',
-    error: expect.stringContaining('[removed] is not known'),
+    error: expect.stringContaining('[secret TEST_KEY] is not known'),
   });
   expect(stdout).not.toContain(KEY);
+});
+
+test('nor does one that the model says, calls with or answers with', async () => {
+  await using agent = await TalkingAgent.start();
+  await using endpoint = await startToolEndpoint([{ name: 'say', answer: () => said('said') }]);
+  const spelt = [KEY, encodeURIComponent(KEY), Buffer.from(`so: ${KEY}`).toString('base64')];
+  const { end, messages, stdout } = await agent.ask(
+    'anthropic',
+    mock([
+      { text: `The key is ${KEY}`, call: 'say', arguments: { words: spelt, long: 'x'.repeat(150) + KEY } },
+      { call: 'final_answer', arguments: { words: spelt.join(' ') } },
+    ]),
+    {
+      outputSchema: { type: 'object', properties: { words: { type: 'string' } } },
+      endpoint: { url: endpoint.url, token: endpoint.token },
+    },
+  );
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool']);
+  expect(JSON.stringify(end!.structured)).toContain('[secret TEST_KEY]');
+  expect(stdout).not.toContain(KEY.slice(0, 12));
+  expect(stdout).not.toContain(Buffer.from(KEY).toString('base64').slice(4, 24));
+  // What is called is called as the model wants it.
+  expect(JSON.stringify(endpoint.calls)).toContain(KEY);
+});
+
+test.each([
+  {
+    endsWithHub: true,
+    asked: 1,
+    end: { ok: false, error: expect.stringMatching(/^Its tools are gone\. Squad cannot be reached/) },
+  },
+  { endsWithHub: false, asked: 2, end: { ok: true, answer: 'without it' } },
+])('a hub that is lost in a call: ends with it $endsWithHub', async ({ endsWithHub, asked, end }) => {
+  await using agent = await TalkingAgent.start();
+  await using endpoint = await startToolEndpoint([
+    { name: 'lose', answer: (_, response) => void response.destroy() },
+  ]);
+  const { url, token } = endpoint;
+  const told = await agent.ask('anthropic', mock([{ call: 'lose' }, { text: 'without it' }]), {
+    endpoint: { url, token },
+    endsWithHub,
+  });
+  expect(told.end).toMatchObject(end);
+  expect(agent.model.requests).toHaveLength(asked);
 });
 
 test('tools that cannot be listed end it before the model is asked', async () => {

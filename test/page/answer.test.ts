@@ -50,6 +50,37 @@ test('a question is answered in the list of runs; the agent goes on with it, and
   expect((await squad.run(['inbox', '--all'])).stdout).toMatch(/postgres.*page/s);
 });
 
+test('one agent that asks twice is one that needs somebody, in every place that counts', async () => {
+  await using agent = await AgentAtWork.start(squad, 'coder');
+  const client = await agent.overHttp(true);
+  const ask = (question: string) =>
+    client.callTool({ name: 'ask_user', arguments: { question } }, { timeout: 60_000 });
+  const answers = ['The first thing?', 'The second thing?'].map(ask);
+  const items = await until('both are asked', async () => {
+    const { items } = await askHub<{ items: ShownItem[] }>(squad, 'list_inbox', { run: agent.id });
+    return items.length === 2 && items;
+  });
+  const page = await pages.open('/');
+  await page.locator('.chips').getByRole('link', { name: 'needs you 1', exact: true }).waitFor();
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Inbox 1' }).waitFor();
+  await expect.poll(() => page.title()).toBe('(1) Runs · Squad');
+  for (const { id } of items) await squad.run(['answer', id, 'that']);
+  await Promise.all(answers);
+  await expect.poll(() => page.title()).toBe('Runs · Squad');
+});
+
+test('what stands between backticks is told as something to type', async () => {
+  const run = await startRun(squad, 'Check it', ['ask How is it checked?']);
+  const page = await pages.open('/inbox');
+  const item = page.locator('.ask', { hasText: 'How is it checked?' });
+  await item.getByLabel('Your answer').fill('with `npm test`');
+  await item.getByRole('button', { name: 'send' }).click();
+  const told = page.locator('.toast', { hasText: 'Answered: with' });
+  expect(await told.locator('code').innerText()).toBe('npm test');
+  expect(await told.innerText()).not.toContain('`');
+  expect(await answerOf(run)).toContain('with `npm test`');
+});
+
 test('a question that comes while the page is open is there by itself, and is answered in words', async () => {
   const page = await pages.open('/inbox');
   await page.getByText('Nobody waits for you').waitFor();

@@ -35,6 +35,17 @@ test('an item is added, marked and moved; what will happen is said first', async
   );
 });
 
+test('a folder that is not there is said to be, in words for somebody at a page', async () => {
+  pages.expectTrouble(/4\d\d/);
+  const page = await pages.open('/backlog?w=/nope');
+  const problem = page.getByRole('alert');
+  await problem.getByText('Folder /nope does not exist.').waitFor();
+  await problem.getByText('Choose another folder.').waitFor();
+  expect(await problem.innerText()).not.toContain('header');
+  await page.getByLabel('Workspace').selectOption('all workspaces');
+  await page.locator('.backlog-item').first().waitFor();
+});
+
 test('a file that was changed meanwhile is not written, and shown as it is now', async () => {
   pages.expectTrouble(/409/);
   const page = await pages.open('/backlog');

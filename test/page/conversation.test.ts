@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
@@ -8,6 +9,7 @@ import { nested, ownServer, Subagents, said } from '../support/subagents.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)> \u001b[31mred\u001b[0m \u202egnp.exe';
 const LONG = 9_000;
+const HAS_SANDBOX = process.platform === 'linux' && existsSync('/usr/bin/bwrap');
 
 let subagents: Subagents;
 let pages: Pages;
@@ -31,8 +33,8 @@ beforeAll(async () => {
   await said(client, client.call('outer', { prompt }));
   await client.close();
   const runs = await subagents.runs();
-  run = runs.find(({ title }) => title?.startsWith('outer: '))!.id;
-  child = runs.find(({ title }) => title?.startsWith('asker: '))!.id;
+  run = runs.find(({ options }) => options.subagent === 'outer')!.id;
+  child = runs.find(({ options }) => options.subagent === 'asker')!.id;
 });
 afterEach(() => pages.closeAll());
 afterAll(async () => {
@@ -77,6 +79,36 @@ test('a call leads to the run that it started', async () => {
   expect(new URL(page.url()).pathname).toBe(`/r/${child}/conversation`);
 });
 
+test.runIf(HAS_SANDBOX)('shows below a program what it called, as any other call', async () => {
+  subagents.write('programmer', {
+    servers: { echo: ownServer('echo') },
+    more: { defaults: { model: 'main', codeMode: { enabled: true } } },
+  });
+  const program = `await Promise.all(['c-1', 'c-2'].map(nonce => tools.echo__echo({ nonce })));
+try { await tools.echo__count({}) } catch {}`;
+  const steps = [{ call: 'run_program', arguments: { program } }, { text: 'It ran.' }];
+  const client = await subagents.client('programmer');
+  await said(client, client.call('programmer', { prompt: mock(steps, 'programmed') }));
+  await client.close();
+  const programmed = (await subagents.runs()).find(({ task }) => task.includes('"programmed"'))!.id;
+  const page = await open(programmed);
+  await page.getByText('It ran.', { exact: true }).waitFor();
+  expect((await rows(page)).filter(name => name !== 'System')).toEqual(['Prompt', 'Model', 'Model']);
+  const made = page.locator('.said-made');
+  expect(await made.locator(':scope > summary').innerText()).toBe('3 calls in the program, 1 failed');
+  const calls = made.getByRole('list', { name: 'Calls in the program' }).locator('.said-call summary');
+  expect(await calls.allInnerTexts()).toEqual([
+    expect.stringMatching(/^echo__echo .*c-1.* answered$/),
+    expect.stringMatching(/^echo__echo .*c-2.* answered$/),
+    expect.stringMatching(/^echo__count .* failed$/),
+  ]);
+  await calls.last().click();
+  await made.getByText('COUNT_FILE is not set').waitFor();
+  expect(await seriousFindings(page)).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 740 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+});
+
 test('grows while it is looked at, and is there until the end without a reload', async () => {
   const client = await subagents.client('outer');
   const echo = (nonce: string) => ({
@@ -98,6 +130,19 @@ test('grows while it is looked at, and is there until the end without a reload',
   expect(await page.evaluate(() => 'isSame' in globalThis)).toBe(true);
   await said(client, id);
   await client.close();
+});
+
+test('is headed by who was called and what for, which is told once', async () => {
+  const page = await open(run);
+  const head = page.locator('.run-head h1');
+  await head.waitFor();
+  expect(await head.locator('.run-role').innerText()).toBe('outer');
+  expect(await head.innerText()).toMatch(/^outer\s+Find it\./);
+  await page.locator('.run-children').getByRole('link', { name: 'asker' }).waitFor();
+  await page.getByRole('link', { name: 'Details' }).click();
+  await page.getByText(join(subagents.squad.workspace, 'outer.yaml')).waitFor();
+  await page.getByRole('link', { name: 'Runs', exact: true }).click();
+  await page.locator(`[data-run=${run}] .run-role`, { hasText: 'outer' }).waitFor();
 });
 
 test('is one of the views of the run, by key, and only of runs that have one', async () => {

@@ -137,6 +137,20 @@ describe('a squad', () => {
 });
 
 describe('other views', () => {
+  test('what decisions can be looked for by is to be read whole on a phone', async () => {
+    const page = await pages.open('/decisions', { width: 360 });
+    const box = page.getByLabel('Search decisions');
+    await box.waitFor();
+    const room = await box.evaluate((input: HTMLInputElement) => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(input);
+      const pen = document.createElement('canvas').getContext('2d')!;
+      pen.font = font;
+      const inside = input.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+      return inside - pen.measureText(input.placeholder).width;
+    });
+    expect(room).toBeGreaterThanOrEqual(0);
+  });
+
   test('decisions are found by words, which are marked and stay text', async () => {
     const page = await pages.open('/decisions');
     await shows(page, '.decision', 'Use Postgres');

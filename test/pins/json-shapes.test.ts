@@ -167,7 +167,10 @@ describe('--json of', () => {
         },
       },
       ...{ work: 'null', review: 'null', pullRequest: 'null' },
-      setting: { program: 'null', version: 'null', variables: 'null', command: ['string'] },
+      setting: {
+        ...{ program: 'null', version: 'null', subagentFile: 'null' },
+        ...{ variables: 'null', command: ['string'] },
+      },
       files: { stdout: 'string', stderr: 'string', stdoutBytes: 'number', stderrBytes: 'number' },
       quiet: 'null',
     }));

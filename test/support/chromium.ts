@@ -6,10 +6,13 @@ export function launchChromium(args: string[] = []): Promise<Browser> {
   return chromium.launch(chromiumOptions(args));
 }
 
-/** The system's own Chromium. Only root has to do without its sandbox. */
+/**
+ * The system's own Chromium. Only root has to do without its sandbox. Where there is no GPU, the processor would be one for it,
+ * which costs more than to draw without.
+ */
 export const chromiumOptions = (args: string[] = []): { executablePath: string; args: string[] } => ({
   executablePath: chromiumOnPath(),
-  args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
+  args: ['--disable-gpu', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
 });
 
 function chromiumOnPath(): string {

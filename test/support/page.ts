@@ -34,7 +34,7 @@ export class Pages {
   async start(): Promise<void> {
     this.browser = await launchChromium();
     await this.squad.unlimited();
-    await this.squad.json(['config', 'set', 'stop.grace_ms', '200']);
+    await this.squad.set('stop.grace_ms', '200');
     this.origin = new URL(await this.address()).origin;
   }
 

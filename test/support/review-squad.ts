@@ -12,7 +12,7 @@ export class ReviewSquad extends GitSquad {
 
   async prepare(): Promise<void> {
     await this.unlimited();
-    await this.json(['config', 'set', 'stop.grace_ms', '200']);
+    await this.set('stop.grace_ms', '200');
   }
 
   async startCoder(task: string): Promise<string> {
@@ -29,10 +29,6 @@ export class ReviewSquad extends GitSquad {
     const { reviewerId } = reviews[0];
     await until('its reviewer is at work', async () => (await this.statusOf(reviewerId)) === 'running');
     return { id, reviewerId };
-  }
-
-  async statusOf(id: string): Promise<string> {
-    return (await this.json<{ run: { status: string } }>(['show', id])).run.status;
   }
 }
 

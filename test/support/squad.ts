@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { socketPath } from '../../src/link/home.ts';
 import { hubPid, hubRecordPath } from '../../src/link/hub-record.ts';
 import { isRunning } from '../../src/link/is-running.ts';
+import type { HubSettingKey } from '../../src/schema/config.ts';
 import { askHub } from './ask-hub.ts';
 import { COMPILE_CACHE } from './compile-cache.ts';
 
@@ -24,6 +25,10 @@ export interface StartOptions {
   cwd?: string;
   /** Another build than this one. */
   bin?: string;
+}
+
+interface Shown {
+  run: { status: string };
 }
 
 const LEFT_BY_HUBS = [hubRecordPath, socketPath];
@@ -70,9 +75,23 @@ export class TestSquad {
     return file;
   }
 
-  /** Lets as many runs start as a test needs. */
+  /** Lets as many runs start as a test needs, and none in a work tree with a window: a process each that hardly any test looks at. */
   async unlimited(): Promise<void> {
     await this.json(['config', 'set', 'limits.spawns_per_minute', '100000']);
+    await this.set('tmux.sessions', 'off');
+  }
+
+  /** As `squad config set` does, without a process where a hub is there to be asked. */
+  async set(key: HubSettingKey, value: string): Promise<void> {
+    await askHub(this, 'change_setting', { key, value }).catch(() =>
+      this.json(['config', 'set', key, value]),
+    );
+  }
+
+  /** As `squad show` says it, likewise. */
+  async statusOf(run: string): Promise<string> {
+    const shown = await askHub<Shown>(this, 'show_run', { run }).catch(() => this.json<Shown>(['show', run]));
+    return shown.run.status;
   }
 
   /** Runs `squad …` to its end. */

@@ -79,7 +79,7 @@ export class Subagents implements AsyncDisposable {
 export interface ListedRun {
   id: string;
   status: string;
-  title: string | null;
+  options: { subagent: string | null };
   parentId: string | null;
   depth: number;
   task: string;

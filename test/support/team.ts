@@ -46,8 +46,8 @@ export class TeamSquad extends GitSquad {
   /** Returns when each of them is where it should be. */
   async work(): Promise<Team> {
     await this.unlimited();
-    await this.json(['config', 'set', 'stop.grace_ms', '200']);
-    await this.json(['config', 'set', 'budget.day_usd', '20']);
+    await this.set('stop.grace_ms', '200');
+    await this.set('budget.day_usd', '20');
     await this.run(['trust', '-y', '.squad/mcp-config.json']);
     const done = await this.begin('writer', DOCUMENT);
     const failed = await this.begin('coder', UPGRADE);

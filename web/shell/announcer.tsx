@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { runName } from '../../src/schema/run-name.ts';
 import { type Changes, card, onChanges } from '../state/live.ts';
 import { lookOfStatus } from '../ui/status-words.ts';
 
@@ -24,7 +25,7 @@ function announcements({ events }: Changes): string[] {
   return events.flatMap(({ runId, body }) => {
     if (runId === null) return [];
     const run = card(runId).peek();
-    const who = run?.roleId ?? run?.engine ?? 'a run';
+    const who = run ? runName(run) : 'a run';
     if (body.type === 'inbox.asked' && body.item.owner === 'user') return [`${who} needs you`];
     if (body.type === 'run.ended') return [`${who} ${lookOfStatus(body.status).word}`];
     return [];

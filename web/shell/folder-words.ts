@@ -4,9 +4,3 @@ export function folderTrouble(folder: string): string | null {
   if (/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(folder)) return null;
   return 'Folder must be an absolute path, like /home/me/project.';
 }
-
-/** What the hub says of a header, for somebody who filled in a field. */
-export const inFieldWords = (message: string): string =>
-  message
-    .replace(/^The workspace (.*) \(from the Squad-Workspace header\) /s, 'Folder $1 ')
-    .replace(/^The Squad-Workspace header /, 'Folder ');

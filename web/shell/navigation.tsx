@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../keys.ts';
-import { inbox } from '../state/live.ts';
+import { waiting } from '../state/waiting.ts';
 import { Icon } from '../ui/icon.tsx';
 import { VIEWS } from './views.ts';
 
@@ -16,21 +16,21 @@ export function Navigation() {
       run: () => route(href),
     })),
   );
-  const waiting = inbox.value.filter(({ owner }) => owner === 'user').length;
+  const many = waiting.value.size;
   const here = VIEWS.find(({ href }) => href === path);
   return (
     <nav class={`views ${isOpen ? 'is-open' : ''}`} aria-label="Views">
       <button type="button" class="button quiet fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name="menu" />
         {here?.name ?? 'Views'}
-        {waiting > 0 && <span class="badge">{waiting} waiting</span>}
+        {many > 0 && <span class="badge">{many} waiting</span>}
       </button>
       <ul>
         {VIEWS.map(({ name, href }) => (
           <li key={href}>
             <a href={href} aria-current={href === path ? 'page' : undefined}>
               {name}
-              {href === '/inbox' && waiting > 0 && <span class="badge">{waiting}</span>}
+              {href === '/inbox' && many > 0 && <span class="badge">{many}</span>}
             </a>
           </li>
         ))}

@@ -3,7 +3,7 @@ import type { RunId } from '../../src/schema/ids.ts';
 import type { RunStatus } from '../../src/schema/run.ts';
 import { askNotice, failureNotice } from './notices.ts';
 
-const run = { roleId: 'tester', engine: 'claude', title: 'Property tests' };
+const run = { roleId: 'tester', subagent: null, engine: 'claude', title: 'Property tests' };
 const ended = (status: RunStatus) =>
   failureNotice({ runId: 'run_1' as RunId, body: { type: 'run.ended', status } as never }, run);
 

@@ -1,6 +1,7 @@
 import type { Event } from '../../src/schema/event.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import type { RunCard } from '../../src/schema/run-card.ts';
+import { runName } from '../../src/schema/run-name.ts';
 import type { Notice } from '../state/notifications.ts';
 import { harmless } from '../ui/harmless.ts';
 import { lookOfStatus } from '../ui/status-words.ts';
@@ -8,7 +9,7 @@ import { lookOfStatus } from '../ui/status-words.ts';
 const LONGEST = 140;
 const FAILED: readonly string[] = ['error', 'timeout', 'lost'];
 
-type Known = Pick<RunCard, 'roleId' | 'engine' | 'title'> | undefined;
+type Known = Pick<RunCard, 'roleId' | 'subagent' | 'engine' | 'title'> | undefined;
 
 export function askNotice(item: Pick<InboxItem, 'id' | 'question'>, run: Known): Notice {
   return {
@@ -30,7 +31,7 @@ export function failureNotice({ runId, body }: Pick<Event, 'runId' | 'body'>, ru
   };
 }
 
-const nameOf = (run: Known): string => run?.roleId ?? run?.engine ?? 'A run';
+const nameOf = (run: Known): string => (run ? runName(run) : 'A run');
 
 function oneLine(text: string): string {
   const line = harmless(text).replace(/\s+/g, ' ').trim();

@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso';
+import { runName } from '../../src/schema/run-name.ts';
 import type { Binding } from '../keys.ts';
 import { call } from '../state/api.ts';
 import { inbox } from '../state/live.ts';
@@ -32,7 +33,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
     id: card.id,
     group: 'Runs',
     label: harmless(card.title) || card.id,
-    hint: `${lookOfCard(card).word} · ${card.roleId ?? card.engine} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
+    hint: `${lookOfCard(card).word} · ${runName(card)} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
     run: () => route(`/r/${card.id}`),
   }));
   const actions = typed.trim() === '' ? [] : actionEntries(runs, reviews.data?.reviews ?? [], by(rest));
@@ -96,7 +97,7 @@ function actionEntries(
       id: `act ${card.id}`,
       group,
       label: `${isOver ? 'Retry' : 'Cancel'}: ${harmless(card.title)}`,
-      hint: `${card.roleId ?? card.engine}${by}`,
+      hint: `${runName(card)}${by}`,
       run: () => (isOver ? askToRetry(card) : askToCancel(card)),
     };
   });

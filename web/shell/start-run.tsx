@@ -10,7 +10,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
-import { folderTrouble, inFieldWords } from './folder-words.ts';
+import { folderTrouble } from './folder-words.ts';
 import { type StartChoices, startCommand } from './start-command.ts';
 import { StartMore } from './start-more.tsx';
 
@@ -38,8 +38,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
   const wrong =
     typed === null && folder === ''
       ? null
-      : (folderTrouble(folder) ??
-        (isOfFolder && asked === folder ? inFieldWords(roles.error!.message) : null));
+      : (folderTrouble(folder) ?? (isOfFolder && asked === folder ? roles.error!.message : null));
 
   const start = async () => {
     if (isSending || task.trim() === '' || roleId === '' || folderTrouble(folder) !== null) return;
@@ -56,11 +55,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
       onClose();
       route(`/r/${runIds[0]}`);
     } catch (thrown) {
-      setError(
-        thrown instanceof ApiError
-          ? new ApiError(thrown.code, inFieldWords(thrown.message), headless(thrown.suggestions))
-          : new ApiError('PAGE_ERROR', String(thrown)),
-      );
+      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
       setSending(false);
     }
   };
@@ -150,7 +145,3 @@ function useSettled(value: string): string {
   }, [value]);
   return settled;
 }
-
-/** Headers are for programs. */
-const headless = (suggestions: string[]): string[] =>
-  suggestions.filter(text => !text.includes('Squad-Workspace'));

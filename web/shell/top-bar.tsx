@@ -3,9 +3,10 @@ import { useLocation } from 'preact-iso';
 import type { Need } from '../../src/schema/run-card.ts';
 import { shownKey } from '../key-names.ts';
 import { useKeys } from '../keys.ts';
-import { connection, inbox } from '../state/live.ts';
+import { connection } from '../state/live.ts';
 import type { Answers } from '../state/operations.ts';
 import { useParam, withQuery } from '../state/url-state.ts';
+import { waiting } from '../state/waiting.ts';
 import { workspace } from '../state/workspace.ts';
 import { Icon } from '../ui/icon.tsx';
 import { NEED_WORDS, NEEDS } from '../ui/status-words.ts';
@@ -125,8 +126,7 @@ function Chips({ counts }: { counts: Partial<Record<Need, number>> | undefined }
 
 /** Runs that ask, outside the workspace that is shown: the inbox is of all of them. */
 function Elsewhere({ here }: { here: number }) {
-  const asking = new Set(inbox.value.filter(({ owner }) => owner === 'user').map(({ runId }) => runId));
-  const elsewhere = workspace.value === null ? 0 : asking.size - here;
+  const elsewhere = workspace.value === null ? 0 : waiting.value.size - here;
   if (elsewhere <= 0) return null;
   return (
     <a href="/inbox" class="need-needs_you">
@@ -154,6 +154,6 @@ function ConnectionMark() {
 }
 
 function todayTitle({ unreportedToday }: { unreportedToday: number }): string {
-  const missing = `${unreportedToday} ${unreportedToday === 1 ? 'run' : 'runs'} of today reported no cost`;
+  const missing = `What ${unreportedToday} ${unreportedToday === 1 ? 'run' : 'runs'} of today cost is not known`;
   return unreportedToday > 0 ? missing : 'What runs of today have reported';
 }

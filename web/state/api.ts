@@ -1,3 +1,4 @@
+import { inFolderWords, withoutHeader } from './folder-words.ts';
 import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
 import type { Answers, Inputs } from './operations.ts';
 import { requestOf, workspaceHeader } from './request.ts';
@@ -95,8 +96,8 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   const told = value?.error;
   throw new ApiError(
     told?.code ?? 'HTTP_ERROR',
-    told?.message ?? `The hub answered ${answer.status}`,
-    told?.suggestions ?? [],
+    inFolderWords(told?.message ?? `The hub answered ${answer.status}`),
+    withoutHeader(told?.suggestions ?? []),
     answer.status,
   );
 }

@@ -9,6 +9,7 @@ export function sampleCard(different: { id: string } & Partial<Omit<RunCard, 'id
     reviewOf: null,
     lineageId: id,
     roleId: 'coder',
+    subagent: null,
     engine: 'scripted',
     model: null,
     title: 'A task',

@@ -1,7 +1,9 @@
 import type { ApiError } from '../state/api.ts';
 import { Button } from './button.tsx';
+import { codeParts } from './code-parts.ts';
 import { harmless } from './harmless.ts';
 import { Icon } from './icon.tsx';
+import { WithCode } from './with-code.tsx';
 
 /** What went wrong, and the next step. */
 export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void }) {
@@ -9,7 +11,7 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void 
     <div class="problem" role="alert">
       <p class="problem-title">
         <Icon name="warn" class="tone-bad" />
-        {harmless(error.message)}
+        <WithCode text={harmless(error.message)} />
         <code class="faint">{error.code}</code>
       </p>
       {error.suggestions.length > 0 && (
@@ -28,6 +30,22 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void 
 
 /** Ids in a sentence are links to what they name. */
 function WithRuns({ text }: { text: string }) {
+  return (
+    <>
+      {codeParts(text).map((part, index) =>
+        part.isCode ? (
+          <code key={index}>
+            <Linked text={part.text} />
+          </code>
+        ) : (
+          <Linked key={index} text={part.text} />
+        ),
+      )}
+    </>
+  );
+}
+
+function Linked({ text }: { text: string }) {
   const parts = text.split(/\b((?:run|squad)_[0-9a-z]{10})\b/);
   return (
     <>

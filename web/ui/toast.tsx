@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { harmless } from './harmless.ts';
+import { WithCode } from './with-code.tsx';
 
 interface Toast {
   id: number;
@@ -29,7 +30,13 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite">
       {toasts.value.map(({ id, text, href }) => (
         <p key={id} class="toast">
-          {href ? <a href={href}>{text}</a> : text}
+          {href ? (
+            <a href={href}>
+              <WithCode text={text} />
+            </a>
+          ) : (
+            <WithCode text={text} />
+          )}
           <button type="button" class="button quiet" aria-label="Close" onClick={() => remove(id)}>
             ×
           </button>

@@ -5,7 +5,8 @@ const whole = new Intl.NumberFormat();
 
 /** Input and output together; what was not reported is unknown, never 0. */
 export function Tokens({ usage }: { usage: Usage | null }) {
-  if (usage === null || (usage.input === null && usage.output === null)) return <Unknown what="tokens" />;
+  if (usage === null || (usage.input === null && usage.output === null))
+    return <Unknown why="No tokens reported" />;
   const said = [
     part('input', usage.input),
     part('of which from a cache', usage.cached),
@@ -19,7 +20,7 @@ export function Tokens({ usage }: { usage: Usage | null }) {
 }
 
 export function Money({ usd, isEstimated = false }: { usd: number | null; isEstimated?: boolean }) {
-  if (usd === null) return <Unknown what="cost" />;
+  if (usd === null) return <Unknown why="The engine reported none, and no price of its model is known" />;
   return isEstimated ? (
     <span class="num" title="Worked out from a price list: the engine reports tokens only">
       ≈{shownMoney(usd)}
@@ -40,9 +41,9 @@ export function Lines({ lines }: { lines: { insertions: number; deletions: numbe
   );
 }
 
-function Unknown({ what }: { what: string }) {
+function Unknown({ why }: { why: string }) {
   return (
-    <span class="num faint" title={`No ${what} reported`}>
+    <span class="num faint" title={why}>
       unknown
     </span>
   );

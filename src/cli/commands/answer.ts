@@ -10,6 +10,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { answerHint } from '../output/ask-words.ts';
 import { printJson } from '../output/json.ts';
+import { oneLine } from '../output/sanitize.ts';
 import { readInput } from '../read-input.ts';
 import { itemLines } from './inbox.ts';
 
@@ -17,11 +18,10 @@ import { itemLines } from './inbox.ts';
 export async function answerCommand(given: string, words: string[], context: CliContext): Promise<number> {
   const client = await HubClient.start();
   try {
-    const said = words.length === 0 ? await askHere(client, given, context) : await spoken(words);
-    const answered = await client.call<z.output<typeof answerQuestion.output>>('answer_question', {
-      item: given,
-      answer: said,
-    });
+    const answered =
+      words.length === 0
+        ? await answerHere(client, given, context)
+        : await send(client, given, await spoken(words));
     if (context.json) printJson(context.out, answered);
     else
       print(context, [
@@ -33,14 +33,20 @@ export async function answerCommand(given: string, words: string[], context: Cli
   }
 }
 
+type Answered = z.output<typeof answerQuestion.output>;
+
+const send = (client: HubClient, item: string, answer: string): Promise<Answered> =>
+  client.call<Answered>('answer_question', { item, answer });
+
 const spoken = async (words: string[]): Promise<string> =>
   words.length === 1 && words[0] === '-' ? readInput() : words.join(' ');
 
-async function askHere(client: HubClient, given: string, context: CliContext): Promise<string> {
+/** Whoever is there is asked until the answer is one. */
+async function answerHere(client: HubClient, given: string, context: CliContext): Promise<Answered> {
   const { items } = await client.call<z.output<typeof listInbox.output>>('list_inbox', { item: given });
   const item = items[0]!;
   // The hub says what became of it.
-  if (item.state !== 'open') return '';
+  if (item.state !== 'open') return send(client, item.id, '');
   if (context.json || !process.stdin.isTTY || !context.out.isTTY)
     throw new SquadError(
       'ANSWER_NEEDED',
@@ -52,7 +58,15 @@ async function askHere(client: HubClient, given: string, context: CliContext): P
   print(context, itemLines(item, context));
   const asking = createInterface({ input: process.stdin, output: process.stdout });
   try {
-    return item.fields.length > 0 ? await form(item, asking) : await asking.question('Answer: ');
+    for (;;) {
+      const said = item.fields.length > 0 ? await form(item, asking) : await asking.question('Answer: ');
+      try {
+        return await send(client, item.id, said);
+      } catch (thrown) {
+        if (!(thrown instanceof SquadError) || thrown.code !== 'ANSWER_INVALID') throw thrown;
+        print(context, [context.style.yellow(oneLine(thrown.message)), ...thrown.suggestions.map(oneLine)]);
+      }
+    }
   } finally {
     asking.close();
   }

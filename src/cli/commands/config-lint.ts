@@ -1,4 +1,6 @@
+import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
+import { SquadError } from '../../schema/error.ts';
 import type { SubagentFinding } from '../../workspace/subagent/findings.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -6,11 +8,11 @@ import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
-/** `squad config lint [FILE…]`: what is wrong or has no effect in subagents' files. Exit code 2 when something is wrong. */
+/** `squad config lint [FILE or FOLDER…]`: what is wrong or has no effect in subagents' files. Exit code 2 when something is wrong. */
 export async function lintConfig(given: string[], context: CliContext): Promise<number> {
   const { out, style } = context;
   const root = workspaceRoot(context.workspace);
-  const files = given.length > 0 ? given.map(file => resolve(file)) : await filesIn(root);
+  const files = given.length > 0 ? await namedFiles(given) : await filesIn(root);
   if (files.length === 0 && !context.json) {
     print(context, [
       `There is no *.subagent.yaml in ${root}.`,
@@ -19,10 +21,10 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
     return EXIT.done;
   }
   // Only this command needs what reads them.
-  const { inspectSubagent } = await import('../../workspace/subagent-file.ts');
+  const { lintSubagent } = await import('../../workspace/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;
   const checked = [];
-  for (const file of files) checked.push({ file, ...countsOf((await inspectSubagent(file, env)).findings) });
+  for (const file of files) checked.push({ file, ...countsOf(await lintSubagent(file, env)) });
   const errors = sum(checked.map(each => each.errors));
   const warnings = sum(checked.map(each => each.warnings));
   if (context.json) printJson(out, { errors, warnings, files: checked });
@@ -36,6 +38,21 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
       ...(errors + warnings > 0 ? [`${count(errors, 'error')}, ${count(warnings, 'warning')}`] : []),
     ]);
   return errors > 0 ? EXIT.usage : EXIT.done;
+}
+
+/** Each once; of a folder, those in it. */
+async function namedFiles(given: string[]): Promise<string[]> {
+  const files: string[] = [];
+  for (const path of given.map(each => resolve(each))) {
+    const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false;
+    const found = isFolder ? await filesIn(path) : [path];
+    if (found.length === 0)
+      throw new SquadError('INVALID_INPUT', `There is no *.subagent.yaml in ${path}`, {
+        suggestions: ['Name the file itself, whatever it is called.'],
+      });
+    files.push(...found);
+  }
+  return [...new Set(files)];
 }
 
 async function filesIn(root: string): Promise<string[]> {

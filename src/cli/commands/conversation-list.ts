@@ -9,23 +9,36 @@ import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
+import { workspaceRoot } from '../workspace-root.ts';
 
 type Listed = z.output<typeof listConversations.output>;
 
-/** `squad conversation list`: what models were asked and said, run by run. */
+export interface ListOptions {
+  all?: boolean;
+  subagent?: string;
+  limit?: string;
+}
+
+/** `squad conversation list`: what models were asked and said in this workspace, run by run. */
 export async function listConversationsCommand(
-  { subagent, limit }: { subagent?: string; limit?: string },
+  { all = false, subagent, limit }: ListOptions,
   context: CliContext,
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '50', 1, 500);
   const client = await HubClient.start({ workspace: context.workspace });
   const listed = await client
-    .call<Listed>('list_conversations', { subagent, limit: most })
+    .call<Listed>('list_conversations', {
+      ...(!all && { workspace: workspaceRoot(context.workspace) }),
+      subagent,
+      limit: most,
+    })
     .finally(() => client.close());
   if (context.json) printJson(context.out, listed);
   else if (listed.conversations.length === 0)
     print(context, [
-      'No conversation is stored yet.',
+      all
+        ? 'No conversation is stored yet.'
+        : 'No conversation of this workspace is stored yet; squad conversation list --all has every workspace.',
       context.style.dim(
         'Those of subagents are, and of runs with --engine native; of other runs squad log RUN shows what they wrote.',
       ),

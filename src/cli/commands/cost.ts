@@ -7,6 +7,7 @@ import { formatCost, formatTokens } from '../output/figures.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
+import { pricesFile } from '../prices-file.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
@@ -49,7 +50,7 @@ function lines(report: Report, count: number, context: CliContext): string[] {
     '',
     ...table(
       'role',
-      roles.map(each => row(each.roleId ?? '(none)', each)),
+      roles.map(each => row(nameOf(each), each)),
       context,
     ),
     '',
@@ -60,11 +61,24 @@ function lines(report: Report, count: number, context: CliContext): string[] {
     ),
     '',
     `Today: ${money(report.spentTodayUsd, days.at(-1)?.isEstimated)}${budget}`,
-    ...(total.unreported > 0
+    ...missing(report).map(line => context.style.dim(line)),
+  ];
+}
+
+const nameOf = ({ roleId, subagent }: Report['roles'][number]): string =>
+  roleId ?? (subagent === null ? '(none)' : `${subagent} (subagent)`);
+
+/** Why sums are less than the truth. */
+function missing({ total, unpriced }: Report): string[] {
+  const silent = total.unreported - unpriced.runs;
+  const words = (runs: number) =>
+    `What ${runs === 1 ? 'one run' : `${runs} runs`} cost is not known, and in no sum:`;
+  return [
+    ...(silent > 0 ? [`${words(silent)} the engine did not say.`] : []),
+    ...(unpriced.runs > 0
       ? [
-          context.style.dim(
-            `What ${total.unreported === 1 ? 'one run' : `${total.unreported} runs`} cost is not known, and in no sum: the engine did not say.`,
-          ),
+          `${words(unpriced.runs)} the price list has no ${unpriced.models.map(oneLine).join(', ')}.`,
+          `Prices for later runs go into ${pricesFile()}, or into the file of a subagent.`,
         ]
       : []),
   ];

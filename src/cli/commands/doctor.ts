@@ -51,6 +51,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
       'warning',
       'Only for watching a run in a tmux window: install tmux if you want that.',
     ),
+    await check('sandbox', sandbox),
     await check('processes', processes),
   ];
   const failed = checks.some(({ state }) => state === 'failed');
@@ -178,6 +179,15 @@ async function program(
   } catch {
     return { name, state: ifMissing, detail: 'not found', next: [next] };
   }
+}
+
+/** Only subagents with code mode need it. */
+async function sandbox(): Promise<Check> {
+  const { findSandbox } = await import('../../code-mode/find-sandbox.ts');
+  const found = await findSandbox(process.env);
+  if ('missing' in found)
+    return { name: 'sandbox', state: 'warning', detail: found.missing, next: found.suggestions };
+  return ok('sandbox', `${found.bubblewrap}, and a program runs in it: subagents can have code mode`);
 }
 
 function processes(): Check {

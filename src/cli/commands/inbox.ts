@@ -48,8 +48,7 @@ function moreLines(total: number | null, shown: number, { style }: CliContext): 
 /** One item: who asks what, what to know, and how to answer or what was answered. */
 export function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
   const { run, source, details, choices, fields } = item;
-  const who =
-    run.roleId === null ? item.runId : `${style.role(run.roleId, oneLine(run.roleId))} ${item.runId}`;
+  const who = `${style.role(run.name, oneLine(run.name))} ${item.runId}`;
   const head = [
     style.bold(item.id),
     item.state === 'open' ? style.yellow(item.kind) : settledWord(item),

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
+import { TOOL_NAME } from '../../schema/subagent-names.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { layFile, laySubagentSchema } from '../lay-file.ts';
@@ -15,7 +16,7 @@ export async function initSubagent(
   { schema: hasSchema = false }: { schema?: boolean },
   context: CliContext,
 ): Promise<number> {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+  if (!TOOL_NAME.test(name))
     throw new SquadError('INVALID_INPUT', `${JSON.stringify(name)} cannot be the name of a tool`, {
       suggestions: ['Use 1 to 64 letters, digits, _ and -: squad init --subagent review_changes'],
     });

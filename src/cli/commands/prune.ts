@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import type { prune } from '../../operations/prune.ts';
 import { SquadError } from '../../schema/error.ts';
+import { sizeWords } from '../../schema/size-words.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
-import { formatSize } from '../output/size.ts';
 
 type Pruned = z.output<typeof prune.output>;
 
@@ -33,7 +33,7 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
     print(context, [`${pruned.runs} runs ended more than ${pruned.days} days ago and would be removed.`]);
   else
     print(context, [
-      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${formatSize(pruned.bytes ?? 0)}.`,
+      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${sizeWords(pruned.bytes ?? 0)}.`,
       ...(pruned.kept > 0
         ? [`${pruned.kept} stay because of their work tree, which had to stay: squad worktrees --all`]
         : []),

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { searchEverything } from '../../operations/search-everything.ts';
+import { runName } from '../../schema/run-name.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -64,9 +65,9 @@ function decisionLines({ decisions }: Found, { style, out }: CliContext): string
 }
 
 function outputLines({ outputs }: Found, { style, out }: CliContext): string[] {
-  return outputs.flatMap(({ runId, title, roleId, engine, turn, stream, matches, isMore }) => [
+  return outputs.flatMap(({ runId, title, turn, stream, matches, isMore, ...run }) => [
     truncate(
-      `${runId}  ${style.role(roleId ?? engine, oneLine(roleId ?? engine))}  ${oneLine(title)}  ${style.dim(`turn ${turn}, ${stream}`)}`,
+      `${runId}  ${style.role(runName(run), oneLine(runName(run)))}  ${oneLine(title)}  ${style.dim(`turn ${turn}, ${stream}`)}`,
       out.columns,
     ),
     ...matches.map(({ line, text }) =>

@@ -17,6 +17,7 @@ import { quietWords } from '../output/quiet-word.ts';
 import { oneLine, sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
+import { pricesFile } from '../prices-file.ts';
 
 interface Shown {
   run: Run;
@@ -56,7 +57,7 @@ function lines(
       paintStatus(run.status, statusWord(run.status), style) +
         (quiet ? `, ${quietWords({ ...quiet, text: sanitize(quiet.text) }, style)}` : ''),
     ],
-    ['role', run.roleId === null ? 'none: a bare prompt' : style.role(run.roleId, sanitize(run.roleId))],
+    whoFact(run, setting, style),
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
     ['folder', run.directory],
@@ -100,7 +101,7 @@ function lines(
   if (run.usage)
     facts.push([
       'tokens',
-      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${costWords(run.usage)}`,
+      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${costWords(run.usage, run.model)}`,
     ]);
   if (run.evidence)
     evidenceLines(run.evidence, style).forEach(
@@ -122,6 +123,14 @@ function lines(
     sanitize(run.task),
     ...(result.result ? ['', style.bold('Result'), sanitize(result.result)] : []),
   ];
+}
+
+function whoFact({ roleId, options }: Run, { subagentFile }: RunSetting, style: Style): [string, string] {
+  if (roleId !== null) return ['role', style.role(roleId, sanitize(roleId))];
+  const { subagent } = options;
+  if (subagent === null) return ['role', 'none: a bare prompt'];
+  const file = subagentFile === null ? '' : ` (${sanitize(subagentFile)})`;
+  return ['subagent', `${style.role(subagent, sanitize(subagent))}${file}`];
 }
 
 function reviewFact({ reviewOf, status }: Run, review: ReviewOfRun): [string, string] {
@@ -154,5 +163,8 @@ function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, s
 const shellWord = (word: string): string =>
   /^[\w@%+=:,./[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-const costWords = ({ costUsd, costIsEstimated }: Usage): string =>
-  costUsd === null ? '–' : `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;
+function costWords({ costUsd, costIsEstimated, input }: Usage, model: string | null): string {
+  if (costUsd !== null) return `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;
+  if (input === null || model === null) return '–';
+  return `not known: the price list has no ${sanitize(model)} (${pricesFile()} is for prices of your own)`;
+}

@@ -1,6 +1,7 @@
 import type { EndedRun } from '../../operations/wait-for-runs.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type RunStatus, runName, type ShownRun } from '../../schema/run.ts';
+import type { RunStatus, ShownRun } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -9,7 +10,7 @@ import { milliseconds } from '../milliseconds.ts';
 import { formatDuration } from '../output/duration.ts';
 import { evidenceInBrief } from '../output/evidence-words.ts';
 import { eventLine, plainLine } from '../output/json.ts';
-import { type Logins, nextStep } from '../output/next-step.ts';
+import { type Logins, nextStep, whyCommand } from '../output/next-step.ts';
 import { reasonOf } from '../output/run-lines.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { isFailure, paintStatus, statusWord } from '../output/status-word.ts';
@@ -90,7 +91,7 @@ async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise
     ),
   );
   for (const run of failed) {
-    const step = nextStep(run, logins) ?? `squad log ${run.id}   shows why`;
+    const step = nextStep(run, logins) ?? `${whyCommand(run.engine)} ${run.id}   shows why`;
     for (const line of wrap(step, err.columns - 2)) err.write(`  ${style.dim(line)}\n`);
   }
 }

@@ -1,4 +1,6 @@
-import { runName, runSummary, type ShownRun } from '../../schema/run.ts';
+import type { ShownItem } from '../../operations/list-inbox.ts';
+import { runSummary, type ShownRun } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
 import { HubClient } from '../hub-client.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
@@ -8,12 +10,13 @@ const MOST = 50;
 /** Somebody waits with a finger on the key. */
 const PATIENCE_MS = 1_000;
 
-/** Ids of the newest runs, of a hub that is there: none is started for this. */
+/** Ids of the newest runs or of open questions, of a hub that is there: none is started for this. */
 export async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate[]> {
   const client = await HubClient.findOnly(PATIENCE_MS);
   if (!client) return [];
   const impatience = setTimeout(() => client.close(), PATIENCE_MS);
   try {
+    if (ids === 'item') return await openItems(client);
     const { runs } = await client.call<{ runs: ShownRun[] }>('list_runs', { limit: MOST });
     const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
     return [
@@ -24,6 +27,11 @@ export async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate
     clearTimeout(impatience);
     client.close();
   }
+}
+
+async function openItems(client: HubClient): Promise<Candidate[]> {
+  const { items } = await client.call<{ items: ShownItem[] }>('list_inbox', { state: 'open', limit: MOST });
+  return items.map(({ id, run, question }) => ({ word: id, what: oneLine(`${run.name}: ${question}`) }));
 }
 
 const wordsOf = (run: ShownRun): string =>

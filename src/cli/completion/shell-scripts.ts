@@ -26,6 +26,7 @@ complete -o default -F _squad_complete squad
   done
   if (( $#found )); then _describe squad found; else _files; fi
 }
+(( $+functions[compdef] )) || { autoload -Uz compinit; compinit; }
 compdef _squad_complete squad
 `,
   fish: ask => `function __squad_complete

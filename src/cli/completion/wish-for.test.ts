@@ -13,6 +13,7 @@ program
   .option('--chat <id>', 'a chat')
   .addOption(new Option('--window').hideHelp());
 program.command('wait').argument('<ids...>');
+program.command('answer').argument('<item>').argument('[answer...]');
 program.command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh']));
 program.command('secret', { hidden: true });
 const hub = program.command('hub');
@@ -23,7 +24,7 @@ const words = (...given: string[]) => wishFor(program, given).words.map(({ word 
 const ids = (...given: string[]) => wishFor(program, given).ids;
 
 test('commands are offered first, and below one that has others those', () => {
-  expect(words('')).toEqual(['review', 'wait', 'completion', 'hub', 'help']);
+  expect(words('')).toEqual(['review', 'wait', 'answer', 'completion', 'hub', 'help']);
   expect(words('hub', '')).toEqual(['start', 'stop', 'help']);
   expect(words('help', '')).toContain('review');
   expect(wishFor(program, []).words[0]).toEqual({ word: 'review', what: 'rounds' });
@@ -40,16 +41,18 @@ test('an option or an argument with choices has these, also as bash takes it apa
   expect(words('completion', '')).toEqual(['bash', 'zsh']);
 });
 
-test('ids are wanted where the table has a run or ids, in each place of a list, and nowhere else', () => {
+test('ids are wanted where the table has a run, a question or ids, in each place of a list, and nowhere else', () => {
   expect(ids('review', '')).toBe('run');
   expect(ids('review', '--all', '')).toBe('run');
   expect(ids('review', '--run', '')).toBe('run');
   expect(ids('wait', 'run_1', 'run_2', '')).toBe('any');
+  expect(ids('answer', '')).toBe('item');
   for (const given of [
     ['review', 'run_1', ''],
     ['review', '--chat', ''],
     ['review', '-'],
     ['nothing', ''],
+    ['answer', 'ask_1', ''],
   ])
     expect(ids(...given)).toBeNull();
 });

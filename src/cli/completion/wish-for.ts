@@ -8,8 +8,8 @@ export interface Candidate {
 /** What may stand where the cursor is: words of the command line itself, and ids that only the hub knows. */
 export interface Wish {
   words: Candidate[];
-  /** `run`: of runs; `any`: of runs and squads. */
-  ids: 'run' | 'any' | null;
+  /** `run`: of runs; `any`: of runs and squads; `item`: of open questions. */
+  ids: 'run' | 'any' | 'item' | null;
 }
 
 const NOTHING: Wish = { words: [], ids: null };
@@ -53,6 +53,7 @@ function valuesOf(taker: Argument | Option | undefined): Wish {
   if (taker.argChoices) return { words: taker.argChoices.map(word => ({ word, what: '' })), ids: null };
   const name = taker.name();
   if (name === 'run' || name === 'runs') return { words: [], ids: 'run' };
+  if (name === 'item') return { words: [], ids: 'item' };
   return { words: [], ids: name === 'id' || name === 'ids' ? 'any' : null };
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { CommandMaker } from '../command-maker.ts';
 import { type ExportOptions, exportConversation } from '../commands/conversation-export.ts';
-import { listConversationsCommand } from '../commands/conversation-list.ts';
+import { type ListOptions, listConversationsCommand } from '../commands/conversation-list.ts';
 import { printConversation } from '../commands/conversation-print.ts';
 
 /** What models were asked and said. */
@@ -10,10 +10,11 @@ export function addConversationCommands(program: Command, { command, does }: Com
     .command('conversation')
     .description("what was said in runs of Squad's own agent: subagents, and --engine native")
     .exitOverride();
-  command(conversation, 'list', 'the newest conversations')
+  command(conversation, 'list', 'conversations of this workspace, newest first')
+    .option('-a, --all', 'of every workspace')
     .option('--subagent <name>', 'only of this subagent')
     .option('-n, --limit <n>', 'how many', '50')
-    .action(does((context, options: object) => listConversationsCommand(options, context)));
+    .action(does((context, options: ListOptions) => listConversationsCommand(options, context)));
   command(conversation, 'print <run>', 'one of them, to read; a run or a label')
     .addOption(
       new Option('--tools <how>', 'how much of what tools were given and gave back')

@@ -13,8 +13,7 @@ import { contextCommand } from '../commands/context.ts';
 import { decisionsCommand } from '../commands/decisions.ts';
 import { demoCommand } from '../commands/demo.ts';
 import { doctorCommand } from '../commands/doctor.ts';
-import { initCommand } from '../commands/init.ts';
-import { initSubagent } from '../commands/init-subagent.ts';
+import { type InitOptions, initAny } from '../commands/init-any.ts';
 import { installCommand } from '../commands/install.ts';
 import { pruneCommand } from '../commands/prune.ts';
 import { rolesCommand } from '../commands/roles.ts';
@@ -69,12 +68,8 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
     );
   command(program, 'init', 'lay down the shipped roles, a config and team files to edit')
     .option('--subagent <name>', 'instead, the files of a subagent: one tool for any MCP client')
-    .option('--schema', 'with a schema for what that tool returns')
-    .action(
-      does((context, { subagent, ...options }: { subagent?: string; schema?: boolean }) =>
-        subagent === undefined ? initCommand(context) : initSubagent(subagent, options, context),
-      ),
-    );
+    .option('--schema', 'with --subagent: also a schema for what that tool returns')
+    .action(does((context, options: InitOptions) => initAny(options, context)));
   command(program, 'trust [files...]', 'let config and templates that came with a repository take effect')
     .option('-y, --yes', 'without asking')
     .option('--remove', 'take trust back')
@@ -108,7 +103,7 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
   command(
     config,
     'lint [files...]',
-    "check subagents' files: those named, or every *.subagent.yaml here",
+    "check subagents' files: those named, all of a folder, or every *.subagent.yaml here",
   ).action(does((context, files: string[]) => lintConfig(files, context)));
   command(config, 'set <key> <value>', 'change one of the limits').action(
     does((context, key: string, value: string) => setConfig(key, value, context)),

@@ -59,7 +59,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .option('-f, --follow', 'and what happens next, until the run ends or Ctrl-C')
     .option('-n, --limit <n>', 'how many', '50')
     .action(does((context, options: object) => eventsCommand(options, context)));
-  command(program, 'cost', 'what runs have cost, by day, by role and by squad')
+  command(program, 'cost', 'what runs have cost, by day, by role or subagent, and by squad')
     .option('--days <n>', 'of so many days, today included', '14')
     .option('--here', 'of this workspace alone')
     .action(does((context, options: object) => costCommand(options, context)));

@@ -1,11 +1,13 @@
 import type { ShownPart } from '../../operations/shown-message.ts';
+import { type MadeCall, type MadeCalls, madeCalls } from '../../schema/made-calls.ts';
+import { moreCalls } from '../../schema/more-calls.ts';
 import { type NestedRun, runsByCall } from '../../schema/nested-runs.ts';
+import { sizeWords } from '../../schema/size-words.ts';
 import { toldValue } from '../../schema/told-value.ts';
-import type { StoredMessage } from '../../schema/trace.ts';
+import type { StoredMessage, TracePart } from '../../schema/trace.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { withoutAnsi } from '../../schema/without-ansi.ts';
 import { formatDateTime } from './duration.ts';
-import { formatSize } from './size.ts';
 import type { Style } from './style.ts';
 import { truncate } from './width.ts';
 import { wrap } from './wrap.ts';
@@ -19,6 +21,8 @@ export interface ConversationLook {
 
 /** Of what a tool gave back. */
 const SHORT_LINES = 6;
+/** The same in a program, which calls many. */
+const SHORTER_LINES = 2;
 const SHORT_LINE = 400;
 const INDENT = '  ';
 
@@ -26,19 +30,25 @@ const INDENT = '  ';
 export class ConversationLines {
   private readonly look: ConversationLook;
   private readonly runs: ReadonlyMap<string, readonly NestedRun[]>;
+  private readonly programs: ReadonlyMap<string, MadeCalls<TracePart>>;
+  private readonly calls: ReadonlySet<string>;
   private before: string | null = null;
 
   /** With all that was said, because what a call started is known by when it ended. */
   constructor(messages: readonly StoredMessage[], nested: readonly NestedRun[], look: ConversationLook) {
     this.look = look;
     this.runs = runsByCall(messages, nested);
+    this.programs = madeCalls(messages);
+    this.calls = new Set(messages.flatMap(({ content }) => content.flatMap(idOfCall)));
   }
 
-  /** Of the next message. */
+  /** Of the next message. What a program called stands below the call that ran it. */
   of(message: StoredMessage): string[] {
     const { style } = this.look;
-    const hasGap = this.before !== null && message.parentId !== this.before;
-    this.before = message.id;
+    const isProgram = message.role === 'program';
+    if (isProgram && message.content.every(part => this.calls.has(programOf(part)))) return [];
+    const hasGap = !isProgram && this.before !== null && message.parentId !== this.before;
+    if (!isProgram) this.before = message.id;
     return [
       ...(hasGap ? [style.yellow('A message is missing here.'), ''] : []),
       `${style.bold(message.role)}  ${style.dim(formatDateTime(message.at))}`,
@@ -55,41 +65,63 @@ export class ConversationLines {
       case 'reasoning':
         return [style.dim(`${INDENT}thinks`), ...this.words(part.text).map(line => style.dim(line))];
       case 'file':
-        return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${formatSize(part.bytes)}`];
+        return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${sizeWords(part.bytes)}`];
       case 'tool_call':
-        return [...this.call(part), ...this.started(part.id)];
+        return [...this.call(part, INDENT), ...this.started(part.id, INDENT), ...this.made(part.id)];
       case 'tool_result':
-        return this.result(part);
+        return this.result(part, INDENT, SHORT_LINES);
+      case 'more_calls':
+        return [style.dim(`${INDENT}… ${moreCalls(part)}: not kept`)];
     }
   }
 
-  private call({ name, input }: ShownPart & { type: 'tool_call' }): string[] {
+  private made(callId: string): string[] {
+    const { calls, more } = this.programs.get(callId) ?? { calls: [], more: null };
+    return [
+      ...calls.flatMap(made => this.madeCall(made, `${INDENT}${INDENT}`)),
+      ...(more ? this.part(more).map(line => `${INDENT}${line}`) : []),
+    ];
+  }
+
+  private madeCall({ call, result }: MadeCall<TracePart>, indent: string): string[] {
+    return [
+      ...this.call(call, indent),
+      ...this.started(call.id, indent),
+      ...(result ? this.result(result, indent, SHORTER_LINES) : []),
+    ];
+  }
+
+  private call({ name, input }: ShownPart & { type: 'tool_call' }, indent: string): string[] {
     const { style, columns, isFull } = this.look;
-    const head = `${INDENT}→ ${style.bold(visibleLine(name))}`;
-    if (isFull) return [head, ...this.block(toldValue(input))];
+    const head = `${indent}→ ${style.bold(visibleLine(name))}`;
+    if (isFull) return [head, ...this.block(toldValue(input), indent)];
     const args = visibleLine(withoutAnsi(typeof input === 'string' ? input : JSON.stringify(input)));
     return [truncate(`${head} ${args}`, columns)];
   }
 
-  private started(callId: string): string[] {
+  private started(callId: string, indent: string): string[] {
     const { style } = this.look;
     return (this.runs.get(callId) ?? []).map(
       ({ id, subagent }) =>
-        `${INDENT}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${id}`)}`,
+        `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${id}`)}`,
     );
   }
 
-  private result({ name, output, isError }: ShownPart & { type: 'tool_result' }): string[] {
+  private result(
+    { name, output, isError }: ShownPart & { type: 'tool_result' },
+    indent: string,
+    most: number,
+  ): string[] {
     const { style, isFull } = this.look;
-    const head = `${INDENT}← ${visibleLine(name)}${isError ? `  ${style.red('failed')}` : ''}`;
-    const lines = this.block(toldValue(output));
+    const head = `${indent}← ${visibleLine(name)}${isError ? `  ${style.red('failed')}` : ''}`;
+    const lines = this.block(toldValue(output), indent);
     if (isFull) return [head, ...lines];
     const width = Math.min(this.look.columns, SHORT_LINE);
-    const short = lines.slice(0, SHORT_LINES).map(line => truncate(line, width));
+    const short = lines.slice(0, most).map(line => truncate(line, width));
     const more = lines.length - short.length;
     const isCut = short.some((line, at) => line !== lines[at]);
     if (more === 0 && !isCut) return [head, ...short];
-    const hint = `${INDENT}${INDENT}… ${more > 0 ? `${more} more lines` : 'cut'}: --tools full`;
+    const hint = `${indent}${INDENT}… ${more > 0 ? `${more} more lines` : 'cut'}: --tools full`;
     return [head, ...short, style.dim(hint)];
   }
 
@@ -98,8 +130,12 @@ export class ConversationLines {
     return wrap(plain, this.look.columns - INDENT.length).map(line => `${INDENT}${line}`.trimEnd());
   }
 
-  private block(text: string): string[] {
+  private block(text: string, indent: string): string[] {
     const plain = visibleText(withoutAnsi(text)).trimEnd();
-    return plain === '' ? [] : plain.split('\n').map(line => `${INDENT}${INDENT}${line}`);
+    return plain === '' ? [] : plain.split('\n').map(line => `${indent}${INDENT}${line}`);
   }
 }
+
+const idOfCall = (part: TracePart): string[] => (part.type === 'tool_call' ? [part.id] : []);
+
+const programOf = (part: TracePart): string => ('within' in part && part.within) || '';

@@ -1,3 +1,4 @@
+import { moreCalls } from '../../schema/more-calls.ts';
 import { toldValue } from '../../schema/told-value.ts';
 import type { StoredMessage, TracePart } from '../../schema/trace.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
@@ -18,11 +19,17 @@ function partMarkdown(part: TracePart): string {
     case 'file':
       return fenced(`${part.name} (${part.mediaType}, ${part.bytes} bytes)`);
     case 'tool_call':
-      return `Calls ${code(part.name)}:\n\n${fenced(toldValue(part.input))}`;
+      return `Calls ${called(part)}:\n\n${fenced(toldValue(part.input))}`;
     case 'tool_result':
-      return `${code(part.name)} ${part.isError ? 'failed' : 'answers'}:\n\n${fenced(toldValue(part.output))}`;
+      return `${called(part)} ${part.isError ? 'failed' : 'answers'}:\n\n${fenced(toldValue(part.output))}`;
+    case 'more_calls':
+      return `Not kept: ${moreCalls(part)}.`;
   }
 }
+
+/** Of a program there are many at once, so each is known by its number as well. */
+const called = ({ id, name, within }: TracePart & { type: 'tool_call' | 'tool_result' }): string =>
+  within === undefined ? code(name) : `${code(name)} (${code(id)})`;
 
 function fenced(text: string): string {
   const plain = visibleText(withoutAnsi(text)).trimEnd();

@@ -1,5 +1,6 @@
 import { CLI_IDS } from '../../schema/engine-spec.ts';
 import type { RunError } from '../../schema/run.ts';
+import { NATIVE } from '../../schema/trace.ts';
 
 interface EndedRun {
   id: string;
@@ -20,7 +21,7 @@ export function nextStep({ id, engine, error }: EndedRun, logins: Logins): strin
     case 'BUDGET_EXCEEDED':
       return `Raise the budget it names (docs/guides/money.md), then: squad retry ${id}`;
     case 'STALLED':
-      return `squad log ${id} shows how far it came. Raise \`stall\` in its role, or leave it out.`;
+      return `${whyCommand(engine)} ${id} shows how far it came. Raise \`stall\` in its role, or leave it out.`;
     case 'OUTPUT_MISMATCH':
       return `squad show ${id} has its answer. Make the schema or the task clearer, then: squad retry ${id}`;
     case 'SETUP_FAILED':
@@ -31,6 +32,10 @@ export function nextStep({ id, engine, error }: EndedRun, logins: Logins): strin
       return null;
   }
 }
+
+/** What shows best why a run of this engine failed. */
+export const whyCommand = (engine: string): string =>
+  engine === NATIVE ? 'squad conversation print' : 'squad log';
 
 const guide = (engine: string): string =>
   (CLI_IDS as readonly string[]).includes(engine) ? ` Set-up: docs/guides/engines/${engine}.md.` : '';

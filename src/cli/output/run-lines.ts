@@ -3,6 +3,7 @@ import type { StopReason } from '../../schema/run.ts';
 import { askLine, askWord, settledLine, settledWord } from './ask-words.ts';
 import { formatClock, formatDuration } from './duration.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from './figures.ts';
+import { whyCommand } from './next-step.ts';
 import { QUIET_WORDS } from './quiet-word.ts';
 import { outcomeWord } from './review-table.ts';
 import type { RunView } from './run-view.ts';
@@ -133,7 +134,7 @@ export function reasonOf({ exitCode, error }: Pick<RunView, 'exitCode' | 'error'
 function ending(run: RunView, columns: number, style: Style): string {
   if (isFailure(run.status)) {
     const room = columns - CLOCK_WIDTH - WORD_WIDTH - 3 * GAP.length;
-    const next = `squad log ${run.id}`;
+    const next = `${whyCommand(run.engine)} ${run.id}`;
     const beside = room - next.length - GAP.length;
     // What to type next is in the summary too; the reason in full is nowhere else.
     if (displayWidth(reasonOf(run)) > Math.max(beside, SHORTEST_REASON)) return reasonOf(run, room);

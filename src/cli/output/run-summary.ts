@@ -2,7 +2,7 @@ import type { RunStatus } from '../../schema/run.ts';
 import { formatDuration } from './duration.ts';
 import { evidenceInBrief } from './evidence-words.ts';
 import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
-import { type Logins, nextStep } from './next-step.ts';
+import { type Logins, nextStep, whyCommand } from './next-step.ts';
 import { labelWidth, reasonOf } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 import { oneLine } from './sanitize.ts';
@@ -113,13 +113,17 @@ const MOST_COMMANDS = 3;
 
 /** At most three, the ones that help most first; what is the same for many runs is said once. */
 function nextCommands(runs: RunView[], columns: number, style: Style): string[] {
+  const failed = Map.groupBy(
+    runs.filter(run => isFailure(run.status)),
+    run => whyCommand(run.engine),
+  );
   const kinds: { of: RunView[]; command: string; what(run: RunView): string; each: string }[] = [
-    {
-      of: runs.filter(run => isFailure(run.status)),
-      command: 'squad log',
-      what: run => `why ${run.label} ${past(run.status)}${run.error ? ` (${run.error.code})` : ''}`,
+    ...[...failed].map(([command, of]) => ({
+      ...{ of, command },
+      what: (run: RunView) =>
+        `why ${run.label} ${past(run.status)}${run.error ? ` (${run.error.code})` : ''}`,
       each: 'why each of them failed',
-    },
+    })),
     {
       of: runs.filter(run => run.status === 'completed'),
       command: 'squad show',

@@ -1,11 +1,12 @@
-import { isEnd, type Run, runName } from '../../schema/run.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { type NamedRun, runName } from '../../schema/run-name.ts';
 import type { CliContext } from '../context.ts';
 import { formatDuration } from './duration.ts';
 import { oneLine } from './sanitize.ts';
 import { formatTable } from './table.ts';
 
 /** What a list of runs has of each, whichever list it is. */
-type Listed = Pick<Run, 'id' | 'roleId' | 'engine' | 'status' | 'createdAt' | 'startedAt' | 'endedAt'>;
+type Listed = NamedRun & Pick<Run, 'id' | 'status' | 'createdAt' | 'startedAt' | 'endedAt'>;
 
 /** The last two are the list's own: how it stands, painted, and what to say of it. */
 export function runTable<R extends Listed>(

@@ -2,7 +2,8 @@ import type { Event, EventBody } from '../../schema/event.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
-import { type Run, type RunError, type RunStatus, runName, type Usage } from '../../schema/run.ts';
+import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
+import { type NamedRun, runName } from '../../schema/run-name.ts';
 import { oneLine } from './sanitize.ts';
 
 export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
@@ -10,7 +11,7 @@ export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['
 /** A run as the terminal knows it. */
 export interface RunView {
   id: RunId;
-  /** The role, with a number when it is not the first of its role. */
+  /** Who it is, with a number when it is not the first of that name. */
   label: string;
   roleId: string;
   engine: string;
@@ -34,10 +35,8 @@ export interface RunView {
 }
 
 /** A run as an answer has it: a row, or a card of a list. */
-export type SeenRun = Pick<
-  Run,
-  'id' | 'roleId' | 'engine' | 'status' | 'startedAt' | 'endedAt' | 'error' | 'usage'
-> &
+export type SeenRun = NamedRun &
+  Pick<Run, 'id' | 'status' | 'startedAt' | 'endedAt' | 'error' | 'usage'> &
   Partial<Pick<Run, 'evidence'>> & { activity?: { text: string } | null; quiet?: RunView['quiet'] };
 
 /** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
@@ -55,7 +54,8 @@ export class RunViews {
   /** The run the event is about, as it is after it; null when it is about none that we know. */
   apply({ runId, at, body }: Event): RunView | null {
     if (runId === null) return null;
-    if (body.type === 'run.queued' && !this.#runs.has(runId)) this.#add(runId, runName(body), body.engine);
+    if (body.type === 'run.queued' && !this.#runs.has(runId))
+      this.#add(runId, runName({ ...body, subagent: body.subagent ?? null }), body.engine);
     const run = this.#runs.get(runId);
     if (!run) return null;
     if (body.type === 'run.queued') run.status = 'queued';

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { ListedWorktree } from '../../operations/list-worktrees.ts';
 import type { pruneWorktrees } from '../../operations/prune-worktrees.ts';
+import { sizeWords } from '../../schema/size-words.ts';
 import type { CliContext } from '../context.ts';
 import { oneLine } from './sanitize.ts';
-import { formatSize } from './size.ts';
 import { paintStatus, statusWord } from './status-word.ts';
 import { formatTable } from './table.ts';
 import { wrap } from './wrap.ts';
@@ -40,7 +40,7 @@ export function worktreeLines(
       paintStatus(last.status, statusWord(last.status), style),
       ahead === null ? '–' : String(ahead),
       uncommitted === null ? '–' : String(uncommitted),
-      ...(hasSizes ? [bytes === null ? '–' : formatSize(bytes)] : []),
+      ...(hasSizes ? [bytes === null ? '–' : sizeWords(bytes)] : []),
       prune === 'remove' ? style.yellow('removes') : 'keeps',
     ];
   }

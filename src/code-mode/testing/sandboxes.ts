@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CodeModeLimits } from '../../schema/model-spec.ts';
-import type { CodeResult, CodeTool } from '../code-mode.ts';
+import type { CallWatch, CodeResult, CodeTool } from '../code-mode.ts';
 import { createCodeRunner } from '../code-runner.ts';
 import { findSandbox } from '../find-sandbox.ts';
 import type { Sandbox } from '../sandbox.ts';
@@ -22,7 +22,11 @@ export interface TryOptions {
   limits?: Partial<CodeModeLimits>;
   signal?: AbortSignal;
   sandbox?: Sandbox;
+  watch?: CallWatch;
 }
+
+/** One that was there when it was looked for. */
+export const GONE: Sandbox = { bubblewrap: '/not/there/bwrap', command: () => ['/not/there/bwrap'] };
 
 /** Runs a program in the real sandbox. */
 export async function run(program: string, options: TryOptions = {}): Promise<CodeResult> {
@@ -31,7 +35,7 @@ export async function run(program: string, options: TryOptions = {}): Promise<Co
     limits: { ...LIMITS, ...options.limits },
     sandbox: options.sandbox ?? (await realSandbox()),
   });
-  return runner.run(program, options.signal ?? new AbortController().signal);
+  return runner.run(program, options.signal ?? new AbortController().signal, options.watch);
 }
 
 /** A tool from a function. */
@@ -70,7 +74,7 @@ export class TakenOver {
     const args = (await realSandbox()).command(LIMITS.memoryMb).map(arg => (arg === GUEST ? file : arg));
     const isKept = (arg: string) => permissions || !/^--(permission$|allow-fs-read)/.test(arg);
     const [program, ...rest] = args.filter(isKept);
-    return { command: () => [program!, ...rest] };
+    return { bubblewrap: program!, command: () => [program!, ...rest] };
   }
 
   /** What it finds, having all of Node: the value given to `done`. */

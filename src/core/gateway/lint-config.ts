@@ -8,6 +8,8 @@ export interface ConfigFinding {
   path: (string | number)[];
   message: string;
   suggestion?: string;
+  /** What is wrong is the machine, where something is not set, and not the file. */
+  isLacking?: boolean;
 }
 
 export interface KnownToLint {

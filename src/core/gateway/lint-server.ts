@@ -4,8 +4,8 @@ import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
 import { SHORTEST_SECRET } from './secret-forms.ts';
 import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
+import { isSecretArgument, looksSecretValue } from './secret-values.ts';
 import { malformedVariable, namesIn, substitute } from './substitution.ts';
-import { urlSecrets } from './variables.ts';
 
 type Path = (string | number)[];
 
@@ -52,6 +52,7 @@ function lintText(id: string, path: Path, text: string, env: KnownToLint['env'])
           level: 'error',
           path,
           message: `The variable ${name} is not set, so the server ${id} stays out`,
+          isLacking: true,
         },
         suggestion: `Set ${name} in the environment of the program that starts Squad.`,
       });
@@ -68,10 +69,12 @@ function lintText(id: string, path: Path, text: string, env: KnownToLint['env'])
 function literalSecrets(server: Server, at: Path, texts: [Path, string][]): ConfigFinding[] {
   const looksSecret = 'command' in server ? looksSecretName : looksSecretHeader;
   return texts.flatMap(([path, text]): ConfigFinding[] => {
-    const name = path.length === 2 && typeof path[1] === 'string' ? path[1] : null;
+    const [key, place] = path;
+    const name = typeof place === 'string' ? place : null;
     const isNamed = name !== null && looksSecret(name) && text.length >= SHORTEST_SECRET;
-    const isInUrl = urlSecrets(text).some(({ value }) => namesIn(value).length === 0);
-    if (!isInUrl && !(isNamed && namesIn(text).length === 0)) return [];
+    const isArgument =
+      'command' in server && key === 'args' && isSecretArgument(server.args, place as number);
+    if (!looksSecretValue(text) && !isArgument && !(isNamed && namesIn(text).length === 0)) return [];
     const variable = (name ?? 'SECRET').toUpperCase().replace(/[^A-Z0-9_]/g, '_');
     return [
       {

@@ -1,9 +1,10 @@
-import { type Run, runName, runSummary } from '../../schema/run.ts';
+import { type Run, runSummary } from '../../schema/run.ts';
+import { type NamedRun, runName } from '../../schema/run-name.ts';
 import { oneLine } from '../one-line.ts';
 
 const LONGEST_SUMMARY = 60;
 
-type Named = Pick<Run, 'id' | 'roleId' | 'engine' | 'title' | 'task'>;
+type Named = NamedRun & Pick<Run, 'id' | 'title' | 'task'>;
 
 /** Of the commit that brings a run's branch in: what it was about, and where to look for more. */
 export const mergeMessage = (run: Named): string =>

@@ -1,7 +1,8 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
 import type { BranchMove } from '../../schema/intent.ts';
-import { type Run, runName, runSummary } from '../../schema/run.ts';
+import { type Run, runSummary } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
 import type { TrialOutcome } from '../ports/integration.ts';
 import type { Branches, Checkout } from '../ports/worktrees.ts';
 import { blockedBy } from './blocked-by.ts';

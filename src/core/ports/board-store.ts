@@ -4,7 +4,7 @@ import type { Run, Turn } from '../../schema/run.ts';
 export interface BoardFilter {
   workspace?: string;
   squadId?: SquadId;
-  /** Words that are all in its task, title, role, engine, model or id. */
+  /** Words that are all in its task, title, role, subagent, engine, model or id. */
   q?: string;
 }
 

@@ -11,6 +11,8 @@ export type EngineEvent =
   /** A tool call begins. `edits`: its purpose is to change a file. */
   | { type: 'tool'; name: string; detail: string; edits?: boolean }
   | { type: 'tool_end'; name: string; ok: boolean; denied?: boolean }
+  /** Calls, all over, that were not told one by one. */
+  | { type: 'more_tools'; calls: number; failed: number }
   /** Worth showing, and neither words of the agent nor a tool: a retry, a refused permission. */
   | { type: 'note'; text: string }
   /** All of this turn so far: it replaces what was said before. Fields in `runningTotals` count from the chat's beginning. */

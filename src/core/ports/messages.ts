@@ -21,6 +21,8 @@ export interface Conversation {
 }
 
 export interface ConversationFilter {
+  /** Only of runs of this one. */
+  workspace?: string;
   subagent?: string;
   /** Only those that began before this moment, for paging backwards. */
   before?: number;

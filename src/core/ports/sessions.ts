@@ -1,8 +1,9 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
+import type { NamedRun } from '../../schema/run-name.ts';
 
 /** What a window shows of its run, beside the log. */
-export type WindowedRun = Pick<Run, 'id' | 'roleId' | 'engine' | 'title' | 'task' | 'worktree'>;
+export type WindowedRun = NamedRun & Pick<Run, 'id' | 'title' | 'task' | 'worktree'>;
 
 /** Windows on runs, in tmux. Never needed for a run, so nothing here rejects. */
 export interface Sessions {

@@ -33,6 +33,10 @@ test.each([
     { type: 'tool_end', name: 'look', ok: false },
   ],
   [
+    { type: 'more_tools', calls: 7, failed: 2 },
+    { type: 'more_tools', calls: 7, failed: 2 },
+  ],
+  [
     { type: 'message', message: MESSAGE },
     { type: 'message', message: MESSAGE },
   ],

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { modelSecrets } from '../../core/gateway/model-secrets.ts';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
+import { isSubagentCall } from '../../core/subagent-call.ts';
 import type { AgentRequest } from '../../schema/agent-request.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -47,12 +49,14 @@ export function createNativeEngine(
       refuseWithoutKey(model, input.env);
       const request: AgentRequest = {
         model: withFilledHeaders(model, input.env),
+        secrets: modelSecrets(model, input.env),
         systemPrompt: subagent?.systemPrompt ?? null,
         inputs: input.continues ? [] : inputs,
         outputSchema: input.options.outputSchema,
         codeMode: subagent?.codeMode ?? null,
         maxTurns: subagent?.maxTurns ?? MOST_TURNS,
         endpoint: endpointOf(input),
+        endsWithHub: isSubagentCall(input),
         chatFile,
         continues: input.continues,
       };

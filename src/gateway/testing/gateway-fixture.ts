@@ -1,3 +1,4 @@
+import type { Secret } from '../../core/gateway/redaction.ts';
 import type {
   Audit,
   AuditEntry,
@@ -22,6 +23,8 @@ export interface FixtureOptions {
   connect: Connect;
   config: unknown;
   variables?: Record<string, string> | ((run: Run) => Record<string, string>);
+  /** Of runs with servers of their own. */
+  secrets?: readonly Secret[];
   /** The configuration was not read before it is asked for. */
   isUnread?: boolean;
   timers?: Timers | undefined;
@@ -98,6 +101,7 @@ export class GatewayFixture implements AsyncDisposable {
         const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
         return { PATH, NODE_COMPILE_CACHE, ...given };
       },
+      secretsOf: async () => options.secrets ?? [],
       clock: this.time,
       timers: options.timers ?? this.time,
       warn: message => this.warnings.push(message),

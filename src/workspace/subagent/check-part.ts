@@ -1,30 +1,63 @@
 import type { z } from 'zod';
 import { nearest } from '../../core/nearest.ts';
-import { keysAt } from '../json-problems.ts';
+import { problemWords } from '../../schema/problem-words.ts';
+import { describedAt, keysAt } from '../json-problems.ts';
 import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
 
 type Issue = z.core.$ZodIssue;
 
+/** What of a part has its form. Whatever is made of the rest is never used: there is an error then. */
+export interface CheckedPart<T> {
+  part: Partial<T>;
+  /** Its keys that something is wrong with or in, which is said already; also of those that are missing. */
+  wrong: ReadonlySet<string>;
+}
+
 /**
- * A part of the file in its form, or null when it has none. Parts are checked one by one, so that a mistake in one does not
- * hide those in the others. A key that nobody knows is passed over and said.
+ * Parts are checked one by one, and a mistake in one hides none of the others: what is sound is gone on with. A key that nobody
+ * knows is passed over and said. Null: it is nothing of that kind at all.
  */
-export function checkPart<T>(schema: z.ZodType<T>, value: unknown, path: Path, findings: Findings): T | null {
-  const first = schema.safeParse(value);
-  if (first.success) return first.data;
-  const unknown = first.error.issues.filter(issue => issue.code === 'unrecognized_keys');
+export function checkPart<T>(
+  schema: z.ZodObject & z.ZodType<T>,
+  value: unknown,
+  path: Path,
+  findings: Findings,
+): CheckedPart<T> | null {
+  const unknown = (schema.safeParse(value).error?.issues ?? []).filter(
+    issue => issue.code === 'unrecognized_keys',
+  );
   for (const issue of unknown) warnOfKeys(issue, keysAt(schema, stepsOf(issue)), path, findings);
-  const second = schema.safeParse(unknown.reduce(withoutKeys, value));
-  if (second.success) return second.data;
-  for (const issue of second.error.issues) {
-    const at = [...path, ...stepsOf(issue)];
-    const isMissing = issue.code === 'invalid_type' && valueAt(value, stepsOf(issue)) === undefined;
-    const name = at.join('.');
-    if (isMissing) findings.error(at, `"${name}" is missing`);
-    else findings.error(at, `"${name}" is wrong: ${issue.message}`);
-  }
-  return null;
+  const known = unknown.reduce(withoutKeys, value);
+  const checked = schema.safeParse(known, { error: problemWords });
+  if (checked.success) return { part: checked.data as Partial<T>, wrong: new Set() };
+  const { issues } = checked.error;
+  for (const issue of issues) tell(issue, schema, known, path, findings);
+  if (issues.some(issue => issue.path.length === 0)) return null;
+  const sound = schema.partial().safeParse(issues.reduce(withoutWrong, known));
+  return {
+    part: (sound.data ?? {}) as Partial<T>,
+    wrong: new Set(issues.map(issue => String(issue.path[0]))),
+  };
+}
+
+function tell(issue: Issue, schema: z.ZodType, value: unknown, path: Path, findings: Findings): void {
+  const steps = stepsOf(issue);
+  const at = [...path, ...steps];
+  const given = valueAt(value, steps);
+  const isMissing = given === undefined && issue.code !== 'invalid_key';
+  const words = issue.code === 'invalid_key' ? issue.issues[0]?.message : issue.message;
+  const near =
+    issue.code === 'invalid_value' && typeof given === 'string'
+      ? nearest(given, issue.values.map(String))
+      : [];
+  const about = describedAt(schema, steps);
+  findings.error(at, `"${at.join('.')}" ${isMissing ? 'is missing' : words}`, {
+    suggestion:
+      near.length > 0
+        ? `Did you mean ${near.join(', ')}?`
+        : about && `${isMissing ? 'Add it' : steps.at(-1)}: ${about}`,
+  });
 }
 
 export function warnOfKeys(
@@ -47,11 +80,28 @@ const stepsOf = ({ path }: { path: readonly PropertyKey[] }): (string | number)[
   path.filter(step => typeof step !== 'symbol');
 
 const valueAt = (value: unknown, path: Path): unknown =>
-  path.reduce<unknown>((inner, step) => (inner as Record<string, unknown> | undefined)?.[step], value);
+  path.reduce<unknown>(
+    (inner, step) =>
+      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, step)
+        ? (inner as Record<string, unknown>)[step]
+        : undefined,
+    value,
+  );
 
 function withoutKeys(value: unknown, issue: Issue & { code: 'unrecognized_keys' }): unknown {
+  return issue.keys.reduce((rest, key) => without(rest, [...stepsOf(issue), key]), value);
+}
+
+/** An element that is wrong takes its list with it: what comes after it would move up. */
+function withoutWrong(value: unknown, issue: Issue): unknown {
+  const steps = stepsOf(issue);
+  const inList = steps.findIndex(step => typeof step === 'number');
+  return without(value, inList < 0 ? steps : steps.slice(0, inList));
+}
+
+function without(value: unknown, path: Path): unknown {
   const copy = structuredClone(value);
-  const holder = valueAt(copy, stepsOf(issue)) as Record<string, unknown>;
-  for (const key of issue.keys) delete holder[key];
+  const holder = valueAt(copy, path.slice(0, -1)) as Record<string, unknown> | undefined;
+  if (holder) delete holder[path.at(-1)!];
   return copy;
 }

@@ -1,11 +1,12 @@
 import { nearest } from '../../core/nearest.ts';
-import type { SubagentDefaults, SubagentModel } from '../../schema/subagent-file.ts';
+import type { SubagentModel } from '../../schema/subagent-model.ts';
 import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
 
 /** A model of the file's list, with its place there. */
 export interface ListedModel {
-  model: SubagentModel;
+  /** What of it has its form. */
+  model: Partial<SubagentModel>;
   path: Path;
 }
 
@@ -14,7 +15,7 @@ export function chosenModel(
   models: readonly ListedModel[],
   /** Refs as they are written, also of models that are wrong otherwise. */
   refs: readonly string[],
-  defaults: SubagentDefaults,
+  wanted: string | undefined,
   findings: Findings,
 ): ListedModel | null {
   const path = ['defaults', 'model'];
@@ -24,17 +25,17 @@ export function chosenModel(
   };
   if (refs.length === 0)
     return refuse('there are no models', 'List one under "models", with ref, id and type.');
-  if (!defaults.model)
+  if (!wanted)
     return refuse(
       '"defaults.model" is missing: nothing says which model to use',
       `Add "model: ${refs[0]}" under "defaults".`,
     );
-  if (!refs.includes(defaults.model)) {
-    const near = nearest(defaults.model, refs);
+  if (!refs.includes(wanted)) {
+    const near = nearest(wanted, refs);
     return refuse(
-      `no model has the ref "${defaults.model}"`,
+      `no model has the ref "${wanted}"`,
       near.length > 0 ? `Did you mean ${near.join(', ')}?` : `The models are: ${refs.join(', ')}.`,
     );
   }
-  return models.find(({ model }) => model.ref === defaults.model) ?? null;
+  return models.find(({ model }) => model.ref === wanted) ?? null;
 }

@@ -1,7 +1,8 @@
 import { exposedName } from '../../core/gateway/tool-names.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { CodeMode } from '../../schema/model-spec.ts';
-import type { CodeModeSettings, SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { CodeModeSettings } from '../../schema/subagent-model.ts';
 import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
@@ -13,7 +14,7 @@ const DEFAULT_CHARS = 20_000;
 /** What the model says stands in the place of what `defaults` says, as a whole. Null: it is off. */
 export function codeModeOf(
   chosen: ListedModel | null,
-  defaults: SubagentDefaults,
+  defaults: Partial<SubagentDefaults>,
   servers: McpConfig | null,
   findings: Findings,
 ): CodeMode | null {

@@ -17,7 +17,12 @@ export interface Remark {
 /** Collects what is the matter with one file, so that whoever wrote it hears of everything at once. */
 export class Findings {
   readonly #found: SubagentFinding[] = [];
+  readonly #isLint: boolean;
   place: (path: Path) => Place = () => ({ line: null, column: null });
+
+  constructor({ isLint = false } = {}) {
+    this.#isLint = isLint;
+  }
 
   error(path: Path, message: string, remark: Remark = {}): void {
     this.add('error', path, message, remark, this.place(path));
@@ -25,6 +30,11 @@ export class Findings {
 
   warn(path: Path, message: string, remark: Remark = {}): void {
     this.add('warning', path, message, remark, this.place(path));
+  }
+
+  /** What is no fault of the file, and keeps it from being used here and now: whoever only checks files need not have it. */
+  lacking(path: Path, message: string, remark: Remark = {}): void {
+    this.add(this.#isLint ? 'warning' : 'error', path, message, remark, this.place(path));
   }
 
   add(

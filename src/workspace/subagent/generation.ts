@@ -1,5 +1,6 @@
 import type { GenerationOptions } from '../../schema/model-spec.ts';
-import type { GenerationParams, SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { GenerationParams } from '../../schema/subagent-model.ts';
 import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
@@ -7,7 +8,7 @@ import type { Path } from './yaml-source.ts';
 /** What the model says comes before what `defaults` says, key by key. */
 export function generationOf(
   { model, path }: ListedModel,
-  defaults: SubagentDefaults,
+  defaults: Partial<SubagentDefaults>,
   findings: Findings,
 ): GenerationOptions {
   const sources: [GenerationParams | undefined, Path][] = [

@@ -1,4 +1,4 @@
-import type { SubagentModel } from '../../schema/subagent-file.ts';
+import type { SubagentModel } from '../../schema/subagent-model.ts';
 import type { Findings } from './findings.ts';
 import { isLocal, type Provider } from './providers.ts';
 import type { Variables } from './variables.ts';
@@ -6,7 +6,7 @@ import type { Path } from './yaml-source.ts';
 
 /** The variable that holds the key of a model; null: no key is sent. Said when it is not set. */
 export function keyVariableOf(
-  { api_key_env: given, auth_method: method, base_url: address }: SubagentModel,
+  { api_key_env: given, auth_method: method, base_url: address }: Partial<SubagentModel>,
   path: Path,
   { host, keyVariable }: Provider,
   baseUrl: string | null,
@@ -17,7 +17,7 @@ export function keyVariableOf(
   const at = [...path, 'api_key_env'];
   // A key is for the provider it was made for: nobody else is sent it unless the file says so.
   const name = given || (address && asked !== host ? null : keyVariable(env));
-  if (name !== null && !env[name] && !isName(name)) {
+  if (name !== null && !isName(name)) {
     findings.error(at, '"api_key_env" is not the name of a variable', {
       code: 'API_KEY_MISSING',
       suggestion: 'Put the key into a variable, and the name of that variable here.',
@@ -34,7 +34,7 @@ export function keyVariableOf(
       suggestion: 'Add "api_key_env" with the name of the variable that holds the key, if it wants one.',
     });
   if (name !== null && !env[name])
-    findings.error(given ? at : path, `the API key is missing: the variable ${name} is not set`, {
+    findings.lacking(given ? at : path, `the API key is missing: the variable ${name} is not set`, {
       code: 'API_KEY_MISSING',
       suggestion: `Set ${name} in the environment of the program that starts Squad (its "env" in the client's configuration).`,
     });

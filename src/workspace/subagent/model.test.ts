@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { SubagentDefaults, SubagentModel } from '../../schema/subagent-file.ts';
+import { SubagentDefaults } from '../../schema/subagent-file.ts';
+import { SubagentModel } from '../../schema/subagent-model.ts';
 import { Findings } from './findings.ts';
 import { modelSpecOf } from './model.ts';
 
@@ -26,7 +27,7 @@ test.each([
   ['openai', 'https://gateway.example/v1', 'openai', 'https://gateway.example/v1'],
   ['responses', undefined, 'responses', null],
   ['gemini', 'https://gateway.example', 'google', 'https://gateway.example'],
-  ['Google', undefined, 'google', null],
+  ['google', undefined, 'google', null],
   ['groq', undefined, 'openai', 'https://api.groq.com/openai/v1'],
   ['zai', 'https://$HOST/zai/', 'openai', 'https://models.example/zai/'],
 ])('type %s at %s speaks %s at %s', (type, base_url, spoken, baseUrl) => {

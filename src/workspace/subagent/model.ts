@@ -1,6 +1,6 @@
-import { nearest } from '../../core/nearest.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
-import type { SubagentDefaults, SubagentModel } from '../../schema/subagent-file.ts';
+import type { SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { SubagentModel } from '../../schema/subagent-model.ts';
 import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
 import { generationOf } from './generation.ts';
@@ -10,41 +10,27 @@ import { warnOfUnusedModelSettings } from './unused-settings.ts';
 import { areSet, filled, inOneForm, type Variables } from './variables.ts';
 import type { Path } from './yaml-source.ts';
 
-/** What it is asked with; null, and said, when something is missing for that. */
+/** What it is asked with; null when something is missing for that, which is said. */
 export function modelSpecOf(
   { model, path }: ListedModel,
-  defaults: SubagentDefaults,
+  defaults: Partial<SubagentDefaults>,
   variables: Variables,
   findings: Findings,
 ): ModelSpec | null {
-  const provider = providerOf(model.type);
-  if (!provider) {
-    const known = Object.keys(PROVIDERS);
-    const near = nearest(model.type, known);
-    findings.error([...path, 'type'], `"${model.type}" is not a type of model that Squad knows`, {
-      suggestion: `${near.length > 0 ? `Did you mean ${near.join(', ')}? ` : ''}The types are ${known.join(', ')}. What speaks OpenAI's format is "openai" with its base_url.`,
-    });
-    return null;
-  }
   warnOfUnusedModelSettings(model, path, findings);
-  const baseUrl = addressOf(model, path, provider, variables, findings);
   const headers = headersOf(model, path, variables, findings);
-  return {
-    type: provider.type,
-    id: model.id,
-    baseUrl,
-    apiKeyEnv: keyVariableOf(model, path, provider, baseUrl, variables, findings),
-    headers,
-    generation: generationOf({ model, path }, defaults, findings),
-    prices: pricesOf(model, path, findings),
-  };
+  const generation = generationOf({ model, path }, defaults, findings);
+  const prices = pricesOf(model, path, findings);
+  if (model.type === undefined) return null;
+  const provider = PROVIDERS[model.type];
+  const baseUrl = addressOf(model, path, provider, variables, findings);
+  const apiKeyEnv = keyVariableOf(model, path, provider, baseUrl, variables, findings);
+  if (model.id === undefined) return null;
+  return { type: provider.type, id: model.id, baseUrl, apiKeyEnv, headers, generation, prices };
 }
 
-const providerOf = (type: string): Provider | undefined =>
-  Object.hasOwn(PROVIDERS, type.toLowerCase()) ? PROVIDERS[type.toLowerCase()] : undefined;
-
 function addressOf(
-  { base_url: given }: SubagentModel,
+  { base_url: given }: Partial<SubagentModel>,
   path: Path,
   { baseUrl }: Provider,
   variables: Variables,
@@ -61,7 +47,7 @@ function addressOf(
 }
 
 function headersOf(
-  { patchRequest }: SubagentModel,
+  { patchRequest }: Partial<SubagentModel>,
   path: Path,
   variables: Variables,
   findings: Findings,
@@ -77,7 +63,7 @@ function headersOf(
   );
 }
 
-function pricesOf(model: SubagentModel, path: Path, findings: Findings): ModelSpec['prices'] {
+function pricesOf(model: Partial<SubagentModel>, path: Path, findings: Findings): ModelSpec['prices'] {
   const { input_cost_per_million: input, output_cost_per_million: output } = model;
   if (input === undefined && output === undefined) return null;
   if (input === undefined || output === undefined) {

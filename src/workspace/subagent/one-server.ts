@@ -1,6 +1,7 @@
 import { Server } from '../../schema/mcp-config.ts';
-import type { SubagentServer } from '../../schema/subagent-file.ts';
+import type { SubagentServer } from '../../schema/subagent-server.ts';
 import type { Findings } from './findings.ts';
+import type { ListedServer } from './lists.ts';
 import { inOneForm, type Variables } from './variables.ts';
 
 const DEFAULT_TIMEOUT_MS = 300_000;
@@ -10,11 +11,13 @@ const LONGEST_MS = 1_800_000;
 /** One server in the gateway's words; null, and said, when there is nothing to start or reach. */
 export function serverOf(
   name: string,
-  given: SubagentServer,
+  { part: given, wrong }: ListedServer,
   variables: Variables,
   findings: Findings,
 ): Server | null {
   const path = ['mcpServers', name];
+  // Of which kind it should be, nobody knows.
+  if (wrong.has('type')) return null;
   if (given.type === 'builtin') {
     findings.warn(
       [...path, 'type'],
@@ -30,6 +33,7 @@ export function serverOf(
   const needed = isRemote ? given.url : given.command;
   if (!needed) {
     const key = isRemote ? 'url' : 'command';
+    if (wrong.has(key) || (!given.type && wrong.has('url'))) return null;
     findings.error(path, `the server "${name}" has no ${key === 'url' ? '"url"' : '"command"'}`, {
       suggestion: isRemote
         ? `Add "url" to it.`
@@ -62,7 +66,12 @@ export function serverOf(
 }
 
 /** What belongs to the other kind of server has no effect; and `cpe` serves files of this kind itself. */
-function warnOfOtherKind(given: SubagentServer, isRemote: boolean, name: string, findings: Findings): void {
+function warnOfOtherKind(
+  given: Partial<SubagentServer>,
+  isRemote: boolean,
+  name: string,
+  findings: Findings,
+): void {
   const others = isRemote ? (['command', 'args', 'env'] as const) : (['url', 'headers'] as const);
   for (const key of others)
     if (given[key] !== undefined)
@@ -80,7 +89,11 @@ function warnOfOtherKind(given: SubagentServer, isRemote: boolean, name: string,
     );
 }
 
-function timeoutOf({ timeout, args = [] }: SubagentServer, name: string, findings: Findings): number {
+function timeoutOf(
+  { timeout, args = [] }: Partial<SubagentServer>,
+  name: string,
+  findings: Findings,
+): number {
   // A subagent takes as long as a task does.
   if (timeout === undefined)
     return args.slice(0, 2).join(' ') === 'mcp serve' ? LONGEST_MS : DEFAULT_TIMEOUT_MS;

@@ -1,5 +1,6 @@
 import { keyVariable, MODEL_PROVIDERS } from '../../schema/model-providers.ts';
 import type { ModelType } from '../../schema/model-spec.ts';
+import type { SubagentModelType } from '../../schema/subagent-names.ts';
 
 export interface Provider {
   /** The wire format it speaks. */
@@ -11,7 +12,7 @@ export interface Provider {
 }
 
 /** By the word for it in a file: who made a format, and others that speak it. */
-export const PROVIDERS: Readonly<Record<string, Provider>> = {
+export const PROVIDERS: Readonly<Record<SubagentModelType, Provider>> = {
   anthropic: maker('anthropic'),
   openai: maker('openai'),
   responses: maker('responses'),

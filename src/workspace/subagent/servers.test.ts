@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest';
 import { grantsOf } from '../../core/gateway/grants.ts';
-import { McpConfig } from '../../schema/mcp-config.ts';
-import { SubagentServer } from '../../schema/subagent-file.ts';
+import { OwnServers } from '../../schema/mcp-config.ts';
+import { SubagentServer } from '../../schema/subagent-server.ts';
 import { Findings } from './findings.ts';
 import { serversOf } from './servers.ts';
 
 function configOf(listed: Record<string, object>) {
   const findings = new Findings();
-  const parsed = Object.fromEntries(
-    Object.entries(listed).map(([name, each]) => [name, SubagentServer.parse(each)]),
+  const parsed = new Map(
+    Object.entries(listed).map(([name, each]) => [
+      name,
+      { part: SubagentServer.parse(each), wrong: new Set<string>() },
+    ]),
   );
   const config = serversOf(parsed, { env: { TOKEN: 'a-long-token' }, folder: '/f' }, findings);
   return {
@@ -24,7 +27,7 @@ test('each is in a form the gateway takes, and everybody has it', () => {
     bare: { url: 'https://mcp.example/' },
   });
   expect(found).toEqual([]);
-  expect(McpConfig.parse(config)).toEqual(config);
+  expect(OwnServers.parse(config)).toEqual(config);
   expect(config!.shared).toEqual(['repo-coder', 'web', 'bare']);
   expect(config!.servers).toMatchObject({
     'repo-coder': { command: 'coder', args: [`\${TOKEN}`, '8080'], env: { PORT: '1' }, timeout: 2000 },

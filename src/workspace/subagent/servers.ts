@@ -1,38 +1,44 @@
 import { lintServer } from '../../core/gateway/lint-server.ts';
-import type { McpConfig } from '../../schema/mcp-config.ts';
-import type { SubagentServer } from '../../schema/subagent-file.ts';
+import type { OwnServers } from '../../schema/mcp-config.ts';
 import type { Findings } from './findings.ts';
+import type { ListedServer } from './lists.ts';
+import { warnOfMissingProgram } from './missing-program.ts';
 import { serverOf } from './one-server.ts';
 import { serverIds } from './server-ids.ts';
 import type { Variables } from './variables.ts';
 
 /** Its servers as the gateway knows them, every one for each run alone; null: it has none. */
 export function serversOf(
-  listed: Readonly<Record<string, SubagentServer>>,
+  listed: ReadonlyMap<string, ListedServer>,
   variables: Variables,
   findings: Findings,
-): McpConfig | null {
-  const ids = serverIds(Object.keys(listed));
-  const servers: McpConfig['servers'] = {};
-  const hidden: McpConfig['toolRestrictions'][string] = {};
-  for (const [name, given] of Object.entries(listed)) {
+): OwnServers | null {
+  const ids = serverIds([...listed.keys()]);
+  const servers: OwnServers['servers'] = {};
+  const hidden: OwnServers['toolRestrictions'][string] = {};
+  const startTimeouts: OwnServers['startTimeouts'] = {};
+  for (const [name, each] of listed) {
     const id = ids.get(name)!;
-    const server = serverOf(name, given, variables, findings);
+    const given = each.part;
+    const server = serverOf(name, each, variables, findings);
     if (!server) continue;
     servers[id] = server;
+    if (given.timeout !== undefined) startTimeouts[id] = server.timeout;
+    warnOfMissingProgram(name, server, variables, findings);
     if (given.toolFilter !== 'all' && given.disabledTools?.length)
       hidden[id] = { exclude: given.disabledTools };
-    for (const { level, path, message, suggestion } of lintServer(id, server, {
+    for (const { level, path, message, suggestion, isLacking } of lintServer(id, server, {
       roles: null,
       env: variables.env,
     })) {
       const at = ['mcpServers', name, ...path.slice(2)];
-      if (level === 'error') findings.error(at, message, { suggestion });
+      if (isLacking) findings.lacking(at, message, { suggestion });
+      else if (level === 'error') findings.error(at, message, { suggestion });
       else findings.warn(at, message, { suggestion });
     }
   }
-  const kinds = Object.values(listed);
-  if (kinds.length > 0 && kinds.every(({ type }) => type === 'builtin'))
+  const kinds = [...listed.values()];
+  if (kinds.length > 0 && kinds.every(({ part }) => part.type === 'builtin'))
     findings.error(
       ['mcpServers'],
       'every server here is a builtin of another program, so there would be no tools',
@@ -47,5 +53,6 @@ export function serversOf(
     shared: Object.keys(servers),
     toolRestrictions: Object.keys(hidden).length > 0 ? { '*': hidden } : {},
     argumentRules: [],
+    startTimeouts,
   };
 }

@@ -1,9 +1,14 @@
-import type { SubagentDefaults, SubagentModel } from '../../schema/subagent-file.ts';
+import type { SubagentDefaults } from '../../schema/subagent-file.ts';
+import type { SubagentModel } from '../../schema/subagent-model.ts';
 import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
 
 /** What other programs that read such files do with a model, and Squad does not. */
-export function warnOfUnusedModelSettings(model: SubagentModel, path: Path, findings: Findings): void {
+export function warnOfUnusedModelSettings(
+  model: Partial<SubagentModel>,
+  path: Path,
+  findings: Findings,
+): void {
   if (model.patchRequest?.jsonPatch)
     findings.warn(
       [...path, 'patchRequest', 'jsonPatch'],
@@ -21,7 +26,10 @@ export function warnOfUnusedModelSettings(model: SubagentModel, path: Path, find
 }
 
 /** The same for all models. */
-export function warnOfUnusedDefaults({ noStream, compaction }: SubagentDefaults, findings: Findings): void {
+export function warnOfUnusedDefaults(
+  { noStream, compaction }: Partial<SubagentDefaults>,
+  findings: Findings,
+): void {
   if (noStream)
     findings.warn(['defaults', 'noStream'], '"noStream" has no effect: answers are always streamed');
   if (compaction) findings.warn(['defaults', 'compaction'], NO_COMPACTION);

@@ -31,7 +31,7 @@ export function areSet(form: string, path: Path, { env }: Variables, findings: F
     });
   const missing = [...new Set(namesIn(form))].filter(name => !env[name]);
   for (const name of missing)
-    findings.error(path, `the variable ${name} is not set`, {
+    findings.lacking(path, `the variable ${name} is not set`, {
       suggestion: `Set ${name} in the environment of the program that starts Squad.`,
     });
   return strange === null && missing.length === 0;

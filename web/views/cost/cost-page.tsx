@@ -31,7 +31,7 @@ export function CostPage() {
     <div class="cost">
       <header class="page-head">
         <h1>Cost</h1>
-        <p class="soft">As engines report it. What they do not report is unknown, and not in any sum.</p>
+        <p class="soft">As engines report it, or as a price list has it. What neither knows is in no sum.</p>
         <p class="page-tools">
           <label>
             Last{' '}
@@ -67,7 +67,7 @@ const refreshOn = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(started|ended|turn_ended|budget)|setting\.changed)$/.test(body.type));
 
 function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
-  const { days, roles, squads, budgets, total } = report;
+  const { days, roles, squads, budgets, total, unpriced } = report;
   if (total.runs === 0)
     return (
       <Empty title="No runs in this time" command={'squad run coder "Say hello"'}>
@@ -100,13 +100,8 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
           budget={null}
           rows={roles.map(role => ({
             ...role,
-            key: role.roleId ?? '',
-            label:
-              role.roleId === null ? (
-                <span class="soft">no role</span>
-              ) : (
-                <Plain text={role.roleId} isBlock={false} />
-              ),
+            key: JSON.stringify([role.roleId, role.subagent]),
+            label: <RoleName role={role} />,
           }))}
         />
       </section>
@@ -129,6 +124,23 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
       {isGuessed([...days, ...roles]) && (
         <p class="soft">≈ is worked out from a price list, where an engine reports tokens only.</p>
       )}
+      {unpriced.runs > 0 && (
+        <p class="soft">
+          The price list has no <Plain text={unpriced.models.join(', ')} isBlock={false} />: what{' '}
+          {unpriced.runs === 1 ? 'one run' : `${unpriced.runs} runs`} cost is not known. Prices for later runs
+          go into <code>prices.json</code> in Squad’s home, or into the file of a subagent.
+        </p>
+      )}
+    </>
+  );
+}
+
+function RoleName({ role: { roleId, subagent } }: { role: Report['roles'][number] }) {
+  if (roleId !== null) return <Plain text={roleId} isBlock={false} />;
+  if (subagent === null) return <span class="soft">no role</span>;
+  return (
+    <>
+      <Plain text={subagent} isBlock={false} /> <span class="soft">subagent</span>
     </>
   );
 }
@@ -168,7 +180,8 @@ function Today({ day, here, budgets }: TodayProps) {
       )}
       {unreported > 0 && (
         <p class="tone-ask">
-          {unreported} of today’s {runs} runs reported nothing{spent !== null && ': it is more than that'}.
+          What {unreported} of today’s {runs} runs cost is not known
+          {spent !== null && ': it is more than that'}.
         </p>
       )}
       {share !== null && (

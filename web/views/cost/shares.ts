@@ -21,9 +21,9 @@ export function standing(
   return { state: share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'under', share };
 }
 
-/** Of so many runs, the engines of some did not say what they used: those figures are missing here, not 0. */
+/** Of so many runs, what some cost is not known: that is missing here, not 0. */
 export function unreportedWords(unreported: number, runs: number): string {
   if (unreported === 0) return '';
-  if (unreported >= runs) return runs === 1 ? 'not reported' : 'none reported';
-  return `${unreported} of ${runs} not reported`;
+  if (unreported >= runs) return runs === 1 ? 'not known' : 'none known';
+  return `${unreported} of ${runs} not known`;
 }

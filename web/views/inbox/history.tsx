@@ -12,7 +12,7 @@ export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boole
         {items.map(item => (
           <li key={item.id}>
             <span class="settled-question">
-              <a href={`/r/${item.runId}`}>{item.run.roleId ?? 'agent'}</a> {harmless(item.question)}
+              <a href={`/r/${item.runId}`}>{item.run.name}</a> {harmless(item.question)}
             </span>
             <span class="settled-answer">
               <Outcome item={item} />

@@ -22,8 +22,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
       <p class="ask-who soft">
         <Icon name="hand" class="tone-ask" />
-        <strong>{item.run.roleId ?? 'agent'}</strong>{' '}
-        {item.source ? `by way of ${harmless(item.source)} ` : ''}
+        <strong>{item.run.name}</strong> {item.source ? `by way of ${harmless(item.source)} ` : ''}
         {KINDS[item.kind]}
         {' · '}
         <a href={`/r/${item.runId}`}>{harmless(item.run.title) || item.runId}</a>

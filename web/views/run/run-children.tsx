@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { RunCard } from '../../../src/schema/run-card.ts';
+import { runName } from '../../../src/schema/run-name.ts';
 import { card } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { Plain } from '../../ui/plain.tsx';
@@ -42,7 +43,7 @@ function Child({ id, known }: { id: string; known: RunCard }) {
   const shown = card(id).value ?? known;
   return (
     <li>
-      <Status card={shown} /> <a href={`/r/${id}`}>{shown.roleId ?? shown.engine}</a>{' '}
+      <Status card={shown} /> <a href={`/r/${id}`}>{runName(shown)}</a>{' '}
       <span class="soft">
         <Plain text={shown.title} isBlock={false} />
       </span>

@@ -1,3 +1,4 @@
+import { runName } from '../../../src/schema/run-name.ts';
 import { card, inbox } from '../../state/live.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
@@ -51,8 +52,7 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <TriesBefore data={data} />
       </p>
       <h1>
-        <span class="run-role">{run.roleId ?? run.engine}</span>{' '}
-        <Plain text={runTitle(run)} isBlock={false} />
+        <span class="run-role">{runName(run)}</span> <Plain text={runTitle(run)} isBlock={false} />
       </h1>
       <p class="run-facts">
         {isOver && asks === 0 ? <StatusWord status={run.status} /> : <Status card={known} />}

@@ -1,4 +1,5 @@
 import type { RunCard } from '../../../src/schema/run-card.ts';
+import { runName } from '../../../src/schema/run-name.ts';
 import { askToCancel, askToRetry } from '../../shell/run-action.tsx';
 import { card as cardOf } from '../../state/live.ts';
 import { Button } from '../../ui/button.tsx';
@@ -19,7 +20,7 @@ export function RunRow({ id }: { id: string }) {
     <li class={`run need-${card.need}`} data-run={id} ref={kept.row} {...kept.hold}>
       <div class="run-line">
         <Status card={card} />
-        <span class="run-role">{card.roleId ?? card.engine}</span>
+        <span class="run-role">{runName(card)}</span>
         <a class="run-title" href={`/r/${id}`}>
           {harmless(card.title) || id}
         </a>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { runName } from '../../../src/schema/run-name.ts';
 import type { Answers } from '../../state/operations.ts';
 import { withQuery } from '../../state/url-state.ts';
 import { harmless } from '../../ui/harmless.ts';
@@ -14,7 +15,7 @@ export function FoundRuns({ runs, total, q }: { runs: Found['runs']; total: numb
       <ul class="search-list">
         {runs.map(run => (
           <li key={run.id}>
-            <Status card={run} /> <span class="soft">{run.roleId ?? run.engine}</span>{' '}
+            <Status card={run} /> <span class="soft">{runName(run)}</span>{' '}
             <a href={`/r/${run.id}`}>
               {run.title.trim() === '' ? run.id : <Marked text={run.title} search={q} />}
             </a>{' '}
@@ -61,14 +62,14 @@ export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: str
   return (
     <Part title="Output" isEmpty={outputs.length === 0}>
       <ul class="search-list">
-        {outputs.map(({ runId, title, roleId, engine, turn, stream, matches, isMore }) => {
+        {outputs.map(({ runId, title, turn, stream, matches, isMore, ...run }) => {
           const place = withQuery(`/r/${runId}/output`, {
             turn: String(turn),
             stream: stream === 'stderr' ? stream : null,
           });
           return (
             <li key={`${runId} ${turn} ${stream}`}>
-              <span class="soft">{roleId ?? engine}</span> <a href={place}>{harmless(title) || runId}</a>{' '}
+              <span class="soft">{runName(run)}</span> <a href={place}>{harmless(title) || runId}</a>{' '}
               <span class="soft">
                 turn {turn}, {stream}
               </span>

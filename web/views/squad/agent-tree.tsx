@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { runName } from '../../../src/schema/run-name.ts';
 import { shownCount } from '../../ui/figures.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
@@ -109,7 +110,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
         <span class="agent-name">
           <span class="agent-first">
             <Status card={card} />
-            <b>{card.roleId ?? card.engine}</b>
+            <b>{runName(card)}</b>
           </span>
           <a class="agent-title" href={`/r/${card.id}/activity`} tabIndex={-1}>
             <Plain text={card.title} isBlock={false} />
@@ -139,7 +140,10 @@ export function TotalMoney({ total }: { total: Total }) {
     <>
       <Money usd={total.costUsd} isEstimated={total.isEstimated} />
       {missing && (
-        <span class="faint" title={`${total.unreported} did not report what they cost`}>
+        <span
+          class="faint"
+          title={`What ${total.unreported === 1 ? 'one of them' : `${total.unreported} of them`} cost is not known`}
+        >
           {' '}
           + {total.unreported} unknown
         </span>

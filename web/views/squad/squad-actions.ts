@@ -1,4 +1,5 @@
 import type { RunCard } from '../../../src/schema/run-card.ts';
+import { runName } from '../../../src/schema/run-name.ts';
 
 export interface SquadAction {
   /** What it will do, said before. */
@@ -49,7 +50,7 @@ const count = (many: number, what: string) => `${many} ${what}${many === 1 ? '' 
 const MOST_NAMES = 4;
 
 function names(cards: readonly RunCard[]): string {
-  const all = cards.map(({ roleId, engine }) => roleId ?? engine);
+  const all = cards.map(runName);
   if (all.length <= MOST_NAMES) return all.join(', ');
   return `${all.slice(0, MOST_NAMES).join(', ')} and ${all.length - MOST_NAMES} more`;
 }

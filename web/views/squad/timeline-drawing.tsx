@@ -1,3 +1,4 @@
+import { runName } from '../../../src/schema/run-name.ts';
 import type { Item } from './timeline-items.ts';
 import { MarkShape } from './timeline-marks.tsx';
 import { boxOf, type Piece, type Span, ticksOf, xOf } from './timeline-scale.ts';
@@ -32,7 +33,7 @@ export function Rows({
             {...{ x: 0, y: HEAD + row * ROW, width, height: ROW }}
           />
           <text class="timeline-label" x={4} y={HEAD + row * ROW + IN_ROW.label}>
-            {card.roleId ?? card.engine}
+            {runName(card)}
           </text>
         </g>
       ))}

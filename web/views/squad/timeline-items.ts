@@ -1,4 +1,5 @@
 import type { RunCard } from '../../../src/schema/run-card.ts';
+import { runName } from '../../../src/schema/run-name.ts';
 import { shownDuration } from '../../ui/figures.ts';
 import { type Mark, markWords } from './timeline-marks.tsx';
 import { type Piece, piecesOf, type ShownTurn } from './timeline-scale.ts';
@@ -45,7 +46,7 @@ export function itemsOf(
         to: mark.at,
         isStopped: false,
       },
-      words: `${nameOf(card)}: ${markWords(mark.kind)} at ${clockTime(mark.at)}. ${mark.text}`,
+      words: `${runName(card)}: ${markWords(mark.kind)} at ${clockTime(mark.at)}. ${mark.text}`,
     })),
   ]);
 }
@@ -54,13 +55,11 @@ function pieceWords(card: RunCard, { kind, number, from, to, isOpen, exitCode }:
   const what = kind === 'turn' ? `turn ${number}` : kind === 'queued' ? 'queued' : 'waiting';
   const until = isOpen ? 'still going on' : `to ${clockTime(to)}`;
   const exit = kind !== 'turn' || isOpen ? '' : `, exit ${exitCode ?? 'unknown'}`;
-  return `${nameOf(card)}: ${what}, ${clockTime(from)} ${until}, ${shownDuration(to - from)}${exit}`;
+  return `${runName(card)}: ${what}, ${clockTime(from)} ${until}, ${shownDuration(to - from)}${exit}`;
 }
 
 const isStopped = ({ status, turn }: RunCard, { kind, number }: Piece) =>
   kind === 'turn' && number === turn && /^(cancelled|terminated|abandoned)$/.test(status);
-
-const nameOf = ({ roleId, engine }: RunCard) => roleId ?? engine;
 
 /** The next thing in the direction of an arrow: along a row by time, between rows to what is nearest in time. */
 export function nextItem(items: readonly Item[], current: string, key: string): Item | null {

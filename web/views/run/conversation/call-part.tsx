@@ -5,16 +5,12 @@ import { Icon } from '../../../ui/icon.tsx';
 import { Plain } from '../../../ui/plain.tsx';
 import { Status, StatusWord } from '../../../ui/status.tsx';
 import { LongText } from './long-text.tsx';
-import type { Answer, Call, Nested, Part } from './talk.ts';
+import type { Answer, Nested, Part, TalkCall } from './talk.ts';
 
 const LONGEST_BRIEF = 160;
 
-interface CallPartProps {
+interface CallPartProps extends TalkCall {
   runId: string;
-  messageId: string;
-  call: Call;
-  answer: Answer | null;
-  nested: Nested[];
 }
 
 /** A call of a tool: folded to its name and the beginning of what it was given; the runs it started are there at once. */

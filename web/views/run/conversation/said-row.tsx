@@ -2,6 +2,7 @@ import { Icon } from '../../../ui/icon.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
 import { LongText } from './long-text.tsx';
+import { MadeCalls, MoreCalls } from './made-calls.tsx';
 import type { Said, TalkPart } from './talk.ts';
 
 const NAMES: Record<Said['role'], string> = {
@@ -9,6 +10,7 @@ const NAMES: Record<Said['role'], string> = {
   user: 'Prompt',
   assistant: 'Model',
   tool: 'Tool',
+  program: 'Program',
 };
 
 /** One message: who spoke, and what they said, each piece as it asks to be read. */
@@ -48,7 +50,14 @@ interface OnePartProps {
 }
 
 function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
-  if (one.kind === 'call') return <CallPart runId={runId} messageId={messageId} {...one} />;
+  if (one.kind === 'call')
+    return (
+      <>
+        <CallPart runId={runId} {...one} />
+        {one.made && <MadeCalls runId={runId} made={one.made} />}
+      </>
+    );
+  if (one.kind === 'more') return <MoreCalls more={one.more} />;
   if (one.kind === 'answer') return <AnswerPart runId={runId} {...one.answer} />;
   const { part, index } = one;
   if (part.type === 'file')

@@ -37,3 +37,44 @@ test('a run stands with the call that started it', () => {
   const rows = talkOf([said('m1', null, 'assistant', call('a', 'docs__ask'))], [nested]);
   expect(rows[0]!.parts).toMatchObject([{ kind: 'call', nested: [{ id: 'run_2' }] }]);
 });
+
+test('what a program called stands with the call that ran it, each with what came of it and what it started', () => {
+  const made = (id: string, at: number): Part => ({ ...call(id, 'docs__ask'), within: 'p', at }) as Part;
+  const came = (id: string): Part => ({ ...result(id), within: 'p', at: 9 }) as Part;
+  const more: Part = { type: 'more_calls', within: 'p', calls: 7, failed: 0 };
+  const nested = { id: 'run_2', subagent: 'ask', title: 't', status: 'running', createdAt: 5 } as Nested;
+  const rows = talkOf(
+    [
+      said('m1', null, 'assistant', call('p', 'run_program')),
+      said('m2', 'm1', 'program', made('p.1', 2)),
+      said('m3', 'm1', 'program', came('p.1'), made('p.2', 10), more),
+      said('m4', 'm1', 'tool', result('p')),
+      said('m5', 'm4', 'assistant', text('done')),
+    ],
+    [nested],
+  );
+  expect(rows.map(({ id, hasGap }) => [id, hasGap])).toEqual([
+    ['m1', false],
+    ['m5', false],
+  ]);
+  expect(rows[0]!.parts).toMatchObject([
+    {
+      kind: 'call',
+      answer: { messageId: 'm4' },
+      nested: [],
+      made: {
+        calls: [
+          { call: { id: 'p.1' }, messageId: 'm2', answer: { messageId: 'm3' }, nested: [{ id: 'run_2' }] },
+          { call: { id: 'p.2' }, messageId: 'm3', answer: null, nested: [] },
+        ],
+        more: { calls: 7 },
+      },
+    },
+  ]);
+});
+
+test('what a program called whose call is not here is a row of its own', () => {
+  const made = { ...call('p.1'), within: 'p', at: 2 } as Part;
+  const rows = talkOf([said('m2', 'm1', 'program', made)], []);
+  expect(rows).toMatchObject([{ id: 'm2', role: 'program', parts: [{ kind: 'call', call: { id: 'p.1' } }] }]);
+});

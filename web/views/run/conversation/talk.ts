@@ -1,3 +1,4 @@
+import { madeCalls } from '../../../../src/schema/made-calls.ts';
 import { runsByCall } from '../../../../src/schema/nested-runs.ts';
 import type { Answers } from '../../../state/operations.ts';
 
@@ -6,6 +7,7 @@ export type Message = Conversation['messages'][number];
 export type Part = Message['content'][number];
 export type Call = Part & { type: 'tool_call' };
 export type Result = Part & { type: 'tool_result' };
+export type MoreCalls = Part & { type: 'more_calls' };
 export type Nested = Conversation['nested'][number];
 
 /** What a tool gave back, and the message that has it. */
@@ -14,12 +16,27 @@ export interface Answer {
   messageId: string;
 }
 
+/** A call, in the message that has it, with what came of it. */
+export interface TalkCall {
+  call: Call;
+  messageId: string;
+  answer: Answer | null;
+  nested: Nested[];
+}
+
+/** What a program called. */
+export interface Made {
+  calls: TalkCall[];
+  more: MoreCalls | null;
+}
+
 export type TalkPart =
   /** `index`: where in its message. */
-  | { kind: 'part'; part: Exclude<Part, Call | Result>; index: number }
-  | { kind: 'call'; call: Call; answer: Answer | null; nested: Nested[] }
+  | { kind: 'part'; part: Exclude<Part, Call | Result | MoreCalls>; index: number }
+  | ({ kind: 'call'; made: Made | null } & TalkCall)
   /** Without the call that it answers. */
-  | { kind: 'answer'; answer: Answer };
+  | { kind: 'answer'; answer: Answer }
+  | { kind: 'more'; more: MoreCalls };
 
 export interface Said {
   id: string;
@@ -30,7 +47,10 @@ export interface Said {
   hasGap: boolean;
 }
 
-/** What was said, each call with what came of it: what tools gave back is no row of its own where its call is shown. */
+/**
+ * What was said, each call with what came of it: neither what tools gave back nor what a program called is a row of its own
+ * where the call that it belongs to is shown.
+ */
 export function talkOf(messages: readonly Message[], nested: readonly Nested[]): Said[] {
   const answers = new Map<string, Answer>();
   const calls = new Set<string>();
@@ -40,22 +60,32 @@ export function talkOf(messages: readonly Message[], nested: readonly Nested[]):
       if (part.type === 'tool_result') answers.set(part.id, { result: part, messageId: id });
     }
   const started = runsByCall(messages, nested);
-  return messages.flatMap((message, index) => {
-    const parts = message.content.flatMap((part, at): TalkPart[] => {
-      if (part.type === 'tool_call')
-        return [
-          {
-            kind: 'call',
-            call: part,
-            answer: answers.get(part.id) ?? null,
-            nested: started.get(part.id) ?? [],
-          },
-        ];
-      if (part.type !== 'tool_result') return [{ kind: 'part', part, index: at }];
-      return calls.has(part.id) ? [] : [{ kind: 'answer', answer: { result: part, messageId: message.id } }];
+  const programs = madeCalls<Part>(messages);
+  const talkCall = (call: Call, messageId: string): TalkCall => ({
+    call,
+    messageId,
+    answer: answers.get(call.id) ?? null,
+    nested: started.get(call.id) ?? [],
+  });
+  const madeIn = (id: string): Made | null => {
+    const made = programs.get(id);
+    return made
+      ? { calls: made.calls.map(({ call, callIn }) => talkCall(call, callIn)), more: made.more }
+      : null;
+  };
+  let before: string | null = null;
+  return messages.flatMap((message): Said[] => {
+    const { id, role, at } = message;
+    const parts = message.content.flatMap((part, index): TalkPart[] => {
+      if ('within' in part && part.within !== undefined && calls.has(part.within)) return [];
+      if (part.type === 'tool_call') return [{ kind: 'call', ...talkCall(part, id), made: madeIn(part.id) }];
+      if (part.type === 'more_calls') return [{ kind: 'more', more: part }];
+      if (part.type !== 'tool_result') return [{ kind: 'part', part, index }];
+      return calls.has(part.id) ? [] : [{ kind: 'answer', answer: { result: part, messageId: id } }];
     });
-    const hasGap = index > 0 && message.parentId !== messages[index - 1]!.id;
+    const hasGap = role !== 'program' && before !== null && message.parentId !== before;
+    if (role !== 'program') before = id;
     if (parts.length === 0 && !hasGap && message.content.length > 0) return [];
-    return [{ id: message.id, role: message.role, at: message.at, parts, hasGap }];
+    return [{ id, role, at, parts, hasGap }];
   });
 }

@@ -12,7 +12,19 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
   return (
     <Part title="How">
       <dl>
-        <Fact name="Role">{run.roleId ?? 'none: a bare prompt'}</Fact>
+        {options.subagent === null ? (
+          <Fact name="Role">{run.roleId ?? 'none: a bare prompt'}</Fact>
+        ) : (
+          <Fact name="Subagent">
+            {options.subagent}
+            {setting.subagentFile !== null && (
+              <>
+                {' '}
+                <Copy text={setting.subagentFile} label="file" isShown />
+              </>
+            )}
+          </Fact>
+        )}
         <Fact name="Engine">
           {run.engine}
           {run.model && `, ${run.model}`}

@@ -1,5 +1,6 @@
 import './output.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { sizeWords } from '../../../../src/schema/size-words.ts';
 import { useKeys } from '../../../keys.ts';
 import { download } from '../../../state/download.ts';
 import { saved } from '../../../state/saved.ts';
@@ -209,10 +210,3 @@ async function save(run: string, turn: number, stream: 'stdout' | 'stderr'): Pro
 }
 
 const gutterOf = (line: Element): number => Number.parseFloat(getComputedStyle(line).paddingInlineStart) || 0;
-
-function sizeWords(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(0)} KiB`;
-  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
-  return `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
-}

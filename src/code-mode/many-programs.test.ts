@@ -1,0 +1,60 @@
+import { afterEach, expect, test } from 'vitest';
+import { descendantsOf } from '../process/descendants.ts';
+import { createCodeRunner } from './code-runner.ts';
+import { LIMITS, realSandbox, tool } from './testing/sandboxes.ts';
+
+const sandbox = await realSandbox();
+const others = new Set(descendantsOf(process.pid));
+afterEach(() => expect(descendantsOf(process.pid).filter(pid => !others.has(pid))).toEqual([]));
+const { signal } = new AbortController();
+
+test('of sixty programs at once four run, the others in their turn, and each has its result', async () => {
+  let inside = 0;
+  let most = 0;
+  const meet = tool('meet', async ({ n }) => {
+    most = Math.max(most, ++inside);
+    // The first are answered when all of them are there.
+    await expect.poll(() => most, { timeout: 30_000 }).toBe(4);
+    inside--;
+    return n;
+  });
+  await using runner = createCodeRunner({ tools: [meet], limits: { ...LIMITS, timeoutMs: 60_000 }, sandbox });
+  const numbers = Array.from({ length: 60 }, (_, n) => n);
+  const results = await Promise.all(
+    numbers.map(n => runner.run(`return await tools.meet({ n: ${n} })`, signal)),
+  );
+  expect(results.map(({ returned }) => returned)).toEqual(numbers.map(String));
+  expect(most).toBe(4);
+}, 120_000);
+
+test('the time of one that had to wait begins when it does', async () => {
+  const limits = { ...LIMITS, timeoutMs: 5_000 };
+  await using runner = createCodeRunner({ tools: [], limits, sandbox });
+  const endless = Array.from({ length: 4 }, () =>
+    runner.run('for (;;) await new Promise(wake => setTimeout(wake, 100))', signal),
+  );
+  const waits = runner.run('return 1', signal);
+  for (const each of endless) expect((await each).error).toContain('not done after 5 s');
+  expect(await waits).toMatchObject({ ok: true, returned: '1' });
+}, 60_000);
+
+test('those that wait are given up with what they wait for', async () => {
+  const { promise: isThere, resolve } = Promise.withResolvers<void>();
+  const asked: unknown[] = [];
+  const hang = tool('hang', ({ n }) => {
+    if (asked.push(n) === 4) resolve();
+    return new Promise(() => {});
+  });
+  const runner = createCodeRunner({ tools: [hang], limits: LIMITS, sandbox });
+  const stop = new AbortController();
+  const run = (n: number, signal: AbortSignal) =>
+    runner.run(`await tools.hang({ n: ${n} })`, signal).catch((thrown: Error) => thrown.message);
+  const going = [0, 1, 2, 3].map(n => run(n, signal));
+  const [givenUp, closed] = [run(4, stop.signal), run(5, signal)];
+  await isThere;
+  stop.abort(new Error('enough'));
+  expect(await givenUp).toBe('enough');
+  await runner.close();
+  expect(await Promise.all([...going, closed])).toEqual(Array(5).fill('Code mode has been closed.'));
+  expect(asked.toSorted()).toEqual([0, 1, 2, 3]);
+});

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { createRedactor } from '../core/gateway/redaction.ts';
+import type { TracePart, TraceRole } from '../schema/trace.ts';
+import { LONGEST_KEPT } from './kept-part.ts';
+import { voiceOn } from './print-line.ts';
+
+const SECRET = 'a-secret-of-this-test';
+
+/** The pieces as they come out. */
+function told(role: TraceRole, ...content: TracePart[]): { input?: unknown; output?: unknown }[] {
+  let line = '';
+  const { say, hide } = voiceOn({ write: text => (line = text) });
+  hide(createRedactor([{ name: 'KEY', value: SECRET }]));
+  say({ type: 'message', message: { id: 'msg_0123456789', parentId: null, role, content, at: 0 } });
+  return JSON.parse(line).message.content;
+}
+
+const call = (input: unknown): TracePart => ({ type: 'tool_call', id: 'p.1', name: 'x', input, within: 'p' });
+const result = (output: unknown): TracePart => ({
+  ...{ type: 'tool_result', id: 'p.1', name: 'x', output, isError: false, within: 'p' },
+});
+
+test.each([
+  ['words', 'x'.repeat(100_000), 'xxxxxx'],
+  ['a value', { a: 'x'.repeat(100_000) }, '{"a":"'],
+])(
+  'of %s that are long the beginning is kept of what a program called, and how much is missing',
+  (_, long, start) => {
+    const [given, came] = told('program', call(long), result(long));
+    for (const text of [String(given!.input), String(came!.output)]) {
+      expect(text.slice(0, 6)).toBe(start);
+      expect(text).toMatch(/\n\[\d+ more characters left out\]$/);
+      expect(text.length).toBeLessThan(LONGEST_KEPT + 100);
+    }
+  },
+);
+
+test('what is short is kept as it is, and so is all that the model called itself', () => {
+  const short = [call({ a: [1, null] }), result('words')];
+  expect(told('program', ...short)).toEqual(short);
+  const long = [result('x'.repeat(100_000))];
+  expect(told('tool', ...long)).toEqual(long);
+});
+
+test('a secret is taken out before anything is cut, so that no part of it is left', () => {
+  const before = 'x'.repeat(LONGEST_KEPT - 5);
+  const [given] = told('program', call(`${before}${SECRET}${before}`));
+  expect(given!.input).toContain('x[secr');
+  expect(given!.input).not.toContain(SECRET.slice(0, 5));
+});

@@ -1,0 +1,104 @@
+import type { CallEnd, CallWatch } from '../code-mode/code-mode.ts';
+import type { TracePart } from '../schema/trace.ts';
+import { LONGEST_KEPT } from './kept-part.ts';
+import type { CallTelling } from './tool.ts';
+
+/** Of one program. A loop can call a tool without end, and what it is about shows in the first of them. */
+const MOST_CALLS = 500;
+const MOST_CHARS = 2 * 1024 * 1024;
+/** Of all programs together. */
+const MOST_CALLS_IN_ALL = 5_000;
+const MOST_CHARS_IN_ALL = 16 * 1024 * 1024;
+/** What comes close together is written together: a call costs the program next to nothing. */
+const GATHER_MS = 100;
+const GATHER_CHARS = 256 * 1024;
+
+/** How much of what programs called has been written down. */
+export class KeptCalls {
+  calls = 0;
+  chars = 0;
+}
+
+/** Tells of the calls that one program makes, as of any other call, and writes them down below it. */
+export class ProgramCalls {
+  readonly #telling: CallTelling;
+  readonly #inAll: KeptCalls;
+  readonly #own = new KeptCalls();
+  readonly #left = { calls: 0, failed: 0 };
+  #parts: TracePart[] = [];
+  #chars = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(telling: CallTelling, inAll: KeptCalls) {
+    this.#telling = telling;
+    this.#inAll = inAll;
+  }
+
+  readonly watch: CallWatch = ({ name }, args) => {
+    if (!this.#hasRoom()) return this.#leaveOut();
+    const { id: within, say } = this.#telling;
+    const id = `${within}.${++this.#own.calls}`;
+    this.#inAll.calls++;
+    const given = JSON.stringify(args);
+    say({ type: 'tool', id, name, detail: given });
+    this.#add({ type: 'tool_call', id, name, input: args, within, at: Date.now() }, given.length);
+    return end => {
+      const words = wordsOf(end);
+      say({ type: 'tool_end', id, name, ok: end.ok, detail: words });
+      const output = end.ok ? (end.value ?? '') : words;
+      const result = { type: 'tool_result' as const, id, name, output, isError: !end.ok };
+      this.#add({ ...result, within, at: Date.now() }, words.length);
+    };
+  };
+
+  /** The program has ended, and so has every call of it. */
+  over(): void {
+    const { calls, failed } = this.#left;
+    const { id: within, say } = this.#telling;
+    if (calls > 0) {
+      say({ type: 'more_tools', calls, failed });
+      this.#parts.push({ type: 'more_calls', within, calls, failed });
+    }
+    this.#write();
+  }
+
+  #hasRoom(): boolean {
+    const [own, inAll] = [this.#own, this.#inAll];
+    return (
+      own.calls < MOST_CALLS &&
+      own.chars < MOST_CHARS &&
+      inAll.calls < MOST_CALLS_IN_ALL &&
+      inAll.chars < MOST_CHARS_IN_ALL
+    );
+  }
+
+  #leaveOut(): (end: CallEnd) => void {
+    this.#left.calls++;
+    return ({ ok }) => {
+      if (!ok) this.#left.failed++;
+    };
+  }
+
+  #add(part: TracePart, length: number): void {
+    const kept = Math.min(length, LONGEST_KEPT);
+    this.#own.chars += kept;
+    this.#inAll.chars += kept;
+    this.#parts.push(part);
+    this.#chars += length;
+    if (this.#chars >= GATHER_CHARS) this.#write();
+    else this.#timer ??= setTimeout(() => this.#write(), GATHER_MS);
+  }
+
+  #write(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#parts.length > 0) this.#telling.trace(this.#parts);
+    this.#parts = [];
+    this.#chars = 0;
+  }
+}
+
+function wordsOf(end: CallEnd): string {
+  if (!end.ok) return end.error;
+  return typeof end.value === 'string' ? end.value : (end.json ?? '');
+}

@@ -1,0 +1,48 @@
+import type { StoredMessage, TracePart } from './trace.ts';
+
+type Called<P> = Extract<P, { type: 'tool_call' }>;
+type Came<P> = Extract<P, { type: 'tool_result' }>;
+
+/** A call that a program made. `callIn`: the message that has it. */
+export interface MadeCall<P extends TracePart> {
+  call: Called<P>;
+  callIn: string;
+  result: Came<P> | null;
+}
+
+/** What one program called, in the order it did, and how much more that is not kept. */
+export interface MadeCalls<P extends TracePart> {
+  calls: MadeCall<P>[];
+  more: Extract<P, { type: 'more_calls' }> | null;
+}
+
+/** What programs called, by the calls of the model's that ran them. */
+export function madeCalls<P extends TracePart>(
+  messages: readonly (Pick<StoredMessage, 'id' | 'role'> & { content: readonly P[] })[],
+): Map<string, MadeCalls<P>> {
+  const programs = new Map<string, MadeCalls<P>>();
+  const open = new Map<string, MadeCall<P>>();
+  for (const { id: messageId, role, content } of messages) {
+    if (role !== 'program') continue;
+    for (const part of content) {
+      if (isOf(part, 'tool_call')) {
+        const made = { call: part, callIn: messageId, result: null };
+        open.set(part.id, made);
+        ofProgram(part.within).calls.push(made);
+      } else if (isOf(part, 'tool_result')) {
+        const made = open.get(part.id);
+        if (made) made.result = part;
+      } else if (isOf(part, 'more_calls')) ofProgram(part.within).more = part;
+    }
+  }
+  return programs;
+
+  function ofProgram(id = ''): MadeCalls<P> {
+    const made = programs.get(id) ?? { calls: [], more: null };
+    programs.set(id, made);
+    return made;
+  }
+}
+
+const isOf = <P extends TracePart, T extends P['type']>(part: P, type: T): part is Extract<P, { type: T }> =>
+  part.type === type;

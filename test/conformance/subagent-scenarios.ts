@@ -1,0 +1,115 @@
+/** What of the official suite is about a server with one tool on standard input and output, by revision. */
+export const SUBAGENT_SCENARIOS: Record<string, string[]> = {
+  '2025-11-25': [
+    'server-initialize',
+    'logging-set-level',
+    'ping',
+    'tools-list',
+    'tools-call-error',
+    'server-sse-multiple-streams',
+  ],
+  '2026-07-28': [
+    'server-stateless',
+    'tools-list',
+    'tools-call-error',
+    'server-sse-multiple-streams',
+    'caching',
+    'input-required-result-unsupported-methods',
+  ],
+};
+
+/** The tool that a scenario calls, where it calls one without arguments and wants no more than that it cannot be done so. */
+export const TOOL_OF: Record<string, string> = {
+  'tools-call-error': 'test_error_handling',
+  'server-stateless': 'test_logging_tool',
+};
+
+/** What is not, by reason. A scenario in neither list fails the test until somebody has looked at it. */
+export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
+  'about HTTP, where a subagent is not served': [
+    'server-session-lifecycle',
+    'server-sse-polling',
+    'dns-rebinding-protection',
+    'http-header-validation',
+    'http-custom-header-server-validation',
+  ],
+  'about resources, which a subagent has none of and declares none': [
+    'resources-list',
+    'resources-read-text',
+    'resources-read-binary',
+    'resources-templates-read',
+    'resources-subscribe',
+    'resources-unsubscribe',
+    'sep-2164-resource-not-found',
+  ],
+  'about prompts and completion, which a subagent has none of and declares none': [
+    'prompts-list',
+    'prompts-get-simple',
+    'prompts-get-with-args',
+    'prompts-get-embedded-resource',
+    'prompts-get-with-image',
+    'completion-complete',
+    'input-required-result-non-tool-request',
+  ],
+  'calls a tool of the reference server that does something without a prompt, which no subagent does': [
+    'tools-call-simple-text',
+    'tools-call-image',
+    'tools-call-audio',
+    'tools-call-embedded-resource',
+    'tools-call-mixed-content',
+    'tools-call-with-logging',
+    'tools-call-with-progress',
+  ],
+  'wants a tool with an input schema of the reference server': ['json-schema-2020-12'],
+  'wants a tool that asks its client in the middle of a call, which no subagent does': [
+    'tools-call-sampling',
+    'tools-call-elicitation',
+    'elicitation-sep1034-defaults',
+    'elicitation-sep1330-enums',
+    'input-required-result-basic-elicitation',
+    'input-required-result-basic-sampling',
+    'input-required-result-basic-list-roots',
+    'input-required-result-request-state',
+    'input-required-result-multiple-input-requests',
+    'input-required-result-multi-round',
+    'input-required-result-missing-input-response',
+    'input-required-result-result-type',
+    'input-required-result-tampered-state',
+    'input-required-result-capability-check',
+    'input-required-result-ignore-extra-params',
+    'input-required-result-validate-input',
+  ],
+  'about an extension that a subagent does not declare': [
+    'sep-2640-skills-directory',
+    'sep-2640-skills-enumeration',
+    'sep-2640-skills-manifest',
+    'tasks-lifecycle',
+    'tasks-capability-negotiation',
+    'tasks-wire-fields',
+    'tasks-request-state-removal',
+    'tasks-mrtr-input',
+    'tasks-request-headers',
+    'tasks-dispatch-and-envelope',
+    'tasks-status-notifications',
+    'tasks-required-task-error',
+    'tasks-mrtr-composition',
+  ],
+};
+
+/** Checks within a scenario that is about a subagent, of the same kinds. */
+export const CHECKS_NOT_OF_A_SUBAGENT: Record<string, Record<string, string>> = {
+  'server-stateless': {
+    'sep-2575-http-server-header-mismatch-400': 'headers of HTTP',
+    'sep-2575-server-rejects-undeclared-capability': 'a tool that needs something of its client',
+    'sep-2575-missing-capability-http-400': 'a tool that needs something of its client',
+    'sep-2575-http-server-no-independent-requests-on-stream': 'a tool that asks its client',
+    'sep-2575-server-sends-prompts-list-changed-on-subscription': 'prompts',
+    'sep-2575-server-sends-tools-list-changed-on-subscription': 'a list of tools that changes',
+  },
+  caching: {
+    'sep-2549-prompts-list-caching-hints': 'prompts',
+    'sep-2549-resources-list-caching-hints': 'resources',
+    'sep-2549-resources-templates-list-caching-hints': 'resources',
+    'sep-2549-resources-read-caching-hints': 'resources',
+  },
+};

@@ -1,0 +1,61 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Subagents } from '../support/subagents.ts';
+import type { Listening } from './listen.ts';
+import { serveOverStdio } from './over-stdio.ts';
+import { scenarioChecks, serverScenarios } from './runner.ts';
+import {
+  CHECKS_NOT_OF_A_SUBAGENT,
+  NOT_OF_A_SUBAGENT,
+  SUBAGENT_SCENARIOS,
+  TOOL_OF,
+} from './subagent-scenarios.ts';
+
+const SOME_TOOL = 'summarise';
+const MOST_TRIES = 3;
+let subagents: Subagents;
+const served = new Map<string, Listening>();
+
+beforeAll(async () => {
+  subagents = await Subagents.start();
+  for (const name of [SOME_TOOL, ...Object.values(TOOL_OF)]) {
+    subagents.write(name);
+    served.set(name, await serveOverStdio(() => subagents.squad.start(['mcp', ...subagents.args(name)])));
+  }
+});
+afterAll(async () => {
+  for (const { close } of served.values()) await close();
+  await subagents[Symbol.asyncDispose]();
+});
+
+describe('the official conformance suite on `squad mcp serve`', () => {
+  it.each(
+    Object.entries(SUBAGENT_SCENARIOS).flatMap(([revision, names]) =>
+      names.map(name => ({ revision, name })),
+    ),
+  )('$revision: $name', { timeout: 180_000 }, async ({ revision, name }) => {
+    const notOurs = Object.keys(CHECKS_NOT_OF_A_SUBAGENT[name] ?? {}).sort();
+    // Some of the runner's probes wait for half a second only, which a busy machine does not always have.
+    for (let tries = 1; ; tries++) {
+      const checks = await scenarioChecks(served.get(TOOL_OF[name] ?? SOME_TOOL)!.url, name, revision);
+      const notPassed = checks.filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO');
+      const ids = notPassed.map(({ id }) => id).sort();
+      if (tries < MOST_TRIES && !isDeepStrictEqual(ids, notOurs)) continue;
+      expect(ids, JSON.stringify(notPassed, null, 2)).toEqual(notOurs);
+      expect(checks.some(({ status }) => status === 'SUCCESS')).toBe(true);
+      return;
+    }
+  });
+
+  it('has no scenario that nobody has sorted, for either revision', async () => {
+    const all = await serverScenarios();
+    const notOurs = Object.values(NOT_OF_A_SUBAGENT).flat();
+    const applied = Object.values(SUBAGENT_SCENARIOS).flat();
+    expect([...new Set([...applied, ...notOurs])].sort()).toEqual([...all.keys()].sort());
+    expect(notOurs.filter(name => applied.includes(name))).toEqual([]);
+    for (const [revision, names] of Object.entries(SUBAGENT_SCENARIOS)) {
+      const ofRevision = applied.filter(name => all.get(name)!.includes(revision));
+      expect([...names].sort()).toEqual([...new Set(ofRevision)].sort());
+    }
+  });
+});
