@@ -13,6 +13,8 @@ const MOST_RATIO = 8;
 const MOST_MB = 150;
 const PAIRS = 30;
 const TYPES = ['anthropic', 'openai', 'responses', 'google'];
+/** What the files of one prompt may have together, in MiB. */
+const MOST_INPUT = 32;
 
 /** From the start of the agent's process to its first request to a model, against a Node that does nothing. */
 export const agentLoop: Figure = {
@@ -56,6 +58,7 @@ export const agentLoop: Figure = {
         }),
       );
     }
+    if (canReadMemory) rows.push(await withInput(squad.root, agent, env, model));
     model.close();
     if (canReadMemory)
       rows.push(
@@ -68,17 +71,44 @@ export const agentLoop: Figure = {
   },
 };
 
-function requestFile(folder: string, type: string, baseUrl: string): string {
+/** Until the request has gone out with all of the file in it. */
+async function withInput(
+  root: string,
+  agent: string,
+  env: Record<string, string>,
+  model: Awaited<ReturnType<typeof busyModel>>,
+): Promise<Row> {
+  const input = join(root, 'large.pdf');
+  writeFileSync(input, Buffer.alloc(MOST_INPUT * 1024 * 1024, '%PDF-1.4\n'));
+  const asked = model.nextRequest();
+  const file = requestFile(root, 'anthropic', model.url, [input]);
+  const child = spawn(process.execPath, [agent, file], { env, stdio: ['pipe', 'ignore', 'inherit'] });
+  const exit = once(child, 'exit');
+  child.stdin.end('Read it.');
+  const { refuse, whole } = await asked;
+  await whole;
+  const { peak } = memoryOf(child.pid!);
+  refuse();
+  await exit;
+  return single(`peak memory with a file of ${MOST_INPUT} MiB`, 'MB', peak, {
+    target: `≤ ${MOST_MB} MB`,
+    isMet: ({ value }) => value <= MOST_MB,
+  });
+}
+
+function requestFile(folder: string, type: string, baseUrl: string, inputs: string[] = []): string {
   const file = join(folder, `${type}.json`);
   const request = {
     model: { type, id: 'model-1', baseUrl, apiKeyEnv: null },
     systemPrompt: 'You are measured.',
-    inputs: [],
+    inputs,
     outputSchema: null,
     codeMode: null,
     maxTurns: 1,
+    secrets: [],
     endpoint: null,
-    chatFile: join(folder, 'chat', 'chat.json'),
+    endsWithHub: false,
+    chatFile: join(folder, 'chat', 'chat.jsonl'),
     continues: false,
   };
   writeFileSync(file, JSON.stringify(request));
@@ -87,14 +117,20 @@ function requestFile(folder: string, type: string, baseUrl: string): string {
 
 interface Asked {
   at: number;
+  /** Settles when all of it has come. */
+  whole: Promise<unknown>;
   refuse(): void;
 }
 
 /** Takes requests, and refuses each when it is told to. */
 async function busyModel() {
   let heard: (asked: Asked) => void = () => {};
-  const server = createServer((_, response) =>
-    heard({ at: performance.now(), refuse: () => void response.writeHead(503).end() }),
+  const server = createServer((request, response) =>
+    heard({
+      at: performance.now(),
+      whole: once(request.resume(), 'end'),
+      refuse: () => void response.writeHead(503).end(),
+    }),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -5,17 +5,18 @@ import { LIMITS, realSandbox, tool } from './testing/sandboxes.ts';
 
 const sandbox = await realSandbox();
 const others = new Set(descendantsOf(process.pid));
-afterEach(() => expect(descendantsOf(process.pid).filter(pid => !others.has(pid))).toEqual([]));
+const below = () => descendantsOf(process.pid).filter(pid => !others.has(pid));
+afterEach(() => expect(below()).toEqual([]));
 const { signal } = new AbortController();
 
 test('of sixty programs at once four run, the others in their turn, and each has its result', async () => {
-  let inside = 0;
-  let most = 0;
+  const { promise: fourAreThere, resolve } = Promise.withResolvers<void>();
+  let calls = 0;
+  let processes = 0;
   const meet = tool('meet', async ({ n }) => {
-    most = Math.max(most, ++inside);
-    // The first are answered when all of them are there.
-    await expect.poll(() => most, { timeout: 30_000 }).toBe(4);
-    inside--;
+    processes = Math.max(processes, below().length);
+    if (++calls === 4) resolve();
+    await fourAreThere;
     return n;
   });
   await using runner = createCodeRunner({ tools: [meet], limits: { ...LIMITS, timeoutMs: 60_000 }, sandbox });
@@ -24,7 +25,8 @@ test('of sixty programs at once four run, the others in their turn, and each has
     numbers.map(n => runner.run(`return await tools.meet({ n: ${n} })`, signal)),
   );
   expect(results.map(({ returned }) => returned)).toEqual(numbers.map(String));
-  expect(most).toBe(4);
+  // Bubblewrap and what is in it.
+  expect(processes).toBeLessThanOrEqual(4 * 3);
 }, 120_000);
 
 test('the time of one that had to wait begins when it does', async () => {

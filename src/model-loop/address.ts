@@ -15,7 +15,7 @@ export function addressOf({ type, baseUrl }: ModelSpec, env: NodeJS.ProcessEnv):
   const plain = given.replace(/\/+$/, '');
   if (!URL.canParse(plain) || !/^https?:/i.test(plain))
     throw new Error(
-      `${JSON.stringify(given)} is not an address of a model: it begins with http:// or https://`,
+      `${JSON.stringify(plainAddress(given))} is not an address of a model: it begins with http:// or https://`,
     );
   const { pathname, host } = new URL(plain);
   const isBare = pathname === '/';
@@ -23,3 +23,7 @@ export function addressOf({ type, baseUrl }: ModelSpec, env: NodeJS.ProcessEnv):
   const url = isBare || (addsVersion && !hasVersion) ? plain + usual.pathname : plain;
   return { url, isUsual: host === usual.host };
 }
+
+/** An address to be shown: without what may be a secret in it. */
+export const plainAddress = (address: string): string =>
+  address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');

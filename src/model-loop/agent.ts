@@ -1,17 +1,22 @@
 import { readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { createRedactor, type Secret } from '../core/gateway/redaction.ts';
 import { AgentRequest } from '../schema/agent-request.ts';
 import type { TracePart } from '../schema/trace.ts';
-import { addressOf } from './address.ts';
+import { addressOf, plainAddress } from './address.ts';
+import { refuseTooLong } from './bounded-line.ts';
 import { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
 import type { Endpoint } from './endpoint-tools.ts';
 import { failureFrom } from './failure.ts';
 import { generationOf } from './generation.ts';
 import { readInputs } from './inputs.ts';
+import { KeptFiles } from './kept-files.ts';
 import { type Answer, converse } from './loop.ts';
 import { openModel } from './open-model.ts';
 import type { Voice } from './print-line.ts';
+import type { ProviderLine } from './provider-fetch.ts';
+import { type Quote, quoting } from './quote.ts';
 import { toolboxOf } from './toolbox.ts';
 import { UsageTotal } from './usage-total.ts';
 
@@ -27,47 +32,54 @@ export interface AgentRun {
 
 /** One turn of a run: from the prompt to the end, which is always said. Returns the exit code. */
 export async function runAgent(run: AgentRun): Promise<number> {
+  let quote = quoting(text => text);
   try {
     run.signal.throwIfAborted();
     const request = await readRequest(run.requestFile);
-    run.hide(createRedactor(secretsOf(request)));
-    const { answer, ...more } = await answerTo(request, run);
-    run.say({ type: 'end', ok: true, answer, ...more, error: null });
+    const secrets = createRedactor(secretsOf(request));
+    run.hide(secrets);
+    quote = quoting(secrets.text);
+    const end = { type: 'end', ok: true, ...(await answerTo(request, run, quote)), error: null } as const;
+    refuseTooLong(end);
+    run.say(end);
     return 0;
   } catch (thrown) {
-    const { code, message } = failureFrom(thrown, null);
+    const { code, message } = failureFrom(thrown, quote);
     run.say({ type: 'end', ok: false, answer: '', error: message, code });
     return 1;
   }
 }
 
-async function answerTo(request: AgentRequest, run: AgentRun): Promise<Answer> {
+async function answerTo(request: AgentRequest, run: AgentRun, quote: Quote): Promise<Answer> {
   const { env, cwd, say, prompt } = run;
   const { endpoint, signal } = endingWithHub(request, run.signal);
-  const { model: spec, systemPrompt, chatFile, continues, inputs, codeMode } = request;
+  const { model: spec, systemPrompt, chatFile, inputs, codeMode } = request;
   say({ type: 'start', model: spec.id });
-  const { url, isUsual } = addressOf(spec, env);
-  const generation = generationOf(spec, isUsual);
+  const address = addressOf(spec, env);
+  const generation = generationOf(spec, address.isUsual);
   for (const text of generation.notes) say({ type: 'note', text });
+  const kept = new KeptFiles(join(dirname(chatFile), 'inputs'));
+  const line: ProviderLine = { files: kept, quote, heard: null };
   const [model, files, opened, conversation] = await Promise.all([
-    openModel(spec, env),
-    readInputs(inputs, cwd),
+    openModel(spec, address, env, line),
+    readInputs(inputs, cwd, kept),
     toolboxOf({ endpoint, codeMode }, env, signal),
     // Chat completions know only words as what a tool gives back.
-    Conversation.open(chatFile, continues, spec.type !== 'openai', say),
+    Conversation.open(request, kept, spec.type !== 'openai', say),
   ]);
   await using toolbox = opened;
   if (conversation.isNew && systemPrompt !== null) conversation.system(systemPrompt);
   const words: TracePart & { type: 'text' } = { type: 'text', text: prompt };
-  conversation.user([...files.content, words], [...files.shown, words]);
+  conversation.user([...files.content, words], [...files.shown, words], files.files);
   await conversation.save();
+  const name = `${spec.id} (${spec.type}, ${plainAddress(address.url)})`;
   return await converse({
     ...{ request, conversation, toolbox, say },
     usage: new UsageTotal(spec.prices),
     question: { model, generation, instructions: systemPrompt, signal, say, warned: new Set() },
     refusal: thrown => {
       if (signal.aborted) return signal.reason;
-      const { code, message } = failureFrom(thrown, new URL(url).host);
+      const { code, message } = failureFrom(thrown, quote, { name, type: spec.type, heard: line.heard });
       return new Ending(code, message);
     },
   });

@@ -1,21 +1,37 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ModelMessage } from 'ai';
 import { Ending } from './ending.ts';
+import type { KeptFile } from './kept-files.ts';
 
-export interface Chat {
+/** What is added to a chat at once: a line of its file. */
+export interface ChatLine {
   /** Id of the newest message. */
   last: string | null;
   messages: ModelMessage[];
+  /** Those that the messages have marks of. */
+  files: KeptFile[];
 }
 
-const VERSION = 1;
+const HEAD = `${JSON.stringify({ version: 2 })}\n`;
 
-export async function readChat(file: string): Promise<Chat> {
+/** All lines that are whole. One that is not was being written when its agent was ended: it goes, and is not missed. */
+export async function readChat(file: string): Promise<ChatLine> {
   try {
-    const kept = JSON.parse(await readFile(file, 'utf8')) as Chat & { version: number };
-    if (kept.version !== VERSION || !Array.isArray(kept.messages)) throw new Error('it is of another form');
-    return kept;
+    const text = await readFile(file, 'utf8');
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+    if (!whole.startsWith(HEAD)) throw new Error('it is of another form');
+    if (whole !== text) await truncate(file, Buffer.byteLength(whole));
+    const lines: ChatLine[] = whole
+      .slice(HEAD.length)
+      .split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line));
+    return {
+      last: lines.at(-1)?.last ?? null,
+      messages: lines.flatMap(({ messages }) => messages),
+      files: lines.flatMap(({ files }) => files),
+    };
   } catch (thrown) {
     throw new Ending(
       'ENGINE_FAILED',
@@ -24,10 +40,11 @@ export async function readChat(file: string): Promise<Chat> {
   }
 }
 
-/** Whole or not at all, and for its user only. */
-export async function writeChat(file: string, chat: Chat): Promise<void> {
+/** For its user only. */
+export async function beginChat(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const made = `${file}.${process.pid}`;
-  await writeFile(made, JSON.stringify({ version: VERSION, ...chat }), { mode: 0o600 });
-  await rename(made, file);
+  await writeFile(file, HEAD, { mode: 0o600 });
 }
+
+export const addToChat = (file: string, line: ChatLine): Promise<void> =>
+  appendFile(file, `${JSON.stringify(line)}\n`);

@@ -1,31 +1,44 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserContent } from 'ai';
+import type { AgentRequest } from '../schema/agent-request.ts';
 import { newMessageId } from '../schema/ids.ts';
 import type { TracePart, TraceRole } from '../schema/trace.ts';
-import { type Chat, readChat, writeChat } from './chat-file.ts';
+import { addToChat, beginChat, readChat } from './chat-file.ts';
+import type { KeptFile, KeptFiles } from './kept-files.ts';
 import type { ModelCall } from './model-turn.ts';
 import type { Say } from './print-line.ts';
 import { answerText, bytesIn, type ToolAnswer } from './tool.ts';
 
 /** What was said so far: for the model in the SDK's form, for everybody else line by line. */
 export class Conversation {
-  readonly messages: ModelMessage[];
+  readonly messages: ModelMessage[] = [];
   readonly #file: string;
   readonly #say: Say;
   /** Whether the model can be shown an image that a tool gave back. */
   readonly #takesImages: boolean;
-  #last: string | null;
+  #last: string | null = null;
+  #saved = 0;
+  #newFiles: KeptFile[] = [];
 
-  constructor(chat: Chat, file: string, takesImages: boolean, say: Say) {
-    this.messages = chat.messages;
-    this.#last = chat.last;
+  private constructor(file: string, takesImages: boolean, say: Say) {
     this.#file = file;
     this.#takesImages = takesImages;
     this.#say = say;
   }
 
-  static async open(file: string, continues: boolean, takesImages: boolean, say: Say): Promise<Conversation> {
-    const chat = continues ? await readChat(file) : { last: null, messages: [] };
-    return new Conversation(chat, file, takesImages, say);
+  static async open(
+    { chatFile, continues }: Pick<AgentRequest, 'chatFile' | 'continues'>,
+    kept: KeptFiles,
+    takesImages: boolean,
+    say: Say,
+  ): Promise<Conversation> {
+    const conversation = new Conversation(chatFile, takesImages, say);
+    if (!continues) return conversation;
+    const { last, messages, files } = await readChat(chatFile);
+    conversation.messages.push(...messages);
+    conversation.#saved = messages.length;
+    conversation.#last = last;
+    kept.know(files);
+    return conversation;
   }
 
   get isNew(): boolean {
@@ -37,8 +50,9 @@ export class Conversation {
     this.#trace('system', [{ type: 'text', text }]);
   }
 
-  user(content: Exclude<UserContent, string>, shown: TracePart[]): void {
+  user(content: Exclude<UserContent, string>, shown: TracePart[], files: KeptFile[]): void {
     this.messages.push({ role: 'user', content });
+    this.#newFiles.push(...files);
     this.#trace('user', shown);
   }
 
@@ -85,8 +99,15 @@ export class Conversation {
   }
 
   /** Only where every call has its answer: what is on disk can always be gone on with. */
-  save(): Promise<void> {
-    return writeChat(this.#file, { last: this.#last, messages: this.messages });
+  async save(): Promise<void> {
+    if (this.#saved === 0) await beginChat(this.#file);
+    await addToChat(this.#file, {
+      last: this.#last,
+      messages: this.messages.slice(this.#saved),
+      files: this.#newFiles,
+    });
+    this.#saved = this.messages.length;
+    this.#newFiles = [];
   }
 
   #trace(role: TraceRole, content: TracePart[]): void {

@@ -9,3 +9,9 @@ export class Ending extends Error {
     this.code = code;
   }
 }
+
+/** The model, or whoever serves it, is why. Its message goes on from the name of that model: `answered 401: …`. */
+export class ModelFailure extends Ending {}
+
+/** The answer ended before it was whole. */
+export class CutOff extends Error {}

@@ -1,8 +1,20 @@
+export type InputKind = 'text' | `image/${string}` | 'application/pdf';
+
 /** What a file is, told by how it begins and never by its name; null: nothing that can join a prompt. */
-export function kindOf(bytes: Buffer): 'text' | `image/${string}` | 'application/pdf' | null {
-  const magic = MAGIC.find(({ fits }) => fits(bytes));
+export function kindOf(beginning: Buffer): InputKind | null {
+  const magic = MAGIC.find(({ fits }) => fits(beginning));
   if (magic) return magic.kind;
-  return isText(bytes) ? 'text' : null;
+  return mayBeText(beginning) ? 'text' : null;
+}
+
+/** All of it in UTF-8, or null. */
+export function textOf(bytes: Buffer): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    return decoder().decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 const begins = (start: string) => (bytes: Buffer) =>
@@ -19,13 +31,15 @@ const MAGIC = [
   { kind: 'application/pdf', fits: begins('%PDF-') },
 ] as const;
 
-/** UTF-8 without a NUL, which no text has and every other encoding of more than a byte does. */
-function isText(bytes: Buffer): boolean {
-  if (bytes.includes(0)) return false;
+/** UTF-8 without a NUL, which no text has and every other encoding of more than a byte does. It may end within a character. */
+function mayBeText(beginning: Buffer): boolean {
+  if (beginning.includes(0)) return false;
   try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    decoder().decode(beginning, { stream: true });
     return true;
   } catch {
     return false;
   }
 }
+
+const decoder = () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

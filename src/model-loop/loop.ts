@@ -23,6 +23,7 @@ export interface Talk {
 }
 
 export interface Answer {
+  /** Empty where it is a value. */
   answer: string;
   structured?: unknown;
 }
@@ -77,9 +78,10 @@ async function askOnce({
   try {
     const said = await modelTurn({ ...question, messages: conversation.messages, tools: offered });
     conversation.assistant(said.message, said.calls);
+    const wasPartial = usage.isPartial;
     usage.add(said.usage);
-    const { input, output, cached, costUsd } = usage;
-    say({ type: 'usage', input, output, cached, costUsd });
+    if (usage.isPartial && !wasPartial) say({ type: 'note', text: PARTIAL });
+    say({ type: 'usage', ...usage.figures });
     return said;
   } catch (thrown) {
     throw refusal(thrown);
@@ -110,8 +112,11 @@ async function finish(
       'OUTPUT_MISMATCH',
       `The model called ${FINAL_ANSWER} with something that is no answer: ${problem}`,
     );
-  return { answer: JSON.stringify(input), structured: input };
+  return { answer: '', structured: input };
 }
+
+const PARTIAL =
+  'The provider said for some answers what they used and for others not: those figures of this run are not known.';
 
 const tooMany = (most: number): string =>
   `The model was asked ${most} ${most === 1 ? 'time' : 'times'}, which is the limit (maxTurns), and was not done`;

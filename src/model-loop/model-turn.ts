@@ -7,7 +7,9 @@ import {
   tool,
   type Warning,
 } from 'ai';
-import { Ending } from './ending.ts';
+import { sizeWords } from '../schema/size-words.ts';
+import { MOST_SAID } from './bounds.ts';
+import { CutOff, ModelFailure } from './ending.ts';
 import type { Generation } from './generation.ts';
 import type { Say } from './print-line.ts';
 import type { MakeModel } from './providers/provider.ts';
@@ -62,8 +64,11 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
   const words = new TextPieces(text => say({ type: 'text', text }));
   const calls: ModelCall[] = [];
   let text = '';
+  let said = 0;
   let usage: LanguageModelUsage | null = null;
   for await (const part of result.stream) {
+    said += lengthOf(part);
+    if (said > MOST_SAID) throw new ModelFailure('OUTPUT_LIMIT', TOO_MUCH);
     if (part.type === 'text-delta') {
       text += part.text;
       words.add(part.text);
@@ -78,7 +83,7 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
     }
   }
   signal.throwIfAborted();
-  if (usage === null) throw new Ending('ENGINE_FAILED', CUT);
+  if (usage === null) throw new CutOff();
   const { messages } = await result.response;
   const message = messages.find(said => said.role === 'assistant') ?? null;
   return { text, message, calls, usage };
@@ -114,17 +119,27 @@ function callFrom({ toolCallId: id, toolName: name, input, invalid, error }: Cal
   return { id, name, input, problem };
 }
 
-const CUT = 'The answer of the model broke off before its end';
+type StreamPart = { type: string; text?: string; delta?: string };
+
+/** Of what the model says, whatever it says it for. */
+const lengthOf = ({ type, text = '', delta = '' }: StreamPart): number =>
+  type.endsWith('-delta') ? Buffer.byteLength(text) + Buffer.byteLength(delta) : 0;
+
+const TOO_MUCH = `was cut off: it said more than ${sizeWords(MOST_SAID)} in one answer, which is the limit. Ask for less at once, or let it write the result to a file with a tool.`;
 
 /** An answer that is not whole is not passed off as one. */
 function refuseUnfinished(reason: string, raw: string | undefined, hasCalls: boolean): void {
   if (reason === 'stop' || reason === 'tool-calls') return;
   if (reason === 'length' && !hasCalls)
-    throw new Ending(
+    throw new ModelFailure(
       'ENGINE_FAILED',
-      'The model reached its limit of output tokens in the middle of its answer. Allow it more (max_output in the file of a subagent), or ask for less.',
+      'reached its limit of output tokens in the middle of its answer. Allow it more (max_output in the file of a subagent), or ask for less.',
     );
   if (reason === 'content-filter')
-    throw new Ending('ENGINE_FAILED', `The provider ended the answer (${raw ?? 'content filter'})`);
-  if (raw === undefined) throw new Ending('ENGINE_FAILED', CUT);
+    throw new ModelFailure(
+      'ENGINE_FAILED',
+      `had its answer ended by its provider (${raw ?? 'content filter'})`,
+    );
+  if (raw === undefined) throw new CutOff();
+  if (reason === 'error') throw new ModelFailure('ENGINE_FAILED', `ended its answer with an error (${raw})`);
 }

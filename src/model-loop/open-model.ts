@@ -1,18 +1,22 @@
 import type { ModelSpec } from '../schema/model-spec.ts';
-import { addressOf } from './address.ts';
-import { NO_KEY, patientFetch } from './patient-fetch.ts';
+import type { Address } from './address.ts';
+import { NO_KEY, type ProviderLine, providerFetch } from './provider-fetch.ts';
 import type { MakeModel } from './providers/provider.ts';
 
 /** The model that was asked for, by way of the one provider it needs. */
-export async function openModel(spec: ModelSpec, env: NodeJS.ProcessEnv): Promise<ReturnType<MakeModel>> {
-  const { url, isUsual } = addressOf(spec, env);
+export async function openModel(
+  spec: ModelSpec,
+  { url, isUsual }: Address,
+  env: NodeJS.ProcessEnv,
+  line: ProviderLine,
+): Promise<ReturnType<MakeModel>> {
   const make = await providerOf(spec, isUsual);
   return make({
     id: spec.id,
     baseURL: url,
     apiKey: keyOf(spec, env) ?? NO_KEY,
     headers: spec.headers,
-    fetch: patientFetch,
+    fetch: providerFetch(line),
   });
 }
 

@@ -1,11 +1,13 @@
 import type { Redactor } from '../core/gateway/redaction.ts';
 import type { AgentLine } from '../schema/agent-line.ts';
+import { isTooLong, shortened } from './bounded-line.ts';
 import { keptPart } from './kept-part.ts';
 
-type Body = AgentLine extends infer Line ? (Line extends { at: number } ? Omit<Line, 'at'> : never) : never;
+type WithoutTime<Line> = Line extends { at: number } ? Omit<Line, 'at'> : never;
+export type LineBody = WithoutTime<AgentLine>;
 
-/** Says one event. Nothing else is ever on standard output. */
-export type Say = (body: Body) => void;
+/** Says one event. Nothing else is ever on standard output, and no line is longer than whoever reads it takes. */
+export type Say = (body: LineBody) => void;
 
 export interface Voice {
   say: Say;
@@ -20,8 +22,10 @@ export function voiceOn(output: { write(text: string): unknown }): Voice {
   let secrets: Redactor | null = null;
   return {
     say(body) {
-      const told = secrets ? without(secrets, body) : body;
-      output.write(`${JSON.stringify({ at: Date.now(), ...short(told) })}\n`);
+      const at = Date.now();
+      const told = short(secrets ? without(secrets, body) : body);
+      const line = JSON.stringify({ at, ...told });
+      output.write(`${isTooLong(line) ? JSON.stringify({ at, ...shortened(told) }) : line}\n`);
     },
     hide(redactor) {
       secrets = redactor;
@@ -30,7 +34,7 @@ export function voiceOn(output: { write(text: string): unknown }): Voice {
 }
 
 /** Figures, and what kind of line it is, stay as they are. */
-function without({ text, deep }: Redactor, body: Body): Body {
+function without({ text, deep }: Redactor, body: LineBody): LineBody {
   switch (body.type) {
     case 'text':
     case 'note':
@@ -53,7 +57,7 @@ function without({ text, deep }: Redactor, body: Body): Body {
 }
 
 /** Cut when nothing is in it any more that a cut could part. */
-function short(body: Body): Body {
+function short(body: LineBody): LineBody {
   if (body.type === 'message' && body.message.role === 'program')
     return { ...body, message: { ...body.message, content: body.message.content.map(keptPart) } };
   if (body.type !== 'tool' && body.type !== 'tool_end') return body;

@@ -1,10 +1,22 @@
-import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http';
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  Agent as PlainAgent,
+  request as plainRequest,
+} from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+import { Readable } from 'node:stream';
+
+/** A body that is made while it is sent. */
+export interface Pieces {
+  bytes: number;
+  pieces(): AsyncIterable<string>;
+}
 
 export interface Outgoing {
   method: string;
   headers: Record<string, string>;
-  body: string | Uint8Array | null;
+  body: string | Pieces | null;
   signal: AbortSignal | null;
 }
 
@@ -15,12 +27,25 @@ export interface Outgoing {
  */
 export function sendRequest(url: URL, { method, headers, body, signal }: Outgoing): Promise<IncomingMessage> {
   const isSecure = url.protocol === 'https:';
-  const options = { method, headers, agent: agentFor(isSecure), ...(signal && { signal }) };
+  const isMade = typeof body === 'object' && body !== null;
+  const options = {
+    ...{ method, agent: agentFor(isSecure), ...(signal && { signal }) },
+    // Not every server takes a body of unknown length.
+    headers: isMade ? { ...headers, 'content-length': String(body.bytes) } : headers,
+  };
   return new Promise((resolve, reject) => {
     const request = isSecure ? secureRequest(url, options, resolve) : plainRequest(url, options, resolve);
     request.on('error', error => reject(signal?.aborted ? signal.reason : error));
-    request.end(body ?? undefined);
+    if (isMade) sendPieces(request, body);
+    else request.end(body ?? undefined);
   });
+}
+
+function sendPieces(request: ClientRequest, body: Pieces): void {
+  const pieces = Readable.from(body.pieces());
+  pieces.on('error', error => request.destroy(error));
+  request.on('close', () => pieces.destroy());
+  pieces.pipe(request);
 }
 
 /** A proxy is used where Node itself would use one. */

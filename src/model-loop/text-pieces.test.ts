@@ -11,3 +11,13 @@ test('words are passed on by lines, and what is left at the end', () => {
   expect(passed.at(-1)).toBe('The end');
   expect(passed).toHaveLength(4);
 });
+
+test('a line that goes on and on is passed on in pieces, between words', () => {
+  const passed: string[] = [];
+  const words = new TextPieces(text => passed.push(text));
+  for (let count = 0; count < 50_000; count++) words.add(count % 3 === 0 ? 'one ' : 'two');
+  words.end();
+  expect(passed.length).toBeGreaterThan(1);
+  expect(Math.max(...passed.map(({ length }) => length))).toBeLessThan(70_000);
+  expect(new Set(passed.join(' ').split(' '))).toEqual(new Set(['one', 'twotwoone', 'two']));
+});

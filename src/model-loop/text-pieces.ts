@@ -1,3 +1,6 @@
+/** Enough to be read as it comes. A line that goes on is passed on by its words, so that none is parted. */
+const LONG = 64 * 1024;
+
 /** Gathers words as they come and passes them on a line, or several, at a time. */
 export class TextPieces {
   readonly #pass: (text: string) => void;
@@ -8,11 +11,14 @@ export class TextPieces {
   }
 
   add(text: string): void {
-    this.#held += text;
-    const end = this.#held.lastIndexOf('\n');
-    if (end === -1) return;
-    this.#send(this.#held.slice(0, end));
-    this.#held = this.#held.slice(end + 1);
+    const end = text.lastIndexOf('\n');
+    const cut = end === -1 && this.#held.length >= LONG ? text.lastIndexOf(' ') : end;
+    if (cut === -1) {
+      this.#held += text;
+      return;
+    }
+    this.#send(this.#held + text.slice(0, cut));
+    this.#held = text.slice(cut + 1);
   }
 
   end(): void {

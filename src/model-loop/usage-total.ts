@@ -2,28 +2,43 @@ import type { LanguageModelUsage } from 'ai';
 import type { ModelSpec } from '../schema/model-spec.ts';
 
 type Figure = number | null;
+const NAMES = ['input', 'output', 'cached', 'costUsd'] as const;
+type Figures = Record<(typeof NAMES)[number], Figure>;
 
-/** Every model turn so far, as its provider counted. Null: nobody said. */
+/** Every model turn so far, as its provider counted. */
 export class UsageTotal {
   readonly #prices: ModelSpec['prices'];
-  input: Figure = null;
-  output: Figure = null;
-  cached: Figure = null;
-  costUsd: Figure = null;
+  readonly #turns: Figures[] = [];
 
   constructor(prices: ModelSpec['prices']) {
     this.#prices = prices;
   }
 
   add(usage: LanguageModelUsage): void {
-    this.input = sum(this.input, usage.inputTokens);
-    this.output = sum(this.output, usage.outputTokens);
-    this.cached = sum(this.cached, usage.inputTokenDetails.cacheReadTokens);
-    this.costUsd = sum(this.costUsd, this.#cost(usage));
+    this.#turns.push({
+      input: usage.inputTokens ?? null,
+      output: usage.outputTokens ?? null,
+      cached: usage.inputTokenDetails.cacheReadTokens ?? null,
+      costUsd: this.#cost(usage),
+    });
   }
 
-  #cost({ inputTokens, outputTokens, inputTokenDetails: details }: LanguageModelUsage): number | undefined {
-    if (this.#prices === null || inputTokens === undefined || outputTokens === undefined) return undefined;
+  /** Null: not said, or not of every turn. A part is not passed off as the whole. */
+  get figures(): Figures {
+    return Object.fromEntries(NAMES.map(name => [name, sumOf(this.#of(name))])) as Figures;
+  }
+
+  /** Something was said of some turns and not of others. */
+  get isPartial(): boolean {
+    return NAMES.some(name => new Set(this.#of(name).map(figure => figure === null)).size === 2);
+  }
+
+  #of(name: keyof Figures): Figure[] {
+    return this.#turns.map(turn => turn[name]);
+  }
+
+  #cost({ inputTokens, outputTokens, inputTokenDetails: details }: LanguageModelUsage): Figure {
+    if (this.#prices === null || inputTokens === undefined || outputTokens === undefined) return null;
     const { input, output, cacheRead, cacheWrite } = this.#prices;
     const { cacheReadTokens: read = 0, cacheWriteTokens: written = 0 } = details;
     const fresh = Math.max(0, inputTokens - read - written);
@@ -33,4 +48,8 @@ export class UsageTotal {
   }
 }
 
-const sum = (so: Figure, more: number | undefined): Figure => (more === undefined ? so : (so ?? 0) + more);
+const sumOf = (figures: readonly Figure[]): Figure =>
+  figures.reduce(
+    (sum, figure) => (sum === null || figure === null ? null : sum + figure),
+    figures.length > 0 ? 0 : null,
+  );

@@ -40,11 +40,10 @@ function wish(by: HowItEnded['stoppedBy']): string {
 }
 
 const NEXT: Readonly<Record<string, ((subagent: Subagent) => string[]) | undefined>> = {
-  TIMEOUT: ({ file }) => [`Ask for less at once, or allow more: \`timeout\` in ${file}.`],
+  TIMEOUT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.timeout\` in ${file}.`],
   TURN_LIMIT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.maxTurns\` in ${file}.`],
   ENGINE_NOT_LOGGED_IN: ({ model }) =>
     model.apiKeyEnv === null ? [] : [`Look at the key in ${model.apiKeyEnv}: its provider refused it.`],
   ENGINE_RATE_LIMITED: () => ['Nothing is tried again by itself: call it again later.'],
   OUTPUT_MISMATCH: () => ['Nothing is tried again by itself: call it again, or say more in the prompt.'],
-  INPUT_UNREADABLE: () => ['Give paths of files that are there, absolute or from the working folder.'],
 };

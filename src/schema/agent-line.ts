@@ -9,11 +9,15 @@ export const AgentFailure = z.enum([
   'ENGINE_NOT_LOGGED_IN',
   'ENGINE_RATE_LIMITED',
   'OUTPUT_MISMATCH',
+  'OUTPUT_LIMIT',
   'TURN_LIMIT',
   'INPUT_UNREADABLE',
   'SANDBOX_MISSING',
 ]);
 export type AgentFailure = z.infer<typeof AgentFailure>;
+
+/** In bytes: what the hub reads as one line. */
+export const LONGEST_AGENT_LINE = 8 * 1024 * 1024;
 
 /** What `squad agent` prints: JSON, one event a line, `at` in milliseconds. Nothing else is on its standard output. */
 export const AgentLine = z.discriminatedUnion('type', [
@@ -42,12 +46,13 @@ export const AgentLine = z.discriminatedUnion('type', [
     cached: tokens,
     costUsd: tokens,
   }),
-  /** A message that is complete. */
+  /** A message that is complete; what would make its line too long is cut, and says so. */
   z.object({ at: z.number(), type: z.literal('message'), message: TraceMessage }),
   z.object({
     at: z.number(),
     type: z.literal('end'),
     ok: z.boolean(),
+    /** Empty where it is a value. */
     answer: z.string(),
     /** What `final_answer` was called with. */
     structured: z.unknown().optional(),

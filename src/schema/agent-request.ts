@@ -18,7 +18,7 @@ export const AgentRequest = z.object({
   endpoint: z.object({ url: z.string(), token: z.string() }).nullable(),
   /** Its servers and whoever would hear its answer are gone with the hub: when that cannot be reached, it ends. */
   endsWithHub: z.boolean(),
-  /** The chat's messages so far, in the SDK's own form; written anew after each model turn. */
+  /** The chat's messages so far, in the SDK's own form; added to after each model turn. Files of its prompts are kept beside it. */
   chatFile: z.string(),
   continues: z.boolean(),
 });

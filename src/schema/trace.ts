@@ -8,7 +8,14 @@ const inProgram = { within: z.string().optional(), at: z.number().optional() };
 export const TracePart = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('reasoning'), text: z.string() }),
-  z.object({ type: z.literal('file'), name: z.string(), mediaType: z.string(), bytes: z.number() }),
+  z.object({
+    type: z.literal('file'),
+    name: z.string(),
+    mediaType: z.string(),
+    bytes: z.number(),
+    /** Which content it had then: the file may be another by now. */
+    sha256: z.string().optional(),
+  }),
   z.object({
     type: z.literal('tool_call'),
     id: z.string(),

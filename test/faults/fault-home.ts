@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Hello } from '../../src/link/hello.ts';
 import { socketPath } from '../../src/link/home.ts';
+import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { HubLink } from './hub-link.ts';
 import { McpLine } from './mcp-line.ts';
 import { ROLE_FILES } from './members.ts';
@@ -50,6 +51,7 @@ export class FaultHome {
       SQUAD_HOME: this.home,
       SQUAD_HUB_LINGER_MS: '30000',
       SQUAD_AGENTS_DIR: roles,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       RUN_TEMPLATE: `${agents}/agent.sh ${this.side} "<%= chatId %>" <%= task %>`,
       CREATE_CHAT_TEMPLATE: `${agents}/create-chat.sh ${this.side} <%= task %>`,
       ...env,

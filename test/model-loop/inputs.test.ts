@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, statSync, truncateSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import { TalkingAgent, WIRES } from './talking-agent.ts';
@@ -11,6 +12,7 @@ const PNG = Buffer.from(
 );
 const PDF = Buffer.from('%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n');
 const MIB = 1024 * 1024;
+const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 test.each(WIRES)('%s: a text and an image join the prompt, whatever they are called', async type => {
   await using agent = await TalkingAgent.start();
@@ -27,22 +29,55 @@ test.each(WIRES)('%s: a text and an image join the prompt, whatever they are cal
   expect(body).toContain(PNG.toString('base64'));
   expect(messages[0]!.content).toMatchObject([
     { type: 'file', name: 'notes.bin', mediaType: 'text/plain', bytes: 8 },
-    { type: 'file', name: picture, mediaType: 'image/png', bytes: PNG.length },
+    { type: 'file', name: picture, mediaType: 'image/png', bytes: PNG.length, sha256: hashOf(PNG) },
     { type: 'text' },
   ]);
 });
 
 test.each(['anthropic', 'responses', 'google'] as const)('%s: a PDF joins the prompt', async type => {
   await using agent = await TalkingAgent.start();
-  const { end } = await agent.ask(type, mock([{ text: 'read' }]), { inputs: [agent.write('a.pdf', PDF)] });
+  // Of every length after the last whole group of three, and longer than it is read at once.
+  const files = [PDF, Buffer.concat([PDF, randomBytes(300_001)]), Buffer.concat([PDF, randomBytes(300_002)])];
+  const inputs = files.map((file, at) => agent.write(`${at}.pdf`, file));
+  const { end } = await agent.ask(type, `Zürich ${mock([{ text: 'read' }])}`, { inputs });
   expect(end).toMatchObject({ ok: true, answer: 'read' });
-  expect(agent.model.requests[0]!.body).toContain(PDF.toString('base64'));
+  for (const file of files) expect(agent.model.requests[0]!.body).toContain(file.toString('base64'));
+  expect(agent.model.requests[0]!.body).not.toContain('SquadInput');
+});
+
+test('files of a chat are kept beside it, and go along whenever it is gone on with', async () => {
+  await using agent = await TalkingAgent.start();
+  const large = Buffer.concat([PDF, randomBytes(400_000)]);
+  const inputs = [agent.write('a.pdf', large)];
+  await agent.ask('anthropic', mock([{ text: 'read' }]), { inputs });
+  expect(statSync(agent.chatFile).size).toBeLessThan(10_000);
+  const folder = join(dirname(agent.chatFile), 'inputs');
+  const kept = readdirSync(folder).map(name => statSync(join(folder, name)));
+  expect(kept.map(({ size, mode }) => [size, mode & 0o777])).toEqual([[large.length, 0o600]]);
+  agent.write('a.pdf', 'another by now');
+  await agent.ask('anthropic', mock([{ text: 'again' }]), { continues: true });
+  expect(agent.model.requests[1]!.body).toContain(large.toString('base64'));
+});
+
+test('every file that cannot join is named, and none is taken', async () => {
+  await using agent = await TalkingAgent.start();
+  mkdirSync(join(agent.cwd, 'folder'));
+  const inputs = [agent.write('good.pdf', PDF), 'folder', 'missing.txt', agent.write('bad.bin', '\0')];
+  const { end } = await agent.ask('anthropic', 'hello', { inputs });
+  expect(end!.error).toMatch(/"folder" is a folder\..*"missing\.txt" is not there.*bad\.bin" is neither/);
+  expect(end!.error).not.toContain('good.pdf');
+  expect(() => readdirSync(dirname(agent.chatFile))).toThrow('ENOENT');
+  const many = await agent.ask('anthropic', 'hello', {
+    inputs: Array.from({ length: 100 }, (_, at) => `missing-${at}.txt`),
+  });
+  expect(many.end!.error).toMatch(/"missing-0\.txt".*"missing-1\.txt".* And \d\d more\.$/);
+  expect(agent.model.requests).toEqual([]);
 });
 
 test('what cannot join is named, with what to do, and nobody is asked', async () => {
   await using agent = await TalkingAgent.start();
   mkdirSync(join(agent.cwd, 'folder'));
-  const large = agent.write('large', '');
+  const large = agent.write('large', PDF);
   truncateSync(large, 1024 * MIB);
   spawnSync('mkfifo', [join(agent.cwd, 'pipe')]);
   const refused: [string, RegExp][] = [
@@ -50,15 +85,27 @@ test('what cannot join is named, with what to do, and nobody is asked', async ()
     ['folder', /"folder" is a folder.*files in it/],
     ['pipe', /"pipe" is not a regular file/],
     // It says that it has no bytes, and does not end.
-    ['/proc/self/pagemap', /32\.\d MiB.*smaller part/],
-    [large, /1024\.0 MiB.*smaller part/],
+    ['/proc/self/pagemap', /neither text in UTF-8.*Convert it/],
+    [large, /"[^"]*large" has 1,073,741,824 bytes, and a PDF may have 32 MiB.*smaller part/],
+    ['missing.txt/below', /is not there/],
+    ['x'.repeat(300), /"…x{200}" cannot be opened: ENAMETOOLONG/],
     [
       agent.write('program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2])),
       /neither text in UTF-8 nor an image/,
     ],
     [agent.write('latin1.txt', Buffer.from('Z\xfcrich', 'latin1')), /neither text in UTF-8/],
-    [agent.write('long.txt', 'x'.repeat(MIB + 1)), /a text may have 1 MiB/],
-    [agent.write('big.png', Buffer.concat([PNG, Buffer.alloc(5 * MIB)])), /image\/png may have 5 MiB/],
+    [
+      agent.write('late.txt', `${'x'.repeat(MIB - 10)}\xff\0`),
+      /neither text in UTF-8 nor an image.*let the subagent read it/,
+    ],
+    [
+      agent.write('long.txt', 'x'.repeat(MIB + 1)),
+      /has 1,048,577 bytes, and a text may have 1 MiB \(1,048,576 bytes\)/,
+    ],
+    [
+      agent.write('big.png', Buffer.concat([PNG, Buffer.alloc(5 * MIB)])),
+      /an image \(image\/png\) may have 5 MiB/,
+    ],
   ];
   for (const [file, why] of refused) {
     const { end } = await agent.ask('anthropic', 'hello', { inputs: [file] });
@@ -73,6 +120,6 @@ test('files that are small enough alone may be too many', async () => {
   const { end } = await agent.ask('anthropic', 'hello', { inputs: [half, half] });
   expect(end).toMatchObject({
     code: 'INPUT_UNREADABLE',
-    error: expect.stringContaining('together (32 MiB)'),
+    error: expect.stringMatching(/together have 41,943,\d+ bytes, .* may have 32 MiB/),
   });
 });

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -82,6 +82,19 @@ test('the request with the token is gone once it was read, and the key is in no 
   const folder = turnFolder(spawn_id);
   expect(readdirSync(folder)).not.toContain('agent-request.json');
   for (const name of readdirSync(folder)) expect(readFileSync(join(folder, name), 'utf8')).not.toContain(KEY);
+});
+
+test('a prompt longer than a line of output is in the conversation as far as it fits; a long answer arrives whole', async () => {
+  const bytes = 4 * 1024 * 1024 - 1000;
+  const prompt = `${'word '.repeat(2_400_000)}${mock([{ bytes }])}`;
+  const { spawn_id } = await begin('anthropic/model-1', [], { prompt });
+  expect(await end(spawn_id)).toMatchObject({ success: true });
+  expect(statSync(join(squad.home, 'runs', spawn_id, 'answer.txt')).size).toBe(bytes);
+  const { stdout } = await until('it is stored', async () => {
+    const exported = await squad.run(['conversation', 'export', spawn_id, '--format', 'md']);
+    return exported.code === 0 && exported.stdout.length > bytes * 2 && exported;
+  });
+  expect(stdout).toMatch(/\[\d{7} of 120\d{5} bytes kept\]/);
 });
 
 test('a reply goes on with the chat', async () => {

@@ -35,7 +35,7 @@ type Changes = Partial<Omit<AgentRequest, 'model'>> & {
 export class TalkingAgent implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'squad-agent-'));
   readonly cwd = join(this.folder, 'work');
-  readonly chatFile = join(this.folder, 'chat', 'chat.json');
+  readonly chatFile = join(this.folder, 'chat', 'chat.jsonl');
   readonly model: ModelServer;
   readonly #started: ChildProcess[] = [];
 
@@ -55,7 +55,9 @@ export class TalkingAgent implements AsyncDisposable {
   }
 
   chat(): { last: string; messages: unknown[] } {
-    return JSON.parse(readFileSync(this.chatFile, 'utf8'));
+    const [, ...lines] = readFileSync(this.chatFile, 'utf8').trimEnd().split('\n');
+    const read = lines.map((line): { last: string; messages: unknown[] } => JSON.parse(line));
+    return { last: read.at(-1)!.last, messages: read.flatMap(({ messages }) => messages) };
   }
 
   async ask(type: ModelType, prompt: string, changes: Changes = {}): Promise<Talked> {

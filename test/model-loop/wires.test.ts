@@ -56,11 +56,11 @@ describe.each(WIRES)('%s', type => {
   test('where no key is wanted, none is sent', async () => {
     await using agent = await TalkingAgent.start();
     const { end } = await agent.ask(type, mock([{ text: 'hello' }]), {
-      model: { apiKeyEnv: null, headers: { 'x-own': 'mine' } },
+      model: { apiKeyEnv: null, headers: { 'x-own': 'mine', 'x-lock': 'a-no-key' } },
     });
     expect(end).toMatchObject({ ok: true, answer: 'hello' });
     const { headers } = agent.model.requests[0]!;
-    expect(headers).toMatchObject({ 'x-own': 'mine' });
+    expect(headers).toMatchObject({ 'x-own': 'mine', 'x-lock': 'a-no-key' });
     for (const name of ['authorization', 'x-api-key', 'x-goog-api-key'])
       expect(headers).not.toHaveProperty(name);
   });
@@ -149,7 +149,7 @@ describe.each(WIRES)('%s', type => {
       { calls: [{ call: 'look' }, { call: 'final_answer', arguments: { verdict: 'fine' } }] },
     ]);
     const { end, messages } = await agent.ask(type, steps, { endpoint, outputSchema });
-    expect(end).toMatchObject({ ok: true, answer: '{"verdict":"fine"}', structured: { verdict: 'fine' } });
+    expect(end).toMatchObject({ ok: true, answer: '', structured: { verdict: 'fine' } });
     expect(endpoint.calls).toEqual([]);
     expect(messages.at(-1)!.content).toMatchObject([
       { name: 'look', isError: true, output: expect.stringContaining('Not run') },

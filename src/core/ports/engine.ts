@@ -41,6 +41,7 @@ export type EngineFailure =
   | 'ENGINE_RATE_LIMITED'
   | 'BUDGET_EXCEEDED'
   | 'OUTPUT_MISMATCH'
+  | 'OUTPUT_LIMIT'
   | 'CHAT_UNKNOWN'
   | 'TURN_LIMIT'
   | 'INPUT_UNREADABLE'

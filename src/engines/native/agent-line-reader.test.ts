@@ -45,7 +45,7 @@ test.each([
     { type: 'end', ok: false, answer: '', error: 'why', code: 'TURN_LIMIT' },
   ],
   [
-    { type: 'end', ok: true, answer: '{"a":1}', structured: { a: 1 }, error: null },
+    { type: 'end', ok: true, answer: '', structured: { a: 1 }, error: null },
     { type: 'end', ok: true, answer: '{"a":1}', structured: { a: 1 }, error: null },
   ],
 ])('%o', (fields, event) => {

@@ -23,6 +23,11 @@ function eventOf(line: AgentLine, prices: ModelSpec['prices']): EngineEvent {
       const { input, output, cached, costUsd } = line;
       return { type: 'usage', usage: { input, output, cached, costUsd, costIsEstimated: prices !== null } };
     }
+    case 'end': {
+      const { at, ...end } = line;
+      // Said once there: twice, it would have half the room.
+      return end.structured === undefined ? end : { ...end, answer: JSON.stringify(end.structured) };
+    }
     default: {
       const { at, ...event } = line;
       return event;

@@ -113,6 +113,6 @@ test('a chat that is there is gone on with, without the files of its beginning; 
   const engine = createNativeEngine(PROGRAM, { subagent: nativeSubagent(), inputs: ['a.png'] });
   const later = { chatId: 'chat_0123456789', continues: true };
   await expect(requestFor(engine, later, chatFolder)).rejects.toMatchObject({ code: 'CHAT_UNKNOWN' });
-  writeFileSync(join(chatFolder, 'chat.json'), '{}');
+  writeFileSync(join(chatFolder, 'chat.jsonl'), '{}');
   expect(await requestFor(engine, later, chatFolder)).toMatchObject({ continues: true, inputs: [] });
 });

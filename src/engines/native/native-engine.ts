@@ -43,7 +43,7 @@ export function createNativeEngine(
     newChat: { kind: 'minted', mint: newChatId },
     interactive: null,
     async command(input) {
-      const chatFile = join(input.files.chatFolder, 'chat.json');
+      const chatFile = join(input.files.chatFolder, 'chat.jsonl');
       if (input.continues && !existsSync(chatFile)) throw unknownChat(input.chatId);
       const model = subagent?.model ?? orderedModel(input.model, input.options.effort, input.env);
       refuseWithoutKey(model, input.env);

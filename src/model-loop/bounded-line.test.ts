@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { LONGEST_AGENT_LINE } from '../schema/agent-line.ts';
+import type { TraceMessage, TracePart } from '../schema/trace.ts';
+import { type LineBody, voiceOn } from './print-line.ts';
+
+const MIB = 1024 * 1024;
+
+function printed(body: LineBody): { bytes: number; line: Record<string, unknown> } {
+  let out = '';
+  voiceOn({ write: text => (out += text) }).say(body);
+  expect(out.indexOf('\n')).toBe(out.length - 1);
+  return { bytes: Buffer.byteLength(out) - 1, line: JSON.parse(out) };
+}
+
+function contentOf(...content: TracePart[]): TracePart[] {
+  const { bytes, line } = printed({
+    type: 'message',
+    message: { id: 'msg_1', parentId: null, role: 'user', content, at: 1 },
+  });
+  expect(bytes).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  return (line.message as TraceMessage).content;
+}
+
+test('a line that fits is as it was said', () => {
+  const text = 'x'.repeat(LONGEST_AGENT_LINE - 1000);
+  expect(contentOf({ type: 'text', text })).toEqual([{ type: 'text', text }]);
+});
+
+test.each([
+  ['letters', 'x'],
+  ['line ends, which take two bytes', '\n'],
+  ['controls, which take six', '\u0001'],
+  ['characters of four bytes', '🙂'],
+])('%s: as much is kept as the line has room for, and how much that is', (_, letter) => {
+  const all = letter.repeat(9 * MIB);
+  const [part] = contentOf({ type: 'text', text: all });
+  const { text } = part as { text: string };
+  const [mark, kept, of] = /\n\[(\d+) of (\d+) bytes kept\]$/.exec(text)!;
+  const rest = text.slice(0, -mark.length);
+  expect(all.startsWith(rest)).toBe(true);
+  expect(Number(kept)).toBe(Buffer.byteLength(rest));
+  expect(Number(of)).toBe(Buffer.byteLength(all));
+  expect(Buffer.byteLength(JSON.stringify(rest))).toBeGreaterThan(LONGEST_AGENT_LINE - 3000);
+});
+
+test('what is short stays whole, and the long ones share what is left', () => {
+  const file: TracePart = { type: 'file', name: 'a.pdf', mediaType: 'application/pdf', bytes: 7 };
+  const call: TracePart = { type: 'tool_call', id: '1', name: 'put', input: { text: 'x'.repeat(9 * MIB) } };
+  const content = contentOf(file, { type: 'text', text: 'brief' }, call, {
+    type: 'reasoning',
+    text: 'y'.repeat(9 * MIB),
+  });
+  expect(content.slice(0, 2)).toEqual([file, { type: 'text', text: 'brief' }]);
+  const [input, thought] = [content[2] as { input: string }, content[3] as { text: string }];
+  expect(input.input).toMatch(/^{"text":"x+\n\[\d+ of \d+ bytes kept\]$/);
+  expect(Math.abs(input.input.length - thought.text.length)).toBeLessThan(1000);
+});
+
+test('a message that is long in what cannot be cut says that nothing of it is kept', () => {
+  const name = 'n'.repeat(9 * MIB);
+  expect(contentOf({ type: 'tool_call', id: '1', name, input: {} })).toEqual([
+    { type: 'text', text: expect.stringMatching(/^\[0 of 94\d{5} bytes kept\]$/) },
+  ]);
+});
+
+test('any other line keeps the beginning of what is long in it', () => {
+  const { bytes, line } = printed({ type: 'tool', id: '1', name: 'n'.repeat(9 * MIB), detail: '{}' });
+  expect(bytes).toBeLessThan(70_000);
+  expect(line).toMatchObject({ type: 'tool', id: '1', detail: '{}' });
+});
+
+test('an answer is not cut: its end says that it is too long', () => {
+  const { line } = printed({ type: 'end', ok: true, answer: 'x'.repeat(9 * MIB), error: null });
+  expect(line).toMatchObject({ ok: false, answer: '', code: 'OUTPUT_LIMIT' });
+  expect(line.error).toContain('it takes 9.0 MiB as JSON, and the limit is 8.0 MiB');
+});

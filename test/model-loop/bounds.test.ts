@@ -1,0 +1,167 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { LONGEST_AGENT_LINE } from '../../src/schema/agent-line.ts';
+import { mock } from '../engines/model-server/script.ts';
+import { type StrangeProvider, startStrangeProvider, writeForEver } from './strange-provider.ts';
+import { TalkingAgent, WIRES } from './talking-agent.ts';
+import { said, startToolEndpoint } from './tool-endpoint.ts';
+
+const MIB = 1024 * 1024;
+/** What is on its way when a connection is closed. */
+const UNDER_WAY = 16 * MIB;
+const EVENTS = { 'content-type': 'text/event-stream' };
+const begin = (response: ServerResponse, status: number, headers: Record<string, string>, text = '') => {
+  response.writeHead(status, headers);
+  response.write(text);
+  return response;
+};
+
+const delta = (text: string) =>
+  `event: content_block_delta\ndata: ${JSON.stringify({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })}\n\n`;
+const USED = { input_tokens: 1, output_tokens: 1 };
+const STARTED = [
+  { type: 'message_start', message: { id: 'm', model: 'm', role: 'assistant', content: [], usage: USED } },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+]
+  .map(event => `data: ${JSON.stringify(event)}\n\n`)
+  .join('');
+
+const ENDLESS: [string, string, RegExp, number, (r: ServerResponse, p: StrangeProvider) => unknown][] = [
+  [
+    'a refusal',
+    'ENGINE_FAILED',
+    /answered 500: “x{300}…”$/,
+    0,
+    (response, provider) => writeForEver(begin(response, 500, {}), provider, 'x'.repeat(64 * 1024)),
+  ],
+  [
+    'a page',
+    'ENGINE_FAILED',
+    /answered 200 with text\/html and no stream of events/,
+    0,
+    (response, provider) =>
+      writeForEver(begin(response, 200, { 'content-type': 'text/html' }), provider, '<p>'.repeat(20_000)),
+  ],
+  [
+    'a line',
+    'OUTPUT_LIMIT',
+    /an event of more than 8\.0 MiB, which is the limit/,
+    8 * MIB,
+    (response, provider) =>
+      writeForEver(begin(response, 200, EVENTS, 'data: "'), provider, 'x'.repeat(64 * 1024)),
+  ],
+  [
+    'an event of many lines',
+    'OUTPUT_LIMIT',
+    /an event of more than 8\.0 MiB, which is the limit/,
+    8 * MIB,
+    (response, provider) =>
+      writeForEver(begin(response, 200, EVENTS), provider, 'data: 12345678\r\n'.repeat(4_000)),
+  ],
+  [
+    'a row of comments',
+    'OUTPUT_LIMIT',
+    /more than 250,000 events, which is the limit/,
+    250_000 * 8,
+    (response, provider) => writeForEver(begin(response, 200, EVENTS), provider, ': ping\n\n'.repeat(8_000)),
+  ],
+  [
+    'an answer',
+    'OUTPUT_LIMIT',
+    /said more than 4\.0 MiB in one answer, which is the limit\. Ask for less/,
+    4 * MIB,
+    (response, provider) =>
+      writeForEver(begin(response, 200, EVENTS, STARTED), provider, delta('word '.repeat(10_000))),
+  ],
+];
+
+test.each(ENDLESS)('%s that does not end is cut off', async (_, code, told, most, answer) => {
+  await using agent = await TalkingAgent.start();
+  await using provider = await startStrangeProvider(answer);
+  const { end } = await agent.ask('anthropic', 'hello', { model: { baseUrl: provider.url } });
+  expect(end).toMatchObject({ ok: false, code, error: expect.stringMatching(told) });
+  await provider.left;
+  expect(provider.sent).toBeLessThan(most + UNDER_WAY);
+});
+
+const longestLine = (stdout: string): number =>
+  Math.max(...stdout.split('\n').map(line => Buffer.byteLength(line)));
+
+test('a prompt that is longer than a line gets to the model whole, and into the conversation as far as it fits', async () => {
+  await using agent = await TalkingAgent.start();
+  const prompt = `${'words "and" ö\n'.repeat(850_000)}${mock([{ text: 'read' }])}`;
+  const { end, messages, stdout } = await agent.ask('openai', prompt);
+  expect(end).toMatchObject({ ok: true, answer: 'read' });
+  expect(agent.model.requests[0]!.prompt).toBe(prompt);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  const [part] = messages[0]!.content;
+  if (part?.type !== 'text') throw new Error('It is a text');
+  const [, kept, all] = /\[(\d+) of (\d+) bytes kept\]$/.exec(part.text)!;
+  expect(Number(all)).toBe(Buffer.byteLength(prompt));
+  expect(Number(kept)).toBeGreaterThan(6 * MIB);
+  expect(prompt.startsWith(part.text.slice(0, part.text.lastIndexOf('\n[')))).toBe(true);
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
+});
+
+test('what a tool gives back and is longer than a line is cut there alone', async () => {
+  await using agent = await TalkingAgent.start();
+  const long = 'y'.repeat(9 * MIB);
+  await using endpoint = await startToolEndpoint([
+    { name: 'long', answer: () => ({ ...said(long), structuredContent: { long } }) },
+    { name: 'short', answer: () => said('brief') },
+  ]);
+  const steps = mock([{ calls: [{ call: 'long' }, { call: 'short' }] }, { text: 'done' }]);
+  const { messages, stdout, end } = await agent.ask('anthropic', steps, { endpoint });
+  expect(end).toMatchObject({ ok: true });
+  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  const results = messages[2]!.content.filter(part => part.type === 'tool_result');
+  expect(results.map(({ name }) => name)).toEqual(['long', 'short']);
+  expect(results[0]!.output).toMatch(/^{"long":"y+\n\[\d+ of 9437195 bytes kept\]$/);
+  expect(results[1]!.output).toBe('brief');
+  expect(agent.model.requests[1]!.toolResults[0]!.length).toBeGreaterThanOrEqual(long.length);
+});
+
+test.each(WIRES)(
+  '%s: an answer of almost the limit arrives whole, one above it is refused by name',
+  async type => {
+    await using agent = await TalkingAgent.start();
+    const whole = await agent.ask(type, mock([{ bytes: 4 * MIB - 1000 }]));
+    expect(whole.end).toMatchObject({ ok: true, error: null });
+    expect(Buffer.byteLength(whole.end!.answer)).toBe(4 * MIB - 1000);
+    expect(longestLine(whole.stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+    const above = await agent.ask(type, mock([{ bytes: 4 * MIB + 1000 }]));
+    expect(above.end).toMatchObject({
+      ok: false,
+      code: 'OUTPUT_LIMIT',
+      error: expect.stringContaining('more than 4.0 MiB in one answer, which is the limit. Ask for less'),
+    });
+  },
+);
+
+test('an answer that would not fit into its line is refused, not cut', async () => {
+  await using agent = await TalkingAgent.start();
+  // Each takes six bytes in JSON.
+  const { end, exit, stdout } = await agent.ask('google', mock([{ text: '\u0001'.repeat(2 * MIB) }]));
+  expect(end).toMatchObject({
+    ok: false,
+    answer: '',
+    code: 'OUTPUT_LIMIT',
+    error: expect.stringMatching(/it takes 12\.0 MiB as JSON, and the limit is 8\.0 MiB\. Ask for less/),
+  });
+  expect(exit).toBe(1);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+});
+
+test('a chat is added to, and what was being written when its agent was killed is not missed', async () => {
+  await using agent = await TalkingAgent.start();
+  await agent.ask('anthropic', `First ${mock([{ text: 'one' }])}`);
+  const before = readFileSync(agent.chatFile, 'utf8');
+  writeFileSync(agent.chatFile, `${before}{"last":"msg_x","mess`);
+  const { end } = await agent.ask('anthropic', `Second ${mock([{ text: 'two' }])}`, { continues: true });
+  expect(end).toMatchObject({ ok: true, answer: 'two' });
+  const after = readFileSync(agent.chatFile, 'utf8');
+  expect(after.startsWith(before)).toBe(true);
+  expect(agent.chat().messages).toHaveLength(4);
+  expect(agent.model.requests[1]!.turns.map(({ by }) => by)).toEqual(['user', 'model', 'user']);
+});
