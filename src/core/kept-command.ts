@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import type { Run } from '../schema/run.ts';
-import { createRedactor, type Secret } from './gateway/redaction.ts';
 import { isOrdinaryVariable, looksSecretName } from './gateway/secret-names.ts';
 import type { TurnInput } from './ports/engine.ts';
 import type { RunFiles } from './ports/run-files.ts';

@@ -1,5 +1,5 @@
-import type { Redactor } from '../core/gateway/redaction.ts';
 import type { Definition } from '../core/ports/gateway.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { UpstreamLink } from '../wire/upstream/link.ts';
 import { Coalesced } from './coalesced.ts';
 import type { PinBook } from './pin-book.ts';

@@ -1,6 +1,6 @@
-import type { Secret } from '../core/gateway/redaction.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import { SERVER_OF_VARIABLE } from '../process/process-info.ts';
+import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';

@@ -1,9 +1,9 @@
 import { baseEnvironment } from '../core/gateway/base-environment.ts';
 import type { Trouble } from '../core/gateway/degradation.ts';
-import { createRedactor, type Secret } from '../core/gateway/redaction.ts';
 import type { ResolvedServer } from '../core/gateway/resolved-server.ts';
 import { type Resolution, sourceHash, urlSecrets } from '../core/gateway/variables.ts';
 import type { Clock } from '../core/ports/clock.ts';
+import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Server } from '../schema/mcp-config.ts';
 import type { UpstreamFault } from '../wire/upstream/link.ts';

@@ -1,5 +1,5 @@
 import type { Trouble } from '../core/gateway/degradation.ts';
-import type { Redactor } from '../core/gateway/redaction.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Server } from '../schema/mcp-config.ts';
 import type { Json } from '../wire/upstream/link.ts';

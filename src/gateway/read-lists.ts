@@ -1,8 +1,8 @@
 import { definitionFault, definitionOf } from '../core/gateway/definitions.ts';
-import type { Redactor } from '../core/gateway/redaction.ts';
 import { exposedName, exposedUri } from '../core/gateway/tool-names.ts';
 import { withoutHidden } from '../core/gateway/visible-text.ts';
 import type { Definition } from '../core/ports/gateway.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { UpstreamLink } from '../wire/upstream/link.ts';
 import { listPages } from './list-pages.ts';
 import type { RefusedDefinition } from './refused.ts';

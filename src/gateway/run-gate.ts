@@ -1,7 +1,7 @@
 import type { Trouble } from '../core/gateway/degradation.ts';
-import type { Secret } from '../core/gateway/redaction.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, GatewayView } from '../core/ports/gateway.ts';
+import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';

@@ -1,7 +1,7 @@
 import { grantsOf, type ServerGrant, withFolderOf, withRoots } from '../core/gateway/grants.ts';
-import type { Secret } from '../core/gateway/redaction.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import type { Holder } from '../core/policy.ts';
+import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
 import { ownSecrets } from './own-servers.ts';

@@ -1,5 +1,5 @@
-import type { Redactor } from '../core/gateway/redaction.ts';
 import type { ForwardedClient } from '../core/ports/gateway.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
 
 /** What a server may ask a client, and what the client must have said it can. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { createRedactor } from '../core/gateway/redaction.ts';
 import type { Forge, ForgeAccess, ForgeRepository, PullRequest } from '../core/ports/forge.ts';
+import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
 import type { ApiClient, ApiEnd, ApiFailure } from './api-client.ts';
 import { type Attempt, apiError, unreadable } from './api-errors.ts';

@@ -1,6 +1,6 @@
-import { createRedactor } from '../core/gateway/redaction.ts';
 import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import type { ProgramEnd } from '../process/run-program.ts';
+import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
 import { isServedBy } from './api-url.ts';
 import { parseRemoteUrl, shownAddress } from './remote-url.ts';

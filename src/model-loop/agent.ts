@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createRedactor, type Secret } from '../core/gateway/redaction.ts';
+import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import { AgentRequest } from '../schema/agent-request.ts';
 import type { TracePart } from '../schema/trace.ts';
 import { addressOf, plainAddress } from './address.ts';

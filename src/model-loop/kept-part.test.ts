@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '../core/gateway/redaction.ts';
+import { createRedactor } from '../redaction/redactor.ts';
 import type { TracePart, TraceRole } from '../schema/trace.ts';
 import { LONGEST_KEPT } from './kept-part.ts';
 import { voiceOn } from './print-line.ts';

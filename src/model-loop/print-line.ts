@@ -1,4 +1,4 @@
-import type { Redactor } from '../core/gateway/redaction.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { AgentLine } from '../schema/agent-line.ts';
 import { isTooLong, shortened } from './bounded-line.ts';
 import { keptPart } from './kept-part.ts';

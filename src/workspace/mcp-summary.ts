@@ -1,6 +1,6 @@
-import { createRedactor } from '../core/gateway/redaction.ts';
 import { literalSecrets, variablesIn } from '../core/gateway/variables.ts';
 import { oneLine } from '../core/one-line.ts';
+import { createRedactor } from '../redaction/redactor.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
 
 /** What a configuration would do, for whoever is to decide whether it may. */

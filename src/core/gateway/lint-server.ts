@@ -1,8 +1,8 @@
+import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
 import type { Server } from '../../schema/mcp-config.ts';
 import { isRefusedHost } from '../../schema/refused-address.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
-import { SHORTEST_SECRET } from './secret-forms.ts';
 import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
 import { isSecretArgument, looksSecretValue } from './secret-values.ts';
 import { malformedVariable, namesIn, substitute } from './substitution.ts';

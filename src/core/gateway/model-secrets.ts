@@ -1,5 +1,5 @@
+import type { Secret } from '../../redaction/redactor.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
-import type { Secret } from './redaction.ts';
 import { isOrdinaryVariable, looksSecretHeader } from './secret-names.ts';
 import { namesIn } from './substitution.ts';
 

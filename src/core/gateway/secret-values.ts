@@ -1,4 +1,4 @@
-import { SHORTEST_SECRET } from './secret-forms.ts';
+import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
 import { looksSecretName } from './secret-names.ts';
 import { namesIn } from './substitution.ts';
 import { urlSecrets } from './variables.ts';

@@ -1,4 +1,4 @@
-import type { Secret } from './redaction.ts';
+import type { Secret } from '../../redaction/redactor.ts';
 import { substitute } from './substitution.ts';
 
 export type FilledUrl =

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { createRedactor } from '../../redaction/redactor.ts';
 import { McpConfig, Server } from '../../schema/mcp-config.ts';
-import { createRedactor } from './redaction.ts';
 import { literalSecrets, resolveServer, sourceHash, variablesIn } from './variables.ts';
 
 /** So that no reader and no linter takes it for a template. */

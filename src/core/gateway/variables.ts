@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
+import type { Secret } from '../../redaction/redactor.ts';
+import { decoded } from '../../redaction/secret-forms.ts';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
 import { isRefusedHost } from '../../schema/refused-address.ts';
 import { canonicalJson } from './canonical-json.ts';
-import type { Secret } from './redaction.ts';
 import type { ResolvedServer } from './resolved-server.ts';
-import { decoded } from './secret-forms.ts';
 import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
 import { namesIn, substitute } from './substitution.ts';
 import { fillUrl } from './url-variables.ts';

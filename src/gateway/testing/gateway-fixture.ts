@@ -1,4 +1,3 @@
-import type { Secret } from '../../core/gateway/redaction.ts';
 import type {
   Audit,
   AuditEntry,
@@ -9,6 +8,7 @@ import type {
   Pin,
 } from '../../core/ports/gateway.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
+import type { Secret } from '../../redaction/redactor.ts';
 import { newRunId, newSquadId } from '../../schema/ids.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';

@@ -1,7 +1,7 @@
-import { decoded, SHORTEST_SECRET } from '../../core/gateway/secret-forms.ts';
 import { looksSecretHeader } from '../../core/gateway/secret-names.ts';
 import { looksSecretValue } from '../../core/gateway/secret-values.ts';
 import { namesIn } from '../../core/gateway/substitution.ts';
+import { decoded, SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
 import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
 import { inOneForm } from './variables.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkProperty } from '../testing/check-property.ts';
+import { checkProperty } from '../core/testing/check-property.ts';
 import { SHORTEST_NEEDLE, searchFor } from './needle-search.ts';
 
 const letters = (minLength: number, maxLength: number) =>

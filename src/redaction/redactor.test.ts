@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkProperty } from '../testing/check-property.ts';
-import { createRedactor } from './redaction.ts';
+import { checkProperty } from '../core/testing/check-property.ts';
+import { createRedactor } from './redactor.ts';
 
 const TOKEN = 'ghp_s3cr3t/Value+12"é';
 const { text, deep, hits } = createRedactor([{ name: 'TOKEN', value: TOKEN }]);
