@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type FileReport, readReport } from './test-report.ts';
+import { OUTSIDE_ERRORS } from './outside-errors.ts';
+import { type FileReport, readOutside, readReport } from './test-report.ts';
 
 export interface Counts {
   passed: number;
@@ -50,17 +51,24 @@ const inOne = (file: string, reports: FileReport[]): FileReport => ({
   failures: reports.flatMap(report => report.failures),
 });
 
+/** Stands for a file where something failed outside of every test. */
 const OUTSIDE = '(outside of a test)';
+const REPORTER = join(import.meta.dirname, 'outside-errors.ts');
 
 function run(args: string[], { wrap = command => command, env = {} }: Surroundings): FileReport[] {
   const folder = mkdtempSync(join(tmpdir(), 'squad-tests-'));
   const report = join(folder, 'report.json');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const [program, ...rest] = wrap(['vitest', 'run', ...reporters, ...args]);
-  const vitest = spawnSync(program!, rest, { stdio: 'inherit', env: { ...process.env, ...env } });
+  const outside = join(folder, 'outside.json');
+  const reporters = ['--reporter=default', `--reporter=${REPORTER}`, '--reporter=json'];
+  const [program, ...rest] = wrap(['vitest', 'run', ...reporters, `--outputFile.json=${report}`, ...args]);
+  const vitest = spawnSync(program!, rest, {
+    stdio: 'inherit',
+    env: { ...process.env, ...env, [OUTSIDE_ERRORS]: outside },
+  });
   const files = readReport(report);
+  const failures = readOutside(outside);
   rmSync(folder, { recursive: true });
-  const broke = vitest.status !== 0 && files.every(file => file.failures.length === 0);
-  const why = 'vitest broke off, or something failed outside of a test; see above';
-  return broke ? [...files, { file: OUTSIDE, passed: 0, failures: [why] }] : files;
+  const hasFailed = failures.length > 0 || files.some(file => file.failures.length > 0);
+  if (vitest.status !== 0 && !hasFailed) failures.push(`${OUTSIDE}: vitest broke off; see above`);
+  return failures.length > 0 ? [...files, { file: OUTSIDE, passed: 0, failures }] : files;
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
 /** What vitest's JSON report says of one file. */
@@ -37,6 +37,13 @@ export function readReport(file: string): FileReport[] {
     if (status === 'failed' && failures.length === 0) failures.push([file, beginning(message)].join('\n'));
     return { file, passed: assertionResults.filter(test => test.status === 'passed').length, failures };
   });
+}
+
+/** Errors that belong to no test. */
+export function readOutside(file: string): string[] {
+  if (!existsSync(file)) return [];
+  const errors: string[] = JSON.parse(readFileSync(file, 'utf8'));
+  return errors.map(error => ['outside of a test', beginning(error)].join('\n'));
 }
 
 const LINES_SHOWN = 12;

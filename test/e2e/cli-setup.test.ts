@@ -130,6 +130,7 @@ describe('squad roles and squad doctor', () => {
       'engine',
       'git',
       'tmux',
+      'sandbox',
       'processes',
     ]);
   });
