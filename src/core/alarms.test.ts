@@ -23,6 +23,17 @@ test('each rings once, at its time and not before, in the order of the times', a
   ]);
 });
 
+test('those it is late for ring in the order of their times', async () => {
+  let now = 0;
+  const rung: string[] = [];
+  await new Promise<void>(settle => {
+    const alarms = new Alarms<string>({ now: () => now }, key => rung.push(key) === 3 && settle());
+    for (const [key, at] of Object.entries({ third: 3, first: 1, second: 2 })) alarms.set(key, at);
+    now = 10;
+  });
+  expect(rung).toEqual(['first', 'second', 'third']);
+});
+
 afterEach(() => void vi.useRealTimers());
 
 test('a machine that slept past the time finds it out soon, though its timers stood still', () => {

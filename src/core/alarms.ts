@@ -38,7 +38,11 @@ export class Alarms<K> {
 
   private due(): void {
     const now = this.clock.now();
-    const due = [...this.times].filter(([, at]) => at <= now).map(([key]) => key);
+    // Those a busy machine was late for come together, and still in their order.
+    const due = [...this.times]
+      .filter(([, at]) => at <= now)
+      .sort(([, one], [, other]) => one - other)
+      .map(([key]) => key);
     for (const key of due) this.times.delete(key);
     this.arm();
     for (const key of due) this.ring(key);
