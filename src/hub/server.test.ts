@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Hello } from '../link/hello.ts';
 import { SquadError } from '../schema/error.ts';
@@ -22,6 +24,7 @@ beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'squad-server-'));
   path = join(root, 'hub.sock');
   [connections, taken, newer, clients] = [[], [], [], []];
+  const counts = clients;
   makesWay = false;
   ready = Promise.resolve([]);
   server = new HubServer({
@@ -29,7 +32,7 @@ beforeEach(async () => {
     version: '1.0.0',
     views: { mcp: view, control: view, subagent: view },
     ready: () => ready,
-    onClients: count => void clients.push(count),
+    onClients: count => void counts.push(count),
     onNewer: hello => {
       newer.push(hello.version);
       if (makesWay) setImmediate(() => void server.close('handover'));
@@ -212,3 +215,19 @@ test('if it never gets ready, whoever knocked is told why', async () => {
   ]);
   expect(taken).toEqual([]);
 });
+
+test('its last words reach a client that is busy, and goes on to write before it reads', async () => {
+  ready = Promise.reject(new SquadError('INVALID_INPUT', 'There is no such thing'));
+  ready.catch(() => {});
+  const client = spawn(process.execPath, ['-e', BUSY_CLIENT, path, hello()]);
+  expect(await text(client.stdout)).toMatch(/There is no such thing/);
+});
+
+/** Says hello, does something else until it has certainly been refused, says more, and only then listens. */
+const BUSY_CLIENT = `
+  const [path, hello] = process.argv.slice(1);
+  const socket = require('net').connect(path);
+  const busy = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+  socket.on('error', () => {}).pipe(process.stdout);
+  socket.write(hello + '\\n', () => { busy(); socket.write('more\\n'); });
+`;

@@ -128,8 +128,13 @@ function part(connection: Connection, bye: Bye['bye']): void {
   if (socket.writable) socket.write(line({ squad: 1, bye, idle: calls === 0 }));
 }
 
+/**
+ * It is the client that closes, once it has heard. Were it closed here, a client that is just writing would find that out
+ * first, and never read our last words.
+ */
 function endSoon(socket: Socket): void {
-  socket.end(() => socket.destroy());
+  socket.resume();
+  socket.end();
   setTimeout(() => socket.destroy(), LAST_LINES_MS).unref();
 }
 
