@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 /** A folder may import from those named, and from itself: the same table as in ARCHITECTURE.md. */
 const MAY_IMPORT: Record<string, string[]> = {
   schema: [],
-  redaction: [],
+  redaction: ['schema'],
   core: ['schema', 'redaction'],
   process: [],
   engines: ['schema', 'core', 'process'],

@@ -10,6 +10,7 @@ import type { TeamUpdates } from '../mcp/team-updates.ts';
 import type { Services } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
+import { percentDecoded } from '../schema/percent-decoded.ts';
 import type { Run } from '../schema/run.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
@@ -201,9 +202,8 @@ function workspaceIn(header: string): string {
   const encoded = /^utf-8''(.*)$/is.exec(header)?.[1];
   // Node gives each byte of a header as one letter.
   if (encoded === undefined) return Buffer.from(header, 'latin1').toString('utf8');
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
+  const path = percentDecoded(encoded);
+  if (path === null)
     throw new SquadError('INVALID_INPUT', 'The Squad-Workspace header is not percent-encoded UTF-8');
-  }
+  return path;
 }

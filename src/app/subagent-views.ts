@@ -3,7 +3,7 @@ import { allowed, notAllowed } from '../core/policy.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Traces } from '../core/traces.ts';
 import type { Connection } from '../hub/server.ts';
-import type { Hello } from '../link/hello.ts';
+import type { Bye, Hello } from '../link/hello.ts';
 import { subagentFace } from '../mcp/subagent-face.ts';
 import type { Services } from '../operations/operation.ts';
 import { subjectOf } from '../operations/scope.ts';
@@ -19,6 +19,8 @@ import { readSubagent } from '../workspace/subagent-file.ts';
 const STOP_MS = 10_000;
 /** A hub that stops has little time. */
 const HUB_STOP_MS = 8_000;
+/** Told to a client that has ended, so that it can tell this end of the connection from that of a killed hub. */
+const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies Bye)}\n`;
 /** No chain of parents is longer; a loop in a damaged database would be. */
 const LONGEST_LINE = 100;
 
@@ -42,7 +44,7 @@ export class SubagentViews {
   private readonly ports: SubagentViewPorts;
   private readonly subagents = new WeakMap<Hello, Subagent>();
   private readonly stopping = new AbortController();
-  /** With what is still ending of calls that were answered. */
+  /** With every call until nothing is left of it, whether it was answered or taken back. */
   private readonly connections = new Map<Connection, Set<Promise<unknown>>>();
   private onChange = () => {};
 
@@ -74,7 +76,11 @@ export class SubagentViews {
       input: socket,
       output: socket,
       drainMs: this.ports.services().settings.all()['stop.grace_ms'] + STOP_MS,
-      untilGone: async () => void (await Promise.allSettled([...leaving, this.ports.lostGone])),
+      untilGone: async () => {
+        while (leaving.size > 0) await Promise.allSettled([...leaving]);
+        await this.ports.lostGone;
+        if (socket.writable) socket.write(DONE);
+      },
       build: () => this.face(subagent, caller, leaving),
       onInFlight: count => this.count(connection, count),
       onError: error => this.ports.debug(error),

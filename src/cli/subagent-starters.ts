@@ -69,9 +69,7 @@ defaults:
 `;
 }
 
-/** One of two words for the same is enough. */
-const otherTypes = (type: string): string =>
-  SUBAGENT_MODEL_TYPES.filter(other => other !== type && other !== 'google').join(', ');
+const otherTypes = (type: string): string => SUBAGENT_MODEL_TYPES.filter(other => other !== type).join(', ');
 
 const prompt = (hasSchema: boolean): string => `You answer one question about the material you are given.
 

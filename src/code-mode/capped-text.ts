@@ -20,6 +20,6 @@ export function createCappedText(limit: number): CappedText {
 /** `length`: of all of it, when `text` is only the beginning. */
 export function cutText(text: string, most: number, length = text.length): string {
   if (length <= most && text.length === length) return text;
-  const kept = text.slice(0, most);
+  const kept = text.slice(0, most).toWellFormed();
   return `${kept}\n[${length - kept.length} more characters left out]`;
 }

@@ -1,15 +1,24 @@
 import { Script } from 'node:vm';
 import type { JsonSchema } from '../schema/run.ts';
+import { checkerFor } from './schema-dialect.ts';
 
 const MOST_PROBLEMS = 5;
 /** Both take milliseconds on a quiet machine. A pattern that backtracks would take for ever, and everybody would wait for it. */
 const LONGEST_COMPILE_MS = 3_000;
 const LONGEST_CHECK_MS = 1_000;
 
-/** Why this is no schema to check with, or null. */
-export async function schemaFault(schema: JsonSchema): Promise<string | null> {
+/** Why this is no schema to check with, or null. Formats that nobody knows are told: they are not checked. */
+export async function schemaFault(
+  schema: JsonSchema,
+  onUnknownFormat: (name: string) => void = () => {},
+): Promise<string | null> {
   try {
-    await compile(schema);
+    const Checker = await checkerFor(schema);
+    // Without formats: what a reference looks like matters to nobody who can follow it.
+    const ajv = new Checker({ ...OPTIONS, validateFormats: false });
+    if (bounded(() => ajv.validateSchema(withoutDialect(schema)), LONGEST_COMPILE_MS) !== true)
+      return problemsOf(eachOnce(ajv.errors ?? []), 'the schema');
+    await compile(schema, onUnknownFormat);
     return null;
   } catch (thrown) {
     return wordsOf(thrown);
@@ -22,26 +31,44 @@ export async function mismatch(schema: JsonSchema, value: unknown): Promise<stri
     const check = await compile(schema);
     // Anything but true is no yes: a schema can be written so that the check gives a promise.
     if (bounded(() => check(value), LONGEST_CHECK_MS) === true) return null;
-    return problemsOf(check.errors ?? []);
+    return problemsOf(check.errors ?? [], 'the answer');
   } catch (thrown) {
     return `it could not be checked (${wordsOf(thrown)})`;
   }
 }
 
-function problemsOf(problems: { instancePath: string; message?: string }[]): string {
+interface Problem {
+  instancePath: string;
+  message?: string;
+}
+
+function problemsOf(problems: Problem[], whole: string): string {
   const words = problems
     .slice(0, MOST_PROBLEMS)
-    .map(({ instancePath, message }) => `${instancePath || 'the answer'} ${message}`);
+    .map(({ instancePath, message }) => `${instancePath || whole} ${message}`);
   const more = problems.length - MOST_PROBLEMS;
   return words.join('; ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** Loaded on first use: most runs have no schema. */
-async function compile(schema: JsonSchema) {
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
+/** What a schema may say is itself in several schemas, and each of them finds the same. */
+const eachOnce = (problems: Problem[]): Problem[] => [
+  ...new Map(
+    problems.map(problem => [`${problem.instancePath} ${problem.message}`, problem] as const),
+  ).values(),
+];
+
+/** Strict mode refuses keywords other programs add. */
+const OPTIONS = { strict: false, allErrors: true, validateSchema: false, logger: false } as const;
+
+async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => void = () => {}) {
+  const [Checker, { default: formats }] = await Promise.all([checkerFor(schema), import('ajv-formats')]);
   if (hasAsyncPart(schema)) throw new Error('$async is not part of JSON Schema');
-  // Strict mode refuses keywords other programs add; formats are notes, not checks.
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  const warn = (text: string) => {
+    const [, name] = /^unknown format "(.*)" ignored/s.exec(text) ?? [];
+    if (name !== undefined) onUnknownFormat(name);
+  };
+  const ajv = new Checker({ ...OPTIONS, logger: { log() {}, warn, error() {} } });
+  formats.default(ajv);
   return bounded(() => ajv.compile(withoutDialect(schema)), LONGEST_COMPILE_MS);
 }
 
@@ -50,7 +77,7 @@ function hasAsyncPart(part: unknown): boolean {
   return '$async' in part || Object.values(part).some(hasAsyncPart);
 }
 
-/** Draft 7 schemas name their dialect; what they say means the same here. */
+/** The checker was chosen by it, and knows it by one spelling only. */
 function withoutDialect({ $schema, ...rest }: JsonSchema): JsonSchema {
   return rest;
 }

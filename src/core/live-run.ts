@@ -4,6 +4,7 @@ import type { TraceMessage } from '../schema/trace.ts';
 import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
 import type { Spending } from './budget.ts';
+import { deadlineOf } from './deadline.ts';
 import { EngineReport } from './engine-report.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Engine, EngineEvent } from './ports/engine.ts';
@@ -70,6 +71,9 @@ export class LiveRun {
   lastSignAt: number | null = null;
   readonly over: Promise<void>;
   settle: () => void = () => {};
+  /** The run as it ends, known before that is on disk. */
+  readonly decided: Promise<Run>;
+  decide: (ended: Run) => void = () => {};
   /** Settles when nothing more is written about the end of its current turn: the run is over, or waits. */
   turnOver: Promise<void>;
   settleTurn: () => void = () => {};
@@ -92,6 +96,9 @@ export class LiveRun {
     this.usageBefore = run.usage;
     this.over = new Promise(settle => {
       this.settle = settle;
+    });
+    this.decided = new Promise(settle => {
+      this.decide = settle;
     });
     this.turnOver = this.untilTurnOver();
   }
@@ -167,7 +174,8 @@ export class LiveRun {
   }
 
   atDeadline(clock: Clock, act: () => void): void {
-    const left = (this.turn?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now();
+    this.stopTimer();
+    const left = (this.turn?.deadlineAt ?? deadlineOf(this.run, clock.now())) - clock.now();
     this.timer = setTimeout(
       () => (left > LONGEST_TIMER_MS ? this.atDeadline(clock, act) : act()),
       Math.max(0, Math.min(left, LONGEST_TIMER_MS)),

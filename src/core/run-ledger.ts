@@ -1,6 +1,7 @@
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Chat, Run, RunError, Usage } from '../schema/run.ts';
+import { deadlineOf } from './deadline.ts';
 import type { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
 import type { RunFiles } from './ports/run-files.ts';
@@ -14,6 +15,8 @@ export interface LedgerPorts {
   files: RunFiles;
   /** Told once of every run that has ended, after its end is on disk. Never waited for. */
   onEnd(run: Run): void;
+  /** How a run ends is known, and about to be written down. */
+  onDecided?(ended: Run): void;
   /** Something that must not stop the hub went wrong. */
   warn(message: string, cause: unknown): void;
 }
@@ -48,7 +51,7 @@ export class RunLedger {
       number: entry.turnNumber,
       pid,
       startedAt,
-      deadlineAt: startedAt + run.timeoutMs,
+      deadlineAt: deadlineOf(run, startedAt),
       stop: entry.stop,
       endedAt: null,
       exitCode: null,
@@ -96,6 +99,7 @@ export class RunLedger {
       tokenHash: null,
       endedAt: end?.endedAt ?? clock.now(),
     };
+    this.ports.onDecided?.(ended);
     const body: EventBody = {
       type: 'run.ended',
       status: ended.status,

@@ -21,6 +21,7 @@ describe('the state table', () => {
     expect(table).toEqual([
       'queued + start = running',
       'queued + fail = error',
+      'queued + time_out = timeout',
       'queued + cancel = cancelled',
       'queued + lose = lost',
       'queued + terminate = terminated',

@@ -19,6 +19,8 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
     start: 'running',
     // A run can fail before its agent exists: no chat, no command, no process.
     fail: 'error',
+    // The time of a call runs while it waits for a place.
+    time_out: 'timeout',
     cancel: 'cancelled',
     lose: 'lost',
     terminate: 'terminated',
@@ -53,8 +55,10 @@ export function nextStatus(status: RunStatus, step: RunStep): RunStatus {
 }
 
 /** How a run ends that Squad stops while no agent of it is at work. */
-export const stepOfUnstarted = (reason: StopReason | null): RunStep =>
-  reason === 'terminate' || reason === 'abandon' ? reason : 'cancel';
+export function stepOfUnstarted(reason: StopReason | null): RunStep {
+  if (reason === 'terminate' || reason === 'abandon') return reason;
+  return reason === 'timeout' ? 'time_out' : 'cancel';
+}
 
 export type SquadStatus = 'running' | 'completed' | 'failed';
 

@@ -32,6 +32,8 @@ import { RunLedger } from './run-ledger.ts';
 import { RunQueue } from './run-queue.ts';
 import { nextStatus, type RunStep, stepOfUnstarted } from './run-state.ts';
 import type { Silence } from './silence.ts';
+import { soonOnDisk } from './soon-on-disk.ts';
+import { isSubagentCall } from './subagent-call.ts';
 import { writeDown } from './submission.ts';
 import type { Traces } from './traces.ts';
 import { closeTurn, evidenceOfTurn, hearOut } from './turn-end.ts';
@@ -66,7 +68,7 @@ export class Runner {
 
   constructor(ports: RunnerPorts) {
     this.ports = ports;
-    this.ledger = new RunLedger(ports);
+    this.ledger = new RunLedger({ ...ports, onDecided: ended => this.live.get(ended.id)?.decide(ended) });
     this.queue = new RunQueue({
       live: () => this.live.values(),
       places: () => ports.settings()['limits.concurrency'],
@@ -208,6 +210,19 @@ export class Runner {
     });
   }
 
+  /**
+   * The same for who only wants the answer, which is in its files: a database that is held by somebody is not waited for
+   * longer than a moment. The run as it ends, where that is not on disk yet.
+   */
+  async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
+    const onDisk = this.untilEnded(id, signal).then(() => null);
+    const decided = this.live.get(id)?.decided.then(async ended => {
+      await soonOnDisk(onDisk);
+      return ended;
+    });
+    return Promise.race([onDisk, decided ?? null]);
+  }
+
   /** A run that waits for others must not keep them from starting: it has no place meanwhile, and has one again at once. */
   async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
     const entry = this.live.get(id);
@@ -291,6 +306,7 @@ export class Runner {
 
   private enqueue(entry: LiveRun): void {
     this.queue.add(entry);
+    if (isSubagentCall(entry.run)) this.atDeadline(entry);
     this.pump();
   }
 
@@ -319,9 +335,13 @@ export class Runner {
       },
       seen,
     );
-    entry.atDeadline(clock, () => void this.stop(entry.run.id, 'timeout'));
+    this.atDeadline(entry);
     if (entry.stop !== null) process.stop(this.ports.settings()['stop.grace_ms']);
     void process.ended.then(end => this.turnEnded(entry, end));
+  }
+
+  private atDeadline(entry: LiveRun): void {
+    entry.atDeadline(this.ports.clock, () => void this.stop(entry.run.id, 'timeout'));
   }
 
   /** News that nobody waits for. */

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { schemaFault } from './json-schema.ts';
 import { structuredAnswer } from './structured-answer.ts';
 
@@ -66,6 +66,82 @@ test('a schema whose check gives a promise is none', async () => {
 
 test('a fence of nothing but lines is read at once', async () => {
   expect(await given(`\`\`\`${'\n'.repeat(300_000)}`)).toHaveProperty('error');
+});
+
+test.each([
+  ['date-time', '2026-11-16T06:00:00Z', 'at six'],
+  ['date', '2028-02-29', '2026-02-29'],
+  ['email', 'me@example.org', 'me'],
+  ['uri', 'https://example.org/a?b#c', 'over there'],
+  ['uuid', '0b8a3e0c-6a2f-4b7e-9f56-0d3f6e8a1c11', '0b8a'],
+])('a format is checked: %s', async (format, sound, wrong) => {
+  const dated = { type: 'object', properties: { at: { type: 'string', format } } };
+  expect(await structuredAnswer(dated, '', { at: sound })).toEqual({ value: { at: sound } });
+  expect(await structuredAnswer(dated, '', { at: wrong })).toMatchObject({
+    error: { message: expect.stringContaining(`/at must match format "${format}"`) },
+  });
+});
+
+test('a format whose check would hold everybody up is cut off as well', async () => {
+  const slow = { type: 'object', properties: { at: { type: 'string', format: 'url' } } };
+  const at = `http://${':'.repeat(400_000)}`;
+  expect(await structuredAnswer(slow, '', { at })).toMatchObject({
+    error: { message: expect.stringContaining('takes too long') },
+  });
+});
+
+test('a format that nobody knows is told, and anything fits it', async () => {
+  const strange = { type: 'object', properties: { a: { type: 'string', format: 'no-such-format' } } };
+  const unknown: string[] = [];
+  expect(await schemaFault(strange, name => unknown.push(name))).toBeNull();
+  expect(new Set(unknown)).toEqual(new Set(['no-such-format']));
+  expect(await structuredAnswer(strange, '', { a: 'b' })).toEqual({ value: { a: 'b' } });
+});
+
+describe('a schema is checked by the draft that it names', () => {
+  const pair = [{ type: 'string' }, { type: 'number' }];
+  const withPair = (named: object, keywords: object) => ({
+    ...named,
+    type: 'object',
+    properties: { pair: { type: 'array', ...keywords } },
+  });
+  test.each([
+    ['draft 6', { $schema: 'http://json-schema.org/draft-06/schema#' }, { items: pair }],
+    ['draft 7', { $schema: 'http://json-schema.org/draft-07/schema#' }, { items: pair }],
+    ['draft 7, by https', { $schema: 'https://json-schema.org/draft-07/schema' }, { items: pair }],
+    ['2019-09', { $schema: 'https://json-schema.org/draft/2019-09/schema' }, { items: pair }],
+    ['2020-12', { $schema: 'https://json-schema.org/draft/2020-12/schema' }, { prefixItems: pair }],
+    ['none', {}, { prefixItems: pair }],
+  ])('%s', async (_, named, keywords) => {
+    const dialect = withPair(named, keywords);
+    expect(await schemaFault(dialect)).toBeNull();
+    expect(await structuredAnswer(dialect, '', { pair: ['a', 1] })).toHaveProperty('value');
+    expect(await structuredAnswer(dialect, '', { pair: [1, 'a'] })).toMatchObject({
+      error: { message: expect.stringContaining('/pair/0 must be string; /pair/1 must be number') },
+    });
+  });
+
+  const NEWEST = 'https://json-schema.org/draft/2020-12/schema';
+  test.each(['http://x.example/s', 'http://json-schema.org/draft-04/schema#', 3, [NEWEST]])(
+    'one that nobody knows is refused with those that are known: %s',
+    async $schema => {
+      const fault = await schemaFault({ $schema, type: 'object' });
+      expect(fault).toContain(JSON.stringify($schema));
+      for (const draft of ['2020-12', '2019-09', 'draft-07', 'draft-06']) expect(fault).toContain(draft);
+    },
+  );
+});
+
+test('what is wrong in a schema is told once', async () => {
+  const twoWrong = { type: 'object', properties: { a: { items: [{}] }, b: { required: 'c' } } };
+  expect(await schemaFault(twoWrong)).toBe(
+    '/properties/a/items must be object,boolean; /properties/b/required must be array',
+  );
+});
+
+test('a reference is followed whatever characters it has', async () => {
+  const odd = { type: 'object', properties: { a: { $ref: '#/$defs/List<A>' } }, $defs: { 'List<A>': {} } };
+  expect(await schemaFault(odd)).toBeNull();
 });
 
 test('what is no schema is told', async () => {

@@ -14,7 +14,7 @@ export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
 }
 
 /** Null: no figure is known. That is not 0. */
-export function sumOfKnown(figures: readonly (number | null)[]): number | null {
+function sumOfKnown(figures: readonly (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
   return known.length === 0 ? null : Number(known.reduce((sum, figure) => sum + figure, 0).toFixed(6));
 }

@@ -9,13 +9,15 @@ const LONGEST_NAME = 100;
 export type CallEntry = Pick<AuditEntry, 'server' | 'kind' | 'name' | 'decision' | 'outcome'> &
   Partial<AuditEntry>;
 
+type AskingRun = Pick<Run, 'id' | 'roleId' | 'workspace'> & { options: Pick<Run['options'], 'subagent'> };
+
 /** Writes down what one run asked of other servers. */
 export class CallAudit {
   readonly #audit: Audit;
-  readonly #run: Pick<Run, 'id' | 'roleId' | 'workspace'>;
+  readonly #run: AskingRun;
   readonly #longCalls: LongCalls;
 
-  constructor(audit: Audit, run: Pick<Run, 'id' | 'roleId' | 'workspace'>, longCalls: LongCalls) {
+  constructor(audit: Audit, run: AskingRun, longCalls: LongCalls) {
     this.#audit = audit;
     this.#run = run;
     this.#longCalls = longCalls;
@@ -38,8 +40,8 @@ export class CallAudit {
   }
 
   write(entry: CallEntry): void {
-    const { id: runId, roleId, workspace } = this.#run;
-    this.#audit.append({ ...entry, runId, roleId, workspace });
+    const { id: runId, roleId, options, workspace } = this.#run;
+    this.#audit.append({ ...entry, runId, roleId, subagent: options.subagent ?? undefined, workspace });
   }
 }
 

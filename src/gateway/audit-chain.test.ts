@@ -42,6 +42,7 @@ describe('a name in a line', () => {
     const line = lineOf(
       anEntry(long, {
         roleId: long,
+        subagent: long,
         workspace: long,
         server: long,
         kind: long,
@@ -56,6 +57,7 @@ describe('a name in a line', () => {
     const worst = '\u0000'.repeat(10_000);
     const widest = anEntry(worst, {
       roleId: worst,
+      subagent: worst,
       workspace: worst,
       server: worst,
       kind: worst,

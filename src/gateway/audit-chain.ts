@@ -21,6 +21,7 @@ export function fieldsOf(entry: AuditEntry): string {
     JSON.stringify({
       runId: entry.runId,
       roleId: entry.roleId === null ? null : cut(entry.roleId, LONGEST_NAME),
+      subagent: entry.subagent === undefined ? undefined : cut(entry.subagent, LONGEST_NAME),
       workspace: cut(entry.workspace, LONGEST_PATH),
       server: entry.server === null ? null : cut(entry.server, LONGEST_NAME),
       kind: cut(entry.kind, LONGEST_NAME),

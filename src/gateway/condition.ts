@@ -1,5 +1,6 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { UpstreamHealth, UpstreamStatus } from '../core/ports/gateway.ts';
+import type { FaultKind } from '../wire/upstream/link.ts';
 import { createRetrySchedule, type RetrySchedule } from './retry-schedule.ts';
 import type { Timers } from './timers.ts';
 
@@ -23,6 +24,8 @@ export class Condition {
   retryAt: number | null = null;
   /** What stands against it now: in words, secrets left out. */
   fault: string | null = null;
+  /** The words may be the server's own: this is not. */
+  faultKind: FaultKind | null = null;
   /** The last there was, also when it is over. */
   lastFault: UpstreamStatus['lastFault'] = null;
   failures = 0;
@@ -43,20 +46,21 @@ export class Condition {
 
   up(): void {
     this.fault = null;
+    this.faultKind = null;
     this.#enter('up');
     this.#cancelTimer = this.#options.timers.after(STABLE_MS, () => this.#schedule.forgive());
   }
 
   /** A call ran out of time. The first retry is under way: a probe over the connection there is. */
   checking(fault: string): void {
-    this.#fault(fault);
+    this.#fault(fault, 'timeout');
     this.#enter('checking');
     this.retryAt = this.since;
   }
 
   /** `wishMs`: how long the server asked to be left alone. */
-  failed(fault: string, isFinal: boolean, wishMs: number | null): void {
-    this.#fault(fault);
+  failed(fault: string, kind: FaultKind, isFinal: boolean, wishMs: number | null): void {
+    this.#fault(fault, kind);
     if (isFinal) {
       this.#enter('unusable');
       return;
@@ -74,10 +78,11 @@ export class Condition {
     this.#enter('idle');
   }
 
-  #fault(message: string): void {
+  #fault(message: string, kind: FaultKind): void {
     // What is being checked is counted already.
     if (this.health !== 'checking') this.failures += 1;
     this.fault = message;
+    this.faultKind = kind;
     this.lastFault = { message, at: this.#options.clock.now() };
   }
 

@@ -77,6 +77,7 @@ test('they start when they are asked for, with the whole environment and the mar
   const about = firstText(await view.call('own__about', { arguments: args }, plainRequest()));
   expect(about).toContain('whole-environment');
   expect(about).toContain(run.id);
+  expect(fixture.audit).toMatchObject([{ runId: run.id, roleId: null, subagent: 'helper', name: 'about' }]);
   const [{ pid } = { pid: null }] = await status();
   expect(isAlive(pid!)).toBe(true);
   await fixture.gateway.release(run.id);
@@ -128,6 +129,19 @@ test('what a list is refused with names the server, its command, its last words,
   await expect(fixture.view(run).tools()).rejects.toThrow(
     /server hung \(\S*node -e console.*\) cannot be used: it was not ready within 5 s\. It last wrote: waiting for the moon\. Put `mcpServers\.hung` .* `timeout`/,
   );
+});
+
+test('one that ended is not said to need more time, whatever it wrote', async () => {
+  const ended = { args: ['-e', 'console.error("no license found within the folder"); process.exit(3)'] };
+  const { fixture, run } = setUp({ own: server(), ended: server(ended) });
+  await using _ = fixture;
+  const refusal: unknown = await fixture
+    .view(run)
+    .tools()
+    .catch(error => error);
+  expect(refusal).toMatchObject({
+    message: expect.stringMatching(/no license found within the folder\. Put .*, or take it out\.$/),
+  });
 });
 
 test.each([

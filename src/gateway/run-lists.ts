@@ -61,9 +61,9 @@ export class RunLists {
 function refuseFaulty(server: RunServer): void {
   const fault = faultOf(server);
   if (fault === null) return;
-  const { id } = server;
+  const { id, pooled } = server;
   const what = `The MCP server ${id} (${shown(server)}) cannot be used: ${fault.replace(/(?<![.!?])$/, '.')}`;
-  const isLate = fault.includes(' within ');
+  const isLate = pooled?.upstream.condition.faultKind === 'timeout';
   const next = `Put \`mcpServers.${id}\` of the subagent's file right, or take it out${isLate ? '; if it needs longer to start, give it a `timeout` in seconds' : ''}.`;
   throw new SquadError('SPAWN_FAILED', `${what} ${next}`);
 }

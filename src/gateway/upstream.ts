@@ -187,7 +187,7 @@ export class Upstream {
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { isFinal, onDown } = this.#options;
     const told = fault.kind === 'exit' && lost !== null ? withLastWords(fault, lost.stderrTail()) : fault;
-    this.condition.failed(this.#words(told), isFinal(fault), fault.retryAfterMs);
+    this.condition.failed(this.#words(told), fault.kind, isFinal(fault), fault.retryAfterMs);
     onDown(lost !== null);
   }
 

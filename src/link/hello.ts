@@ -27,11 +27,14 @@ export type HelloReply =
   | { squad: 1; ok: true; version: string; pid: number; warnings?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
-/** The hub's last line to every client when it ends in order; one that was killed says nothing. */
+/** The hub's last line to every client when it ends in order; one that was killed says nothing. To a client that ended: see `done`. */
 export interface Bye {
   squad: 1;
-  /** `handover`: a newer hub comes by itself. `stop`: none comes until somebody needs one. */
-  bye: 'stop' | 'handover';
+  /**
+   * `handover`: a newer hub comes by itself. `stop`: none comes until somebody needs one. `done`: the hub stays, and nothing
+   * is left of the calls of a client that has ended, where they end with it.
+   */
+  bye: 'stop' | 'handover' | 'done';
   /** Nothing this client asked is unanswered, and nothing more was read: what it sent meanwhile may safely be sent again. */
   idle: boolean;
 }

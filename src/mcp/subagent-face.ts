@@ -30,8 +30,13 @@ export function subagentFace(options: SubagentFaceOptions): Face {
     logging: true,
     tools: {
       list: async () => tools,
-      call: async (name, args, call) =>
-        name === subagent.name ? answer(operation, args, call, options) : null,
+      call: async (name, args, call) => {
+        if (name !== subagent.name) return null;
+        const answered = answer(operation, args, call, options);
+        // Nobody waits for the answer of a call that is taken back, and then it is what tells that the call is gone.
+        options.onLeaving(answered);
+        return answered;
+      },
     },
   };
 }

@@ -1,3 +1,5 @@
+import { percentDecoded } from '../schema/percent-decoded.ts';
+
 export const ROSTER = 'squad://roster';
 export const DECISIONS = 'squad://decisions';
 export const LATEST = 'squad://decisions/latest';
@@ -13,12 +15,8 @@ export const agentUri = (name: string, page: AgentPage): string =>
 /** Null for a URI that is none of an agent's. */
 export function agentIn(uri: string): { name: string; page: AgentPage } | null {
   const [, name, page] = /^squad:\/\/agents\/([^/]{1,300})\/(status|history)$/.exec(uri) ?? [];
-  if (name === undefined) return null;
-  try {
-    return { name: decodeURIComponent(name), page: page as AgentPage };
-  } catch {
-    return null;
-  }
+  const decoded = name === undefined ? null : percentDecoded(name);
+  return decoded === null ? null : { name: decoded, page: page as AgentPage };
 }
 
 /** What a change of these files of `.squad` changes; null stands for any of them. */

@@ -11,7 +11,7 @@ test.each([
   ['responses', 'https://api.openai.com/v1'],
   ['google', 'https://generativelanguage.googleapis.com/v1beta'],
 ] as const)('%s is asked at %s', (type, url) => {
-  expect(at(type, null)).toEqual({ url, isUsual: true });
+  expect(at(type, null)).toEqual({ url, query: '', isUsual: true });
 });
 
 test.each([
@@ -24,7 +24,15 @@ test.each([
   ['google', 'http://localhost:1', 'http://localhost:1/v1beta'],
   ['google', 'http://localhost:1/v1beta', 'http://localhost:1/v1beta'],
 ] as const)('%s at %s is asked at %s', (type, given, url) => {
-  expect(at(type, given)).toEqual({ url, isUsual: false });
+  expect(at(type, given)).toEqual({ url, query: '', isUsual: false });
+});
+
+test.each([
+  ['openai', 'http://localhost:1/v1/?a=1&b=2', 'http://localhost:1/v1', 'a=1&b=2'],
+  ['anthropic', 'http://localhost:1?a=what?#top', 'http://localhost:1/v1', 'a=what?'],
+  ['google', 'http://localhost:1/v1beta?', 'http://localhost:1/v1beta', ''],
+] as const)('%s at %s is asked at %s with %j', (type, given, url, query) => {
+  expect(at(type, given)).toEqual({ url, query, isUsual: false });
 });
 
 test("the provider's own variable says where, unless the file does", () => {

@@ -3,6 +3,8 @@ import type { ModelSpec } from '../schema/model-spec.ts';
 
 export interface Address {
   url: string;
+  /** What follows its `?`, or nothing. */
+  query: string;
   /** It is the maker's own. */
   isUsual: boolean;
 }
@@ -12,7 +14,8 @@ export function addressOf({ type, baseUrl }: ModelSpec, env: NodeJS.ProcessEnv):
   const { address, addressVariables, addsVersion } = MODEL_PROVIDERS[type];
   const usual = new URL(address);
   const given = baseUrl ?? addressVariables.map(name => env[name]).find(Boolean) ?? address;
-  const plain = given.replace(/\/+$/, '');
+  const [place = '', query = ''] = given.replace(/#.*$/s, '').split(/\?(.*)/s);
+  const plain = place.replace(/\/+$/, '');
   if (!URL.canParse(plain) || !/^https?:/i.test(plain))
     throw new Error(
       `${JSON.stringify(plainAddress(given))} is not an address of a model: it begins with http:// or https://`,
@@ -21,7 +24,7 @@ export function addressOf({ type, baseUrl }: ModelSpec, env: NodeJS.ProcessEnv):
   const isBare = pathname === '/';
   const hasVersion = /\/v\d\w*$/.test(pathname);
   const url = isBare || (addsVersion && !hasVersion) ? plain + usual.pathname : plain;
-  return { url, isUsual: host === usual.host };
+  return { url, query, isUsual: host === usual.host };
 }
 
 /** An address to be shown: without what may be a secret in it. */

@@ -1,10 +1,8 @@
-import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createRedactor, type Secret } from '../redaction/redactor.ts';
-import { AgentRequest } from '../schema/agent-request.ts';
+import type { AgentRequest } from '../schema/agent-request.ts';
 import type { TracePart } from '../schema/trace.ts';
 import { addressOf, plainAddress } from './address.ts';
-import { refuseTooLong } from './bounded-line.ts';
 import { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
 import type { Endpoint } from './endpoint-tools.ts';
@@ -17,6 +15,7 @@ import { openModel } from './open-model.ts';
 import type { Voice } from './print-line.ts';
 import type { ProviderLine } from './provider-fetch.ts';
 import { type Quote, quoting } from './quote.ts';
+import { readRequest } from './read-request.ts';
 import { toolboxOf } from './toolbox.ts';
 import { UsageTotal } from './usage-total.ts';
 
@@ -34,15 +33,15 @@ export interface AgentRun {
 export async function runAgent(run: AgentRun): Promise<number> {
   let quote = quoting(text => text);
   try {
-    run.signal.throwIfAborted();
     const request = await readRequest(run.requestFile);
     const secrets = createRedactor(secretsOf(request));
     run.hide(secrets);
     quote = quoting(secrets.text);
-    const end = { type: 'end', ok: true, ...(await answerTo(request, run, quote)), error: null } as const;
-    refuseTooLong(end);
-    run.say(end);
-    return 0;
+    run.signal.throwIfAborted();
+    const answer = await answerTo(request, run, quote);
+    const told = run.say({ type: 'end', ok: true, ...answer, error: null });
+    // One that does not fit into its line is told as a failure.
+    return told.type === 'end' && told.ok ? 0 : 1;
   } catch (thrown) {
     const { code, message } = failureFrom(thrown, quote);
     run.say({ type: 'end', ok: false, answer: '', error: message, code });
@@ -59,7 +58,7 @@ async function answerTo(request: AgentRequest, run: AgentRun, quote: Quote): Pro
   const generation = generationOf(spec, address.isUsual);
   for (const text of generation.notes) say({ type: 'note', text });
   const kept = new KeptFiles(join(dirname(chatFile), 'inputs'));
-  const line: ProviderLine = { files: kept, quote, heard: null };
+  const line: ProviderLine = { query: address.query, files: kept, quote, heard: null };
   const [model, files, opened, conversation] = await Promise.all([
     openModel(spec, address, env, line),
     readInputs(inputs, cwd, kept),
@@ -94,17 +93,6 @@ function endingWithHub(
   const lost = new AbortController();
   const onLost = (why: string) => lost.abort(new Ending('ENGINE_FAILED', `Its tools are gone. ${why}`));
   return { endpoint: { ...endpoint, onLost }, signal: AbortSignal.any([stopped, lost.signal]) };
-}
-
-/** Read once, and gone: it holds the run's token, and values of variables in the headers of its model. */
-async function readRequest(file: string): Promise<AgentRequest> {
-  try {
-    const request = AgentRequest.parse(JSON.parse(await readFile(file, 'utf8')));
-    await rm(file, { force: true });
-    return request;
-  } catch (thrown) {
-    throw new Ending('ENGINE_FAILED', `The request in ${file} cannot be read: ${(thrown as Error).message}`);
-  }
 }
 
 /** What must not come out again, in whatever words the model or its provider puts it. */

@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { sizeWords } from '../schema/size-words.ts';
-import { LONGEST_EVENT, MOST_ANSWERED, MOST_EVENTS, MOST_REFUSED } from './bounds.ts';
+import { readOn } from './beginning.ts';
+import { LONGEST_EVENT, MOST_ANSWERED, MOST_EVENTS } from './bounds.ts';
 import { ModelFailure } from './ending.ts';
 import type { Heard } from './provider-fetch.ts';
 import type { Quote } from './quote.ts';
 import { answerWithoutEvents } from './refused-answer.ts';
-
-const BEGINNING = 2_000;
 
 /** An answer on its way to the SDK, as long as it keeps within bounds. The SDK itself would take in whatever comes. */
 export async function* watchedEvents(
@@ -16,26 +15,27 @@ export async function* watchedEvents(
   quote: Quote,
 ): AsyncGenerator<Buffer> {
   const events = new EventCount();
+  const { beginning } = heard;
   // Some servers send events and call them something else.
-  let start = isEventStream(answer) ? null : Buffer.alloc(0);
+  let areEvents = isEventStream(answer);
   try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
+    for await (const chunk of answer.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       heard.bytes += chunk.length;
-      if (heard.beginning.length < BEGINNING) heard.beginning += chunk.toString('utf8', 0, BEGINNING);
+      beginning.add(chunk);
       events.take(chunk);
       if (heard.bytes > MOST_ANSWERED) throw tooMuch(`more than ${sizeWords(MOST_ANSWERED)}`);
       if (events.count > MOST_EVENTS) throw tooMuch(`more than ${MOST_EVENTS.toLocaleString('en')} events`);
       if (events.open > LONGEST_EVENT) throw tooMuch(`an event of more than ${sizeWords(LONGEST_EVENT)}`);
-      if (start === null) {
+      if (areEvents) {
         yield chunk;
         continue;
       }
-      start = Buffer.concat([start, chunk]);
-      if (BEGINS_WITH_EVENT.test(start.toString('utf8', 0, 100))) {
-        yield start;
-        start = null;
-      } else if (start.length >= MOST_REFUSED) break;
+      areEvents = beginsWithField(beginning.text);
+      if (areEvents) yield beginning.bytes;
+      else if (beginning.isFull || !mayBecomeField(beginning.text)) break;
     }
+    if (!areEvents || heard.bytes === 0)
+      throw answerWithoutEvents(answer, await readOn(answer, beginning), quote);
   } catch (thrown) {
     signal?.throwIfAborted();
     if (thrown instanceof ModelFailure) throw thrown;
@@ -43,14 +43,18 @@ export async function* watchedEvents(
       'ENGINE_FAILED',
       `answered ${heard.status} and broke off before the end of its answer, after ${sizeWords(heard.bytes)}: the connection was closed (${(thrown as Error).message}).`,
     );
+  } finally {
+    answer.destroy();
   }
-  if (start !== null || heard.bytes === 0) throw answerWithoutEvents(answer, start, quote);
 }
 
 const isEventStream = ({ headers }: IncomingMessage): boolean =>
   /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
 
-const BEGINS_WITH_EVENT = /^\s*(?:data|event|id|retry)?:/;
+/** With one of these every line of events begins. */
+const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
+const beginsWithField = (text: string): boolean => FIELDS.some(field => text.trimStart().startsWith(field));
+const mayBecomeField = (text: string): boolean => FIELDS.some(field => field.startsWith(text.trimStart()));
 
 const tooMuch = (what: string): ModelFailure =>
   new ModelFailure(

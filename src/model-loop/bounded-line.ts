@@ -1,7 +1,7 @@
 import { LONGEST_AGENT_LINE } from '../schema/agent-line.ts';
 import { sizeWords } from '../schema/size-words.ts';
 import type { TracePart } from '../schema/trace.ts';
-import { Ending } from './ending.ts';
+import { cutMark } from './cut-mark.ts';
 import type { LineBody } from './print-line.ts';
 
 /** For what stands around the parts of a message. */
@@ -11,18 +11,10 @@ const STEP = 16 * 1024;
 
 export const isTooLong = (line: string): boolean => Buffer.byteLength(line) > LONGEST_AGENT_LINE;
 
-/** An answer is given whole or not at all: a part of one would be taken for all of it. */
-export function refuseTooLong(end: LineBody): void {
-  const line = JSON.stringify(end);
-  if (isTooLong(line)) throw new Ending('OUTPUT_LIMIT', tooLong(Buffer.byteLength(line)));
-}
-
-const tooLong = (bytes: number): string =>
-  `The answer is not passed on: it takes ${sizeWords(bytes)} as JSON, and the limit is ${sizeWords(LONGEST_AGENT_LINE)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
-
 /** What does not fit into a line is cut where it is longest, with a word on how much of it there was. */
 export function shortened(body: LineBody): LineBody {
   if (body.type === 'end') {
+    // Whole or not at all: a part of an answer would be taken for all of it.
     const error = tooLong(Buffer.byteLength(JSON.stringify(body)));
     return { type: 'end', ok: false, answer: '', error, code: 'OUTPUT_LIMIT' };
   }
@@ -37,9 +29,12 @@ export function shortened(body: LineBody): LineBody {
   if (!isTooLong(JSON.stringify({ at: 0, ...short }))) return short;
   // Names and ids without end: nothing that means anything is lost.
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  const text = `[0 of ${bytes} bytes kept]`;
+  const text = cutMark(0, bytes);
   return { type: 'message', message: { ...message, content: [{ type: 'text', text }] } };
 }
+
+const tooLong = (bytes: number): string =>
+  `The answer is not passed on: it takes ${sizeWords(bytes)} as JSON, and the limit is ${sizeWords(LONGEST_AGENT_LINE)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
 
 /** The most that each may have if all of them are to fit and those that need less leave the rest to the others. */
 function shareOf(sizes: readonly number[], room: number): number {
@@ -74,7 +69,7 @@ const withShortTexts = (body: LineBody): LineBody =>
 function cut(text: string, most: number): string {
   if (inJson(text) <= most) return text;
   const all = Buffer.byteLength(text);
-  let room = most - inJson(mark(all, all));
+  let room = most - inJson(`\n${cutMark(all, all)}`);
   let end = 0;
   for (let step = STEP; step >= 1; ) {
     const bytes = inJson(text.slice(end, end + step)) - QUOTES;
@@ -85,9 +80,8 @@ function cut(text: string, most: number): string {
     }
   }
   const kept = text.slice(0, end).toWellFormed();
-  return kept + mark(Buffer.byteLength(kept), all);
+  return `${kept}\n${cutMark(Buffer.byteLength(kept), all)}`;
 }
 
 const QUOTES = 2;
 const inJson = (text: string): number => Buffer.byteLength(JSON.stringify(text));
-const mark = (kept: number, all: number): string => `\n[${kept} of ${all} bytes kept]`;

@@ -1,6 +1,6 @@
 import { APICallError, JSONParseError, StreamProviderError, TypeValidationError } from 'ai';
 import type { AgentFailure } from '../schema/agent-line.ts';
-import { messageIn, parsed } from './quote.ts';
+import { messageIn, parsed } from './error-body.ts';
 import { failureOf } from './refused-answer.ts';
 
 export interface ErrorEvent {

@@ -40,18 +40,22 @@ function ofModel(thrown: unknown, quote: Quote, { name, type, heard }: AskedMode
   const own = chain.find(error => error instanceof ModelFailure);
   if (own) return { code: own.code, message: `${name} ${own.message}` };
   if (heard === null) return { code: 'ENGINE_FAILED', message: `${name} was not asked: ${wordsOf(thrown)}` };
-  const { status, bytes, beginning } = heard;
+  const { status, bytes } = heard;
+  const beginning = heard.beginning.text;
   const told = chain.map(errorEventIn).find(Boolean) ?? errorEventAt(beginning);
   if (told) {
     const said = quote(told.message, LONGEST_SAID);
     return { code: told.code, message: `${name} answered ${status}, and ended with an error: ${said}` };
   }
-  const unread = chain.map(unreadText).find(text => text !== null) ?? beginning;
-  const message =
-    chain.some(isCut) && BEGINNINGS[type].test(beginning)
-      ? `${name} answered ${status} and broke off before the end of its answer, after ${sizeWords(bytes)}.`
-      : `${name} answered ${status} with events that are not of its type: “${quote(unread)}”. ${LOOK}`;
-  return { code: 'ENGINE_FAILED', message };
+  const unread = chain.map(unreadText).find(text => text !== null);
+  const isOfType = BEGINNINGS[type].test(beginning);
+  const what =
+    isOfType && chain.some(isCut)
+      ? `and broke off before the end of its answer, after ${sizeWords(bytes)}.`
+      : isOfType && unread === undefined
+        ? `with what cannot be taken in: ${wordsOf(thrown)}`
+        : `with events that are not of its type: “${quote(unread ?? beginning)}”. ${LOOK}`;
+  return { code: 'ENGINE_FAILED', message: `${name} answered ${status} ${what}` };
 }
 
 const isCut = (error: unknown): boolean =>

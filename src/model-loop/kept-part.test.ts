@@ -29,7 +29,7 @@ test.each([
     const [given, came] = told('program', call(long), result(long));
     for (const text of [String(given!.input), String(came!.output)]) {
       expect(text.slice(0, 6)).toBe(start);
-      expect(text).toMatch(/\n\[\d+ more characters left out\]$/);
+      expect(text).toMatch(/\n\[16000 of \d{6} bytes kept\]$/);
       expect(text.length).toBeLessThan(LONGEST_KEPT + 100);
     }
   },
@@ -47,4 +47,9 @@ test('a secret is taken out before anything is cut, so that no part of it is lef
   const [given] = told('program', call(`${before}${SECRET}${before}`));
   expect(given!.input).toContain('x[secr');
   expect(given!.input).not.toContain(SECRET.slice(0, 5));
+});
+
+test('a cut parts no character', () => {
+  const [given, came] = told('program', call(`x${'🙂'.repeat(20_000)}`), result({ a: '🙂'.repeat(20_000) }));
+  for (const text of [String(given!.input), String(came!.output)]) expect(text.isWellFormed()).toBe(true);
 });

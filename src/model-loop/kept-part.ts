@@ -1,5 +1,5 @@
-import { cutText } from '../code-mode/capped-text.ts';
 import type { TracePart } from '../schema/trace.ts';
+import { cutMark } from './cut-mark.ts';
 
 /** Of what one call in a program was given, and of what it gave back: a program can move megabytes with each. */
 export const LONGEST_KEPT = 16_000;
@@ -13,5 +13,7 @@ export function keptPart(part: TracePart): TracePart {
 
 function keptValue(value: unknown): unknown {
   const words = typeof value === 'string' ? value : JSON.stringify(value);
-  return words.length > LONGEST_KEPT ? cutText(words, LONGEST_KEPT) : value;
+  if (words.length <= LONGEST_KEPT) return value;
+  const kept = words.slice(0, LONGEST_KEPT).toWellFormed();
+  return `${kept}\n${cutMark(Buffer.byteLength(kept), Buffer.byteLength(words))}`;
 }

@@ -2,11 +2,11 @@ import type { AgentRequest } from '../schema/agent-request.ts';
 import type { TracePart } from '../schema/trace.ts';
 import type { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
-import { FINAL_ANSWER, finalAnswerTool, finalCallIn } from './final-answer.ts';
+import { FINAL_ANSWER, finalAnswerTool, onlyFinalCall } from './final-answer.ts';
 import { type ModelCall, type ModelQuestion, type ModelTurn, modelTurn } from './model-turn.ts';
 import type { Say } from './print-line.ts';
 import { runCall } from './run-call.ts';
-import { saying } from './tool.ts';
+import { saying, type Tool } from './tool.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { UsageTotal } from './usage-total.ts';
 
@@ -32,12 +32,13 @@ export interface Answer {
 export async function converse(talk: Talk): Promise<Answer> {
   const { request, conversation } = talk;
   for (let turn = 1; ; turn++) {
-    const asking = askOnce(talk);
+    const tools = toolsOf(talk);
+    const asking = askOnce(talk, tools);
     // What the last model turn calls for is not run.
     if (turn < request.maxTurns) talk.toolbox.prepare();
     const { text, calls } = await asking;
-    const final = request.outputSchema === null ? undefined : finalCallIn(calls);
-    if (final) return finish(talk, calls, final);
+    const final = request.outputSchema === null ? null : onlyFinalCall(calls);
+    if (final) return finish(talk, final);
     if (calls.length === 0) {
       await conversation.save();
       if (request.outputSchema !== null)
@@ -50,12 +51,12 @@ export async function converse(talk: Talk): Promise<Answer> {
       await conversation.save();
       throw new Ending('TURN_LIMIT', tooMany(request.maxTurns));
     }
-    const { toolbox, question, say } = talk;
+    const { question, say } = talk;
     const telling = { say, trace: (parts: TracePart[]) => conversation.program(parts) };
     const answers = await Promise.all(
       calls.map(async call => ({
         call,
-        answer: await runCall(call, toolbox.tools, question.signal, telling),
+        answer: await runCall(call, tools, question.signal, telling),
       })),
     );
     question.signal.throwIfAborted();
@@ -64,19 +65,15 @@ export async function converse(talk: Talk): Promise<Answer> {
   }
 }
 
-async function askOnce({
-  request,
-  conversation,
-  toolbox: { tools },
-  question,
-  usage,
-  refusal,
-  say,
-}: Talk): Promise<ModelTurn> {
-  const { outputSchema } = request;
-  const offered = outputSchema === null ? tools : [...tools, finalAnswerTool(outputSchema)];
+const toolsOf = ({ request: { outputSchema }, toolbox: { tools } }: Talk): readonly Tool[] =>
+  outputSchema === null ? tools : [...tools, finalAnswerTool(outputSchema)];
+
+async function askOnce(
+  { conversation, question, usage, refusal, say }: Talk,
+  tools: readonly Tool[],
+): Promise<ModelTurn> {
   try {
-    const said = await modelTurn({ ...question, messages: conversation.messages, tools: offered });
+    const said = await modelTurn({ ...question, messages: conversation.messages, tools });
     conversation.assistant(said.message, said.calls);
     const wasPartial = usage.isPartial;
     usage.add(said.usage);
@@ -88,24 +85,10 @@ async function askOnce({
   }
 }
 
-/** Nothing else of that model turn is run: what it would bring can no longer be in the answer. */
-async function finish(
-  { conversation }: Talk,
-  calls: readonly ModelCall[],
-  final: ModelCall,
-): Promise<Answer> {
+async function finish({ conversation }: Talk, final: ModelCall): Promise<Answer> {
   const { problem, input } = final;
-  conversation.tools(
-    calls.map(call => ({
-      call,
-      answer:
-        call !== final
-          ? saying(false, `Not run: ${FINAL_ANSWER} in the same model turn ended the conversation.`)
-          : problem === null
-            ? saying(true, 'Given as the answer.')
-            : saying(false, problem),
-    })),
-  );
+  const answer = problem === null ? saying(true, 'Given as the answer.') : saying(false, problem);
+  conversation.tools([{ call: final, answer }]);
   await conversation.save();
   if (problem !== null)
     throw new Ending(

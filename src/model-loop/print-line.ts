@@ -10,7 +10,8 @@ export type LineBody = WithoutTime<AgentLine>;
 export type Say = (body: LineBody) => void;
 
 export interface Voice {
-  say: Say;
+  /** Returns what was told in the end: without secrets, and short enough. */
+  say(body: LineBody): LineBody;
   /** From here on no line has these in it, whoever said them. */
   hide(secrets: Redactor): void;
 }
@@ -23,9 +24,11 @@ export function voiceOn(output: { write(text: string): unknown }): Voice {
   return {
     say(body) {
       const at = Date.now();
-      const told = short(secrets ? without(secrets, body) : body);
-      const line = JSON.stringify({ at, ...told });
-      output.write(`${isTooLong(line) ? JSON.stringify({ at, ...shortened(told) }) : line}\n`);
+      const clean = short(secrets ? without(secrets, body) : body);
+      const line = JSON.stringify({ at, ...clean });
+      const told = isTooLong(line) ? shortened(clean) : clean;
+      output.write(`${told === clean ? line : JSON.stringify({ at, ...told })}\n`);
+      return told;
     },
     hide(redactor) {
       secrets = redactor;

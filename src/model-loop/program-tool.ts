@@ -2,7 +2,7 @@ import type { CodeResult, CodeRunner } from '../code-mode/code-mode.ts';
 import { KeptCalls, ProgramCalls } from './program-calls.ts';
 import { answerText, type PlainTool, saying, type Tool } from './tool.ts';
 
-export const RUN_PROGRAM = 'run_program';
+const RUN_PROGRAM = 'run_program';
 
 /** The one tool of code mode: a program of the model's, in which its other tools are functions. */
 export function programTool(runner: CodeRunner): Tool {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { watchedEvents } from './answer-events.ts';
+import { Beginning } from './beginning.ts';
 import { ModelFailure } from './ending.ts';
 import type { KeptFiles } from './kept-files.ts';
 import type { Quote } from './quote.ts';
@@ -15,11 +16,13 @@ export const NO_KEY = `no-key-${randomUUID()}`;
 export interface Heard {
   status: number;
   bytes: number;
-  beginning: string;
+  beginning: Beginning;
 }
 
 /** Where a model is asked, for one conversation. */
 export interface ProviderLine {
+  /** What stands behind the `?` of its address, or nothing: the providers know only a path. */
+  query: string;
   files: KeptFiles;
   quote: Quote;
   /** Of the latest request; null before there is an answer. */
@@ -34,6 +37,7 @@ export const providerFetch =
   (line: ProviderLine): typeof fetch =>
   async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
+    url.search = [line.query, url.search.slice(1)].filter(Boolean).join('&');
     const { body = null, signal = null, method = 'GET' } = init ?? {};
     if (body !== null && typeof body !== 'string') throw new Error('A request to a model has a body of text');
     line.heard = null;
@@ -42,7 +46,7 @@ export const providerFetch =
       body: body && line.files.filled(body),
     });
     const { statusCode: status = 0 } = answer;
-    const heard: Heard = { status, bytes: 0, beginning: '' };
+    const heard: Heard = { status, bytes: 0, beginning: new Beginning() };
     line.heard = heard;
     if (status < 200 || status >= 300) throw await refusedAnswer(answer, line.quote);
     const events = Readable.from(watchedEvents(answer, heard, signal, line.quote), { objectMode: false });

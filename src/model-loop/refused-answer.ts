@@ -1,14 +1,15 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { AgentFailure } from '../schema/agent-line.ts';
 import { plainAddress } from './address.ts';
-import { MOST_REFUSED } from './bounds.ts';
+import { Beginning, readOn } from './beginning.ts';
 import { ModelFailure } from './ending.ts';
-import { type Quote, saidIn } from './quote.ts';
+import { saidIn } from './error-body.ts';
+import type { Quote } from './quote.ts';
 
 /** An answer with another status than success, in the words of whoever refused. */
 export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Promise<ModelFailure> {
   const { statusCode: status = 0, headers } = answer;
-  const said = saidIn(await beginningOf(answer), quote) ?? STATUS_CODES[status] ?? 'nothing more';
+  const said = saidIn(await readOn(answer, new Beginning()), quote) ?? STATUS_CODES[status] ?? 'nothing more';
   if (status >= 300 && status < 400)
     return new ModelFailure(
       'ENGINE_FAILED',
@@ -20,10 +21,9 @@ export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Prom
 /** One with success, and with something else than a model's events in it. */
 export function answerWithoutEvents(
   { statusCode, headers }: IncomingMessage,
-  body: Buffer | null,
+  text: string,
   quote: Quote,
 ): ModelFailure {
-  const text = body?.toString('utf8') ?? '';
   if (text.trim() === '')
     return new ModelFailure('ENGINE_FAILED', `answered ${statusCode} with nothing. ${LOOK}`);
   const type = quote(headers['content-type']?.split(';')[0] ?? 'something of no type', 100);
@@ -50,19 +50,3 @@ const NOT_FOLLOWED =
 
 const placeIn = (location: string | undefined): string =>
   location === undefined ? ' and points nowhere' : ` and points to ${plainAddress(location)}`;
-
-/** Never all of it: some do not end. One that breaks off has said what it has. */
-async function beginningOf(answer: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length >= MOST_REFUSED) break;
-    }
-  } catch {
-    // The status is what counts.
-  }
-  return Buffer.concat(chunks).toString('utf8', 0, MOST_REFUSED);
-}

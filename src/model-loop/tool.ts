@@ -42,7 +42,7 @@ export const saying = (ok: boolean, text: string): ToolAnswer => ({ ok, parts: [
 export const answerText = ({ parts }: ToolAnswer): string =>
   parts.map(part => (part.type === 'text' ? part.text : imageNote(part))).join('\n');
 
-export const imageNote = ({ mediaType, data }: Extract<AnswerPart, { type: 'image' }>): string =>
+const imageNote = ({ mediaType, data }: Extract<AnswerPart, { type: 'image' }>): string =>
   `[an image, ${mediaType}, ${bytesIn(data)} bytes]`;
 
 export const bytesIn = (base64: string): number => Math.floor((base64.replace(/=+$/, '').length * 3) / 4);

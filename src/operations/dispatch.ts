@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
+import { soonOnDisk } from '../core/soon-on-disk.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { problemWords } from '../schema/problem-words.ts';
 import type { Call, Operation } from './operation.ts';
@@ -20,8 +21,8 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
   } finally {
     if (operation.tool || code === 'NOT_ALLOWED') {
       const recorded = recordToolCall(call, operation.name, code, startedAt);
-      // An agent that got what it asked for is not held up by a store that is.
-      if (code !== null || !call.caller.parent) await recorded;
+      // An agent that got what it asked for is not held up at all.
+      if (code !== null || !call.caller.parent) await soonOnDisk(recorded);
     }
   }
 }

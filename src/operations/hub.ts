@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { descendantsOf } from '../core/descendants.ts';
+import { isSubagentCall } from '../core/subagent-call.ts';
 import { operation } from './operation.ts';
 
 export const hubStatus = operation({
@@ -20,10 +22,18 @@ export const stopHub = operation({
   name: 'stop_hub',
   tool: null,
   input: z.strictObject({}),
-  output: z.object({ pid: z.number(), runsGoOn: z.number() }),
+  /** `callsEnd`: calls of subagents, with whatever was started for them. */
+  output: z.object({ pid: z.number(), runsGoOn: z.number(), callsEnd: z.number() }),
   async run({ services }) {
-    const runsGoOn = services.runner.liveRuns().length;
+    const live = services.runner.liveRuns();
+    const calls = live.filter(isSubagentCall);
+    const below = await Promise.all(calls.map(({ id }) => descendantsOf(services.store, id)));
+    const ending = new Set([...calls, ...below.flat()].map(({ id }) => id));
     services.hub.stop('asked to by `squad hub stop`');
-    return { pid: services.hub.status().pid, runsGoOn };
+    return {
+      pid: services.hub.status().pid,
+      runsGoOn: live.filter(({ id }) => !ending.has(id)).length,
+      callsEnd: calls.length,
+    };
   },
 });

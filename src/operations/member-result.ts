@@ -144,7 +144,7 @@ export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
   };
 }
 
-export async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<Sample> {
+async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<Sample> {
   if (run.startedAt === null) return EMPTY;
   const turn = { runId: run.id, number: run.turn };
   const head = await files.page(turn, stream, 0, SAMPLE_BYTES);

@@ -57,6 +57,7 @@ export interface Services {
     | 'silenceOf'
     | 'isStopping'
     | 'liveRuns'
+    | 'untilAnswered'
     | 'untilEnded'
     | 'whileWaiting'
     | 'stop'

@@ -12,7 +12,7 @@ import { type Call, type Operation, operation, type Services } from './operation
 import { startRuns } from './start-members.ts';
 import { stopBelow, stopRuns } from './stop-runs.ts';
 import { type HowItEnded, subagentFailure } from './subagent-failure.ts';
-import { waitForEnds } from './wait.ts';
+import { waitForAnswer } from './wait.ts';
 
 const MOST_INPUTS = 100;
 
@@ -33,7 +33,7 @@ export interface SubagentPorts {
   line(): Promise<string[]>;
   /** Settles when nothing is left of the servers that a run had. */
   serversGone(id: RunId): Promise<void>;
-  /** Something is still ending when the answer is out: the servers of the run, and what they were. */
+  /** Something may still be there when the answer is out, or nobody waits for it: the servers of the run, and what they were. */
   onLeaving(isGone: Promise<unknown>): void;
 }
 
@@ -56,8 +56,7 @@ export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation
       const workspace = await workspaceOf(call, subagent);
       const request = requestFor(subagent, prompt, inputs, call.caller.cwd ?? workspace.root);
       const { runs } = await startRuns(call, { members: [request] }, workspace);
-      const { run } = runs[0]!;
-      await waitForEnds(call, [run], null);
+      const run = await waitForAnswer(call, runs[0]!.run);
       const isTakenBack = !isEnd(run.status);
       if (isTakenBack) await stop(run, ports);
       else ports.onLeaving(leave(run, ports));

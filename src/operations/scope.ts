@@ -39,6 +39,7 @@ export async function within(services: Services, subject: RunSubject, action: st
       moneyLeft: id => runner.moneyLeft(id),
       // Its own place is free for those it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
+      untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
       stop: async (id, reason, by) =>
         sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason, by),

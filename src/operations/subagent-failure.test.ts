@@ -8,8 +8,18 @@ const ended = (more: Partial<Run>) =>
   subagentFailure({ id: 'run_0123456789', ...more } as Run, subagent, { stoppedBy: null, wasTalk: false });
 
 test('time that was up names the key that allows more, as the file spells it', () => {
-  const { code, suggestions } = ended({ status: 'timeout', error: null });
+  const { code, suggestions } = ended({ status: 'timeout', error: null, startedAt: 1 });
   expect(code).toBe('TIMEOUT');
+  expect(suggestions![0]).toContain('`defaults.timeout` in /work/review.subagent.yaml');
+});
+
+test('time that was up before it had a place says so, and how there are more places', () => {
+  const { code, message, suggestions } = ended({ status: 'timeout', error: null, startedAt: null });
+  expect({ code, message }).toEqual({
+    code: 'TIMEOUT',
+    message: 'review had not started when its time was up',
+  });
+  expect(suggestions![0]).toContain('limits.concurrency');
   expect(suggestions![0]).toContain('`defaults.timeout` in /work/review.subagent.yaml');
 });
 

@@ -10,11 +10,12 @@ export interface HowItEnded {
 }
 
 /** A call of a subagent that came to nothing, for whoever called it: what happened, what to do about it, and where all of it is. */
-export function subagentFailure({ id, status, error }: Run, subagent: Subagent, end: HowItEnded): SquadError {
-  const { code, message } = error ?? withoutError(status, subagent, end);
+export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): SquadError {
+  const { id, status } = run;
+  const { code, message } = run.error ?? withoutError(run, subagent, end);
   return new SquadError(isErrorCode(code) ? code : 'ENGINE_FAILED', message, {
     suggestions: [
-      ...(NEXT[code]?.(subagent) ?? []),
+      ...(NEXT[code]?.(subagent, run) ?? []),
       end.wasTalk
         ? `\`squad conversation print ${id}\` shows what was said.`
         : `\`squad log ${id}\` shows all of it.`,
@@ -23,8 +24,12 @@ export function subagentFailure({ id, status, error }: Run, subagent: Subagent, 
   });
 }
 
-function withoutError(status: Run['status'], { name }: Subagent, { stoppedBy }: HowItEnded): RunError {
-  if (status === 'timeout') return { code: 'TIMEOUT', message: `${name} was not done when its time was up` };
+function withoutError({ status, startedAt }: Run, { name }: Subagent, { stoppedBy }: HowItEnded): RunError {
+  if (status === 'timeout')
+    return {
+      code: 'TIMEOUT',
+      message: `${name} ${startedAt === null ? 'had not started' : 'was not done'} when its time was up`,
+    };
   if (status === 'cancelled')
     return { code: 'CANCELLED', message: `${name} was stopped before it was done: ${wish(stoppedBy)}` };
   return { code: 'ENGINE_FAILED', message: `${name} ended as ${status}` };
@@ -39,8 +44,13 @@ function wish(by: HowItEnded['stoppedBy']): string {
   return `${by.client} cancelled it`;
 }
 
-const NEXT: Readonly<Record<string, ((subagent: Subagent) => string[]) | undefined>> = {
-  TIMEOUT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.timeout\` in ${file}.`],
+const NEXT: Readonly<Record<string, ((subagent: Subagent, run: Run) => string[]) | undefined>> = {
+  TIMEOUT: ({ file }, { startedAt }) =>
+    startedAt === null
+      ? [
+          `If it waited for a place (\`squad ls\` shows who has one): call it again later, allow more at once (\`squad config set limits.concurrency N\`) or more time (\`defaults.timeout\` in ${file}).`,
+        ]
+      : [`Ask for less at once, or allow more: \`defaults.timeout\` in ${file}.`],
   TURN_LIMIT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.maxTurns\` in ${file}.`],
   ENGINE_NOT_LOGGED_IN: ({ model }) =>
     model.apiKeyEnv === null ? [] : [`Look at the key in ${model.apiKeyEnv}: its provider refused it.`],

@@ -30,6 +30,12 @@ export async function waitForEnds(call: Call, runs: Run[], ms: number | null): P
   }
 }
 
+/** Waits for the answer of one run, giving signs of life, or until the caller goes away: the run as it is then. */
+export async function waitForAnswer(call: Call, run: Run): Promise<Run> {
+  const wait = () => call.services.runner.untilAnswered(run.id, call.signal);
+  return (await withHeartbeat(call, () => statusCounts([run]), wait)) ?? run;
+}
+
 /** Gives signs of life, in these words, for as long as something is waited for. */
 export async function withHeartbeat<T>(
   { progress }: Pick<Call, 'progress'>,

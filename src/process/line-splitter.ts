@@ -2,9 +2,11 @@ const NEWLINE = 0x0a;
 
 export interface LineSplitter {
   push(bytes: Buffer): void;
+  /** Something is missing here: neither what came of its line nor what is still to come is a line. */
+  tear(): void;
   /** The last line, when it has no newline. */
   end(): void;
-  /** Lines that were too long to keep. */
+  /** Lines that were too long to keep, or not whole. */
   dropped(): number;
 }
 
@@ -37,6 +39,10 @@ export function createLineSplitter(longest: number, onLine: (line: string) => vo
         start = end + 1;
       }
       add(bytes.subarray(start));
+    },
+    tear() {
+      pieces = [];
+      length = longest + 1;
     },
     end() {
       if (length > 0) finish(Buffer.alloc(0));

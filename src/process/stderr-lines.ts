@@ -11,24 +11,31 @@ const KEPT_END = 16 * 1024;
  * Reads lines for as long as they come. The writer never has to wait for us, and a flood costs neither memory nor much
  * time: what is too much for one second is left out, but for the end of it, where the reason for a crash would stand.
  */
-export function readStderr(stream: Readable, onLine: (line: string) => void): void {
+export function readStderr(
+  stream: Readable,
+  onLine: (line: string) => void,
+  clock = () => performance.now(),
+): void {
   const lines = createLineSplitter(LONGEST_LINE, onLine);
-  let windowStart = performance.now();
+  let windowStart = clock();
   let taken = 0;
   let leftOut = 0;
   let end: Buffer | null = null;
 
   function catchUp(): void {
     if (!end) return;
-    // The line that was cut off, and the one that begins in the middle, are no lines.
-    lines.push(Buffer.from(`\n[${leftOut} bytes left out]\n`));
-    lines.push(end.subarray(end.indexOf(10) + 1));
+    if (leftOut > 0) {
+      // The line that was cut off, and the one that begins in the middle, are no lines: half a secret is not known for one.
+      lines.tear();
+      onLine(`[${leftOut} bytes left out]`);
+    }
+    lines.push(end);
     end = null;
     leftOut = 0;
   }
 
   stream.on('data', (chunk: Buffer) => {
-    const now = performance.now();
+    const now = clock();
     if (now - windowStart > 1000) {
       windowStart = now;
       taken = 0;

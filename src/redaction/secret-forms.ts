@@ -1,3 +1,4 @@
+import { percentDecoded } from '../schema/percent-decoded.ts';
 import { SHORTEST_NEEDLE } from './needle-search.ts';
 
 /** A text that gives a secret away, and how many characters around it are made of the secret too. */
@@ -36,18 +37,10 @@ function credentialsOf(value: string): string[] {
   const written = /^[^:]+:\/\/([^:@/]*):(.*)@/s.exec(value);
   const pairs: [string, string][] = [
     [url.username, url.password],
-    [decoded(url.username), decoded(url.password)],
+    [percentDecoded(url.username) ?? url.username, percentDecoded(url.password) ?? url.password],
     ...(written ? [[written[1]!, written[2]!] as [string, string]] : []),
   ];
   return pairs.flatMap(([user, password]) => [password, `${user}:${password}`]);
-}
-
-export function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function spellings(value: string): string[] {

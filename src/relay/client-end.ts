@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { type LineReader, Lines } from './lines.ts';
 
 /** What may be read ahead while there is no hub to give it to. */
@@ -11,15 +12,17 @@ export class ClientEnd {
   /** It does not even read any more. */
   readonly broken: Promise<void>;
   private readonly input: NodeJS.ReadableStream;
-  private readonly output: NodeJS.WritableStream;
+  private readonly output: Writable;
   private readonly lines: Lines;
   private hub: Socket | null = null;
   private holdsBack = true;
+  /** It was let go with something left to read, and has not read that since. */
+  private isBehind = false;
   private ahead = 0;
   private onHeard = () => {};
   private onEnd = () => {};
 
-  constructor(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, reader: LineReader) {
+  constructor(input: NodeJS.ReadableStream, output: Writable, reader: LineReader) {
     this.input = input;
     this.output = output;
     this.lines = new Lines(reader);
@@ -27,6 +30,7 @@ export class ClientEnd {
     input.on('data', (chunk: Buffer) => setImmediate(() => this.take(chunk)));
     for (const event of ['end', 'close', 'error']) input.on(event, () => setImmediate(() => this.end()));
     this.broken = new Promise(settle => output.on('error', () => settle()));
+    output.on('drain', () => this.hub?.resume());
   }
 
   /** Settles when the client says something, or will not any more. */
@@ -55,21 +59,24 @@ export class ClientEnd {
 
   /** A client that does not read holds back the hub, not our memory. */
   write(bytes: Buffer | string): void {
-    const { hub } = this;
-    if (this.output.write(bytes) || !hub || !this.holdsBack) return;
-    hub.pause();
-    this.output.once('drain', () => hub.resume());
+    if (!this.output.write(bytes) && this.holdsBack) this.hub?.pause();
   }
 
   /** From here on whether it reads holds nobody back: a hub that is on its way out has little left to say. */
   letGo(): void {
     this.holdsBack = false;
     this.hub?.resume();
+    if (this.output.writableLength === 0) return;
+    this.isBehind = true;
+    this.output.write('', () => {
+      this.isBehind = false;
+    });
   }
 
-  /** Settles when it has read everything, or cannot any more. */
-  untilRead(): Promise<void> {
-    return Promise.race([this.broken, new Promise<void>(settle => this.output.write('', () => settle()))]);
+  /** Settles when it has read everything, or cannot any more, or did not even read what was there when it was let go. */
+  async untilRead(): Promise<void> {
+    if (!this.isBehind)
+      await Promise.race([this.broken, new Promise<void>(settle => this.output.write('', () => settle()))]);
   }
 
   /** From here on it is not listened to. */

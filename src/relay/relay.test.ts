@@ -303,3 +303,44 @@ test('what to do about a lost call is said as whoever starts the relay has it', 
   await until(() => client.answers().length === 1);
   expect(client.answers()).toMatchObject([{ id: 1, error: { data: { suggestions: ['Call it again.'] } } }]);
 });
+
+describe('one whose calls end with it', () => {
+  const TAKEN_BACK = { method: 'notifications/cancelled', params: { requestId: 1 } };
+
+  /** The client has said its last word, and the hub is still there. */
+  async function ended(...words: object[]): Promise<FakeHub> {
+    const hub = await hubAt(home, { staysOpen: true });
+    client = connect(undefined, undefined, { endsCalls: true, lastRepliesMs: 600_000 });
+    for (const [i, word] of words.entries()) {
+      client.say(word);
+      await until(() => hub.asked.length === i + 1);
+    }
+    if (words.length === 1) hub.answer(1);
+    client.input.end();
+    await until(() => hub.halfClosed === 1);
+    return hub;
+  }
+
+  test.each([
+    { call: 'was taken back', words: [CALL, TAKEN_BACK] },
+    { call: 'was answered', words: [CALL] },
+  ])(
+    'a hub that is killed while it still ends what a call had that $call: the next one does',
+    async ({ words }) => {
+      const first = await ended(...words);
+      await first.end();
+      const second = await hubAt(home, { staysOpen: true });
+      await until(() => second.halfClosed === 1);
+      await second.end({ bye: 'done', idle: true });
+      expect(await client.over).toBeNull();
+      expect(second.asked).toEqual([]);
+    },
+  );
+
+  test('a hub that has nothing left of its calls says so, and none comes after it', async () => {
+    const hub = await ended(CALL, TAKEN_BACK);
+    await hub.end({ bye: 'done', idle: true });
+    expect(await client.over).toBeNull();
+    expect(client.troubles).toEqual([]);
+  });
+});

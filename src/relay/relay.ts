@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { Hello } from '../link/hello.ts';
 import { HELLO_MS } from '../link/hub-record.ts';
 import { type ConnectOptions, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
@@ -11,7 +12,7 @@ export interface RelayOptions extends ConnectOptions {
   /** How long a hub may take to answer it. */
   helloMs?: number;
   input: NodeJS.ReadableStream;
-  output: NodeJS.WritableStream;
+  output: Writable;
   /** No hub can be had just now, and why. The client is told too, if it waits for something. */
   onTrouble(trouble: Trouble): void;
   /** What a hub has to say about what it serves, each once. */
@@ -25,8 +26,8 @@ export interface RelayOptions extends ConnectOptions {
   /** What to do about a call whose hub was lost. */
   afterLoss?: string;
   /**
-   * What the client asks for ends with it, and the hub closes when that is gone. A hub that was lost with such calls is
-   * replaced also when the client is gone: the next one stops what they began.
+   * What the client asks for ends with it, and the hub says so and closes when that is gone. A hub that was lost before is
+   * replaced also when the client is gone: the next one stops what calls began.
    */
   endsCalls?: boolean;
 }
@@ -60,7 +61,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   let wasGreeted = false;
   const warned = new Set<string>();
   let isRefused = false;
-  /** What calls began is still at work. */
+  /** What calls began may still be at work. */
   let hasLost = false;
 
   const client = new ClientEnd(input, output, {
@@ -111,7 +112,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
       last = await Promise.race([talk(opened), gone]);
       goTo(null);
       wasGreeted ||= last?.greeted === true;
-      if (last?.greeted) hasLost = endsCalls && !last.bye && traffic.open > 0;
+      if (last?.greeted) hasLost = endsCalls && !last.bye && traffic.hasCalled;
       // A hub closes when the client has ended: everything that could be answered was.
       if (!last || (last.greeted && client.hasEnded && !hasLost)) return;
       await settle(last);

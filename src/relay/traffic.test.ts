@@ -96,6 +96,7 @@ test.each([
   ['a notice', INITIALIZED, true],
   ['an answer to a hub that is gone', { id: 5, result: {} }, true],
   ['a request with an id that is none', { id: {}, method: 'ping' }, false],
+  ['a request with an id that no hub takes for one', { id: 1.5, method: 'ping' }, false],
   ['an object that is no message', { hello: 1 }, false],
 ])('%s needs to wait for a hub by itself: not %s', (_what, message, isKept) => {
   expect(new Traffic().fromClient(line(message))).toBe(isKept);
@@ -107,6 +108,19 @@ test.each(['not json\n', '[]\n', 'null\n', '5\n'])(
     expect(new Traffic().fromClient(Buffer.from(text))).toBe(false);
   },
 );
+
+test.each([
+  ['a fraction', line({ id: 1.5, method: 'ping' })],
+  ['more than a number can hold', line({ id: 2 ** 53, method: 'ping' })],
+  [
+    'a number in a line that is not UTF-8',
+    Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping\xff"}\n', 'latin1'),
+  ],
+])('nobody waits for the answer to an id that is none: %s', (_what, text) => {
+  const traffic = new Traffic();
+  traffic.fromClient(text);
+  expect(traffic.open).toBe(0);
+});
 
 test('an empty line does not', () => {
   expect(new Traffic().fromClient(Buffer.from(' \r\n'))).toBe(true);

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 type Id = string | number;
 
 interface Message {
@@ -39,6 +41,8 @@ export class Traffic {
   /** Ids whose next answer is to a replayed line. */
   private readonly answered = new Set<Id>();
   private readonly afterLoss: string;
+  /** A tool was called. What that began may still be there when it was answered or taken back. */
+  hasCalled = false;
 
   /** `afterLoss`: what to do about a call whose hub was lost. */
   constructor(afterLoss = 'Runs go on: call list_running, then get_result with the id.') {
@@ -63,6 +67,7 @@ export class Traffic {
     if (method === 'notifications/cancelled') this.inFlight.delete(params?.requestId as Id);
     if (id === undefined) return true;
     if (!isId(id)) return false;
+    if (method === 'tools/call') this.hasCalled = true;
     this.inFlight.set(id, { method, line });
     return true;
   }
@@ -134,10 +139,12 @@ export class Traffic {
   }
 }
 
-const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number';
+/** As the hub has it: what it takes for no id gets an answer without one, which nobody could wait for. */
+const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id);
 
 /** Null for what is no JSON object: the hub answers such a line, here it is only copied. */
 function parse(line: Buffer): Message | null {
+  if (!isUtf8(line)) return null;
   try {
     const value = JSON.parse(line.toString());
     return typeof value === 'object' && !Array.isArray(value) ? value : null;

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { CodeMode, ModelSpec } from './model-spec.ts';
 import { JsonSchema } from './run.ts';
 
+export const AGENT_REQUEST_FILE = 'agent-request.json';
+
 /** What `squad agent` is told beside its prompt, which it reads from standard input: a file that only its user can read. */
 export const AgentRequest = z.object({
   model: ModelSpec,

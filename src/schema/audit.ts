@@ -8,6 +8,7 @@ export const AuditRecord = z.object({
   at: z.string(),
   runId: z.string().nullable(),
   roleId: z.string().nullable(),
+  subagent: z.string().optional(),
   workspace: z.string(),
   server: z.string().nullable(),
   kind: z.string(),

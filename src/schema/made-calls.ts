@@ -1,3 +1,4 @@
+import { callKey } from './call-key.ts';
 import type { StoredMessage, TracePart } from './trace.ts';
 
 type Called<P> = Extract<P, { type: 'tool_call' }>;
@@ -5,6 +6,7 @@ type Came<P> = Extract<P, { type: 'tool_result' }>;
 
 /** A call that a program made. `callIn`: the message that has it. */
 export interface MadeCall<P extends TracePart> {
+  key: string;
   call: Called<P>;
   callIn: string;
   result: Came<P> | null;
@@ -16,30 +18,32 @@ export interface MadeCalls<P extends TracePart> {
   more: Extract<P, { type: 'more_calls' }> | null;
 }
 
-/** What programs called, by the calls of the model's that ran them. */
+/** What programs called, by the keys of the model's calls that ran them. */
 export function madeCalls<P extends TracePart>(
-  messages: readonly (Pick<StoredMessage, 'id' | 'role'> & { content: readonly P[] })[],
+  messages: readonly (Pick<StoredMessage, 'id' | 'parentId' | 'role'> & { content: readonly P[] })[],
 ): Map<string, MadeCalls<P>> {
   const programs = new Map<string, MadeCalls<P>>();
   const open = new Map<string, MadeCall<P>>();
-  for (const { id: messageId, role, content } of messages) {
-    if (role !== 'program') continue;
-    for (const part of content) {
+  for (const message of messages) {
+    if (message.role !== 'program') continue;
+    const ofProgram = (id = '') => at(callKey(message, id));
+    for (const part of message.content) {
       if (isOf(part, 'tool_call')) {
-        const made = { call: part, callIn: messageId, result: null };
-        open.set(part.id, made);
+        const key = callKey(message, part.id);
+        const made = { key, call: part, callIn: message.id, result: null };
+        open.set(key, made);
         ofProgram(part.within).calls.push(made);
       } else if (isOf(part, 'tool_result')) {
-        const made = open.get(part.id);
+        const made = open.get(callKey(message, part.id));
         if (made) made.result = part;
       } else if (isOf(part, 'more_calls')) ofProgram(part.within).more = part;
     }
   }
   return programs;
 
-  function ofProgram(id = ''): MadeCalls<P> {
-    const made = programs.get(id) ?? { calls: [], more: null };
-    programs.set(id, made);
+  function at(key: string): MadeCalls<P> {
+    const made = programs.get(key) ?? { calls: [], more: null };
+    programs.set(key, made);
     return made;
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { runsByCall } from './nested-runs.ts';
-import type { TracePart } from './trace.ts';
+import type { TracePart, TraceRole } from './trace.ts';
 
 const call = (id: string, name: string): TracePart => ({ type: 'tool_call', id, name, input: {} });
 const result = (id: string, name: string): TracePart => ({
@@ -11,27 +11,44 @@ const nested = (id: string, createdAt: number, subagent: string | null = 'summar
   createdAt,
   subagent,
 });
-const said = (at: number, ...content: TracePart[]) => ({ at, content });
+const message = (at: number, parentId: string | null, role: TraceRole, content: TracePart[]) => ({
+  ...{ id: `m${at}`, parentId, role, at, content },
+});
+const said = (at: number, ...content: TracePart[]) => message(at, null, 'assistant', content);
+const came = (at: number, of: number, ...content: TracePart[]) => message(at, `m${of}`, 'tool', content);
+const ran = (at: number, of: number, ...content: TracePart[]) => message(at, `m${of}`, 'program', content);
 
-const placed = (messages: { at: number; content: TracePart[] }[], runs: ReturnType<typeof nested>[]) =>
+const placed = (messages: ReturnType<typeof message>[], runs: ReturnType<typeof nested>[]) =>
   Object.fromEntries([...runsByCall(messages, runs)].map(([id, all]) => [id, all.map(run => run.id)]));
 
 test('a run belongs to the call that was under way when it was started', () => {
   const messages = [
     said(10, call('a', 'docs__ask')),
-    said(20, result('a', 'docs__ask')),
+    came(20, 10, result('a', 'docs__ask')),
     said(30, call('b', 'docs__ask')),
-    said(40, result('b', 'docs__ask')),
+    came(40, 30, result('b', 'docs__ask')),
   ];
   expect(placed(messages, [nested('r1', 15), nested('r2', 40), nested('r3', 25), nested('r4', 5)])).toEqual({
-    a: ['r1'],
-    b: ['r2'],
+    'm10 a': ['r1'],
+    'm30 b': ['r2'],
+  });
+});
+
+test('calls that are numbered anew in each turn of the model are different calls', () => {
+  const messages = [
+    said(10, call('call_0', 'docs__ask')),
+    came(20, 10, result('call_0', 'docs__ask')),
+    said(30, call('call_0', 'docs__ask')),
+  ];
+  expect(placed(messages, [nested('r1', 15), nested('r2', 35)])).toEqual({
+    'm10 call_0': ['r1'],
+    'm30 call_0': ['r2'],
   });
 });
 
 test('of several calls at once it is the one whose tool is the subagent', () => {
   const messages = [said(10, call('a', 'files__read'), call('b', 'docs__summarize'))];
-  expect(placed(messages, [nested('r1', 15), nested('r2', 16)])).toEqual({ b: ['r1', 'r2'] });
+  expect(placed(messages, [nested('r1', 15), nested('r2', 16)])).toEqual({ 'm10 b': ['r1', 'r2'] });
 });
 
 test('where it cannot be told, no call is named', () => {
@@ -46,11 +63,11 @@ test('a run that a program started belongs to the call in it, or else to the pro
     { ...call(id, name), within: 'p', at } as TracePart,
   ];
   const begun = [said(10, call('p', 'run_program'))];
-  const one = [...begun, said(90, ...inside('p.1', 'docs__ask', 12))];
-  expect(placed(one, [nested('r1', 15, null)])).toEqual({ 'p.1': ['r1'] });
+  const one = [...begun, ran(90, 10, ...inside('p.1', 'docs__ask', 12))];
+  expect(placed(one, [nested('r1', 15, null)])).toEqual({ 'm10 p.1': ['r1'] });
   const two = [
     ...begun,
-    said(90, ...inside('p.1', 'x__summarize', 12), ...inside('p.2', 'x__summarize', 13)),
+    ran(90, 10, ...inside('p.1', 'x__summarize', 12), ...inside('p.2', 'x__summarize', 13)),
   ];
-  expect(placed(two, [nested('r1', 15), nested('r2', 11)])).toEqual({ p: ['r1', 'r2'] });
+  expect(placed(two, [nested('r1', 15), nested('r2', 11)])).toEqual({ 'm10 p': ['r1', 'r2'] });
 });

@@ -72,12 +72,12 @@ const sameAsIn = (git: Git, commit: string, folder: string): Promise<Set<string>
     return all;
   });
 
-async function filesIn(folder: string, under = ''): Promise<string[]> {
-  const found: string[] = [];
+/** Adds them to `found`. */
+async function filesIn(folder: string, under = '', found: string[] = []): Promise<string[]> {
   const entries = await readdir(pathBytes(folder, under), { encoding: 'latin1', withFileTypes: true });
   for (const entry of entries) {
     const path = under === '' ? entry.name : `${under}/${entry.name}`;
-    if (entry.isDirectory()) found.push(...(await filesIn(folder, path)));
+    if (entry.isDirectory()) await filesIn(folder, path, found);
     else found.push(path);
   }
   return found;

@@ -284,7 +284,16 @@ describe('a file that cannot be used says where and why', () => {
     ['is not JSON', '{\n  "type": }', 'is not JSON: line 2, column 11'],
     ['is empty', '', 'is not JSON'],
     ['is not an object', '[]', 'is not a JSON object'],
-    ['is not a JSON Schema', '{ "type": "object", "properties": 3 }', 'is not a JSON Schema'],
+    [
+      'is not a JSON Schema',
+      '{ "type": "object", "properties": 3 }',
+      'is not a JSON Schema: /properties must be object',
+    ],
+    [
+      'is of a draft nobody knows',
+      '{ "$schema": "http://x.example/s", "type": "object" }',
+      'is not a JSON Schema: its "$schema" is "http://x.example/s", which is no draft',
+    ],
     ['is of a list', '{ "type": "array" }', 'is not the schema of an object'],
     ['says nothing of what it is of', '{}', 'is not the schema of an object'],
   ];
@@ -296,6 +305,12 @@ describe('a file that cannot be used says where and why', () => {
     const refused = await refusal();
     expect(refused).toMatchObject({ code: 'SCHEMA_INVALID' });
     expect(refused!.message).toContain(`6:3: the output schema ${join(root, 's.json')} ${message}`);
+  });
+
+  test('an output schema of an older draft that does not say so', async () => {
+    writeFileSync(join(root, 's.json'), '{ "type": "object", "properties": { "a": { "items": [{}] } } }');
+    write({ subagent: withSchema });
+    expect((await refusal())!.suggestions).toContain('name the draft');
   });
 
   test('an output schema that is not there', async () => {
@@ -311,7 +326,11 @@ describe('a file that cannot be used says where and why', () => {
     ['no YAML', 'models:\n  - ref: "opus\n', 'this is not YAML: '],
     ['a key that is there twice', 'version: "1"\nversion: "2"\n', '2:1: this is not YAML: '],
     ['a tab for a space', 'subagent:\n\tname: x\n', '2:1: this is not YAML: '],
-    ['two documents', 'version: "1"\n---\nversion: "1"\n', 'this is not YAML: '],
+    [
+      'two documents',
+      'version: "1"\n---\nversion: "1"\n',
+      '2:1: the file holds several documents, parted by "---"; a subagent is one',
+    ],
     ['bytes that are no text', '\xff\xfe', 'this is not UTF-8 text'],
     ['too much', `#${'x'.repeat(1024 * 1024)}`, 'this is 1048577 bytes; at most 1048576 are read'],
     [
@@ -396,7 +415,7 @@ describe('what only this machine lacks is a warning to whoever checks the file, 
       'a variable of a server',
       { mcpServers: '\n  exa: { command: exa, env: { EXA_KEY: $EXA_KEY } }' },
       'CONFIG_INVALID',
-      '10:31 The variable EXA_KEY is not set, so the server exa stays out',
+      '10:31 The variable EXA_KEY is not set, so `squad mcp serve` does not start: the server exa needs it',
     ],
     [
       'a variable in a path',
@@ -476,11 +495,46 @@ describe('a secret in the file', () => {
 
   test.each<[string, Record<string, string>]>([
     ['a variable', ofModel('patchRequest: { includeHeaders: { Authorization: Bearer $ANTHROPIC_API_KEY } }')],
+    [
+      'a variable in the address',
+      ofModel('base_url: "https://me:$ANTHROPIC_API_KEY@api.anthropic.com/v1?key=$ANTHROPIC_API_KEY"'),
+    ],
+    ['a variable as who asks', ofModel('base_url: "https://$ANTHROPIC_API_KEY@api.anthropic.com/v1"')],
     ['where it is', ofServer('args: [--token-file, /run/token-of-mine, --key, ./server.pem]')],
     ['an ordinary word', ofServer('args: [task-runner-with-a-long-name], env: { MODE: development }')],
   ])('is not %s', async (_, parts) => {
     write(parts);
     expect(await findings({ ...ENV, ANTHROPIC_API_KEY: 'sk-0123456789' })).toEqual([]);
+  });
+});
+
+describe('a file with far too much wrong in it', () => {
+  const keys = (count: number) => Array.from({ length: count }, (_, at) => `\n    strange${at}: 1`).join('');
+  const model = '\n  - ref: opus\n    id: x\n    type: anthropic';
+
+  test('is told of what comes first, and how much more there is', async () => {
+    write({ models: `${model}${keys(4_000)}` });
+    const found = await lintSubagent(file, ENV);
+    expect(found).toHaveLength(101);
+    expect(found[0]).toMatchObject({ line: 5, path: 'models.0.strange0' });
+    expect(found.at(-1)).toMatchObject({
+      ...{ severity: 'warning', line: null, message: '3900 more warnings', more: 3_900 },
+    });
+    expect((await read()).model.id).toBe('x');
+  });
+
+  test('hides no error behind warnings', async () => {
+    const env = Array.from({ length: 1_000 }, (_, at) => `\n      K${at}: [1]`).join('');
+    write({ models: `${model}${keys(200)}`, mcpServers: `\n  s:\n    command: x\n    env:${env}` });
+    const found = await lintSubagent(file, ENV);
+    const errors = found.filter(({ severity }) => severity === 'error');
+    expect(errors).toHaveLength(101);
+    expect(errors[0]).toMatchObject({ path: 'mcpServers.s.env.K0' });
+    expect(errors.at(-1)).toMatchObject({ message: '900 more errors', more: 900 });
+    expect(await refusal()).toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/900 more errors$/),
+    });
   });
 });
 
@@ -537,6 +591,17 @@ describe('the key of a model', () => {
 });
 
 describe('what has no effect is said, and keeps nothing from working', () => {
+  test('a format in the output schema that nobody checks', async () => {
+    const a = { type: 'string', format: 'no-such-format' };
+    const schema = { type: 'object', properties: { a, b: a, c: { type: 'string', format: 'date' } } };
+    writeFileSync(join(root, 's.json'), JSON.stringify(schema));
+    write({ subagent: `${SOUND.subagent}\n  outputSchemaPath: s.json` });
+    expect(await findings()).toEqual([
+      `warning 6:3 the output schema ${join(root, 's.json')} has the format "no-such-format", which nobody checks`,
+    ]);
+    expect(await readSubagent(file, ENV)).toMatchObject({ outputSchema: schema });
+  });
+
   const table: [string, Record<string, string | null>, string[]][] = [
     ['a key nobody knows', { deflauts: '{}' }, ['9:1 the key "deflauts" is not known and has no effect']],
     [

@@ -11,7 +11,7 @@ import { errorOf, Findings, placeText, type SubagentFinding } from './subagent/f
 import { identityOf } from './subagent/identity.ts';
 import { listedModels, listedServers } from './subagent/lists.ts';
 import { modelSpecOf } from './subagent/model.ts';
-import { warnOfModelSecrets } from './subagent/model-secrets.ts';
+import { warnOfSecretsInFile } from './subagent/secrets-in-file.ts';
 import { serversOf } from './subagent/servers.ts';
 import { warnOfUnusedDefaults } from './subagent/unused-settings.ts';
 
@@ -66,7 +66,7 @@ async function subagentOf(
   const checked = checkPart(SubagentDefaults, values.defaults ?? {}, ['defaults'], findings);
   const defaults = checked?.part ?? {};
   const { models, refs } = listedModels(values.models, findings);
-  for (const listed of models) warnOfModelSecrets(listed, findings);
+  for (const listed of models) warnOfSecretsInFile(listed, findings);
   const servers = serversOf(listedServers(values.mcpServers, findings), variables, findings);
   const outputSchema = identity?.outputSchemaPath
     ? await readAnswerSchema(identity.outputSchemaPath, ['subagent', 'outputSchemaPath'], variables, findings)

@@ -47,18 +47,20 @@ test('the log is shown as a table, and can be narrowed down', async () => {
   await leaveLog(squad, [
     ENTRY,
     { ...ENTRY, name: 'rm\u001b[2J\nforged', decision: 'denied', outcome: 'unknown', durationMs: undefined },
+    { ...ENTRY, roleId: null, subagent: 'summarize', name: 'read_page' },
     { ...ENTRY, runId: 'run_0000000002' as RunId, name: 'write_file' },
   ]);
   const { code, stdout } = await squad.run(['audit'], { env: { COLUMNS: '200' } });
   expect(code).toBe(0);
   const [head, ...rows] = stdout.trimEnd().split('\n');
   expect(head).toMatch(/^when +run +role +decision +kind +what +outcome +took$/);
-  expect(rows).toHaveLength(3);
+  expect(rows).toHaveLength(4);
   expect(rows[0]).toMatch(/ run_0000000001 +coder +allowed +tool +files\/read_file +ok +12ms$/);
   expect(rows[1]).toMatch(/ denied +tool +files\/rm forged +unknown +–$/);
+  expect(rows[2]).toMatch(/ run_0000000001 +summarize +allowed +tool +files\/read_page /);
 
   const all = await squad.json<{ entries: AuditRecord[]; unreadable: number }>(['audit']);
-  expect(all.entries.map(entry => entry.seq)).toEqual([1, 2, 3]);
+  expect(all.entries.map(entry => entry.seq)).toEqual([1, 2, 3, 4]);
   expect(all.entries[0]).toMatchObject(ENTRY);
   expect(namesOf(await squad.json(['audit', '--denied']))).toEqual(['rm\u001b[2J\nforged']);
   expect(namesOf(await squad.json(['audit', '--run', 'run_0000000002']))).toEqual(['write_file']);

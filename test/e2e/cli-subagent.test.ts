@@ -82,6 +82,18 @@ test('squad config lint says what is wrong where, without a hub', async () => {
   expect(existsSync(join(squad.home, 'hub.sock'))).toBe(false);
 });
 
+test('of far too many findings all are counted, and not all printed', async () => {
+  await using squad = new TestSquad(KEY);
+  await squad.run(['init', '--subagent', 'fine']);
+  const text = readFileSync(join(squad.workspace, 'fine.subagent.yaml'), 'utf8');
+  const strange = Array.from({ length: 150 }, (_, at) => `strange${at}: 1\n`).join('');
+  squad.write('odd.subagent.yaml', `${text}${strange}`);
+  const { code, stdout } = await squad.run(['config', 'lint', 'odd.subagent.yaml']);
+  expect(code).toBe(0);
+  expect(stdout.match(/the key "strange\d+" is not known/g)).toHaveLength(100);
+  expect(stdout).toMatch(/^odd\.subagent\.yaml: warning: 50 more warnings\n0 errors, 150 warnings\n$/m);
+});
+
 test('several files and whole folders are checked at once, each file once', async () => {
   await using squad = new TestSquad(KEY);
   await squad.run(['init', '--subagent', 'fine']);

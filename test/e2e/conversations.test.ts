@@ -41,10 +41,14 @@ beforeAll(async () => {
   const client = await subagents.client('outer');
   expect((await said(client, client.call('outer', { prompt }))).text).toBe('All done.');
   await client.close();
-  const { conversations } = await subagents.squad.json<Listed>(['conversation', 'list']);
-  parent = conversations.find(({ subagent }) => subagent === 'outer')!.run;
-  child = conversations.find(({ subagent }) => subagent === 'asker')!.run;
-});
+  [parent, child] = await until('all of both is stored', async () => {
+    const { conversations } = await subagents.squad.json<Listed>(['conversation', 'list']);
+    const [outer, asker] = ['outer', 'asker'].map(name =>
+      conversations.find(({ subagent }) => subagent === name),
+    );
+    return outer?.messages === 6 && asker?.messages === 4 && ([outer.run, asker.run] as const);
+  });
+}, 120_000);
 afterAll(() => subagents[Symbol.asyncDispose]());
 
 const whole = (run: string) => subagents.squad.json<Whole>(['conversation', 'print', run]);
@@ -130,12 +134,13 @@ describe('squad conversation print', () => {
   });
 
   test('of long results shows the beginning, and with --tools full all of it', async () => {
-    const prompt = mock([{ call: 'echo', arguments: { nonce: 'line\n'.repeat(40) } }, { text: 'ok' }]);
+    const steps = [{ call: 'echo', arguments: { nonce: 'line\n'.repeat(40) } }, { text: 'ok' }];
+    const prompt = mock(steps, 'forty-lines');
     const client = await subagents.client('asker');
     await said(client, client.call('asker', { prompt }));
     await client.close();
-    const { conversations } = await subagents.squad.json<Listed>(['conversation', 'list', '-n', '1']);
-    const { run } = conversations[0]!;
+    const run = (await subagents.runs()).find(({ task }) => task.includes('"forty-lines"'))!.id;
+    await until('all of it is stored', async () => (await whole(run)).messages.length === 4);
     const short = (await subagents.squad.run(['conversation', 'print', run])).stdout;
     expect(short).toContain('… 34 more lines: --tools full');
     const full = (await subagents.squad.run(['conversation', 'print', run, '--tools', 'full'])).stdout;
@@ -206,7 +211,7 @@ test('a hub that is killed in the middle takes nothing of the conversation with 
   await squad.run(['wait', run]);
   const { messages } = await until('all of it is stored', async () => {
     const found = await whole(run);
-    return found.messages.at(-1)?.role === 'assistant' && found;
+    return JSON.stringify(found.messages.at(-1)?.content).includes('the end') && found;
   });
   const output = readFileSync(join(squad.home, 'runs', run, 'turn-1', 'stdout'), 'utf8')
     .trim()

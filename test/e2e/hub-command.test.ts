@@ -4,8 +4,10 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
+import { mock } from '../engines/model-server/script.ts';
 import { HANDSHAKE, RawMcp } from '../support/raw-mcp.ts';
 import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
+import { Subagents } from '../support/subagents.ts';
 
 interface Status {
   running: boolean;
@@ -48,7 +50,10 @@ test('hub start, status and stop say what is so, to people and to programs, in w
   expect(words.code).toBe(0);
   expect(words.stdout).toContain(`pid ${status.pid}`);
 
-  expect(await squad.json(['hub', 'stop'])).toEqual({ stopped: true, pid: status.pid, runsGoOn: 0 });
+  expect(await squad.json(['hub', 'stop'])).toEqual({
+    ...{ stopped: true, pid: status.pid },
+    ...{ runsGoOn: 0, callsEnd: 0 },
+  });
   expect(isAlive(status.pid)).toBe(false);
   expect(await squad.run(['hub', 'stop'])).toMatchObject({ code: 0, stdout: 'No hub runs.\n' });
   expect(await squad.json(['hub', 'stop'])).toEqual({ stopped: false });
@@ -68,6 +73,26 @@ test('a stop says how many runs go on without it', async () => {
   expect(await stopped('coder', waits)).toMatch(
     /\n2 runs go on without it; the next command finds them again/,
   );
+});
+
+test('a stop says how many calls of subagents end with it, beside the runs that go on', async () => {
+  await using subagents = await Subagents.start({ ENGINE_COMMAND: 'scripted' });
+  const { squad, model } = subagents;
+  subagents.write('worker');
+  const client = await subagents.client('worker');
+  const hang = async (tag: string) => {
+    client.call('worker', { prompt: mock([{ hang: 'stream' }], tag) });
+    await model.waitForRequest(request => request.tag === tag);
+  };
+  await hang('first');
+  expect((await squad.run(['hub', 'stop'])).stdout).toMatch(
+    /^Stopped the hub .*\n1 call of a subagent was stopped with it\.\n$/,
+  );
+  await squad.run(['run', '-d', 'coder', 'Wait.\n```script\nhang\n```']);
+  await hang('second');
+  await hang('third');
+  expect(await squad.json(['hub', 'stop'])).toMatchObject({ stopped: true, runsGoOn: 1, callsEnd: 2 });
+  await client.close();
 });
 
 test('hub log shows the end of the log, as much as asked for', async () => {

@@ -64,6 +64,33 @@ describe('what a client sees', () => {
     expect(result.structuredContent).toEqual({ verdict: 'good', score: 3 });
     expect(result.content).toEqual([{ type: 'text', text: '{"verdict":"good","score":3}' }]);
   });
+
+  describe('an answer is a success only if the official client, which checks it again, finds it sound', () => {
+    const pair = [{ type: 'string', format: 'date' }, { type: 'number' }];
+    test.each([
+      ['draft07', { $schema: 'http://json-schema.org/draft-07/schema#' }, { items: pair }],
+      ['draft2019', { $schema: 'https://json-schema.org/draft/2019-09/schema' }, { items: pair }],
+      ['draft2020', { $schema: 'https://json-schema.org/draft/2020-12/schema' }, { prefixItems: pair }],
+      ['no_draft', {}, { prefixItems: pair }],
+    ])('%s', async (name, named, keywords) => {
+      const properties = { pair: { type: 'array', ...keywords } };
+      const schema = { ...named, type: 'object', properties, required: ['pair'] };
+      subagents.write(name, { schema });
+      const sdk = await subagents.sdk(name);
+      expect((await sdk.listTools()).tools).toMatchObject([{ name, outputSchema: schema }]);
+      const answered = (...given: unknown[]) => {
+        const prompt = mock([{ call: 'final_answer', arguments: { pair: given } }]);
+        return sdk.callTool({ name, arguments: { prompt } });
+      };
+      expect(await answered('2026-11-16', 1)).toMatchObject({
+        structuredContent: { pair: ['2026-11-16', 1] },
+      });
+      const refused = await answered('today', 1);
+      expect(refused).toMatchObject({ isError: true });
+      expect(JSON.stringify(refused)).toMatch(/OUTPUT_MISMATCH.*must match format/);
+      expect(JSON.stringify(await answered('2026-11-16', 'one'))).toMatch(/OUTPUT_MISMATCH.*must be number/);
+    });
+  });
 });
 
 describe('a call', () => {
@@ -253,6 +280,30 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     expect(code).toBe('TIMEOUT');
     expect(suggestions[0]).toContain('hasty.yaml');
     await hasty.close();
+  });
+
+  test('time that is up while it waits for a place', async () => {
+    const { squad, model } = subagents;
+    await squad.json(['config', 'set', 'limits.concurrency', '1']);
+    const first = client.call('helper', { prompt: mock([{ hang: 'stream' }], 'has-the-place') });
+    await model.waitForRequest(({ tag }) => tag === 'has-the-place');
+    subagents.write('waiting', { timeout: '1s' });
+    const waiting = await subagents.client('waiting');
+    const error = await errorOf(
+      waiting,
+      waiting.call('waiting', { prompt: mock([{ text: 'never' }], 'has-none') }),
+    );
+    expect(error).toMatchObject({
+      code: 'TIMEOUT',
+      message: 'waiting had not started when its time was up',
+      details: { status: 'timeout' },
+    });
+    const { stdout } = await squad.run(['show', error.details!.run_id]);
+    expect(stdout).toContain('timeout');
+    expect(model.requests.filter(({ tag }) => tag === 'has-none')).toEqual([]);
+    client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } });
+    await squad.json(['config', 'unset', 'limits.concurrency']);
+    await waiting.close();
   });
 
   test('a server of its file that is not there', async () => {

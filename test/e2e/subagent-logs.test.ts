@@ -101,9 +101,9 @@ test('a client that never reads holds up nothing', async () => {
       const runs = (await subagents.runs()).filter(({ task }) => task.includes('deaf-'));
       return runs.length === calls.length && runs.every(({ status }) => status === 'completed');
     },
-    60_000,
+    100_000,
   );
   client.child.stdout!.resume();
   for (const id of calls) expect(await said(client, id)).toMatchObject({ text: 'done' });
   await client.close();
-}, 120_000);
+}, 180_000);

@@ -175,7 +175,6 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     expect(callsIn(long.messages)).toHaveLength(500);
     expect(resultsIn(long.messages)).toHaveLength(500);
     expect(partsOf(long.messages).at(-1)).toMatchObject({ type: 'more_calls', calls: 200, failed: 0 });
-    expect(long.messages.length).toBeLessThan(200);
     expect(long.logs.filter(({ data }) => data.moreCalls === 200)).toHaveLength(1);
     const { stdout } = await subagents.squad.run(['conversation', 'print', long.run]);
     expect(stdout).toMatch(/^ {4}… 200 more calls: not kept$/m);

@@ -153,6 +153,17 @@ test('an answer that would not fit into its line is refused, not cut', async () 
   expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
 });
 
+test('an answer that fits only with the secrets in it is refused, also by its exit', async () => {
+  await using agent = await TalkingAgent.start();
+  // Each is a thousand bytes then.
+  const secrets = [{ name: 'N'.repeat(1000), value: 'abcdef' }];
+  const steps = mock([{ text: 'abcdef '.repeat(9_000) }]);
+  const { end, exit, stdout } = await agent.ask('google', steps, { secrets });
+  expect(end).toMatchObject({ ok: false, answer: '', code: 'OUTPUT_LIMIT' });
+  expect(exit).toBe(1);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+});
+
 test('a chat is added to, and what was being written when its agent was killed is not missed', async () => {
   await using agent = await TalkingAgent.start();
   await agent.ask('anthropic', `First ${mock([{ text: 'one' }])}`);

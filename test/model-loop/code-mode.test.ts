@@ -6,7 +6,7 @@ import { mock } from '../engines/model-server/script.ts';
 import { TalkingAgent } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';
 
-const CODE_MODE = { timeoutMs: 20_000, memoryMb: 256, outputChars: 10_000, excludedTools: ['plain'] };
+const CODE_MODE = { timeoutMs: 60_000, memoryMb: 256, outputChars: 10_000, excludedTools: ['plain'] };
 const BUBBLEWRAP = '/usr/bin/bwrap';
 const HAS_SANDBOX = process.platform === 'linux' && existsSync(BUBBLEWRAP);
 
@@ -43,6 +43,12 @@ test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one tur
     program('throw new Error("on purpose")'),
     { call: 'run_program', arguments: {} },
     { call: 'plain' },
+    {
+      calls: [
+        program('return await tools.sums__add({ a: 1, b: 1 })'),
+        { call: 'final_answer', arguments: {} },
+      ],
+    },
     { call: 'final_answer', arguments: { total: 210 } },
   ]);
   const { end, messages } = await agent.ask('anthropic', steps, {
@@ -62,11 +68,13 @@ test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one tur
     ['run_program', true],
     ['run_program', true],
     ['plain', false],
+    ['run_program', false],
+    ['final_answer', true],
     ['final_answer', false],
   ]);
   expect(results[0]!.output).toBe('added 20\ncaught out of order\nreturned: 210');
   expect(results[1]!.output).toContain('on purpose');
-  expect(endpoint.calls.filter(({ name }) => name === 'sums__add')).toHaveLength(20);
+  expect(endpoint.calls.filter(({ name }) => name === 'sums__add')).toHaveLength(21);
 });
 
 test.runIf(HAS_SANDBOX)(
@@ -160,7 +168,8 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
     });
     await agent.model.waitForRequest(() => true);
     // The script around it, bubblewrap itself, and what runs in it.
-    await expect.poll(() => descendantsOf(child.pid!).length, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => descendantsOf(child.pid!).length, { timeout: 40_000 }).toBe(3);
+    expect(sandbox.started()).toHaveLength(2);
     child.kill('SIGTERM');
     expect((await ended).end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
     // The first proved the sandbox and ended by itself; the script around the other may be ended before it can tell.
@@ -189,9 +198,11 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
       maxTurns: 1,
     });
     await agent.model.waitForRequest(() => true);
-    expect(descendantsOf(child.pid!)).toEqual([]);
     child.kill('SIGTERM');
     await ended;
+    // The one that proved that there is a sandbox.
+    expect(sandbox.started()).toHaveLength(1);
+    expect(sandbox.ends()).toEqual(['0']);
   });
 });
 
@@ -209,6 +220,7 @@ echo $? >> '${file('ends')}'
   const lines = (name: string) => readFileSync(file(name), 'utf8').trim().split('\n');
   return {
     env: { PATH: `${path}:${process.env.PATH}` },
+    started: () => lines('pids'),
     ends: () => lines('ends'),
     left: () => lines('pids').filter(pid => existsSync(`/proc/${pid}`)),
   };

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -168,13 +169,37 @@ test('tools that cannot be listed end it before the model is asked', async () =>
   expect(agent.model.requests).toEqual([]);
 });
 
-test('a request file that is not there, or is none, still has an end', async () => {
+test.each([
+  ['nowhere', null, 'ENOENT'],
+  ['no JSON', `${KEY} {"token":`, 'it is not JSON'],
+  ['no request', `{"model":"${KEY}","token":"${KEY}"}`, 'it has no right model, systemPrompt, inputs, '],
+  ['not even an object', `"${KEY}"`, 'it is not an object'],
+])('a request file that is %s still has an end, and is neither quoted nor left', async (_, content, why) => {
   await using agent = await TalkingAgent.start();
-  for (const file of ['/nowhere/request.json', agent.write('bad.json', '{"model": 7}')]) {
-    const { end, exit } = await agent.beginWith([file], 'hello').ended;
-    expect(end).toMatchObject({ ok: false, error: expect.stringContaining(file) });
-    expect(exit).toBe(1);
-  }
+  const file = content === null ? '/nowhere/agent-request.json' : agent.write('agent-request.json', content);
+  const { end, exit, stdout } = await agent.beginWith([file], 'hello').ended;
+  expect(end).toMatchObject({ ok: false, error: expect.stringContaining(`${file} cannot be read: `) });
+  expect(end!.error).toContain(why);
+  expect(exit).toBe(1);
+  expect(stdout).not.toContain(KEY.slice(0, 7));
+  expect(existsSync(file)).toBe(false);
+});
+
+test('a file of somebody else that it is given by mistake is left alone', async () => {
+  await using agent = await TalkingAgent.start();
+  const file = agent.write('package.json', '{"name":"mine"}');
+  expect((await agent.beginWith([file], 'hello').ended).exit).toBe(1);
+  expect(existsSync(file)).toBe(true);
+});
+
+test.each(WIRES)('%s: arguments too deep for anybody are not told as events of another type', async type => {
+  await using agent = await TalkingAgent.start();
+  const depth = 20_000;
+  const malformed = `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+  await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
+  const { end } = await agent.ask(type, mock([{ call: 'look', malformed }, { text: 'done' }]), { endpoint });
+  expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
+  expect(end!.error).toMatch(/answered 200 with what cannot be taken in: Maximum call stack/);
 });
 
 test('without a request file it says what it is for', async () => {

@@ -110,12 +110,86 @@ test('events that call themselves something else are an answer all the same', as
   expect((await ask(agent, 'openai', provider.url)).end).toMatchObject({ ok: true, answer: 'hello' });
 });
 
+const UNREADABLE: [string, (key: string) => string][] = [
+  ['in a page', key => `<h1>${'y'.repeat(100)} ${key}</h1>`],
+  ['in comments', key => `: ${key}\n\n`],
+  ['in the beginning of an event', key => `data: {"hello":"${key}`],
+];
+
+test.each(WIRES.flatMap(type => UNREADABLE.map(strange => [type, ...strange] as const)))(
+  '%s: a key of thousands of characters that comes back %s does not come out, nor a part of it',
+  async (type, _, body) => {
+    await using agent = await TalkingAgent.start();
+    const key = Array.from({ length: 220 }, (_, at) => `k${at}-abcdefg`).join('.');
+    await using provider = await startStrangeProvider(response =>
+      send(response, 200, { 'content-type': 'text/event-stream' }, body(key)),
+    );
+    const { end, stdout } = await agent.ask(type, 'hello', {
+      model: { baseUrl: provider.url },
+      secrets: [{ name: 'TEST_KEY', value: key }],
+    });
+    expect(end!.error).toContain('[secret TEST_KEY]');
+    expect(stdout).not.toContain('abcdefg');
+  },
+);
+
+const UNENDING: [string, number, string, RegExp][] = [
+  ['a refusal in JSON', 401, '{"error":{"message":"No such key"}}', /answered 401: No such key$/],
+  ['a refusal in words', 403, 'Go away', /answered 403: “Go away”$/],
+  ['an error with a success', 200, '{"error":{"message":"No model"}}', /no stream of events: No model\./],
+  ['a page', 200, '<h1>Sign in</h1>', /no stream of events: “<h1>Sign in<\/h1>”/],
+];
+
+test.each(UNENDING)('%s after which the connection is left open is told', async (_, status, body, told) => {
+  await using agent = await TalkingAgent.start();
+  await using provider = await startStrangeProvider(response => {
+    response.writeHead(status, { 'content-type': 'application/json' }).write(body);
+  });
+  const { end } = await ask(agent, 'openai', provider.url);
+  expect(end).toMatchObject({ ok: false, error: expect.stringMatching(told) });
+  await provider.left;
+});
+
+test('an answer that is called something else and comes byte by byte is one all the same', async () => {
+  await using agent = await TalkingAgent.start();
+  const last = { index: 0, delta: { content: 'slowly' }, finish_reason: 'stop' };
+  const [, , body] = events({ id: 'a', created: 1, model: 'm', choices: [last] }, '[DONE]');
+  await using provider = await startStrangeProvider(async response => {
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    for (const letter of `\n${body}`)
+      await new Promise<void>(sent => response.write(letter, () => setImmediate(sent)));
+    response.end();
+  });
+  expect((await ask(agent, 'openai', provider.url)).end).toMatchObject({ ok: true, answer: 'slowly' });
+});
+
 test('what is in its address and nobody should see is not told', async () => {
   await using agent = await TalkingAgent.start();
   await using provider = await startStrangeProvider(response => send(response, 500, {}, 'no'));
   const { host } = new URL(provider.url);
   const { end } = await ask(agent, 'openai', `http://me:my-secret@${host}/v1`);
   expect(end!.error).toBe(`model-1 (openai, http://${host}/v1) answered 500: “no”`);
+});
+
+const QUERY = 'api-version=2025-01&k=a%20value';
+const ASKED: Record<ModelType, string> = {
+  anthropic: `/v1/messages?${QUERY}`,
+  openai: `/v1/chat/completions?${QUERY}`,
+  responses: `/v1/responses?${QUERY}`,
+  google: `/v1/models/model-1:streamGenerateContent?${QUERY}&alt=sse`,
+};
+
+test.each(WIRES)('%s: a query in its address goes along with every request, and is not told', async type => {
+  await using agent = await TalkingAgent.start();
+  let asked: string | undefined;
+  await using provider = await startStrangeProvider(response => {
+    asked = response.req.url;
+    send(response, 500, {}, 'no');
+  });
+  const { end, stdout } = await ask(agent, type, `${provider.url}/v1/?${QUERY}#top`);
+  expect(asked).toBe(ASKED[type]);
+  expect(end!.error).toBe(`model-1 (${type}, ${provider.url}/v1) answered 500: “no”`);
+  expect(stdout).not.toMatch(/2025-01|value/);
 });
 
 const ask = (agent: TalkingAgent, type: ModelType, baseUrl: string) =>

@@ -137,7 +137,7 @@ describe.each(WIRES)('%s', type => {
     expect(stderr).toBe('');
   });
 
-  test('final_answer ends it with a value; calls beside it are not run', async () => {
+  test('final_answer ends it with a value, and not beside other calls: those are run, and it is asked for again', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const outputSchema = {
@@ -145,17 +145,43 @@ describe.each(WIRES)('%s', type => {
       properties: { verdict: { type: 'string' } },
       required: ['verdict'],
     };
+    const final = (verdict: string) => ({ call: 'final_answer', arguments: { verdict } });
     const steps = mock([
-      { calls: [{ call: 'look' }, { call: 'final_answer', arguments: { verdict: 'fine' } }] },
+      { calls: [{ call: 'look' }, final('too early')] },
+      { calls: [final('this'), final('or that')] },
+      final('fine'),
     ]);
-    const { end, messages } = await agent.ask(type, steps, { endpoint, outputSchema });
+    const { end, messages, lines } = await agent.ask(type, steps, { endpoint, outputSchema });
     expect(end).toMatchObject({ ok: true, answer: '', structured: { verdict: 'fine' } });
-    expect(endpoint.calls).toEqual([]);
-    expect(messages.at(-1)!.content).toMatchObject([
-      { name: 'look', isError: true, output: expect.stringContaining('Not run') },
-      { name: 'final_answer', isError: false },
+    expect(endpoint.calls).toHaveLength(1);
+    const refused = { name: 'final_answer', isError: true, output: expect.stringContaining('only call') };
+    expect(messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toMatchObject([
+      [{ name: 'look', isError: false, output: 'seen' }, refused],
+      [refused, refused],
+      [{ name: 'final_answer', isError: false }],
     ]);
-    expect(agent.model.requests).toHaveLength(1);
+    const [, second, third] = agent.model.requests;
+    expect(JSON.stringify(second!.toolResults)).toContain('seen');
+    expect(JSON.stringify(second!.toolResults)).toContain('call it again, alone');
+    expect(third).toBeDefined();
+    const ends = lines.filter(line => line.type === 'tool_end');
+    expect(ends.map(({ name, ok }) => [name, ok])).toEqual(
+      expect.arrayContaining([
+        ['look', true],
+        ['final_answer', false],
+      ]),
+    );
+  });
+
+  test('an answer beside other calls in the last model turn is no answer', async () => {
+    await using agent = await TalkingAgent.start();
+    await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
+    const steps = mock([{ calls: [{ call: 'look' }, { call: 'final_answer', arguments: {} }] }]);
+    const { end } = await agent.ask(type, steps, {
+      ...{ endpoint, outputSchema: { type: 'object' }, maxTurns: 1 },
+    });
+    expect(end).toMatchObject({ ok: false, code: 'TURN_LIMIT' });
+    expect(endpoint.calls).toEqual([]);
   });
 
   test('words where final_answer was wanted, or something that is no object, are a mismatch', async () => {

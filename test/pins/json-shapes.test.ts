@@ -376,7 +376,10 @@ describe('--json of', () => {
     expect(await shape(['hub', 'start'])).toMatchObject({ ...STATUS, url: expect.any(String) });
     expect(await shape(['hub', 'status'])).toEqual(STATUS);
     expect(await shape(['hub', 'log'])).toEqual({ file: 'string', lines: ['string'] });
-    expect(await shape(['hub', 'stop'])).toEqual({ stopped: 'boolean', pid: 'number', runsGoOn: 'number' });
+    expect(await shape(['hub', 'stop'])).toEqual({
+      ...{ stopped: 'boolean', pid: 'number' },
+      ...{ runsGoOn: 'number', callsEnd: 'number' },
+    });
     expect(await shape(['hub', 'stop'])).toEqual({ stopped: 'boolean' });
     expect(await shape(['hub', 'status'])).toEqual({ running: 'boolean', home: 'string' });
   });

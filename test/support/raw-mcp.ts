@@ -1,6 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { ended, type Ran, type StartOptions, type TestSquad, until } from './squad.ts';
 
+/** More than most tests have: an answer may take a whole chain of runs on a busy machine. */
+const ANSWER_MS = 110_000;
+
 export interface Message {
   jsonrpc: '2.0';
   id?: string | number | null;
@@ -54,7 +57,7 @@ export class RawMcp {
   }
 
   answer(id: number | string): Promise<Message> {
-    return until(`request ${id} is answered`, () => this.answers(id)[0]);
+    return until(`request ${id} is answered`, () => this.answers(id)[0], ANSWER_MS);
   }
 
   answers(id: number | string | null): Message[] {

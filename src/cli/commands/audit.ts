@@ -1,4 +1,5 @@
 import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
+import { runName } from '../../schema/run-name.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -52,7 +53,8 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
   const rows = entries.map(entry => [
     formatDateTime(Date.parse(entry.at)),
     entry.runId ?? '–',
-    oneLine(entry.roleId ?? '–'),
+    // Of which engine a run was, the log does not say.
+    oneLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
     entry.decision === 'denied' ? style.red('denied') : 'allowed',
     oneLine(entry.kind),
     oneLine(entry.server === null ? entry.name : `${entry.server}/${entry.name}`),

@@ -61,8 +61,9 @@ async function filesIn(root: string): Promise<string[]> {
 }
 
 function countsOf(findings: SubagentFinding[]) {
-  const errors = findings.filter(({ severity }) => severity === 'error').length;
-  return { errors, warnings: findings.length - errors, findings };
+  const countOf = (wanted: SubagentFinding['severity']) =>
+    sum(findings.filter(({ severity }) => severity === wanted).map(({ more }) => more ?? 1));
+  return { errors: countOf('error'), warnings: countOf('warning'), findings };
 }
 
 function lines(

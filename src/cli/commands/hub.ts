@@ -48,7 +48,7 @@ export async function hubStop({ force = false }: { force?: boolean }, context: C
     else print(context, ['No hub runs.']);
     return EXIT.done;
   }
-  const { pid, runsGoOn } = asked;
+  const { pid, runs } = asked;
   let isGone = await gone(pid, asked.patienceMs);
   const killed = !isGone && force;
   if (killed) {
@@ -59,14 +59,14 @@ export async function hubStop({ force = false }: { force?: boolean }, context: C
     printJson(context.out, {
       stopped: isGone,
       pid,
-      ...(runsGoOn !== null && { runsGoOn }),
+      ...runs,
       ...(killed && { killed }),
     });
-  else print(context, stopLines(pid, isGone, killed, runsGoOn ?? 0));
+  else print(context, stopLines(pid, isGone, killed, runs));
   return isGone ? EXIT.done : EXIT.failed;
 }
 
-function stopLines(pid: number, isGone: boolean, killed: boolean, runsGoOn: number): string[] {
+function stopLines(pid: number, isGone: boolean, killed: boolean, runs: Runs | null): string[] {
   if (!isGone)
     return [
       `The hub (pid ${pid}) is still there: it was asked to end and has not.`,
@@ -74,18 +74,27 @@ function stopLines(pid: number, isGone: boolean, killed: boolean, runsGoOn: numb
     ];
   return [
     killed ? `Killed the hub (pid ${pid}): it did not end by itself.` : `Stopped the hub (pid ${pid}).`,
-    ...(runsGoOn > 0
-      ? [
-          `${runsGoOn} ${runsGoOn === 1 ? 'run goes' : 'runs go'} on without it; the next command finds ${runsGoOn === 1 ? 'it' : 'them'} again.`,
-        ]
-      : []),
+    ...(runs ? runLines(runs, killed) : []),
   ];
+}
+
+function runLines({ runsGoOn, callsEnd }: Runs, killed: boolean): string[] {
+  const runs = `${runsGoOn} ${runsGoOn === 1 ? 'run goes' : 'runs go'} on without it; the next command finds ${runsGoOn === 1 ? 'it' : 'them'} again.`;
+  const calls = callsEnd === 1 ? '1 call of a subagent was' : `${callsEnd} calls of subagents were`;
+  const end = killed ? 'lost with it; the next command stops what is left' : 'stopped with it';
+  return [...(runsGoOn > 0 ? [runs] : []), ...(callsEnd > 0 ? [`${calls} ${end}.`] : [])];
+}
+
+interface Runs {
+  runsGoOn: number;
+  /** Of subagents: nobody but their callers could hear the answer. */
+  callsEnd: number;
 }
 
 interface Asked {
   pid: number;
   /** Not known of a hub that does not answer. */
-  runsGoOn: number | null;
+  runs: Runs | null;
   patienceMs: number;
 }
 
@@ -95,19 +104,19 @@ async function askToStop(): Promise<Asked | null> {
   try {
     const client = await HubClient.find({}, SILENT_MS);
     if (!client) return null;
-    const answer = client.call<{ pid: number; runsGoOn: number }>('stop_hub');
+    const answer = client.call<Runs & { pid: number }>('stop_hub');
     const tooLate = setTimeout(() => client.close(), SILENT_MS);
-    const stopping = await answer.finally(() => {
+    const { pid, ...runs } = await answer.finally(() => {
       clearTimeout(tooLate);
       client.close();
     });
-    return { ...stopping, patienceMs: ORDERLY_MS };
+    return { pid, runs, patienceMs: ORDERLY_MS };
   } catch (thrown) {
     const { code } = asSquadError(thrown);
     const pid = code === 'HUB_UNREACHABLE' || code === 'HUB_RESTARTED' ? hubPid(home) : null;
     if (pid === null) throw thrown;
     process.kill(pid, 'SIGTERM');
-    return { pid, runsGoOn: null, patienceMs: SILENT_MS };
+    return { pid, runs: null, patienceMs: SILENT_MS };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ShownPart } from '../../operations/shown-message.ts';
+import { callKey } from '../../schema/call-key.ts';
 import { type MadeCall, type MadeCalls, madeCalls } from '../../schema/made-calls.ts';
 import { moreCalls } from '../../schema/more-calls.ts';
 import { type NestedRun, runsByCall } from '../../schema/nested-runs.ts';
@@ -39,25 +40,28 @@ export class ConversationLines {
     this.look = look;
     this.runs = runsByCall(messages, nested);
     this.programs = madeCalls(messages);
-    this.calls = new Set(messages.flatMap(({ content }) => content.flatMap(idOfCall)));
+    this.calls = new Set(
+      messages.flatMap(message => message.content.flatMap(part => keyOfCall(message, part))),
+    );
   }
 
   /** Of the next message. What a program called stands below the call that ran it. */
   of(message: StoredMessage): string[] {
     const { style } = this.look;
     const isProgram = message.role === 'program';
-    if (isProgram && message.content.every(part => this.calls.has(programOf(part)))) return [];
+    if (isProgram && message.content.every(part => this.calls.has(callKey(message, programOf(part)))))
+      return [];
     const hasGap = !isProgram && this.before !== null && message.parentId !== this.before;
     if (!isProgram) this.before = message.id;
     return [
       ...(hasGap ? [style.yellow('A message is missing here.'), ''] : []),
       `${style.bold(message.role)}  ${style.dim(formatDateTime(message.at))}`,
-      ...message.content.flatMap(part => this.part(part)),
+      ...message.content.flatMap(part => this.part(message, part)),
       '',
     ];
   }
 
-  private part(part: ShownPart): string[] {
+  private part(message: StoredMessage, part: ShownPart): string[] {
     const { style } = this.look;
     switch (part.type) {
       case 'text':
@@ -66,27 +70,33 @@ export class ConversationLines {
         return [style.dim(`${INDENT}thinks`), ...this.words(part.text).map(line => style.dim(line))];
       case 'file':
         return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${sizeWords(part.bytes)}`];
-      case 'tool_call':
-        return [...this.call(part, INDENT), ...this.started(part.id, INDENT), ...this.made(part.id)];
+      case 'tool_call': {
+        const key = callKey(message, part.id);
+        return [...this.call(part, INDENT), ...this.started(key, INDENT), ...this.made(key)];
+      }
       case 'tool_result':
         return this.result(part, INDENT, SHORT_LINES);
       case 'more_calls':
-        return [style.dim(`${INDENT}… ${moreCalls(part)}: not kept`)];
+        return [this.more(part, INDENT)];
     }
   }
 
-  private made(callId: string): string[] {
-    const { calls, more } = this.programs.get(callId) ?? { calls: [], more: null };
+  private made(key: string): string[] {
+    const { calls, more } = this.programs.get(key) ?? { calls: [], more: null };
     return [
       ...calls.flatMap(made => this.madeCall(made, `${INDENT}${INDENT}`)),
-      ...(more ? this.part(more).map(line => `${INDENT}${line}`) : []),
+      ...(more ? [this.more(more, `${INDENT}${INDENT}`)] : []),
     ];
   }
 
-  private madeCall({ call, result }: MadeCall<TracePart>, indent: string): string[] {
+  private more(part: ShownPart & { type: 'more_calls' }, indent: string): string {
+    return this.look.style.dim(`${indent}… ${moreCalls(part)}: not kept`);
+  }
+
+  private madeCall({ key, call, result }: MadeCall<TracePart>, indent: string): string[] {
     return [
       ...this.call(call, indent),
-      ...this.started(call.id, indent),
+      ...this.started(key, indent),
       ...(result ? this.result(result, indent, SHORTER_LINES) : []),
     ];
   }
@@ -99,9 +109,9 @@ export class ConversationLines {
     return [truncate(`${head} ${args}`, columns)];
   }
 
-  private started(callId: string, indent: string): string[] {
+  private started(key: string, indent: string): string[] {
     const { style } = this.look;
-    return (this.runs.get(callId) ?? []).map(
+    return (this.runs.get(key) ?? []).map(
       ({ id, subagent }) =>
         `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${id}`)}`,
     );
@@ -136,6 +146,7 @@ export class ConversationLines {
   }
 }
 
-const idOfCall = (part: TracePart): string[] => (part.type === 'tool_call' ? [part.id] : []);
+const keyOfCall = (message: StoredMessage, part: TracePart): string[] =>
+  part.type === 'tool_call' ? [callKey(message, part.id)] : [];
 
 const programOf = (part: TracePart): string => ('within' in part && part.within) || '';

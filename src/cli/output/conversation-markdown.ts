@@ -1,3 +1,4 @@
+import { longestStreak } from '../../schema/longest-streak.ts';
 import { moreCalls } from '../../schema/more-calls.ts';
 import { toldValue } from '../../schema/told-value.ts';
 import type { StoredMessage, TracePart } from '../../schema/trace.ts';
@@ -43,5 +44,4 @@ function code(name: string): string {
   return `${ticks} ${plain} ${ticks}`;
 }
 
-const longestTicks = (text: string): number =>
-  Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+const longestTicks = (text: string): number => longestStreak(text, /`+/g);

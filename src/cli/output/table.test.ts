@@ -41,3 +41,8 @@ test('no line is ever wider than the screen, with colours and without', () => {
 test('a table without rows is its titles', () => {
   expect(formatTable(columns, [], 80, plain)).toEqual(['role  task  time']);
 });
+
+test('there may be more rows than a call takes arguments', () => {
+  const many = Array.from({ length: 200_000 }, () => ['a', 'b', 'c']);
+  expect(formatTable(columns, many, 80, plain)).toHaveLength(many.length + 1);
+});

@@ -13,7 +13,10 @@ const GAP = '  ';
 /** Aligned columns under a dim title line; cells are cut to fit `width`, the whole line as a last resort. */
 export function formatTable(columns: Column[], rows: string[][], width: number, style: Style): string[] {
   const natural = columns.map((column, index) =>
-    Math.max(displayWidth(column.title), ...rows.map(row => displayWidth(row[index] ?? ''))),
+    rows.reduce(
+      (widest, row) => Math.max(widest, displayWidth(row[index] ?? '')),
+      displayWidth(column.title),
+    ),
   );
   const widths = fitted(columns, natural, width);
   const line = (cells: string[]) =>

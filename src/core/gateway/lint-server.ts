@@ -9,12 +9,17 @@ import { malformedVariable, namesIn, substitute } from './substitution.ts';
 
 type Path = (string | number)[];
 
-/** What can be said of a server by itself. */
-export function lintServer(id: string, server: Server, known: KnownToLint): ConfigFinding[] {
+/** What can be said of a server by itself. `whenUnset`: what comes of a variable that it names and that is not there. */
+export function lintServer(
+  id: string,
+  server: Server,
+  known: KnownToLint,
+  whenUnset = `the server ${id} stays out`,
+): ConfigFinding[] {
   const at: Path = ['servers', id];
   const texts = textsWithPaths(server);
   return [
-    ...texts.flatMap(([path, text]) => lintText(id, [...at, ...path], text, known.env)),
+    ...texts.flatMap(([path, text]) => lintText([...at, ...path], text, known.env, whenUnset)),
     ...literalSecrets(server, at, texts),
     ...('command' in server ? lintPackage(server, at) : lintUrl(server.url, [...at, 'url'])),
     ...lintInstance(id, server, at),
@@ -35,7 +40,7 @@ function textsWithPaths(server: Server): [Path, string][] {
 const fields = (key: string, record: Record<string, string>): [Path, string][] =>
   Object.entries(record).map(([name, text]) => [[key, name], text]);
 
-function lintText(id: string, path: Path, text: string, env: KnownToLint['env']): ConfigFinding[] {
+function lintText(path: Path, text: string, env: KnownToLint['env'], whenUnset: string): ConfigFinding[] {
   const malformed = malformedVariable(text);
   const findings: ConfigFinding[] = [];
   if (malformed !== null)
@@ -51,7 +56,7 @@ function lintText(id: string, path: Path, text: string, env: KnownToLint['env'])
         ...{
           level: 'error',
           path,
-          message: `The variable ${name} is not set, so the server ${id} stays out`,
+          message: `The variable ${name} is not set, so ${whenUnset}`,
           isLacking: true,
         },
         suggestion: `Set ${name} in the environment of the program that starts Squad.`,

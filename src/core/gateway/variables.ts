@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { Secret } from '../../redaction/redactor.ts';
-import { decoded } from '../../redaction/secret-forms.ts';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
+import { percentDecoded } from '../../schema/percent-decoded.ts';
 import { isRefusedHost } from '../../schema/refused-address.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ResolvedServer } from './resolved-server.ts';
@@ -101,7 +101,7 @@ export function urlSecrets(text: string): Secret[] {
   const url = text.includes('://') ? URL.parse(text) : null;
   if (!url) return [];
   return [
-    ...(url.password ? [{ name: 'password', value: decoded(url.password) }] : []),
+    ...(url.password ? [{ name: 'password', value: percentDecoded(url.password) ?? url.password }] : []),
     ...[...url.searchParams]
       .filter(([name, value]) => looksSecretName(name) && value !== '')
       .map(([name, value]) => ({ name, value })),

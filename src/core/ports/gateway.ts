@@ -66,6 +66,8 @@ export type AuditDecision = 'allowed' | 'denied';
 export interface AuditEntry {
   runId: RunId | null;
   roleId: string | null;
+  /** Whose call the run is, if it is a subagent's. */
+  subagent?: string;
   workspace: string;
   server: string | null;
   /** `tool`, `resource`, `prompt`, `completion`, `approval`… */

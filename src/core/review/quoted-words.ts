@@ -1,3 +1,5 @@
+import { longestStreak } from '../../schema/longest-streak.ts';
+
 /**
  * Somebody's words as a quotation, every line of them marked. No line can end it: whatever a reader, a terminal or a model may
  * take for a new line begins one here.
@@ -12,8 +14,7 @@ export function quotedWords(text: string): string {
 
 /** Somebody's words as they are, between two lines that none of them is. For words that something is to be done with. */
 export function betweenLines(text: string): string {
-  const longest = Math.max(0, ...(text.match(/=+/g) ?? []).map(({ length }) => length));
-  const line = '='.repeat(Math.max(SHORTEST_LINE, longest + 1));
+  const line = '='.repeat(Math.max(SHORTEST_LINE, longestStreak(text, /=+/g) + 1));
   return `${line}\n${text.trim()}\n${line}`;
 }
 

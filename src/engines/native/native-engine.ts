@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { modelSecrets } from '../../core/gateway/model-secrets.ts';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
 import { isSubagentCall } from '../../core/subagent-call.ts';
-import type { AgentRequest } from '../../schema/agent-request.ts';
+import { AGENT_REQUEST_FILE, type AgentRequest } from '../../schema/agent-request.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import { newChatId } from '../../schema/ids.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 import { agentLineReader } from './agent-line-reader.ts';
-import { isInHeaders, withFilledHeaders } from './filled-headers.ts';
+import { filledModel, isVariableOf } from './filled-model.ts';
 import { nativePolicy } from './native-policy.ts';
 import { needsProviderVariable, orderedModel } from './ordered-model.ts';
 
@@ -48,7 +48,7 @@ export function createNativeEngine(
       const model = subagent?.model ?? orderedModel(input.model, input.options.effort, input.env);
       refuseWithoutKey(model, input.env);
       const request: AgentRequest = {
-        model: withFilledHeaders(model, input.env),
+        model: filledModel(model, input.env),
         secrets: modelSecrets(model, input.env),
         systemPrompt: subagent?.systemPrompt ?? null,
         inputs: input.continues ? [] : inputs,
@@ -60,7 +60,7 @@ export function createNativeEngine(
         chatFile,
         continues: input.continues,
       };
-      const file = await input.files.write('agent-request.json', JSON.stringify(request));
+      const file = await input.files.write(AGENT_REQUEST_FILE, JSON.stringify(request));
       const env = { NODE_COMPILE_CACHE: compileCache, ...input.env };
       return { argv: [node, agentScript, file], stdin: input.promptFile, env };
     },
@@ -71,7 +71,7 @@ const endpointOf = ({ endpoint }: TurnInput): AgentRequest['endpoint'] =>
   endpoint && { url: endpoint.url, token: endpoint.token };
 
 const isOf = (model: ModelSpec, name: string): boolean =>
-  name === model.apiKeyEnv || isInHeaders(model, name) || needsProviderVariable(name, model.type);
+  name === model.apiKeyEnv || isVariableOf(model, name) || needsProviderVariable(name, model.type);
 
 function refuseWithoutKey({ id, apiKeyEnv }: ModelSpec, env: Record<string, string>): void {
   if (apiKeyEnv === null || env[apiKeyEnv]) return;

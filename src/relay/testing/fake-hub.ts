@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import type { Bye } from '../../link/hello.ts';
 import { ownFolder, socketPath } from '../../link/home.ts';
 
 export interface Heard {
@@ -62,7 +63,7 @@ export class FakeHub {
   }
 
   /** With a last word it parts in order, without one it is as if killed. */
-  async end(bye?: { bye: 'stop' | 'handover'; idle: boolean }): Promise<void> {
+  async end(bye?: Omit<Bye, 'squad'>): Promise<void> {
     if (!this.server.listening) return;
     const closed = new Promise(settle => this.server.close(settle));
     for (const socket of this.sockets)

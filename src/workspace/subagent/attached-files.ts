@@ -52,8 +52,17 @@ export async function readAnswerSchema(
   }
   const schema = JsonSchema.safeParse(JSON.parse(text));
   if (!schema.success) return refuse('is not a JSON object');
-  const fault = await schemaFault(schema.data);
-  if (fault !== null) return refuse(`is not a JSON Schema: ${fault}`);
+  const unknown = new Set<string>();
+  const fault = await schemaFault(schema.data, format => unknown.add(format));
+  if (fault !== null)
+    return refuse(
+      `is not a JSON Schema: ${fault}`,
+      schema.data.$schema === undefined
+        ? 'It names no "$schema", so it is read as draft 2020-12; name the draft if it is of another.'
+        : undefined,
+    );
+  for (const format of unknown)
+    findings.warn(path, `the output schema ${file} has the format "${format}", which nobody checks`);
   // What a tool returns as structured content is always an object.
   if (schema.data.type !== 'object')
     return refuse(

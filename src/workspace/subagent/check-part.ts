@@ -28,13 +28,13 @@ export function checkPart<T>(
     issue => issue.code === 'unrecognized_keys',
   );
   for (const issue of unknown) warnOfKeys(issue, keysAt(schema, stepsOf(issue)), path, findings);
-  const known = unknown.reduce(withoutKeys, value);
+  const known = without(value, unknown.flatMap(pathsOfKeys));
   const checked = schema.safeParse(known, { error: problemWords });
   if (checked.success) return { part: checked.data as Partial<T>, wrong: new Set() };
   const { issues } = checked.error;
   for (const issue of issues) tell(issue, schema, known, path, findings);
   if (issues.some(issue => issue.path.length === 0)) return null;
-  const sound = schema.partial().safeParse(issues.reduce(withoutWrong, known));
+  const sound = schema.partial().safeParse(without(known, issues.map(pathOfWrong)));
   return {
     part: (sound.data ?? {}) as Partial<T>,
     wrong: new Set(issues.map(issue => String(issue.path[0]))),
@@ -88,20 +88,23 @@ const valueAt = (value: unknown, path: Path): unknown =>
     value,
   );
 
-function withoutKeys(value: unknown, issue: Issue & { code: 'unrecognized_keys' }): unknown {
-  return issue.keys.reduce((rest, key) => without(rest, [...stepsOf(issue), key]), value);
-}
+const pathsOfKeys = (issue: Issue & { code: 'unrecognized_keys' }): Path[] =>
+  issue.keys.map(key => [...stepsOf(issue), key]);
 
 /** An element that is wrong takes its list with it: what comes after it would move up. */
-function withoutWrong(value: unknown, issue: Issue): unknown {
+function pathOfWrong(issue: Issue): Path {
   const steps = stepsOf(issue);
   const inList = steps.findIndex(step => typeof step === 'number');
-  return without(value, inList < 0 ? steps : steps.slice(0, inList));
+  return inList < 0 ? steps : steps.slice(0, inList);
 }
 
-function without(value: unknown, path: Path): unknown {
+/** One copy for all of them: there may be thousands. */
+function without(value: unknown, paths: readonly Path[]): unknown {
+  if (paths.length === 0) return value;
   const copy = structuredClone(value);
-  const holder = valueAt(copy, path.slice(0, -1)) as Record<string, unknown> | undefined;
-  if (holder) delete holder[path.at(-1)!];
+  for (const path of paths) {
+    const holder = valueAt(copy, path.slice(0, -1)) as Record<string, unknown> | undefined;
+    if (holder) delete holder[path.at(-1)!];
+  }
   return copy;
 }

@@ -14,8 +14,7 @@ export async function fileValues(file: string, findings: Findings): Promise<Reco
   if ('fault' in read) return refuse(`this ${read.fault}`, 'Give the path of a YAML file.');
   const source = readYaml(read.text);
   if ('faults' in source) {
-    for (const { place, message } of source.faults)
-      findings.add('error', [], `this is not YAML: ${message}`, {}, place);
+    for (const { place, message } of source.faults) findings.add('error', [], message, {}, place);
     return null;
   }
   findings.place = source.place;

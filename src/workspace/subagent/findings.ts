@@ -7,6 +7,8 @@ import type { Path, Place } from './yaml-source.ts';
 export interface SubagentFinding extends ConfigFinding {
   code: ErrorCode;
   suggestion: string | null;
+  /** How many it stands for, which are not told one by one. */
+  more?: number;
 }
 
 export interface Remark {
@@ -14,9 +16,13 @@ export interface Remark {
   suggestion?: string;
 }
 
+/** Of errors, and of warnings: more is not read by anybody, and each costs a search through the file. */
+const MOST = 100;
+
 /** Collects what is the matter with one file, so that whoever wrote it hears of everything at once. */
 export class Findings {
   readonly #found: SubagentFinding[] = [];
+  readonly #counts = { error: 0, warning: 0 };
   readonly #isLint: boolean;
   place: (path: Path) => Place = () => ({ line: null, column: null });
 
@@ -25,16 +31,16 @@ export class Findings {
   }
 
   error(path: Path, message: string, remark: Remark = {}): void {
-    this.add('error', path, message, remark, this.place(path));
+    this.add('error', path, message, remark);
   }
 
   warn(path: Path, message: string, remark: Remark = {}): void {
-    this.add('warning', path, message, remark, this.place(path));
+    this.add('warning', path, message, remark);
   }
 
   /** What is no fault of the file, and keeps it from being used here and now: whoever only checks files need not have it. */
   lacking(path: Path, message: string, remark: Remark = {}): void {
-    this.add(this.#isLint ? 'warning' : 'error', path, message, remark, this.place(path));
+    this.add(this.#isLint ? 'warning' : 'error', path, message, remark);
   }
 
   add(
@@ -42,24 +48,40 @@ export class Findings {
     path: Path,
     message: string,
     { code = 'CONFIG_INVALID', suggestion }: Remark,
-    { line, column }: Place,
+    place?: Place,
   ): void {
+    if (++this.#counts[severity] > MOST) return;
     this.#found.push({
-      ...{ severity, path: path.join('.'), line, column, message },
+      ...{ severity, path: path.join('.'), ...(place ?? this.place(path)), message },
       code,
       suggestion: suggestion ?? null,
     });
   }
 
   get hasErrors(): boolean {
-    return this.#found.some(({ severity }) => severity === 'error');
+    return this.#counts.error > 0;
   }
 
-  /** In the order of the file. */
+  /** In the order of the file; last, how many there are that are not told one by one. */
   get all(): SubagentFinding[] {
-    return this.#found.toSorted(
-      (one, other) => (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0),
-    );
+    return [
+      ...this.#found.toSorted(
+        (one, other) => (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0),
+      ),
+      ...(['error', 'warning'] as const).flatMap(severity => this.#moreOf(severity)),
+    ];
+  }
+
+  #moreOf(severity: ConfigFinding['severity']): SubagentFinding[] {
+    const more = this.#counts[severity] - MOST;
+    if (more <= 0) return [];
+    const message = `${more} more ${severity}${more === 1 ? '' : 's'}`;
+    return [
+      {
+        ...{ severity, path: '', line: null, column: null, message },
+        ...{ code: 'CONFIG_INVALID', suggestion: null, more },
+      },
+    ];
   }
 }
 

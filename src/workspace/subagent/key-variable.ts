@@ -6,17 +6,17 @@ import type { Path } from './yaml-source.ts';
 
 /** The variable that holds the key of a model; null: no key is sent. Said when it is not set. */
 export function keyVariableOf(
-  { api_key_env: given, auth_method: method, base_url: address }: Partial<SubagentModel>,
+  { api_key_env: given, auth_method: method, base_url }: Partial<SubagentModel>,
   path: Path,
   { host, keyVariable }: Provider,
-  baseUrl: string | null,
+  address: string | null,
   { env }: Variables,
   findings: Findings,
 ): string | null {
-  const asked = URL.parse(baseUrl ?? '')?.hostname ?? host;
+  const asked = URL.parse(address ?? '')?.hostname ?? host;
   const at = [...path, 'api_key_env'];
   // A key is for the provider it was made for: nobody else is sent it unless the file says so.
-  const name = given || (address && asked !== host ? null : keyVariable(env));
+  const name = given || (base_url && asked !== host ? null : keyVariable(env));
   if (name !== null && !isName(name)) {
     findings.error(at, '"api_key_env" is not the name of a variable', {
       code: 'API_KEY_MISSING',

@@ -4,7 +4,7 @@ import { SubagentModel } from '../../schema/subagent-model.ts';
 import { Findings } from './findings.ts';
 import { modelSpecOf } from './model.ts';
 
-const ENV = { KEY: 'k', HOST: 'models.example', TOKEN: 't' };
+const ENV = { KEY: 'k', HOST: 'models.example', TOKEN: 't', STRANGE: 'a b/c' };
 
 function specOf(model: object, defaults: object = {}) {
   const findings = new Findings();
@@ -29,7 +29,7 @@ test.each([
   ['gemini', 'https://gateway.example', 'google', 'https://gateway.example'],
   ['google', undefined, 'google', null],
   ['groq', undefined, 'openai', 'https://api.groq.com/openai/v1'],
-  ['zai', 'https://$HOST/zai/', 'openai', 'https://models.example/zai/'],
+  ['zai', 'https://$HOST/zai/', 'openai', `https://\${HOST}/zai/`],
 ])('type %s at %s speaks %s at %s', (type, base_url, spoken, baseUrl) => {
   const { spec, found } = specOf({ type, base_url });
   expect(spec).toMatchObject({ type: spoken, baseUrl });
@@ -59,6 +59,20 @@ test('prices need both halves', () => {
   expect(half.spec!.prices).toBeNull();
   expect(half.found).toEqual([
     'warning models.0: the model "m" has one of its two prices, so its cost is not worked out',
+  ]);
+});
+
+test('the values of variables in the address stay out, are there, and make an address', () => {
+  const at = (base_url: string) => specOf({ base_url });
+  expect(at('http://me:$TOKEN@$HOST/v1?key=$KEY').spec!.baseUrl).toBe(
+    `http://me:\${TOKEN}@\${HOST}/v1?key=\${KEY}`,
+  );
+  expect(at('http://$NOWHERE/').found).toEqual(['error models.0.base_url: the variable NOWHERE is not set']);
+  expect(at('$HOST/v1').found).toEqual([
+    'error models.0.base_url: "models.0.base_url" is not an http or https URL',
+  ]);
+  expect(at('http://$STRANGE/v1').found).toEqual([
+    'error models.0.base_url: "models.0.base_url" has STRANGE as its host, whose value is no host',
   ]);
 });
 

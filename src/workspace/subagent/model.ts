@@ -1,13 +1,14 @@
+import { fillUrl } from '../../core/gateway/url-variables.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 import type { SubagentDefaults } from '../../schema/subagent-file.ts';
 import type { SubagentModel } from '../../schema/subagent-model.ts';
 import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
-import { generationOf } from './generation.ts';
 import { keyVariableOf } from './key-variable.ts';
-import { PROVIDERS, type Provider } from './providers.ts';
+import { mergedGeneration } from './merged-generation.ts';
+import { PROVIDERS } from './providers.ts';
 import { warnOfUnusedModelSettings } from './unused-settings.ts';
-import { areSet, filled, inOneForm, type Variables } from './variables.ts';
+import { areSet, inOneForm, type Variables } from './variables.ts';
 import type { Path } from './yaml-source.ts';
 
 /** What it is asked with; null when something is missing for that, which is said. */
@@ -19,31 +20,38 @@ export function modelSpecOf(
 ): ModelSpec | null {
   warnOfUnusedModelSettings(model, path, findings);
   const headers = headersOf(model, path, variables, findings);
-  const generation = generationOf({ model, path }, defaults, findings);
+  const generation = mergedGeneration({ model, path }, defaults, findings);
   const prices = pricesOf(model, path, findings);
   if (model.type === undefined) return null;
   const provider = PROVIDERS[model.type];
-  const baseUrl = addressOf(model, path, provider, variables, findings);
-  const apiKeyEnv = keyVariableOf(model, path, provider, baseUrl, variables, findings);
+  const address = checkedAddress(model, path, variables, findings);
+  const apiKeyEnv = keyVariableOf(model, path, provider, address, variables, findings);
   if (model.id === undefined) return null;
+  // Values of variables are filled in by who sends them, and are written nowhere before.
+  const baseUrl = model.base_url ? inOneForm(model.base_url, variables) : provider.baseUrl;
   return { type: provider.type, id: model.id, baseUrl, apiKeyEnv, headers, generation, prices };
 }
 
-function addressOf(
+/** What its address is with every value in place, only to be looked at; null: it gives none, or one that cannot be. */
+function checkedAddress(
   { base_url: given }: Partial<SubagentModel>,
   path: Path,
-  { baseUrl }: Provider,
   variables: Variables,
   findings: Findings,
 ): string | null {
-  if (!given) return baseUrl;
+  if (!given) return null;
   const at = [...path, 'base_url'];
-  const url = filled(given, at, variables, findings);
-  if (url === null) return null;
-  const { protocol } = URL.parse(url) ?? {};
+  const form = inOneForm(given, variables);
+  if (!areSet(form, at, variables, findings)) return null;
+  const filled = fillUrl(form, name => variables.env[name] ?? '');
+  if ('fault' in filled) {
+    findings.error(at, `"${at.join('.')}" ${filled.fault}`);
+    return null;
+  }
+  const { protocol } = URL.parse(filled.url) ?? {};
   if (protocol !== 'http:' && protocol !== 'https:')
     findings.error(at, `"${at.join('.')}" is not an http or https URL`);
-  return url;
+  return filled.url;
 }
 
 function headersOf(
@@ -55,7 +63,6 @@ function headersOf(
   const at = [...path, 'patchRequest', 'includeHeaders'];
   return Object.fromEntries(
     Object.entries(patchRequest?.includeHeaders ?? {}).map(([name, value]) => {
-      // Their values are filled in by who sends them, and are written nowhere before.
       const form = inOneForm(value, variables);
       areSet(form, [...at, name], variables, findings);
       return [name, form];

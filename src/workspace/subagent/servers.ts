@@ -27,10 +27,10 @@ export function serversOf(
     warnOfMissingProgram(name, server, variables, findings);
     if (given.toolFilter !== 'all' && given.disabledTools?.length)
       hidden[id] = { exclude: given.disabledTools };
-    for (const { level, path, message, suggestion, isLacking } of lintServer(id, server, {
-      roles: null,
-      env: variables.env,
-    })) {
+    const known = { roles: null, env: variables.env };
+    const whenUnset = `\`squad mcp serve\` does not start: the server ${name} needs it`;
+    for (const finding of lintServer(id, server, known, whenUnset)) {
+      const { level, path, message, suggestion, isLacking } = finding;
       const at = ['mcpServers', name, ...path.slice(2)];
       if (isLacking) findings.lacking(at, message, { suggestion });
       else if (level === 'error') findings.error(at, message, { suggestion });

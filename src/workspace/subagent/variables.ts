@@ -3,7 +3,7 @@ import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
 
 /** The folder of the file itself, for whatever lies beside it. */
-export const OWN_FOLDER = 'SUBAGENT_DIR';
+const OWN_FOLDER = 'SUBAGENT_DIR';
 
 export interface Variables {
   env: Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ export interface YamlSource {
   warnings: { place: Place; message: string }[];
 }
 
-/** The text of a file, or everything that keeps it from being YAML. */
+/** The text of a file, or everything that keeps it from being one YAML document. */
 export function readYaml(text: string): YamlSource | { faults: { place: Place; message: string }[] } {
   const counter = new LineCounter();
   const at = (offset: number | undefined): Place => {
@@ -24,22 +24,29 @@ export function readYaml(text: string): YamlSource | { faults: { place: Place; m
     return { line, column: col };
   };
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, merge: true });
-  const told = (problems: readonly { pos: [number, number]; message: string }[]) =>
-    problems.map(({ pos, message }) => ({ place: at(pos[0]), message: firstLine(message) }));
-  if (document.errors.length > 0) return { faults: told(document.errors) };
+  if (document.errors.length > 0)
+    return { faults: document.errors.map(error => ({ place: at(error.pos[0]), message: wordsOf(error) })) };
   try {
     const root = document.contents as Node | null;
     return {
       value: withoutNulls(document.toJS()),
       place: path => at(offsetOf(root, path)),
-      warnings: told(document.warnings),
+      warnings: document.warnings.map(({ pos, message }) => ({
+        place: at(pos[0]),
+        message: firstLine(message),
+      })),
     };
   } catch (thrown) {
     // Aliases that unfold to far more than the text is.
-    const message = firstLine(thrown instanceof Error ? thrown.message : String(thrown));
-    return { faults: [{ place: at(0), message }] };
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return { faults: [{ place: at(0), message: wordsOf({ message }) }] };
   }
 }
+
+const wordsOf = ({ code, message }: { code?: string; message: string }): string =>
+  code === 'MULTIPLE_DOCS'
+    ? 'the file holds several documents, parted by "---"; a subagent is one'
+    : `this is not YAML: ${firstLine(message)}`;
 
 function offsetOf(root: Node | null, path: Path): number | undefined {
   let node: unknown = root;

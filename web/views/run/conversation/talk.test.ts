@@ -7,6 +7,7 @@ const call = (id: string, name = 'files__read'): Part => ({ type: 'tool_call', i
 const result = (id: string): Part => ({
   ...{ type: 'tool_result', id, name: 'files__read', output: 'x', isError: false },
 });
+const MORE = { type: 'more_calls' as const, within: 'call_0', calls: 1, failed: 0 };
 const text = (words: string): Part => ({ type: 'text', text: words });
 
 test('what a tool gave back stands with its call, and the message of the tool is no row', () => {
@@ -41,7 +42,7 @@ test('a run stands with the call that started it', () => {
 test('what a program called stands with the call that ran it, each with what came of it and what it started', () => {
   const made = (id: string, at: number): Part => ({ ...call(id, 'docs__ask'), within: 'p', at }) as Part;
   const came = (id: string): Part => ({ ...result(id), within: 'p', at: 9 }) as Part;
-  const more: Part = { type: 'more_calls', within: 'p', calls: 7, failed: 0 };
+  const more: Part = { ...MORE, within: 'p', calls: 7 };
   const nested = { id: 'run_2', subagent: 'ask', title: 't', status: 'running', createdAt: 5 } as Nested;
   const rows = talkOf(
     [
@@ -77,4 +78,29 @@ test('what a program called whose call is not here is a row of its own', () => {
   const made = { ...call('p.1'), within: 'p', at: 2 } as Part;
   const rows = talkOf([said('m2', 'm1', 'program', made)], []);
   expect(rows).toMatchObject([{ id: 'm2', role: 'program', parts: [{ kind: 'call', call: { id: 'p.1' } }] }]);
+});
+
+test('calls that are numbered anew in each turn of the model are different calls, in programs too', () => {
+  const turn = (n: number): Message[] => {
+    const [called, program, answered] = [`m${n}1`, `m${n}2`, `m${n}3`];
+    const made = { ...call('call_0.1', 'docs__ask'), input: { n }, within: 'call_0', at: n } as Part;
+    const came = { ...result('call_0.1'), output: n, within: 'call_0', at: n } as Part;
+    return [
+      said(called, n === 1 ? null : `m${n - 1}3`, 'assistant', call('call_0', 'run_program')),
+      said(program, called, 'program', made, came, { ...MORE, calls: n }),
+      said(answered, called, 'tool', result('call_0')),
+    ];
+  };
+  const rows = talkOf([...turn(1), ...turn(2)], []);
+  expect(rows.map(({ parts }) => parts)).toMatchObject(
+    [1, 2].map(n => [
+      {
+        answer: { messageId: `m${n}3` },
+        made: {
+          calls: [{ call: { input: { n } }, messageId: `m${n}2`, answer: { result: { output: n } } }],
+          more: { calls: n },
+        },
+      },
+    ]),
+  );
 });

@@ -1,3 +1,4 @@
+import { callKey } from '../../../../src/schema/call-key.ts';
 import { madeCalls } from '../../../../src/schema/made-calls.ts';
 import { runsByCall } from '../../../../src/schema/nested-runs.ts';
 import type { Answers } from '../../../state/operations.ts';
@@ -54,34 +55,37 @@ export interface Said {
 export function talkOf(messages: readonly Message[], nested: readonly Nested[]): Said[] {
   const answers = new Map<string, Answer>();
   const calls = new Set<string>();
-  for (const { id, content } of messages)
-    for (const part of content) {
-      if (part.type === 'tool_call') calls.add(part.id);
-      if (part.type === 'tool_result') answers.set(part.id, { result: part, messageId: id });
+  for (const message of messages)
+    for (const part of message.content) {
+      if (part.type === 'tool_call') calls.add(callKey(message, part.id));
+      if (part.type === 'tool_result')
+        answers.set(callKey(message, part.id), { result: part, messageId: message.id });
     }
   const started = runsByCall(messages, nested);
   const programs = madeCalls<Part>(messages);
-  const talkCall = (call: Call, messageId: string): TalkCall => ({
+  const talkCall = (key: string, call: Call, messageId: string): TalkCall => ({
     call,
     messageId,
-    answer: answers.get(call.id) ?? null,
-    nested: started.get(call.id) ?? [],
+    answer: answers.get(key) ?? null,
+    nested: started.get(key) ?? [],
   });
-  const madeIn = (id: string): Made | null => {
-    const made = programs.get(id);
+  const madeIn = (program: string): Made | null => {
+    const made = programs.get(program);
     return made
-      ? { calls: made.calls.map(({ call, callIn }) => talkCall(call, callIn)), more: made.more }
+      ? { calls: made.calls.map(({ key, call, callIn }) => talkCall(key, call, callIn)), more: made.more }
       : null;
   };
   let before: string | null = null;
   return messages.flatMap((message): Said[] => {
     const { id, role, at } = message;
     const parts = message.content.flatMap((part, index): TalkPart[] => {
-      if ('within' in part && part.within !== undefined && calls.has(part.within)) return [];
-      if (part.type === 'tool_call') return [{ kind: 'call', ...talkCall(part, id), made: madeIn(part.id) }];
+      if ('within' in part && part.within !== undefined && calls.has(callKey(message, part.within)))
+        return [];
       if (part.type === 'more_calls') return [{ kind: 'more', more: part }];
-      if (part.type !== 'tool_result') return [{ kind: 'part', part, index }];
-      return calls.has(part.id) ? [] : [{ kind: 'answer', answer: { result: part, messageId: id } }];
+      if (part.type !== 'tool_call' && part.type !== 'tool_result') return [{ kind: 'part', part, index }];
+      const key = callKey(message, part.id);
+      if (part.type === 'tool_call') return [{ kind: 'call', ...talkCall(key, part, id), made: madeIn(key) }];
+      return calls.has(key) ? [] : [{ kind: 'answer', answer: { result: part, messageId: id } }];
     });
     const hasGap = role !== 'program' && before !== null && message.parentId !== before;
     if (role !== 'program') before = id;

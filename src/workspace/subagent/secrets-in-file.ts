@@ -1,17 +1,19 @@
+import { keyAsUser } from '../../core/gateway/address-secrets.ts';
 import { looksSecretHeader } from '../../core/gateway/secret-names.ts';
 import { looksSecretValue } from '../../core/gateway/secret-values.ts';
 import { namesIn } from '../../core/gateway/substitution.ts';
-import { decoded, SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
+import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
 import type { ListedModel } from './chosen-model.ts';
 import type { Findings } from './findings.ts';
 import { inOneForm } from './variables.ts';
 import type { Path } from './yaml-source.ts';
 
 /** Keys that stand in the file itself, of every model: the file is read by others, whichever of them is used. */
-export function warnOfModelSecrets({ model, path }: ListedModel, findings: Findings): void {
+export function warnOfSecretsInFile({ model, path }: ListedModel, findings: Findings): void {
   const { base_url: written = '', patchRequest } = model;
   const address = inOneForm(written, { env: {}, folder: '' });
-  if (hasUser(address) || looksSecretValue(address)) warn([...path, 'base_url'], 'API_KEY', findings);
+  const isKey = keyAsUser(address).some(({ value }) => namesIn(value).length === 0);
+  if (isKey || looksSecretValue(address)) warn([...path, 'base_url'], 'API_KEY', findings);
   for (const [name, text] of Object.entries(patchRequest?.includeHeaders ?? {})) {
     const value = inOneForm(text, { env: {}, folder: '' });
     const isNamed = looksSecretHeader(name) && value.length >= SHORTEST_SECRET;
@@ -26,8 +28,3 @@ function warn(path: Path, variable: string, findings: Findings): void {
     suggestion: `Put it into a variable and write \${${variable}}.`,
   });
 }
-
-const hasUser = (address: string): boolean => {
-  const url = URL.parse(address);
-  return !!url && url.username !== '' && namesIn(decoded(url.username)).length === 0;
-};

@@ -6,7 +6,7 @@ import type { Findings } from './findings.ts';
 import type { Path } from './yaml-source.ts';
 
 /** What the model says comes before what `defaults` says, key by key. */
-export function generationOf(
+export function mergedGeneration(
   { model, path }: ListedModel,
   defaults: Partial<SubagentDefaults>,
   findings: Findings,

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { createCappedText, cutText } from './capped-text.ts';
+
+test('what is short enough is as it was', () => {
+  expect(cutText('🙂🙂', 4)).toBe('🙂🙂');
+});
+
+test('a cut parts no character', () => {
+  expect(cutText('🙂🙂', 3)).toBe('🙂\ufffd\n[1 more characters left out]');
+  const capped = createCappedText(3);
+  for (let time = 0; time < 3; time++) capped.add('🙂');
+  expect(capped.text()).toBe('🙂\ufffd\n[3 more characters left out]');
+});

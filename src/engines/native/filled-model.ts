@@ -1,0 +1,28 @@
+import { namesIn, substitute } from '../../core/gateway/substitution.ts';
+import { fillUrl } from '../../core/gateway/url-variables.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { ModelSpec } from '../../schema/model-spec.ts';
+
+/** The values of variables are put into address and headers here and nowhere before, so that no record of the run has them. */
+export const filledModel = (model: ModelSpec, env: Readonly<Record<string, string>>): ModelSpec => ({
+  ...model,
+  baseUrl: model.baseUrl && filledAddress(model.baseUrl, env),
+  headers: Object.fromEntries(
+    Object.entries(model.headers).map(([name, text]) => [
+      name,
+      substitute(text, variable => env[variable] ?? ''),
+    ]),
+  ),
+});
+
+export const isVariableOf = ({ baseUrl, headers }: ModelSpec, variable: string): boolean =>
+  [baseUrl ?? '', ...Object.values(headers)].flatMap(namesIn).includes(variable);
+
+function filledAddress(address: string, env: Readonly<Record<string, string>>): string {
+  const filled = fillUrl(address, name => env[name] ?? '');
+  if ('fault' in filled)
+    throw new SquadError('CONFIG_INVALID', `The address of the model (base_url) ${filled.fault}`, {
+      suggestions: ['Look at the variables in its base_url.'],
+    });
+  return filled.url;
+}
