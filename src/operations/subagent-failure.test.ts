@@ -3,14 +3,14 @@ import type { Run } from '../schema/run.ts';
 import type { Subagent } from '../schema/subagent.ts';
 import { subagentFailure } from './subagent-failure.ts';
 
-const subagent = { name: 'review', file: '/work/review.subagent.yaml' } as Subagent;
+const subagent = { name: 'review', file: '/repo/review.subagent.yaml' } as Subagent;
 const ended = (more: Partial<Run>) =>
   subagentFailure({ id: 'run_0123456789', ...more } as Run, subagent, { stoppedBy: null, wasTalk: false });
 
 test('time that was up names the key that allows more, as the file spells it', () => {
   const { code, suggestions } = ended({ status: 'timeout', error: null, startedAt: 1 });
   expect(code).toBe('TIMEOUT');
-  expect(suggestions![0]).toContain('`defaults.timeout` in /work/review.subagent.yaml');
+  expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
 });
 
 test('time that was up before it had a place says so, and how there are more places', () => {
@@ -20,7 +20,7 @@ test('time that was up before it had a place says so, and how there are more pla
     message: 'review had not started when its time was up',
   });
   expect(suggestions![0]).toContain('limits.concurrency');
-  expect(suggestions![0]).toContain('`defaults.timeout` in /work/review.subagent.yaml');
+  expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
 });
 
 test('files that cannot join say themselves what to do, each its own', () => {
