@@ -1,8 +1,8 @@
 /** Puts the hub together: this file and its parts in `app/` are the only ones that know every adapter. */
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { definedIn, savedEnvironment } from './app/environments.ts';
 import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
 import { RunAudiences } from './app/run-audiences.ts';
@@ -33,7 +33,6 @@ import { HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
-import { environmentFilePath, parseEnvironmentFile } from './link/environment-file.ts';
 import type { Hello } from './link/hello.ts';
 import { ownFolder, socketPath } from './link/home.ts';
 import { hubArguments } from './link/start-hub.ts';
@@ -470,24 +469,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   }
 }
 
-const definedIn = (env: Record<string, string | undefined>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-
 /** Throws INVALID_INPUT. */
 const toolsetsOf = ({ toolsets, env }: Hello): readonly Toolset[] =>
   toolsetsIn(toolsets ?? env.SQUAD_TOOLSETS);
-
-/** What `squad install` kept for clients that hand down almost nothing. */
-async function savedEnvironment(home: string): Promise<Record<string, string>> {
-  const file = environmentFilePath(home);
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
-  return parseEnvironmentFile(text, file);
-}
 
 function once<T>(act: (argument: T) => Promise<void>): (argument: T) => Promise<void> {
   let done: Promise<void> | null = null;

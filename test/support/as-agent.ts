@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { agentCall, lastMessage } from '../../src/schema/agent-call.ts';
 
 /**
  * `as-agent.ts REQUESTS ANSWERS`, started by an agent: asks Squad, as the run it belongs to, what the file REQUESTS says, one
@@ -7,13 +8,6 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
  */
 const [from, to] = process.argv.slice(2) as [string, string];
 const { SQUAD_MCP_URL: url, SQUAD_MCP_TOKEN: token } = process.env;
-
-const REVISION = '2026-07-28';
-const ENVELOPE = {
-  'io.modelcontextprotocol/protocolVersion': REVISION,
-  'io.modelcontextprotocol/clientInfo': { name: 'as-agent', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': {},
-};
 
 const answers: unknown[] = [];
 for (const request of JSON.parse(readFileSync(from, 'utf8')) as AgentRequest[])
@@ -36,21 +30,8 @@ async function patiently({ method, params = {}, until = 0 }: AgentRequest): Prom
 }
 
 async function ask(method: string, params: Record<string, unknown>): Promise<Answer> {
-  const response = await fetch(url!, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': REVISION,
-      'mcp-method': method,
-      ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: ENVELOPE } }),
-  });
-  const body = await response.text();
-  const lastEvent = body.split(/\r?\n/).findLast(line => line.startsWith('data:'));
-  return JSON.parse(lastEvent?.slice('data:'.length) ?? body) as Answer;
+  const response = await fetch(url!, { method: 'POST', ...agentCall('as-agent', token!, method, params) });
+  return lastMessage(await response.text()) as Answer;
 }
 
 interface Answer {
