@@ -34,7 +34,7 @@ import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
 import type { Hello } from './link/hello.ts';
-import { ownFolder, socketPath } from './link/home.ts';
+import { ownFolder, pricesFile, socketPath } from './link/home.ts';
 import { hubArguments } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
@@ -143,7 +143,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       await servers.prepare([run]);
       return endpointOf(run, turn, endpoints);
     },
-    prices: createPrices(join(home, 'prices.json'), warn),
+    prices: createPrices(pricesFile(home), warn),
     workTree,
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
     isAsking: id => inbox.openOf(id).length > 0,

@@ -14,6 +14,9 @@ export function homeFolder(env: Env): string {
 export const xdgFolder = (given: string | undefined): string | null =>
   given && isAbsolute(given) ? given : null;
 
+/** Prices of the user's own. */
+export const pricesFile = (home: string): string => join(home, 'prices.json');
+
 /** Bytes a socket address holds on macOS, less the closing NUL; Linux has a few more. */
 const LONGEST_SOCKET_PATH = 100;
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { costReport } from '../../operations/cost-report.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -7,7 +8,6 @@ import { formatCost, formatTokens } from '../output/figures.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
-import { pricesFile } from '../prices-file.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
@@ -78,7 +78,7 @@ function missing({ total, unpriced }: Report): string[] {
     ...(unpriced.runs > 0
       ? [
           `${words(unpriced.runs)} the price list has no ${unpriced.models.map(oneLine).join(', ')}.`,
-          `Prices for later runs go into ${pricesFile()}, or into the file of a subagent.`,
+          `Prices for later runs go into ${pricesFile(homeFolder(process.env))}, or into the file of a subagent.`,
         ]
       : []),
   ];

@@ -1,3 +1,4 @@
+import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { RunResult } from '../../operations/run-result.ts';
 import type { RunSetting } from '../../operations/run-setting.ts';
 import type { Tries } from '../../operations/run-tries.ts';
@@ -17,7 +18,6 @@ import { quietWords } from '../output/quiet-word.ts';
 import { oneLine, sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
-import { pricesFile } from '../prices-file.ts';
 
 interface Shown {
   run: Run;
@@ -166,5 +166,5 @@ const shellWord = (word: string): string =>
 function costWords({ costUsd, costIsEstimated, input }: Usage, model: string | null): string {
   if (costUsd !== null) return `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;
   if (input === null || model === null) return '–';
-  return `not known: the price list has no ${sanitize(model)} (${pricesFile()} is for prices of your own)`;
+  return `not known: the price list has no ${sanitize(model)} (${pricesFile(homeFolder(process.env))} is for prices of your own)`;
 }
