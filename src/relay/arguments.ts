@@ -1,6 +1,6 @@
 export const HELP = `squad mcp is the MCP server: an MCP client starts it and speaks JSON-RPC on its standard input and output.
 
-  squad install claude-code     puts it into a client's configuration (also cursor, vscode, codex, gemini, copilot, opencode)
+  squad install claude-code     puts it into a client's configuration (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
   squad mcp --workspace DIR     works in DIR instead of the current folder
   squad mcp --toolsets LIST     offers these sets of tools: core (the default), team, templates; with commas between them
   squad mcp --identity FILE     speaks for a run; Squad gives this to the agents it starts

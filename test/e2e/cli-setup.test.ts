@@ -9,8 +9,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, test } from 'vitest';
-import { TestSquad } from '../support/squad.ts';
+import { callTool, TestSquad } from '../support/squad.ts';
 
 const SHIPPED = [
   'architect',
@@ -202,8 +204,6 @@ describe('squad install', () => {
     const config = JSON.parse(readFileSync(join(squad.root, 'user', '.cursor', 'mcp.json'), 'utf8'));
     const { command, args, env } = config.mcpServers.squad;
     expect(command).toMatch(/^\//);
-    const { Client } = await import('@modelcontextprotocol/client');
-    const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
     const client = new Client({ name: 'cursor', version: '1' });
     // What a desktop hands down: next to nothing.
     const home = join(squad.root, 'user');
@@ -214,11 +214,26 @@ describe('squad install', () => {
     await client.close();
   });
 
+  test('gives Claude Desktop, which starts servers in /, the workspace it was installed from', async () => {
+    await using squad = new TestSquad();
+    await squad.run(['install', 'claude-desktop', '--yes']);
+    const file = join(squad.root, 'user', '.config', 'Claude', 'claude_desktop_config.json');
+    const { command, args, env } = JSON.parse(readFileSync(file, 'utf8')).mcpServers.squad;
+    const client = new Client({ name: 'claude-ai', version: '1' });
+    const home = join(squad.root, 'user');
+    await client.connect(new StdioClientTransport({ command, args, cwd: '/', env: { HOME: home, ...env } }));
+    const { roles } = await callTool<{ roles: object[] }>(client, 'list_roles');
+    expect(roles.length).toBeGreaterThan(0);
+    await client.close();
+  });
+
   test('knows its clients', async () => {
     await using squad = new TestSquad();
     expect(await squad.run(['install', 'emacs'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('claude-code, cursor, vscode, codex, gemini, copilot, opencode'),
+      stderr: expect.stringContaining(
+        'claude-code, claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode',
+      ),
     });
   });
 });

@@ -1,21 +1,21 @@
 /** A user who has Squad in the CLI itself: a run of that CLI still has Squad as its run, and only so. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
-import { BIN, type TestSquad } from '../support/squad.ts';
+import type { TestSquad } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
 
-/** Where each CLI keeps the user's own servers, and what `squad install` calls it: it knows all but one. */
-const CONFIGS: Record<CliName, { file: string; client: string | null }> = {
+/** Where each CLI keeps the user's own servers, and what `squad install` calls it. */
+const CONFIGS: Record<CliName, { file: string; client: string }> = {
   claude: { file: '.claude.json', client: 'claude-code' },
   codex: { file: '.codex/config.toml', client: 'codex' },
   gemini: { file: '.gemini/settings.json', client: 'gemini' },
   opencode: { file: '.config/opencode/opencode.json', client: 'opencode' },
   copilot: { file: '.copilot/mcp-config.json', client: 'copilot' },
-  qwen: { file: '.qwen/settings.json', client: null },
+  qwen: { file: '.qwen/settings.json', client: 'qwen' },
 };
 
 const wasStarted = (squad: TestSquad) => existsSync(join(squad.root, 'users-own-started'));
@@ -24,8 +24,7 @@ const wasStarted = (squad: TestSquad) => existsSync(join(squad.root, 'users-own-
 async function install(name: CliName, squad: TestSquad, home: string): Promise<void> {
   const { file, client } = CONFIGS[name];
   const config = join(home, file);
-  if (client === null) byHand(config);
-  else expect(await squad.run(['install', client, '--yes'])).toMatchObject({ code: 0 });
+  expect(await squad.run(['install', client, '--yes'])).toMatchObject({ code: 0 });
   const tracing = squad.script(
     'tracing',
     `touch "${squad.root}/users-own-started"; exec "${process.execPath}" "$@"`,
@@ -45,13 +44,6 @@ function withOther(config: string): string {
   const servers = settings.mcp ?? settings.mcpServers;
   servers.other = servers.squad;
   return JSON.stringify(settings);
-}
-
-function byHand(config: string): void {
-  const settings = existsSync(config) ? JSON.parse(readFileSync(config, 'utf8')) : {};
-  mkdirSync(dirname(config), { recursive: true });
-  const squad = { command: process.execPath, args: [BIN, 'mcp'] };
-  writeFileSync(config, JSON.stringify({ ...settings, mcpServers: { squad } }));
 }
 
 describe.each(chosenClis())('%s with Squad installed in it', name => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
+import { workspaceRoot } from '../../workspace/cwd.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -45,6 +46,7 @@ export async function installCommand(
     env: process.env,
     platform: process.platform,
     ...(options.project && { project: context.workspace ?? process.cwd() }),
+    workspace: await projectFolder(context),
     program: { node: nodeOnPath(process.execPath, process.env.PATH), script: squadScript },
   });
   const { file, diff, changed } = planned;
@@ -69,6 +71,17 @@ export async function installCommand(
       planned.next,
     ]);
   return EXIT.done;
+}
+
+/** Undefined outside of any project, unless the user named that folder: then it is refused. */
+async function projectFolder({ workspace: flag }: CliContext): Promise<string | undefined> {
+  try {
+    const given = { flag, env: process.env, cwd: process.cwd(), userHome: homedir() };
+    return (await workspaceRoot(given)).root;
+  } catch (error) {
+    if (flag) throw error;
+    return undefined;
+  }
 }
 
 function knownClient(name: string): ClientName {

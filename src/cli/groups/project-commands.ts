@@ -84,7 +84,7 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
   command(
     program,
     'install <client>',
-    'put Squad into an MCP client: claude-code, cursor, vscode, codex, gemini, copilot, opencode',
+    'put Squad into an MCP client: claude-code, claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode',
   )
     .option('--project', "write the workspace's file instead of the user's")
     .option('--undo', 'take the last install back')

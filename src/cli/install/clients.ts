@@ -11,6 +11,8 @@ export interface InstallContext {
   platform: NodeJS.Platform;
   /** The workspace whose own file is to be written, instead of the user's. */
   project?: string;
+  /** The project folder, for clients that start servers outside of any; unset when there is none to name. */
+  workspace?: string;
   /** Both absolute: a client started from a dock has no useful PATH. */
   program: { node: string; script: string };
 }
@@ -29,7 +31,7 @@ export interface Client {
   entryPath: [string, string];
   entry(context: InstallContext): Entry;
   /** What the user does next. */
-  next: string;
+  next(context: InstallContext): string;
 }
 
 const HOUR_MS = 3_600_000;
@@ -51,7 +53,25 @@ const CLIENTS = {
       timeout: HOUR_MS,
       ...environment(context, CEILING),
     }),
-    next: 'Start a new Claude Code session and ask it to list the squad roles; `/mcp` shows the connection.',
+    next: () =>
+      'Start a new Claude Code session and ask it to list the squad roles; `/mcp` shows the connection.',
+  },
+  'claude-desktop': {
+    title: 'Claude Desktop',
+    format: jsonFormat,
+    userFiles: context => [join(settingsFolder(context), 'Claude', 'claude_desktop_config.json')],
+    projectFiles: [],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({
+      ...stdio(context),
+      ...environment(context, context.workspace ? { SQUAD_WORKSPACE: context.workspace } : {}),
+    }),
+    next: ({ workspace }) =>
+      `Quit Claude Desktop and start it again; Settings > Developer lists \`squad\`. ${
+        workspace
+          ? `Agents work in ${workspace}; to change that, run this again with --workspace DIR.`
+          : 'It starts servers outside of any project: run this again with --workspace DIR to name yours.'
+      }`,
   },
   cursor: {
     title: 'Cursor',
@@ -60,16 +80,16 @@ const CLIENTS = {
     projectFiles: ['.cursor/mcp.json'],
     entryPath: ['mcpServers', SERVER],
     entry: context => ({ ...stdio(context), ...environment(context) }),
-    next: 'Restart Cursor and switch `squad` on in its MCP settings.',
+    next: () => 'Restart Cursor and switch `squad` on in its MCP settings.',
   },
   vscode: {
     title: 'VS Code',
     format: jsonFormat,
-    userFiles: context => [join(vscodeFolder(context), 'User', 'mcp.json')],
+    userFiles: context => [join(settingsFolder(context), 'Code', 'User', 'mcp.json')],
     projectFiles: ['.vscode/mcp.json'],
     entryPath: ['servers', SERVER],
     entry: context => ({ type: 'stdio', ...stdio(context), ...environment(context) }),
-    next: 'Run "MCP: List Servers" in VS Code and start `squad`.',
+    next: () => 'Run "MCP: List Servers" in VS Code and start `squad`.',
   },
   codex: {
     title: 'Codex',
@@ -83,7 +103,8 @@ const CLIENTS = {
       tool_timeout_sec: HOUR_MS / 1000,
       ...environment(context, CEILING),
     }),
-    next: 'Start Codex again; `/mcp` lists `squad`. A project file counts only in a project you told Codex to trust.',
+    next: () =>
+      'Start Codex again; `/mcp` lists `squad`. A project file counts only in a project you told Codex to trust.',
   },
   gemini: {
     title: 'Gemini CLI',
@@ -92,7 +113,16 @@ const CLIENTS = {
     projectFiles: ['.gemini/settings.json'],
     entryPath: ['mcpServers', SERVER],
     entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
-    next: 'Start Gemini CLI again; `/mcp` lists `squad`.',
+    next: () => 'Start Gemini CLI again; `/mcp` lists `squad`.',
+  },
+  qwen: {
+    title: 'Qwen Code',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.QWEN_HOME || join(home, '.qwen'), 'settings.json')],
+    projectFiles: ['.qwen/settings.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
+    next: () => 'Start Qwen Code again; `/mcp` lists `squad`.',
   },
   copilot: {
     title: 'Copilot CLI',
@@ -107,7 +137,7 @@ const CLIENTS = {
       timeout: HOUR_MS,
       ...environment(context),
     }),
-    next: 'Start Copilot CLI again; `/mcp show` lists `squad`.',
+    next: () => 'Start Copilot CLI again; `/mcp show` lists `squad`.',
   },
   opencode: {
     title: 'opencode',
@@ -125,7 +155,7 @@ const CLIENTS = {
       enabled: true,
       timeout: HOUR_MS,
     }),
-    next: 'Start opencode again; `opencode mcp list` shows `squad`.',
+    next: () => 'Start opencode again; `opencode mcp list` shows `squad`.',
   },
 } satisfies Record<string, Client>;
 
@@ -158,7 +188,8 @@ function environment({ env }: InstallContext, variables: Record<string, string> 
   return Object.keys(all).length > 0 ? { [key]: all } : {};
 }
 
-function vscodeFolder({ home, env, platform }: InstallContext): string {
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Code');
-  return join(xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'Code');
+/** Where desktop applications keep their settings. */
+function settingsFolder({ home, env, platform }: InstallContext): string {
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support');
+  return xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config');
 }

@@ -46,9 +46,11 @@ test.each([
     'mcpServers',
     { type: 'stdio', timeout: HOUR, env: { MCP_TOOL_TIMEOUT: '3600000' } },
   ],
+  ['claude-desktop', '.config/Claude/claude_desktop_config.json', 'mcpServers', {}],
   ['cursor', '.cursor/mcp.json', 'mcpServers', {}],
   ['vscode', '.config/Code/User/mcp.json', 'servers', { type: 'stdio' }],
   ['gemini', '.gemini/settings.json', 'mcpServers', { timeout: HOUR, env: { MCP_TOOL_TIMEOUT: '3600000' } }],
+  ['qwen', '.qwen/settings.json', 'mcpServers', { timeout: HOUR, env: { MCP_TOOL_TIMEOUT: '3600000' } }],
   ['copilot', '.copilot/mcp-config.json', 'mcpServers', { type: 'local', tools: ['*'], timeout: HOUR }],
 ] as const)('%s gets %s with exactly its own fields', (client, file, key, fields) => {
   const { home, context } = newUser();
@@ -91,6 +93,7 @@ test('folders the user moved are followed', () => {
     CLAUDE_CONFIG_DIR: '/c',
     CODEX_HOME: '/x',
     GEMINI_CLI_HOME: '/g',
+    QWEN_HOME: '/q',
     COPILOT_HOME: '/p',
     XDG_CONFIG_HOME: '/d',
   };
@@ -98,16 +101,30 @@ test('folders the user moved are followed', () => {
   const files = CLIENT_NAMES.map(client => plan(client, context).file);
   expect(files).toEqual([
     '/c/.claude.json',
+    '/d/Claude/claude_desktop_config.json',
     join(home, '.cursor/mcp.json'),
     '/d/Code/User/mcp.json',
     '/x/config.toml',
     '/g/.gemini/settings.json',
+    '/q/settings.json',
     '/p/mcp-config.json',
     '/d/opencode/opencode.json',
   ]);
   expect(plan('vscode', { ...context, platform: 'darwin' }).file).toBe(
     join(home, 'Library/Application Support/Code/User/mcp.json'),
   );
+  expect(plan('claude-desktop', { ...context, platform: 'darwin' }).file).toBe(
+    join(home, 'Library/Application Support/Claude/claude_desktop_config.json'),
+  );
+});
+
+test('claude-desktop, which starts servers in no project, has the workspace in its entry', () => {
+  const { context } = newUser({ workspace: '/my/project' });
+  const made = plan('claude-desktop', context);
+  expect(JSON.parse(made.after).mcpServers.squad.env).toEqual({ SQUAD_WORKSPACE: '/my/project' });
+  expect(made.next).toContain('/my/project');
+  expect(plan('claude-desktop', newUser().context).next).toContain('--workspace');
+  expect(plan('cursor', context).after).not.toContain('SQUAD_WORKSPACE');
 });
 
 test('how agents are run in this shell goes into the entry: a client started elsewhere would not know', () => {
@@ -140,7 +157,8 @@ test('a moved Squad home is named in the entry, because clients do not hand it d
 test('--project writes the file of the workspace, where the client has one', () => {
   const { home, context } = newUser();
   const project = join(home, 'work');
-  const inProject = CLIENT_NAMES.filter(client => client !== 'copilot').map(
+  const without = ['copilot', 'claude-desktop'] as const;
+  const inProject = CLIENT_NAMES.filter(client => !without.some(name => name === client)).map(
     client => plan(client, { ...context, project }).file,
   );
   expect(inProject.map(file => file.slice(project.length + 1))).toEqual([
@@ -149,11 +167,13 @@ test('--project writes the file of the workspace, where the client has one', () 
     '.vscode/mcp.json',
     '.codex/config.toml',
     '.gemini/settings.json',
+    '.qwen/settings.json',
     'opencode.json',
   ]);
-  expect(() => plan('copilot', { ...context, project })).toThrow(
-    expect.objectContaining({ code: 'INVALID_INPUT' }),
-  );
+  for (const client of without)
+    expect(() => plan(client, { ...context, project })).toThrow(
+      expect.objectContaining({ code: 'INVALID_INPUT' }),
+    );
 });
 
 test('an opencode.jsonc that is already there is the one to edit', () => {

@@ -36,7 +36,7 @@ export function plan(name: ClientName, context: InstallContext): InstallPlan {
     diff: changed ? unifiedDiff(file, before, after) : '',
     changed,
     modeIfNew: context.project ? 0o644 : 0o600,
-    next: client.next,
+    next: client.next(context),
   };
 }
 
