@@ -1,13 +1,15 @@
 import type { Run } from '../schema/run.ts';
 import type { RunMaterial } from './live-run.ts';
 import type { RunFiles } from './ports/run-files.ts';
-import { buildPrompt } from './prompt.ts';
+import { buildPrompt, extendPrompt } from './prompt.ts';
+
+type TurnPromptFiles = Pick<RunFiles, 'read' | 'prepare' | 'environment'>;
 
 /** Writes down what the next turn of a run begins with. An engine without chats is told everything once more. */
-export async function prepareNextTurn(run: Run, text: string, files: RunFiles): Promise<RunMaterial> {
+export async function prepareNextTurn(run: Run, text: string, files: TurnPromptFiles): Promise<RunMaterial> {
   const prompt =
     run.chatId === null
-      ? `${(await files.read({ runId: run.id, number: 1 }, 'prompt.md')) ?? run.task}\n\n---\n\n${text}`
+      ? extendPrompt((await files.read({ runId: run.id, number: 1 }, 'prompt.md')) ?? run.task, text)
       : buildPrompt({ roleBody: '', task: text, mode: 'continued' });
   const { promptFile } = await files.prepare({ runId: run.id, number: run.turn + 1 }, prompt);
   return { prompt, promptFile, env: await files.environment(run.id) };

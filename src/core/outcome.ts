@@ -25,10 +25,7 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
   if (stop === 'terminate' || stop === 'abandon') return { step: stop, error: null };
   if (stop === 'timeout') return { step: 'time_out', error: null };
   if (stop === 'output_limit')
-    return failed(
-      'OUTPUT_LIMIT',
-      'It wrote more than output.max_bytes allows and was stopped. What it wrote is kept.',
-    );
+    return failed('OUTPUT_LIMIT', 'It wrote more than output.max_bytes allows. What it wrote is kept.');
   if (stop === 'budget')
     return failed(
       'BUDGET_EXCEEDED',

@@ -36,14 +36,18 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
   }
 
   async function check(turn: TurnRef): Promise<void> {
-    // The limit is the run's: what its earlier turns wrote is still there.
-    const turns = Array.from({ length: turn.number }, (_, at) => ({ ...turn, number: at + 1 }));
-    const sizes = await Promise.all(
-      turns.flatMap(each => [files.size(each, 'stdout'), files.size(each, 'stderr')]),
-    );
-    const size = sizes.reduce((sum, each) => sum + each, 0);
+    const size = await outputSize(files, turn);
     if (size > (seen.get(turn.runId) ?? 0)) onGrowth(turn.runId);
     seen.set(turn.runId, size);
     if (size > settings()['output.max_bytes']) await onTooMuch(turn.runId);
   }
+}
+
+/** Bytes written by this turn and those before it: the limit is the run's, and earlier output is still on disk. */
+export async function outputSize(files: Pick<RunFiles, 'size'>, turn: TurnRef): Promise<number> {
+  const turns = Array.from({ length: turn.number }, (_, at) => ({ ...turn, number: at + 1 }));
+  const sizes = await Promise.all(
+    turns.flatMap(each => [files.size(each, 'stdout'), files.size(each, 'stderr')]),
+  );
+  return sizes.reduce((sum, each) => sum + each, 0);
 }

@@ -31,6 +31,12 @@ function joined({ context = '', roleBody, task, mode }: PromptParts): string {
   return `${before}${roleBody}${RULE}${heading}\n${task}${FOOTER}`;
 }
 
+/** The prompt of a later turn for an engine without chats: everything said before, then the new text. */
+export function extendPrompt(prompt: string, text: string): string {
+  const before = prompt.endsWith(FOOTER) ? prompt.slice(0, -FOOTER.length) : prompt;
+  return `${before}${RULE}${text}${FOOTER}`;
+}
+
 /** For engines that cannot be held to a schema: they are asked. */
 export const answerFormat = (schema: JsonSchema): string => `
 

@@ -1,9 +1,11 @@
+import type { HubSettings } from '../schema/config.ts';
 import type { Evidence } from '../schema/evidence.ts';
-import type { RunError } from '../schema/run.ts';
+import type { RunError, StopReason } from '../schema/run.ts';
 import { overBudget, wentOver } from './budget.ts';
 import { type Ending, type EvidencePorts, gatherEvidence } from './gather-evidence.ts';
 import type { LiveRun, Telling } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
+import { outputSize } from './output-watch.ts';
 import type { TurnEnd } from './ports/turns.ts';
 import type { WorkTree } from './ports/work-tree.ts';
 import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
@@ -11,6 +13,7 @@ import { structuredAnswer } from './structured-answer.ts';
 import type { Traces } from './traces.ts';
 
 export interface TurnEndPorts extends LedgerPorts {
+  settings(): HubSettings;
   workTree: WorkTree;
   traces: Pick<Traces, 'take' | 'turnOver'>;
 }
@@ -61,7 +64,7 @@ export async function closeTurn(
   ledger: RunLedger,
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;
-  entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end);
+  entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end) ?? (await overOutputLimit(entry, ports));
   if (turn) turn.stop = entry.stop;
   const outcome = judge({
     end,
@@ -78,6 +81,20 @@ export async function closeTurn(
   const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
   const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;
   return mismatch ? { step: 'fail', error: mismatch } : outcome;
+}
+
+/** The watch measures once a second, so a turn can write too much and end before it is seen. */
+async function overOutputLimit(
+  { run, turnNumber }: LiveRun,
+  { files, settings, warn }: TurnEndPorts,
+): Promise<StopReason | null> {
+  try {
+    const size = await outputSize(files, { runId: run.id, number: turnNumber });
+    return size > settings()['output.max_bytes'] ? 'output_limit' : null;
+  } catch (thrown) {
+    warn(`The output of ${run.id} could not be measured`, thrown);
+    return null;
+  }
 }
 
 /** The error of an answer that does not keep to its schema; one that does is saved as a value. */

@@ -137,6 +137,19 @@ test('an agent that writes more than the limit is ended, and what it wrote is ke
   }
 });
 
+test('an agent that writes more than the limit and ends before it is measured has failed too', async () => {
+  await squad.json(['config', 'set', 'output.max_bytes', '20000']);
+  try {
+    squad.script('bursts.sh', 'head -c 30000 /dev/zero | tr "\\0" x');
+    const client = await open({ RUN_TEMPLATE: './bursts.sh' });
+    const { members } = await startAndWait(client, one('x'));
+    expect(members[0]).toMatchObject({ status: 'error', error: { code: 'OUTPUT_LIMIT' } });
+    expect(members[0]!.rawStdout).toMatch(/^xxxx/);
+  } finally {
+    await squad.json(['config', 'unset', 'output.max_bytes']);
+  }
+});
+
 describe('more runs than may work at once', () => {
   test('wait in the order they were asked for, and start as soon as one ends', async () => {
     await squad.json(['config', 'set', 'limits.concurrency', '1']);
