@@ -9,6 +9,8 @@ const snapshot: WorkSnapshot = {
   branch: 'main',
   headLogSize: 0,
   dirty: [],
+  ignoreRules: '',
+  keptOut: 0,
   takenAt: 90,
   readyAt: 100,
 };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { CommitMade } from './evidence.ts';
 
-/** A file that differed from its repository's HEAD when the run began. */
+/** A file that differed from its repository's HEAD when the run began, or that git was told not to look at. */
 const DirtyFile = z.object({
   /** Bytes of the path, one character each: a name need not be UTF-8. From the repository's root. */
   path: z.string(),
@@ -23,6 +23,10 @@ export const WorkSnapshot = z.object({
   /** Bytes of the list of everything HEAD has pointed to: what comes after them came after the snapshot. */
   headLogSize: z.number(),
   dirty: z.array(DirtyFile),
+  /** Ignore rules that are in no file of the work tree, as they were; null: not known. */
+  ignoreRules: z.string().nullable().default(null),
+  /** Files that `skip-worktree` kept out of the folder; null: not known. */
+  keptOut: z.number().nullable().default(null),
   /** When git began to look, and when all of it was known. */
   takenAt: z.number(),
   readyAt: z.number(),

@@ -9,7 +9,7 @@ type BranchChanges = Pick<WorkChanges, 'files' | 'lines'>;
 
 /** What one commit has otherwise than another, for a work tree whose folder is gone. */
 export async function branchChanges(git: Git, from: string, to: string): Promise<BranchChanges> {
-  const { byPath } = await trackedChanges(git, from, to);
+  const { byPath } = await trackedChanges(git, from, { tip: to });
   const all = (await isReviewed(git, from, to)) ? withoutReview([...byPath.values()]) : [...byPath.values()];
   const sum = (of: 'insertions' | 'deletions') =>
     all.reduce((total, { lines }) => total + (lines?.[of] ?? 0), 0);

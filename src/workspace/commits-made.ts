@@ -10,33 +10,55 @@ const MOST_COUNTED = 10_000;
 const MOST_TIPS = 200;
 
 /**
- * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then. A merge or a
- * switch of branch brings older ones in: those were not made here. Nor were those that hold a reviewer's words: Squad made them.
+ * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then, if a branch or tag
+ * still has them. A merge or a switch of branch brings older ones in: those were not made here. Nor were those that hold a
+ * reviewer's words: Squad made them.
  */
-export async function commitsMade(
-  git: Git,
-  before: WorkSnapshot,
-  now: Status,
-): Promise<NonNullable<WorkChanges['commits']> & { hasFeedback: boolean }> {
+export async function commitsMade(git: Git, before: WorkSnapshot, now: Status): Promise<CommitsMade> {
   const since = Math.floor(before.takenAt / 1000);
   const visited = pointedTo(await headLogSince(git.folder, before.headLogSize));
   const tips = new Set([...(now.head ? [now.head] : []), ...visited].filter(id => id !== before.head));
-  if (tips.size === 0) return { count: 0, newest: [], hasFeedback: false };
+  if (tips.size === 0) return { count: 0, newest: [], dropped: 0, hasFeedback: false };
   const chosen = [
     ...['--ignore-missing', '--topo-order', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
     ...(before.head ? ['--not', before.head] : []),
     '--',
   ];
-  const format = ['-z', '--format=%h%x1f%ae%x1f%s', '--encoding=UTF-8', '--no-color', '--no-notes'];
+  const format = ['-z', '--format=%h%x1f%H%x1f%ae%x1f%s', '--encoding=UTF-8', '--no-color', '--no-notes'];
   const output = await git.run(['log', ...format, '--no-show-signature', ...chosen]);
   const all = String(output)
     .split('\0')
     .filter(line => line !== '')
     .map(toCommit);
   const feedback = all.some(({ by }) => by === EMAIL) ? await feedbackCommits(git, chosen) : null;
-  const made = all.filter(({ id }) => !feedback?.ids.has(id));
+  const own = all.filter(({ id }) => !feedback?.ids.has(id));
+  const dropped = await droppedFrom(git, tips, now.head);
+  const made = own.filter(({ oid }) => !dropped.has(oid));
   const newest = made.slice(0, MOST_COMMITS_NAMED).map(({ id, subject }) => ({ id, subject }));
-  return { count: made.length, newest, hasFeedback: feedback?.isOurs ?? false };
+  const hasFeedback = feedback?.isOurs ?? false;
+  return { count: made.length, newest, dropped: own.length - made.length, hasFeedback };
+}
+
+type CommitsMade = NonNullable<WorkChanges['commits']> & {
+  /** Made, and then reset away, amended or rebased. */
+  dropped: number;
+  hasFeedback: boolean;
+};
+
+/** Of the commits that these tips lead to, those that neither HEAD nor a branch or tag leads to. */
+async function droppedFrom(git: Git, tips: ReadonlySet<string>, head: string | null): Promise<Set<string>> {
+  const others = [...tips].filter(tip => tip !== head);
+  if (others.length === 0) return new Set();
+  const kept = ['--branches', '--tags', '--remotes', ...(head ? [head] : [])];
+  const args = ['rev-list', '--ignore-missing', `--max-count=${MOST_COUNTED}`, ...others, '--not', ...kept];
+  return new Set(String(await git.run([...args, '--'])).split('\n'));
+}
+
+export function droppedNotes(count: number): string[] {
+  if (count === 0) return [];
+  const subject =
+    count === 1 ? '1 commit made during the run is' : `${count} commits made during the run are`;
+  return [`${subject} on no branch any more (reset, amended or rebased), and not counted`];
 }
 
 /** What became of the branch, where that changes how the rest is to be read. */
@@ -64,7 +86,7 @@ function pointedTo(log: string): string[] {
   return [...new Set(ids.filter(id => id !== '' && !/^0+$/.test(id)))].slice(-MOST_TIPS);
 }
 
-function toCommit(line: string): { id: string; by: string; subject: string } {
-  const [id = '', by = '', subject = ''] = line.split('\x1f');
-  return { id, by, subject: subject.slice(0, 200).toWellFormed() };
+function toCommit(line: string): { id: string; oid: string; by: string; subject: string } {
+  const [id = '', oid = '', by = '', subject = ''] = line.split('\x1f');
+  return { id, oid, by, subject: subject.slice(0, 200).toWellFormed() };
 }

@@ -23,7 +23,12 @@ export async function readStatus(git: Git, how: GitRun = {}): Promise<Status> {
   return parseStatus(await git.run(ARGUMENTS, how));
 }
 
-/** The same in one thread: where several are looked at at once, more of them only get in each other's way. */
+/** Without untracked files: git does not look for any, and reads no ignore rules. */
+export async function readTrackedStatus(git: Git, how: GitRun = {}): Promise<Status> {
+  return parseStatus(await git.run([...ARGUMENTS, '--untracked-files=no'], how));
+}
+
+/** All of it in one thread: where several are looked at at once, more of them only get in each other's way. */
 export async function readStatusAmongMany(git: Git): Promise<Status> {
   return parseStatus(await git.run(['-c', 'core.preloadIndex=false', ...ARGUMENTS]));
 }

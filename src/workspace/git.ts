@@ -36,6 +36,8 @@ export interface GitRun {
 
 export interface Git {
   folder: GitFolder;
+  /** HOME and XDG_CONFIG_HOME say where the user's own files are. */
+  env: Environment;
   /** Standard output, which must have come whole. Throws GitTrouble. */
   run(args: string[], how?: GitRun): Promise<Buffer>;
   /**
@@ -89,6 +91,7 @@ export async function openGit(
 
   return {
     folder,
+    env,
     run: async (args, how = {}) => output(await call(args, how), how),
     reach: (args, protocol, how = {}) =>
       call(args, { ...how, env: { ...how.env, GIT_ALLOW_PROTOCOL: protocol } }),

@@ -20,10 +20,16 @@ export interface TrackedChanges {
   uncounted: string | null;
 }
 
-/** What the index knows and the work tree holds otherwise than the commit `base`; with `tip`, what that commit does. */
-export async function trackedChanges(git: Git, base: string, tip?: string): Promise<TrackedChanges> {
+/** Tracked files that the work tree holds otherwise than the commit `base`; with `tip`, that this commit does. */
+export async function trackedChanges(
+  git: Git,
+  base: string,
+  { tip, env }: { tip?: string; env?: Record<string, string> } = {},
+): Promise<TrackedChanges> {
   const list = (...more: string[]) =>
-    git.run([...PLAIN_DIFF, '--raw', ...more, '-z', base, ...(tip === undefined ? [] : [tip]), '--']);
+    git.run([...PLAIN_DIFF, '--raw', ...more, '-z', base, ...(tip === undefined ? [] : [tip]), '--'], {
+      env,
+    });
   try {
     return { byPath: parseChanges(await list('--numstat'), true), uncounted: null };
   } catch (trouble) {

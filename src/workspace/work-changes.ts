@@ -1,10 +1,10 @@
 import { relative } from 'node:path';
 import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
-import { branchNotes, commitsMade } from './commits-made.ts';
+import { branchNotes, commitsMade, droppedNotes } from './commits-made.ts';
 import { withoutReview } from './feedback-commits.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { pathText } from './path-text.ts';
-import { type Compared, compare, type Difference } from './work-difference.ts';
+import { type Compared, type Difference, withComparison } from './work-difference.ts';
 import { eachOf, isBinary, readWorkFile, statWorkFile } from './work-file.ts';
 
 /** New files up to this size are read to count their lines, in all up to this many bytes. */
@@ -29,11 +29,13 @@ export async function findChanges(
     }
   };
 
-  const compared = await known(compare(git, before, workspace));
+  const compared = await known(withComparison(git, before, workspace, async found => found));
   if (!compared) return { files: null, commits: null, lines: null, notes };
   const made = await known(commitsMade(git, before, compared.status));
   const commits = made && { count: made.count, newest: made.newest };
   const own = made?.hasFeedback ? withoutReview(compared.files) : compared.files;
+  if (made) notes.push(...droppedNotes(made.dropped));
+  notes.push(...compared.notes);
   notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
   const lines = await countLines(git.folder.root, { ...compared, files: own }, notes);
   const files = own

@@ -6,7 +6,7 @@ import type { Git } from './git.ts';
 import { newFileDiff } from './new-file-diff.ts';
 import { pathArgument, pathText } from './path-text.ts';
 import { PLAIN_DIFF } from './tracked-changes.ts';
-import { compare, type Difference } from './work-difference.ts';
+import { type Compared, type Difference, withComparison } from './work-difference.ts';
 
 /** Well below what any system takes as arguments. */
 const MOST_ARGUMENT_BYTES = 64 * 1024;
@@ -16,12 +16,19 @@ const WERE_DIRTY = `# The files below had uncommitted changes before the run. Wh
 `;
 
 /** Everything that is different now from the snapshot, as one unified diff. Lines that begin with # are ours. */
-export async function writeDiff(
+export const writeDiff = (
   git: Git,
   before: WorkSnapshot,
   { maxBytes, workspace }: WorkPlace & { maxBytes: number },
+): Promise<WorkDiff> =>
+  withComparison(git, before, workspace, compared => diffOf(git, before, compared, maxBytes));
+
+async function diffOf(
+  git: Git,
+  before: WorkSnapshot,
+  { files: all, base, status, env }: Compared,
+  maxBytes: number,
 ): Promise<WorkDiff> {
-  const { files: all, base, status } = await compare(git, before, workspace);
   const own = withoutReview(all);
   const isReviewed = own.length < all.length && (await commitsMade(git, before, status)).hasFeedback;
   const files = isReviewed ? own : all;
@@ -48,7 +55,7 @@ export async function writeDiff(
         '--src-prefix=a/',
         '--dst-prefix=b/',
       ];
-      const how = { maxBytes: pieces.room + 1, mayBeCut: true };
+      const how = { maxBytes: pieces.room + 1, mayBeCut: true, env };
       const patch = git.run([...args, base, '--', ...paths], how);
       pieces.add(await patch.catch(trouble => unshown(paths, trouble)));
     }

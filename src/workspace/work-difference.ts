@@ -1,16 +1,18 @@
 import { relative } from 'node:path';
 import type { ChangedFile, DirtyFile, WorkSnapshot } from '../schema/work.ts';
 import { type Git, GitTrouble } from './git.ts';
-import { readStatus, type Status } from './git-status.ts';
+import type { Status } from './git-status.ts';
+import { readStatusUnder } from './ignore-rules.ts';
 import { withoutTeamFiles } from './team-file.ts';
 import { type TrackedChange, trackedChanges } from './tracked-changes.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from './work-file.ts';
+import { withHonestIndex } from './worktree-index.ts';
 
 /** A file that is not what it was at the snapshot. */
 export interface Difference {
   path: string;
   status: ChangedFile['status'];
-  /** It had uncommitted changes before, and what it held then is not known. */
+  /** It had uncommitted changes before, or was hidden from git: what it held then is not known. */
   wasDirty: boolean;
   /** Git has no content to compare it with. */
   isUntracked: boolean;
@@ -25,20 +27,41 @@ export interface Compared {
   base: string;
   /** Why lines could not be counted; null when they were. */
   uncounted: string | null;
+  /** Where git finds the index that was compared: one in which no file is hidden. */
+  env: { GIT_INDEX_FILE: string };
+  /** What cannot be told from the files. */
+  notes: string[];
 }
 
 const LARGEST_HASHED = 4n * 1024n * 1024n;
+
+/** `use` may ask git about the same index, which is gone afterwards. */
+export const withComparison = <T>(
+  git: Git,
+  before: WorkSnapshot,
+  workspace: string | undefined,
+  use: (compared: Compared) => Promise<T>,
+): Promise<T> =>
+  withHonestIndex(git, async ({ index, keptOut }) => {
+    const compared = await compare(git, before, workspace, { GIT_INDEX_FILE: index.file });
+    return use({ ...compared, notes: hiddenNotes(before, keptOut) });
+  });
 
 /**
  * Files that were clean are compared with the commit of then, whatever became of HEAD since, so that committed or not
  * makes no difference; files that were dirty are compared with their own stamp and content of then.
  */
-export async function compare(git: Git, before: WorkSnapshot, workspace?: string): Promise<Compared> {
+async function compare(
+  git: Git,
+  before: WorkSnapshot,
+  workspace: string | undefined,
+  env: Compared['env'],
+): Promise<Omit<Compared, 'notes'>> {
   if (git.folder.root !== before.root) throw new GitTrouble('the repository of then is not there any more');
   const base = before.head ?? (await emptyTree(git));
   const [status, { byPath: tracked, uncounted }] = await Promise.all([
-    readStatus(git),
-    trackedChanges(git, base),
+    readStatusUnder(git, before.ignoreRules, { env }),
+    trackedChanges(git, base, { env }),
   ]);
   const untracked = new Set(status.entries.filter(each => each.isUntracked).map(({ path }) => path));
   const dirty = new Map(before.dirty.map(file => [file.path, file]));
@@ -57,7 +80,14 @@ export async function compare(git: Git, before: WorkSnapshot, workspace?: string
     .map(each => ({ ...each, isUntracked: untracked.has(each.path) || !tracked.has(each.path) }));
   const all = [...fromClean, ...added, ...fromDirty];
   const files = workspace === undefined ? all : withoutTeamFiles(all, relative(git.folder.root, workspace));
-  return { files, status, base, uncounted };
+  return { files, status, base, uncounted, env };
+}
+
+function hiddenNotes({ ignoreRules, keptOut: before }: WorkSnapshot, now: number): string[] {
+  const more = before === null ? 0 : now - before;
+  const rules = 'the ignore rules before the run are not known: new files that they hide now are not counted';
+  const files = `${more} ${more === 1 ? 'file is' : 'files are'} kept out of the folder (skip-worktree) since the run began, and not counted`;
+  return [...(ignoreRules === null ? [rules] : []), ...(more > 0 ? [files] : [])];
 }
 
 const emptyTree = async (git: Git): Promise<string> =>

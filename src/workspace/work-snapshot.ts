@@ -2,25 +2,38 @@ import type { DirtyFile, WorkSnapshot } from '../schema/work.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { headLogSize } from './git-folder.ts';
 import { readStatus, type StatusEntry } from './git-status.ts';
+import { readIgnoreRules } from './ignore-rules.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from './work-file.ts';
+import { hiddenFiles } from './worktree-index.ts';
 
 /** More are not kept: the snapshot is read and written with each run. */
 const MOST_DIRTY = 50_000;
 /** What may be read before a start: a few milliseconds' worth. */
 const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
-/** One git process, then a look at each file that is not as HEAD has it. */
+/** Two git processes at once, then a look at each file that is not as HEAD has it or is hidden from git. */
 export async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapshot> {
   const takenAt = Date.now();
   const logSize = await headLogSize(git.folder);
-  const { head, branch, entries } = await readStatus(git, { signal });
+  const [{ head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
+    readStatus(git, { signal }),
+    hiddenFiles(git, signal),
+    readIgnoreRules(git),
+  ]);
+  const known = new Set(listed.map(({ path }) => path));
+  const unlisted = hidden.paths.filter(path => !known.has(path));
+  const entries = [...listed, ...unlisted.map(path => ({ path, isUntracked: false }))];
   if (entries.length > MOST_DIRTY)
-    throw new GitTrouble(`more than ${MOST_DIRTY} files had uncommitted changes before the run`);
+    throw new GitTrouble(
+      `more than ${MOST_DIRTY} files had uncommitted changes before the run, or were hidden from git`,
+    );
   const budget = { ...HASH_BUDGET };
   const { root } = git.folder;
   const dirty = await eachOf(entries, entry => look(root, entry, budget));
   if (signal?.aborted) throw new GitTrouble('git was no longer waited for');
-  return { root, head, branch, headLogSize: logSize, dirty, takenAt, readyAt: Date.now() };
+  const { keptOut } = hidden;
+  const readyAt = Date.now();
+  return { root, head, branch, headLogSize: logSize, dirty, ignoreRules, keptOut, takenAt, readyAt };
 }
 
 async function look(

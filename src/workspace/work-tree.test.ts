@@ -354,6 +354,34 @@ describe('commits', () => {
     expect(changes.notes).toEqual([`history was rewritten: ${first} is not part of it any more`]);
   });
 
+  test('reset away, amended or rebased ones do not count, and that is noted', async () => {
+    const repo = started();
+    const reset = await changedBy(repo, () => {
+      repo.write('new.txt', 'x\n');
+      repo.commit('Gone');
+      repo.git('reset', '-q', '--hard', 'HEAD~1');
+    });
+    expect(reset).toMatchObject({ names: [], commits: { count: 0, newest: [] } });
+    expect(reset.notes).toEqual([expect.stringContaining('1 commit made during the run is on no branch')]);
+    const amended = await changedBy(repo, () => {
+      repo.append('a.txt', 'x\n');
+      repo.commit('Draft');
+      repo.git('commit', '-q', '--amend', '-m', 'Final');
+    });
+    expect(amended.commits).toMatchObject({ count: 1, newest: [{ subject: 'Final' }] });
+  });
+
+  test('on a branch that the run left again count', async () => {
+    const repo = started();
+    const changes = await changedBy(repo, () => {
+      repo.git('checkout', '-q', '-b', 'side');
+      repo.commit('On the side');
+      repo.git('checkout', '-q', 'main');
+    });
+    expect(changes.commits).toMatchObject({ count: 1, newest: [{ subject: 'On the side' }] });
+    expect(changes.notes).toEqual([]);
+  });
+
   test('taken back without touching files change nothing else', async () => {
     const repo = started();
     repo.append('a.txt', 'x\n');
@@ -362,6 +390,105 @@ describe('commits', () => {
     expect(changes.names).toEqual([]);
     expect(changes.commits?.count).toBe(0);
     expect(changes.notes[0]).toContain('history was rewritten');
+  });
+});
+
+describe('work that git was told not to show', () => {
+  const seen: Record<string, [string[], (repo: Repository) => void]> = {
+    'a change behind assume-unchanged': [
+      ['M a.txt'],
+      repo => {
+        repo.git('update-index', '--assume-unchanged', 'a.txt');
+        repo.append('a.txt', 'hidden\n');
+      },
+    ],
+    'a change behind skip-worktree': [
+      ['M a.txt'],
+      repo => {
+        repo.git('update-index', '--skip-worktree', 'a.txt');
+        repo.append('a.txt', 'hidden\n');
+      },
+    ],
+    'a deletion behind assume-unchanged': [
+      ['D a.txt'],
+      repo => {
+        repo.git('update-index', '--assume-unchanged', 'a.txt');
+        repo.delete('a.txt');
+      },
+    ],
+    'a new file that .git/info/exclude hides': [
+      ['A secret/new.txt'],
+      repo => {
+        repo.append('.git/info/exclude', 'secret/\n');
+        repo.write('secret/new.txt', 'hidden\n');
+      },
+    ],
+    'a new file that core.excludesFile hides': [
+      ['A secret/new.txt'],
+      repo => {
+        writeFileSync(join(repo.folder, 'rules'), 'secret/\n');
+        repo.git('config', 'core.excludesFile', join(repo.folder, 'rules'));
+        repo.write('secret/new.txt', 'hidden\n');
+      },
+    ],
+    'a new file that the user’s own ignore file hides': [
+      ['A secret/new.txt'],
+      repo => {
+        mkdirSync(join(repo.env.HOME, '.config/git'), { recursive: true });
+        writeFileSync(join(repo.env.HOME, '.config/git/ignore'), 'secret/\n');
+        repo.write('secret/new.txt', 'hidden\n');
+      },
+    ],
+  };
+  test.each(Object.entries(seen))('%s is seen', async (_, [names, work]) => {
+    const repo = started();
+    const changes = await changedBy(repo, () => work(repo));
+    expect(changes.names).toEqual(names);
+    expect(changes.lines).not.toBeNull();
+  });
+
+  test('is in the diff', async () => {
+    const repo = started();
+    const tree = createWorkTree(repo.env);
+    const { snapshot } = await tree.snapshot(repo.root);
+    repo.git('update-index', '--skip-worktree', 'a.txt');
+    repo.append('a.txt', 'hidden\n');
+    const { text } = await tree.diff(repo.root, snapshot!, { maxBytes: 10_000 });
+    expect(text).toContain('+hidden');
+  });
+
+  test('and was hidden before the run is not the run’s, unless the run changes it', async () => {
+    const hidden = () => {
+      const repo = started();
+      for (const [flag, file] of [
+        ['--assume-unchanged', 'a.txt'],
+        ['--skip-worktree', 'b.txt'],
+      ] as const) {
+        repo.git('update-index', flag, file);
+        repo.append(file, 'the user’s\n');
+      }
+      repo.append('.git/info/exclude', 'notes/\n');
+      repo.write('notes/mine.txt', 'the user’s\n');
+      return repo;
+    };
+    expect((await changedBy(hidden(), () => {})).names).toEqual([]);
+    const repo = hidden();
+    expect((await changedBy(repo, () => repo.append('b.txt', 'more\n'))).names).toEqual(['M b.txt']);
+    const uncovered = hidden();
+    const changes = await changedBy(uncovered, () => uncovered.write('.git/info/exclude', ''));
+    expect(changes.names).toEqual([]);
+  });
+
+  test('files that skip-worktree keeps out of the folder since the run began are noted', async () => {
+    const repo = started();
+    const changes = await changedBy(repo, () => {
+      repo.git('update-index', '--skip-worktree', 'a.txt');
+      repo.delete('a.txt');
+    });
+    expect(changes.notes).toEqual([expect.stringContaining('1 file is kept out of the folder')]);
+    const sparse = started();
+    sparse.git('sparse-checkout', 'set', '--no-cone', 'lib');
+    expect((await changedBy(sparse, () => {})).notes).toEqual([]);
   });
 });
 

@@ -9,13 +9,14 @@ import type { Worktree } from '../schema/worktree.ts';
 import { deleteAside } from './discard-folder.ts';
 import { GitTrouble, openGit } from './git.ts';
 import { gitFailure } from './git-patience.ts';
+import { readIgnoreRules } from './ignore-rules.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import { nearestReal } from './nearest-real.ts';
 import { isPlainFile, writePlainFile } from './plain-file.ts';
 import { isInside } from './real-place.ts';
 import { Kept, saveBefore } from './worktree-leave.ts';
 import { addWorktree, undoWorktree } from './worktree-make.ts';
-import { lookAt, makingFile, type Place, readyFile, setUpFile } from './worktree-place.ts';
+import { ignoreRulesFile, lookAt, makingFile, type Place, readyFile, setUpFile } from './worktree-place.ts';
 import { type Repository, repositoryOf } from './worktree-repository.ts';
 import { endSetUp, setUp } from './worktree-setup.ts';
 
@@ -78,6 +79,8 @@ async function make(
       await writePlainFile(setUpFile(gitDir), EMPTY);
     }
     signal?.throwIfAborted();
+    const rules = await readIgnoreRules(await openGit(worktree.path, env));
+    if (rules !== null) await writePlainFile(ignoreRulesFile(gitDir), Buffer.from(rules, 'latin1'));
     await writePlainFile(readyFile(gitDir), EMPTY);
     await rm(makingFile(gitDir), { force: true });
   } catch (error) {

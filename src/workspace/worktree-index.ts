@@ -11,6 +11,16 @@ export interface HonestIndex {
   index: ScratchIndex;
   /** Paths, one character for each byte, at which a submodule belongs: git does not tell what is in those. */
   links: string[];
+  /** How many files `skip-worktree` keeps out of the folder. */
+  keptOut: number;
+}
+
+/** Files that git does not look at, because the index says so. */
+export interface HiddenFiles {
+  /** Paths, one character for each byte. */
+  paths: string[];
+  /** Those that `skip-worktree` keeps out of the folder, as in a sparse checkout. */
+  keptOut: number;
 }
 
 const LIST_BYTES = 400 * 1024 * 1024;
@@ -25,16 +35,32 @@ export function withHonestIndex<T>(
   return withScratchIndex(git, async index => {
     const isThere = await copied(join(git.folder.gitDir, 'index'), index.file);
     if (!isThere && tip) await index.run(['read-tree', tip]);
-    const entries = parse(await listed(git, index.file));
-    const assumed = entries.filter(({ tag }) => tag !== tag.toUpperCase());
-    const skipped = entries.filter(({ tag }) => tag.toUpperCase() === 'S');
-    const isPresent = await eachOf(skipped, ({ path }) => isAt(git.folder.root, path));
-    // Those that are not there are left out of a sparse checkout.
-    const present = skipped.filter((_, at) => isPresent[at]);
+    const entries = parse(await listed(git, { GIT_INDEX_FILE: index.file }));
+    const { assumed, skipped, keptOut } = await flagsIn(git, entries);
     await unmark(index, '--no-assume-unchanged', assumed);
-    await unmark(index, '--no-skip-worktree', present);
-    return use({ index, links: entries.flatMap(({ mode, path }) => (mode === '160000' ? [path] : [])) });
+    await unmark(index, '--no-skip-worktree', skipped);
+    const links = entries.flatMap(({ mode, path }) => (mode === '160000' ? [path] : []));
+    return use({ index, links, keptOut });
   });
+}
+
+export async function hiddenFiles(git: Git, signal?: AbortSignal): Promise<HiddenFiles> {
+  const { assumed, skipped, keptOut } = await flagsIn(git, parse(await listed(git, {}, signal)));
+  return { paths: [...new Set([...assumed, ...skipped].map(({ path }) => path))], keptOut };
+}
+
+type Listed = { tag: string; mode: string; path: string };
+
+async function flagsIn(
+  git: Git,
+  entries: Listed[],
+): Promise<{ assumed: Listed[]; skipped: Listed[]; keptOut: number }> {
+  const assumed = entries.filter(({ tag }) => tag !== tag.toUpperCase());
+  const marked = entries.filter(({ tag }) => tag.toUpperCase() === 'S');
+  const isPresent = await eachOf(marked, ({ path }) => isAt(git.folder.root, path));
+  // Those that are not there are left out of a sparse checkout.
+  const skipped = marked.filter((_, at) => isPresent[at]);
+  return { assumed, skipped, keptOut: marked.length - skipped.length };
 }
 
 async function copied(from: string, to: string): Promise<boolean> {
@@ -58,15 +84,16 @@ async function copied(from: string, to: string): Promise<boolean> {
   }
 }
 
-const listed = (git: Git, file: string): Promise<Buffer> =>
+const listed = (git: Git, env: Record<string, string>, signal?: AbortSignal): Promise<Buffer> =>
   git.run(['-c', 'core.splitIndex=false', 'ls-files', '-v', '--stage', '-z'], {
-    env: { GIT_INDEX_FILE: file },
+    env,
     maxBytes: LIST_BYTES,
     limitMs: LIST_MS,
+    signal,
   });
 
 /** `H 100644 1234… 0\tpath`: a small letter says that git is to take the file for unchanged, an S that it does not want it there. */
-function parse(output: Buffer): { tag: string; mode: string; path: string }[] {
+function parse(output: Buffer): Listed[] {
   return output
     .toString('latin1')
     .split('\0')

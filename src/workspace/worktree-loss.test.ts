@@ -85,6 +85,20 @@ describe('is kept under a ref:', () => {
     expect(fixture.repo.git('show', `${saved}:a.txt`)).toBe('new\n');
   });
 
+  const ignored: Record<string, string> = {
+    'a file that .git/info/exclude hides since an agent wrote that':
+      'echo out/ >>"$(git rev-parse --git-path info/exclude)"; mkdir out; echo new >out/x',
+    'a file that core.excludesFile hides since an agent set that':
+      'echo out/ >../rules; git config core.excludesFile "$(realpath ../rules)"; mkdir out; echo new >out/x',
+  };
+  test.each(Object.entries(ignored))('%s', async (_, script) => {
+    const worktree = await fixture.made();
+    shell(worktree.path, script);
+    expect(await fixture.worktrees.state(worktree)).toMatchObject({ uncommitted: 1 });
+    expect(await remove(worktree)).toMatchObject({ outcome: 'removed', savedRef: saved });
+    expect(fixture.repo.git('show', `${saved}:out/x`)).toBe('new\n');
+  });
+
   const staged: Record<string, string> = {
     'what was staged and is another in the folder': 'echo new >a.txt; git add a.txt; echo newer >a.txt',
     'what was staged and is gone from the folder': 'echo new >a.txt; git add a.txt; rm a.txt',
@@ -143,9 +157,14 @@ test('files left out of a sparse checkout are no work', async () => {
   expect(await remove(worktree)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: true });
 });
 
-test('what git ignores goes with it', async () => {
+test('what git ignored when it was made goes with it', async () => {
+  const { repo } = fixture;
+  repo.write('.gitignore', 'build/\n');
+  repo.commit('Ignore');
+  repo.append('.git/info/exclude', 'out/\n');
   const worktree = await fixture.made();
-  shell(worktree.path, 'echo out/ >>"$(git rev-parse --git-path info/exclude)"; mkdir out; echo x >out/x');
+  shell(worktree.path, 'mkdir out build; echo x >out/x; echo x >build/x');
+  expect(await fixture.worktrees.state(worktree)).toMatchObject({ uncommitted: 0 });
   expect(await remove(worktree)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: true });
 });
 

@@ -20,6 +20,9 @@ export const setUpFile = (gitDir: string): string => join(gitDir, 'squad-set-up'
 /** Paths from the root, NUL between them: what the set-up put there and git does not ignore. No work of the agent's. */
 export const copiedFile = (gitDir: string): string => join(gitDir, 'squad-copied');
 
+/** Ignore rules that are in no file of the work tree, as they were when it was made. Files hidden by later ones are work. */
+export const ignoreRulesFile = (gitDir: string): string => join(gitDir, 'squad-ignore-rules');
+
 /** What its file `.git` says is the agent's to write: it counts only where it leads to the repository we know. */
 export async function lookAt(path: string, commonDir: string | null): Promise<Place> {
   const found = await lstat(path).catch(orNull);
@@ -73,6 +76,10 @@ export async function copiedPaths(gitDir: string): Promise<Set<string>> {
   const text = (await readPlainFile(copiedFile(gitDir)))?.toString('latin1') ?? '';
   return new Set(text.split('\0').filter(path => path !== ''));
 }
+
+/** Null: not known, because an earlier version made the work tree, or somebody else did. */
+export const keptIgnoreRules = async (gitDir: string): Promise<string | null> =>
+  (await readPlainFile(ignoreRulesFile(gitDir)))?.toString('latin1') ?? null;
 
 /** What the file `.git` of a work tree leads to. */
 export const gitDirAt = (path: string): Promise<string | null> => pointedTo(join(path, '.git'), 'gitdir: ');

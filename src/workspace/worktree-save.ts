@@ -4,13 +4,14 @@ import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';
 import { underWay } from './branch-place.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
-import { readStatus, type Status, type StatusEntry } from './git-status.ts';
+import type { Status, StatusEntry } from './git-status.ts';
+import { readStatusUnder } from './ignore-rules.ts';
 import { pathBytes } from './path-text.ts';
 import { eachOf, stampOf, statWorkFile } from './work-file.ts';
 import { withHonestIndex } from './worktree-index.ts';
 import { keepUnder, saveLoose } from './worktree-loose.ts';
 import { nestedWords } from './worktree-nested.ts';
-import { copiedPaths, readyFile, setUpFile } from './worktree-place.ts';
+import { copiedPaths, keptIgnoreRules, readyFile, setUpFile } from './worktree-place.ts';
 import { treeOf } from './worktree-tree.ts';
 
 const SAVE_MS = 300_000;
@@ -26,7 +27,8 @@ export const readUnsaved = (git: Git): Promise<Unsaved> =>
 async function unsavedBy(git: Git, { file }: ScratchIndex): Promise<Unsaved> {
   const { gitDir, root } = git.folder;
   const how = { limitMs: SAVE_MS, env: { GIT_INDEX_FILE: file } };
-  const [status, copied] = await Promise.all([readStatus(git, how), copiedPaths(gitDir)]);
+  const rules = await keptIgnoreRules(gitDir);
+  const [status, copied] = await Promise.all([readStatusUnder(git, rules, how), copiedPaths(gitDir)]);
   const marks = [readyFile(gitDir), setUpFile(gitDir)];
   const times = await Promise.all(
     marks.map(async mark => {

@@ -62,6 +62,31 @@ describe('the evidence of a run', () => {
     });
   });
 
+  test('does not verify a commit that was reset away, and shows work hidden from git', async () => {
+    const commit = 'git -c user.name=T -c user.email=t@localhost commit --quiet --message Gone';
+    const reset = await result(
+      'coder',
+      'run echo x > gone.txt',
+      `run git add gone.txt && ${commit} && git reset --quiet --hard HEAD~1`,
+      'report done',
+    );
+    expect(reset.evidence).toMatchObject({
+      verdict: 'claimed',
+      commits: { count: 0 },
+      note: expect.stringContaining('on no branch any more'),
+    });
+    const hidden = await result(
+      'coder',
+      'run echo hidden.txt >> .git/info/exclude && echo x > hidden.txt',
+      'run git update-index --skip-worktree a.txt && echo changed >> a.txt',
+      'report done',
+    );
+    expect(hidden.evidence).toMatchObject({
+      verdict: 'verified',
+      files_changed: { count: 2, files: ['M a.txt', 'A hidden.txt'] },
+    });
+  });
+
   test('of words only is a claim, and of nothing at all is empty', async () => {
     expect((await result('coder', 'report All tests pass.')).evidence).toMatchObject({
       verdict: 'claimed',

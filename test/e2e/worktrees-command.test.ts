@@ -56,6 +56,10 @@ test('only what nobody can miss goes by itself, and each is explained', async ()
     why: 'all of it is in main',
   });
 
+  const hide = 'echo "*.secret" >>"$(git rev-parse --git-path info/exclude)"';
+  const hidden = await done(`run ${hide} && echo x >own.secret`);
+  expect(await listed(hidden)).toMatchObject({ prune: 'keep', uncommitted: 1 });
+
   const { stdout } = await squad.run(['worktrees']);
   const words = stdout.replace(/\s+/g, ' ');
   expect(words).toContain(`1 commit that is not in main: squad integrate ${ahead} merges it,`);
