@@ -1,3 +1,4 @@
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownFolder } from './home.ts';
 import { replaceFile } from './replace-file.ts';
@@ -41,6 +42,14 @@ export function writeEnvironmentFile(home: string, env: Record<string, string | 
   const lines = names.sort().map(name => `${name}=${JSON.stringify(env[name])}\n`);
   replaceFile(environmentFilePath(home), HEADER + lines.join(''), 0o600);
   return names;
+}
+
+/** False when there is none. */
+export function removeEnvironmentFile(home: string): boolean {
+  const file = environmentFilePath(home);
+  if (!existsSync(file)) return false;
+  rmSync(file, { force: true });
+  return true;
 }
 
 /** Accepts a hand-written NAME=value too. A line it cannot read is an error that names the line, never its text. */

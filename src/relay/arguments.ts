@@ -16,7 +16,7 @@ export const SERVE_HELP = `squad mcp serve is an MCP server with one tool: the s
 
 A new file:       squad init --subagent NAME
 What is wrong:    squad config lint FILE
-In a client:      {"mcpServers": {"NAME": {"command": "squad", "args": ["mcp", "serve", "--config", "FILE"]}}}
+In a client:      the entry that squad init --subagent NAME prints, also for files that are there already
 `;
 
 const NEEDS: Readonly<Record<string, string>> = {

@@ -194,8 +194,13 @@ describe('squad install', () => {
     expect(statSync(join(squad.home, 'env')).mode & 0o777).toBe(0o600);
     expect((await squad.run(['install', 'cursor', '--yes'])).stdout).toContain('already has Squad');
 
-    expect(await squad.run(['install', 'cursor', '--undo'])).toMatchObject({ code: 0 });
+    const undone = await squad.run(['install', 'cursor', '--undo']);
+    expect(undone).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`Removed ${squad.home}/env.`),
+    });
     expect(readFileSync(file, 'utf8')).toBe(mine);
+    expect(existsSync(join(squad.home, 'env'))).toBe(false);
   });
 
   test('gives a client a server that really starts', async () => {

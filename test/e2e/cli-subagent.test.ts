@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
 
@@ -15,6 +17,7 @@ test('squad init --subagent lays down files that are in order, says what comes n
       '.squad/subagent.schema.json',
     ],
     kept: [],
+    entry: expect.objectContaining({ args: expect.arrayContaining(['serve']) }),
   });
   expect(await squad.json(['config', 'lint'])).toMatchObject({
     ...{ errors: 0, warnings: 0 },
@@ -30,10 +33,19 @@ test('squad init --subagent lays down files that are in order, says what comes n
   expect(again.stdout).not.toContain('wrote');
   expect(again.stdout).toContain('kept  answer_it.prompt.md');
   expect(again.stdout).toContain('squad config lint answer_it.subagent.yaml');
-  expect(again.stdout).toContain(
-    `"answer_it": {"command":"squad","args":["mcp","serve","--config",${JSON.stringify(file)}]}`,
-  );
   expect(readFileSync(join(squad.workspace, 'answer_it.prompt.md'), 'utf8')).toBe('Mine.');
+});
+
+test('squad init --subagent prints an entry that works in a client without a PATH', async () => {
+  await using squad = new TestSquad(KEY);
+  const { stdout } = await squad.run(['init', '--subagent', 'answer_it']);
+  const [, entry] = /^ {2}"answer_it": (.*)$/m.exec(stdout)!;
+  const { command, args } = JSON.parse(entry!);
+  const client = new Client({ name: 'docked', version: '1' });
+  const env = { ...KEY, HOME: squad.env.HOME!, SQUAD_HOME: squad.home, PATH: '/nowhere' };
+  await client.connect(new StdioClientTransport({ command, args, cwd: squad.root, env }));
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['answer_it']);
+  await client.close();
 });
 
 test('one without a schema is in order too', async () => {

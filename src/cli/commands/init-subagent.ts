@@ -5,6 +5,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { layFile, laySubagentSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
+import { squadProgram } from '../package-files.ts';
 import { subagentStarters } from '../subagent-starters.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
@@ -29,7 +30,9 @@ export async function initSubagent(
   ((await laySubagentSchema(join(root, SCHEMA_PATH))) ? written : kept).push(SCHEMA_PATH);
 
   const file = join(root, `${name}.subagent.yaml`);
-  if (context.json) printJson(context.out, { root, written, kept });
+  const { node, script } = squadProgram();
+  const entry = { command: node, args: [script, 'mcp', 'serve', '--config', file] };
+  if (context.json) printJson(context.out, { root, written, kept, entry });
   else
     print(context, [
       ...written.map(each => `wrote ${each}`),
@@ -39,7 +42,7 @@ export async function initSubagent(
       'Next:',
       `  squad config lint ${name}.subagent.yaml`,
       "and for your MCP client's configuration:",
-      `  "${name}": ${JSON.stringify({ command: 'squad', args: ['mcp', 'serve', '--config', file] })}`,
+      `  "${name}": ${JSON.stringify(entry)}`,
     ]);
   return EXIT.done;
 }

@@ -9,12 +9,11 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { apply } from '../install/apply.ts';
 import { CLIENT_NAMES, type ClientName } from '../install/clients.ts';
-import { nodeOnPath } from '../install/node-on-path.ts';
 import { plan } from '../install/plan.ts';
-import { undo } from '../install/undo.ts';
+import { undo, undoEnvironment } from '../install/undo.ts';
 import { printJson } from '../output/json.ts';
 import type { Style } from '../output/style.ts';
-import { squadScript } from '../package-files.ts';
+import { squadProgram } from '../package-files.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 
 export interface InstallOptions {
@@ -37,8 +36,9 @@ export async function installCommand(
   const backups = join(home, 'install');
   if (options.undo) {
     const result = undo(client, backups);
-    if (context.json) printJson(context.out, result);
-    else print(context, [result.message]);
+    const environment = undoEnvironment(home, backups);
+    if (context.json) printJson(context.out, { ...result, environment });
+    else print(context, [result.message, ...(environment === null ? [] : [environment])]);
     return EXIT.done;
   }
   const planned = plan(client, {
@@ -47,7 +47,7 @@ export async function installCommand(
     platform: process.platform,
     ...(options.project && { project: context.workspace ?? process.cwd() }),
     workspace: await projectFolder(context),
-    program: { node: nodeOnPath(process.execPath, process.env.PATH), script: squadScript },
+    program: squadProgram(),
   });
   const { file, diff, changed } = planned;
   if (!context.json) print(context, changed ? coloured(diff, context.style) : [`${file} already has Squad.`]);

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { SquadError } from '../../schema/error.ts';
 import { hashOf, saveBackup } from './backup.ts';
-import { readClientFile, writeClientFile } from './client-file.ts';
+import { missingFolders, readClientFile, writeClientFile } from './client-file.ts';
 import type { InstallPlan } from './plan.ts';
 
 /** Writes what `plan` showed and keeps what it takes to undo it. Does nothing for a plan that changes nothing. */
@@ -19,7 +19,13 @@ export function apply(plan: InstallPlan, backupFolder: string, now = Date.now())
     );
   // The backup comes first: an install that was cut short can still be undone.
   const { client, file, before, after } = plan;
-  const backup = saveBackup(backupFolder, client, { file, before, afterHash: hashOf(after) }, now);
+  const madeFolders = missingFolders(file);
+  const backup = saveBackup(
+    backupFolder,
+    client,
+    { file, before, afterHash: hashOf(after), madeFolders },
+    now,
+  );
   try {
     writeClientFile(file, after, plan.modeIfNew);
   } catch (error) {

@@ -11,6 +11,8 @@ const Backup = z.object({
   /** Null: the file was made by the install. */
   before: z.string().nullable(),
   afterHash: z.string(),
+  /** Folders the install created for the file, innermost first. */
+  madeFolders: z.array(z.string()).default([]),
 });
 export type Backup = z.infer<typeof Backup>;
 
@@ -28,13 +30,19 @@ export function saveBackup(folder: string, client: ClientName, backup: Backup, n
 
 /** The client's most recent install that was not undone. */
 export function lastBackup(folder: string, client: ClientName): { path: string; backup: Backup } | null {
-  if (!existsSync(folder)) return null;
-  const isOurs = (name: string) => name.startsWith(`${client}-2`) && name.endsWith('.json');
-  const name = readdirSync(folder).filter(isOurs).sort().at(-1);
+  const isOurs = (name: string) => name.startsWith(`${client}-2`);
+  const name = backups(folder).filter(isOurs).sort().at(-1);
   if (name === undefined) return null;
   const path = join(folder, name);
   return { path, backup: Backup.parse(JSON.parse(readFileSync(path, 'utf8'))) };
 }
+
+/** The clients that still have an install to undo, in alphabetical order. */
+export const installedClients = (folder: string): string[] =>
+  [...new Set(backups(folder).map(name => name.replace(/-2\d{3}-.*$/, '')))].sort();
+
+const backups = (folder: string): string[] =>
+  existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.json')) : [];
 
 /** Sorts by time as text. */
 const backupPath = (folder: string, client: ClientName, time: number) =>

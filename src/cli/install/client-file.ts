@@ -1,4 +1,14 @@
-import { lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { replaceFile } from '../../link/replace-file.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -28,6 +38,26 @@ export function writeClientFile(file: string, text: string, modeIfNew: number): 
   mkdirSync(dirname(target), { recursive: true });
   const existing = statSync(target, { throwIfNoEntry: false });
   replaceFile(target, text, existing ? existing.mode & 0o7777 : modeIfNew);
+}
+
+/** Folders that writing this file would create, innermost first. */
+export function missingFolders(file: string): string[] {
+  const missing: string[] = [];
+  for (let folder = dirname(linkTarget(file)); !existsSync(folder); folder = dirname(folder))
+    missing.push(folder);
+  return missing;
+}
+
+/** False when the folder is gone already or holds something. */
+export function removeEmptyFolder(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTEMPTY' || code === 'EEXIST') return false;
+    throw error;
+  }
 }
 
 /** The file itself, not the link that leads to it. */

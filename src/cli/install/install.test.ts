@@ -15,10 +15,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'jsonc-parser';
 import { expect, test } from 'vitest';
+import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { apply } from './apply.ts';
 import { CLIENT_NAMES, type InstallContext } from './clients.ts';
 import { plan } from './plan.ts';
-import { undo } from './undo.ts';
+import { undo, undoEnvironment } from './undo.ts';
 
 const HOUR = 3_600_000;
 
@@ -215,7 +216,9 @@ test.each(CLIENT_NAMES)('%s: installing twice changes nothing, undoing leaves no
   apply(second, backups);
   expect(readdirSync(backups)).toHaveLength(1);
   expect(undo(client, backups)).toMatchObject({ outcome: 'deleted', file: first.file });
-  expect(existsSync(first.file)).toBe(false);
+  // Neither the file, nor the folders made for it, nor the backup.
+  expect(readdirSync(context.home)).toEqual(['state']);
+  expect(readdirSync(join(context.home, 'state'))).toEqual([]);
   expect(undo(client, backups)).toMatchObject({ outcome: 'nothing', file: null });
 });
 
@@ -245,8 +248,37 @@ test('a file that changed since loses only our entry', () => {
     outcome: 'entry_removed',
     message: expect.stringContaining('changed since'),
   });
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2, mcpServers: {} });
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2 });
   expect(undo('claude-code', backups).outcome).toBe('nothing');
+});
+
+test('undo keeps a table of servers that was there before, and folders that somebody else uses by now', () => {
+  const { home, context, write, backups } = newUser();
+  const file = write('.claude.json', '{\n  "mcpServers": {}\n}\n');
+  apply(plan('claude-code', context), backups);
+  writeFileSync(file, readFileSync(file, 'utf8').replace('{\n', '{\n  "starts": 2,\n'));
+  expect(undo('claude-code', backups).outcome).toBe('entry_removed');
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2, mcpServers: {} });
+
+  apply(plan('cursor', context), backups);
+  write('.cursor/other.json', '{}');
+  expect(undo('cursor', backups).message).not.toContain('folder');
+  expect(readdirSync(join(home, '.cursor'))).toEqual(['other.json']);
+});
+
+test('undo removes the environment file with the last install, and until then says who needs it', () => {
+  const { home, context, backups } = newUser();
+  const squadHome = join(home, 'state');
+  for (const client of ['cursor', 'claude-code'] as const) apply(plan(client, context), backups);
+  writeEnvironmentFile(squadHome, { PATH: '/bin' });
+  undo('cursor', backups);
+  expect(undoEnvironment(squadHome, backups)).toBe(
+    `Kept ${join(squadHome, 'env')}, which claude-code still uses.`,
+  );
+  undo('claude-code', backups);
+  expect(undoEnvironment(squadHome, backups)).toBe(`Removed ${join(squadHome, 'env')}.`);
+  expect(undoEnvironment(squadHome, backups)).toBeNull();
+  expect(readdirSync(squadHome)).toEqual([]);
 });
 
 test('two installs are undone one after the other', () => {

@@ -40,10 +40,16 @@ export function plan(name: ClientName, context: InstallContext): InstallPlan {
   };
 }
 
-/** The file without Squad's entry; the same text when it has none. */
-export function withoutEntry(name: ClientName, file: string, text: string): string {
+/** The file without Squad's entry and without the table around it, if that was not there before; the same text when it has no entry. */
+export function withoutEntry(name: ClientName, file: string, text: string, before: string | null): string {
   const { format, entryPath } = clientNamed(name);
-  return edit(file, text, bare => format.remove(bare, entryPath));
+  const table = entryPath.slice(0, 1);
+  return edit(file, text, bare => {
+    const rest = format.remove(bare, entryPath);
+    if (rest === bare || format.fields(rest, table)?.length !== 0) return rest;
+    const hadTable = before !== null && format.fields(before.replace(BOM, ''), table) !== null;
+    return hadTable ? rest : format.remove(rest, table);
+  });
 }
 
 function withEntry({ format, entryPath, entry }: Client, context: InstallContext, text: string): string {

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
-import { hashOf, lastBackup } from './backup.ts';
-import { readClientFile, removeClientFile, writeClientFile } from './client-file.ts';
+import { environmentFilePath, removeEnvironmentFile } from '../../link/environment-file.ts';
+import { type Backup, hashOf, installedClients, lastBackup } from './backup.ts';
+import { readClientFile, removeClientFile, removeEmptyFolder, writeClientFile } from './client-file.ts';
 import type { ClientName } from './clients.ts';
 import { withoutEntry } from './plan.ts';
 
@@ -10,7 +11,7 @@ export interface UndoResult {
   message: string;
 }
 
-/** Takes the client's last install back. Changes made to the file since then are never lost. */
+/** Reverts the client's last install. Later changes to the file are kept. */
 export function undo(client: ClientName, backupFolder: string): UndoResult {
   const last = lastBackup(backupFolder, client);
   if (!last)
@@ -19,28 +20,45 @@ export function undo(client: ClientName, backupFolder: string): UndoResult {
       file: null,
       message: `Nothing to undo: no install for ${client} is recorded.`,
     };
-  const { file, before, afterHash } = last.backup;
-  const current = readClientFile(file);
-  const result = takeBack();
+  const result = takeBack(client, last.backup);
   rmSync(last.path, { force: true });
-  return { ...result, file };
+  removeEmptyFolder(backupFolder);
+  const { file, madeFolders } = last.backup;
+  if (readClientFile(file) !== null) return { ...result, file };
+  const removed = madeFolders.filter(removeEmptyFolder);
+  const message = [result.message, ...removed.map(folder => `Removed the folder ${folder}.`)].join('\n');
+  return { ...result, file, message };
+}
 
-  function takeBack(): Omit<UndoResult, 'file'> {
-    if (current === null || current === before)
-      return { outcome: 'nothing', message: `Nothing to undo: ${file} no longer holds that install.` };
-    if (hashOf(current) === afterHash && before === null) {
-      removeClientFile(file);
-      return { outcome: 'deleted', message: `${file} was made by the install and is removed again.` };
-    }
-    if (hashOf(current) === afterHash && before !== null) {
-      writeClientFile(file, before, 0o600);
-      return { outcome: 'restored', message: `${file} is back as it was before the install.` };
-    }
-    const rest = withoutEntry(client, file, current);
-    if (rest === current)
-      return { outcome: 'nothing', message: `Nothing to undo: ${file} has no entry of Squad any more.` };
-    writeClientFile(file, rest, 0o600);
-    const message = `${file} changed since the install, so only Squad's entry was taken out of it.`;
-    return { outcome: 'entry_removed', message };
+function takeBack(client: ClientName, { file, before, afterHash }: Backup): Omit<UndoResult, 'file'> {
+  const current = readClientFile(file);
+  if (current === null || current === before)
+    return { outcome: 'nothing', message: `Nothing to undo: ${file} no longer holds that install.` };
+  if (hashOf(current) === afterHash && before !== null) {
+    writeClientFile(file, before, 0o600);
+    return { outcome: 'restored', message: `${file} is back as it was before the install.` };
   }
+  const rest = withoutEntry(client, file, current, before);
+  if (rest === current)
+    return { outcome: 'nothing', message: `Nothing to undo: ${file} has no entry of Squad any more.` };
+  if (before === null && isEmpty(rest)) {
+    removeClientFile(file);
+    return { outcome: 'deleted', message: `Removed ${file}, which the install had created.` };
+  }
+  writeClientFile(file, rest, 0o600);
+  return {
+    outcome: 'entry_removed',
+    message: `${file} changed since the install, so only Squad's entry was removed from it.`,
+  };
+}
+
+/** Nothing but the braces that every JSON file needs. */
+const isEmpty = (text: string): boolean => /^\uFEFF?\s*(\{\s*\})?\s*$/.test(text);
+
+/** The environment file serves every installed client, so it goes with the last of them. Null: there is none. */
+export function undoEnvironment(home: string, backupFolder: string): string | null {
+  const clients = installedClients(backupFolder);
+  const file = environmentFilePath(home);
+  if (clients.length === 0) return removeEnvironmentFile(home) ? `Removed ${file}.` : null;
+  return `Kept ${file}, which ${clients.join(', ')} still ${clients.length === 1 ? 'uses' : 'use'}.`;
 }
