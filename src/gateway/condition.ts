@@ -58,14 +58,28 @@ export class Condition {
     this.retryAt = this.since;
   }
 
-  /** `wishMs`: how long the server asked to be left alone. */
-  failed(fault: string, kind: FaultKind, isFinal: boolean, wishMs: number | null): void {
+  failed(
+    fault: string,
+    {
+      kind,
+      isFinal,
+      wishMs,
+      hasFailedCall,
+    }: {
+      kind: FaultKind;
+      isFinal: boolean;
+      /** The delay that the server asked for. */
+      wishMs: number | null;
+      /** At any time since it was first started. */
+      hasFailedCall: boolean;
+    },
+  ): void {
     this.#fault(fault, kind);
     if (isFinal) {
       this.#enter('unusable');
       return;
     }
-    const { health, delayMs } = this.#schedule.failed(wishMs);
+    const { health, delayMs } = this.#schedule.failed(wishMs, hasFailedCall);
     this.#enter(health);
     this.retryAt = this.since + delayMs;
     this.#cancelTimer = this.#options.timers.after(delayMs, this.#options.onRetry);

@@ -15,7 +15,7 @@ function setUp(type: 'http' | 'sse', url: string, timers?: Timers) {
       nextTag: createServiceTags('no processes here').next,
       clientInfo: { name: 'squad', version: '0' },
     }),
-    config: { servers: { far: { type, url, tools: ['*'] } }, shared: ['far'] },
+    config: { servers: { far: { type, url, tools: ['*'], cooldown: 1_000 } }, shared: ['far'] },
     timers,
   });
   onTestFinished(() => fixture.gateway.close());

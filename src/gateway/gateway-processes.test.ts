@@ -74,7 +74,7 @@ test('many runs call one process at once, each gets its own answer, and closing 
 }, 60_000);
 
 test('a process that dies in the middle of its answer: said at once, carried out once, never repeated', async () => {
-  const { fixture, noted } = setUp();
+  const { fixture, noted } = setUp({ cooldown: 1_000 });
   await using _ = fixture;
   const view = fixture.view(fixture.run());
   const other = fixture.view(fixture.run());

@@ -73,9 +73,9 @@ test('one that answers no probe is gone from the lists, and each run is told', a
   await call();
   pinged.reject(new UpstreamFault('timeout', 'No answer to a ping.'));
   await settled();
-  expect(await status()).toMatchObject({ health: 'retrying', failures: 1 });
+  expect(await status()).toMatchObject({ health: 'cooling', failures: 1 });
   expect((await one.tools()).map(({ name }) => name)).toEqual(['mail__echo']);
-  expect(one.notice()).toContain('files: No answer within the time limit; it is tried again in 1 s.');
+  expect(one.notice()).toContain('files: No answer within the time limit; it is tried again in 60 s.');
   expect(fixture.troubles).toHaveLength(2);
-  expect(await call()).toContain('It is tried again in 1 s; calling it before is no use.');
+  expect(await call()).toContain('It is tried again in 60 s; calling it before is no use.');
 });

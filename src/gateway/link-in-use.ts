@@ -25,10 +25,16 @@ export class LinkInUse {
   #cleared = 0;
   /** How often in a row it was late, with no call answered in between. */
   #late = 0;
+  #hasFailedCall = false;
 
   constructor(link: Connected, judge: LinkJudge) {
     this.link = link;
     this.#judge = judge;
+  }
+
+  /** A call failed in transport or ran out of time, or is about to because the link is gone. */
+  get hasFailedCall(): boolean {
+    return this.#hasFailedCall || this.#busy > 0;
   }
 
   async request(method: string, params: Json, options: LinkRequest): Promise<Json> {
@@ -58,8 +64,12 @@ export class LinkInUse {
 
   #weigh(fault: UpstreamFault, clearedBefore: number): void {
     if (fault.kind === 'cancelled') return;
-    if (fault.kind === 'answer') this.#late = 0;
-    else if (fault.kind === 'timeout') this.#wasLate(fault, clearedBefore);
+    if (fault.kind === 'answer') {
+      this.#late = 0;
+      return;
+    }
+    this.#hasFailedCall ||= fault.kind !== 'session';
+    if (fault.kind === 'timeout') this.#wasLate(fault, clearedBefore);
     else this.#judge.onFault(fault);
   }
 

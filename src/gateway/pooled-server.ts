@@ -98,7 +98,7 @@ export class PooledServer {
       onDown: wasUp => {
         this.catalogue.withdraw();
         const { health, fault } = this.upstream.condition;
-        options.onTrouble(this, health === 'cooling' ? 'failing' : wasUp ? 'lost' : 'absent', fault ?? '');
+        options.onTrouble(this, wasUp ? 'lost' : health === 'cooling' ? 'failing' : 'absent', fault ?? '');
       },
       onNotification: (method, params) => this.#noted(method, params),
       onRequest:

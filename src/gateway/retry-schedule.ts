@@ -1,10 +1,13 @@
 const DELAYS = [1_000, 2_000, 4_000, 8_000, 16_000];
 const LONGEST_WISH = 3_600_000;
 
-/** When a server that failed is tried again: sooner, then later, then only once per cool-down. */
+/**
+ * When the gateway retries a server that failed: after short delays first, then once per cool-down. A server that has failed a
+ * call gets no short delays.
+ */
 export interface RetrySchedule {
-  /** One more failure. `wishMs`: how long the server asked to be left alone. */
-  failed(wishMs: number | null): { health: 'retrying' | 'cooling'; delayMs: number };
+  /** One more failure. `wishMs`: the delay that the server asked for. */
+  failed(wishMs: number | null, hasFailedCall: boolean): { health: 'retrying' | 'cooling'; delayMs: number };
   /** It has been well for long enough. */
   forgive(): void;
 }
@@ -12,8 +15,8 @@ export interface RetrySchedule {
 export function createRetrySchedule(cooldownMs: () => number): RetrySchedule {
   let failures = 0;
   return {
-    failed(wishMs) {
-      const delay = DELAYS[failures];
+    failed(wishMs, hasFailedCall) {
+      const delay = hasFailedCall ? undefined : DELAYS[failures];
       failures += 1;
       const wish = Math.min(wishMs ?? 0, LONGEST_WISH);
       return delay === undefined

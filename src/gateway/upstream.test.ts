@@ -52,7 +52,7 @@ test('however many ask at once, it is started once', async () => {
   }
 });
 
-test('one that dies fails what is under way at once, repeats nothing, and is started again by its schedule', async () => {
+test('a server that dies fails its calls at once, repeats none, and is started again after its cool-down', async () => {
   const { server, upstream, downs, time } = setUp();
   let sideEffects = 0;
   server.answer = () => {
@@ -65,9 +65,9 @@ test('one that dies fails what is under way at once, repeats nothing, and is sta
   for (const call of await Promise.allSettled(calls))
     expect(call).toMatchObject({ status: 'rejected', reason: { kind: 'exit' } });
   expect(downs).toHaveLength(1);
-  expect(upstream.condition.health).toBe('retrying');
-  await expect(ask(upstream)).rejects.toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
-  await time.pass(999);
+  expect(upstream.condition.health).toBe('cooling');
+  await expect(ask(upstream)).rejects.toMatchObject({ health: 'cooling', retryAt: time.now() + 60_000 });
+  await time.pass(59_999);
   expect(server.connects).toBe(1);
   await time.pass(1);
   expect(upstream.condition.health).toBe('up');
@@ -75,7 +75,40 @@ test('one that dies fails what is under way at once, repeats nothing, and is sta
   expect(sideEffects).toBe(5);
 });
 
-test('it is tried again after 1, 2, 4, 8 and 16 seconds, then once per cool-down', async () => {
+test('a server that has failed a call is retried once per cool-down, also after it was well again', async () => {
+  const { server, upstream, time } = setUp();
+  const delay = () => upstream.condition.retryAt! - time.now();
+  await ask(upstream);
+  server.die();
+  await settled();
+  expect(delay()).toBe(1_000);
+  await time.pass(1_000);
+  server.answer = async () => {
+    throw new UpstreamFault('transport', 'The server answered 503.');
+  };
+  await expect(ask(upstream)).rejects.toMatchObject({ kind: 'transport' });
+  expect(delay()).toBe(60_000);
+  server.fault = new UpstreamFault('start', 'closed');
+  await time.pass(60_000);
+  expect([upstream.condition.health, delay()]).toEqual(['cooling', 60_000]);
+  server.fault = null;
+  await time.pass(60_000 + 300_000);
+  expect(upstream.condition.health).toBe('up');
+  server.die();
+  await settled();
+  expect(delay()).toBe(60_000);
+});
+
+test('a server that ended the session is not one that failed a call', async () => {
+  const { server, upstream, time } = setUp();
+  server.answer = async () => {
+    throw new UpstreamFault('session', 'The server has ended the session.');
+  };
+  await expect(ask(upstream)).rejects.toMatchObject({ kind: 'session' });
+  expect(upstream.condition).toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
+});
+
+test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 seconds, then once per cool-down', async () => {
   const { server, upstream, time } = setUp();
   server.fault = new UpstreamFault('start', 'closed');
   const begun = time.now();
@@ -176,7 +209,7 @@ test('one that answers no probe either is ended with all its calls, and goes the
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
   await expect(other).rejects.toBeInstanceOf(UpstreamFault);
   expect(upstream.condition).toMatchObject({
-    ...{ health: 'retrying', failures: 1, retryAt: time.now() + 1_000, fault: 'no answer within 30 s' },
+    ...{ health: 'cooling', failures: 1, retryAt: time.now() + 60_000, fault: 'no answer within 30 s' },
   });
   expect(server.live.size).toBe(0);
 });
@@ -199,14 +232,14 @@ test('one that is late three times in a row is left alone for a while, though it
   await upstream.request('quick', {}, {});
   expect([await beLate(), await beLate()]).toEqual(['up', 'up']);
   await expect(upstream.request('wrong', {}, {})).rejects.toMatchObject({ kind: 'answer' });
-  expect([await beLate(), await beLate(), await beLate()]).toEqual(['up', 'up', 'retrying']);
-  expect(upstream.condition).toMatchObject({ failures: 7, retryAt: time.now() + 1_000 });
+  expect([await beLate(), await beLate(), await beLate()]).toEqual(['up', 'up', 'cooling']);
+  expect(upstream.condition).toMatchObject({ failures: 7, retryAt: time.now() + 60_000 });
   expect(server.live.size).toBe(1);
   slow.resolve({ done: true });
   expect(await other).toEqual({ done: true });
   await settled();
   expect(server.live.size).toBe(0);
-  await time.pass(1_000);
+  await time.pass(60_000);
   expect(upstream.condition.health).toBe('up');
   expect(server.connects).toBe(2);
 });
@@ -339,7 +372,7 @@ test('a request whose connection broke leaves the others under way alone, and no
   };
   const slow = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'transport' });
-  expect(upstream.condition.health).toBe('retrying');
+  expect(upstream.condition.health).toBe('cooling');
   await expect(ask(upstream)).rejects.toMatchObject({
     name: 'Unavailable',
     message: 'The server answered 503.',

@@ -47,6 +47,7 @@ export class Upstream {
   #starting: Promise<LinkInUse> | null = null;
   readonly #departures = new Departures();
   readonly #stop = new AbortController();
+  #hasFailedCall = false;
   calls = 0;
   stray = 0;
   starts = 0;
@@ -179,6 +180,8 @@ export class Upstream {
   #lost(connection: LinkInUse, fault: UpstreamFault): void {
     if (this.#current !== connection) return;
     this.#current = null;
+    // A server that ended our session is in order: the protocol has clients open the next one.
+    if (fault.kind !== 'session') this.#hasFailedCall ||= connection.hasFailedCall;
     this.#failed(fault, connection.link);
     this.#departures.leave(connection);
   }
@@ -187,7 +190,12 @@ export class Upstream {
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { isFinal, onDown } = this.#options;
     const told = fault.kind === 'exit' && lost !== null ? withLastWords(fault, lost.stderrTail()) : fault;
-    this.condition.failed(this.#words(told), fault.kind, isFinal(fault), fault.retryAfterMs);
+    this.condition.failed(this.#words(told), {
+      kind: fault.kind,
+      isFinal: isFinal(fault),
+      wishMs: fault.retryAfterMs,
+      hasFailedCall: this.#hasFailedCall,
+    });
     onDown(lost !== null);
   }
 

@@ -17,6 +17,7 @@ const LEAST_TEXT = 300;
 /** For saying that there are more members, and where. */
 const ROOM_FOR_MORE = 160;
 const LONGEST_ERROR = 500;
+const MAX_NOTE = 400;
 
 export type MemberResult = {
   memberId: string;
@@ -30,6 +31,8 @@ export type MemberResult = {
   /** The short of it; `get_result` of the member has all. */
   evidence?: { verdict: Verdict; files_changed: number | null; tool_calls: number | null };
   error?: { code: string; message: string };
+  /** What a reader should know about this run, such as a server that it had to do without. */
+  note?: string;
   truncated?: true;
   outputFile?: string;
 };
@@ -122,6 +125,7 @@ function bare(run: Run, files: RunFiles): MemberResult {
     ...(run.error && {
       error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),
+    ...(run.notes.length > 0 && { note: longestStart(run.notes.join(' '), MAX_NOTE) }),
     truncated: true,
     outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
   };

@@ -14,6 +14,8 @@ const LEAST_TEXT = 300;
 const SHARE_OF_RESULTS = 0.35;
 const LONGEST_NOTE = 1_000;
 const LONGEST_ERROR = { full: 500, brief: 200, line: 40 };
+/** Of each run. With one line for each, the notes of all runs share the note of the whole result. */
+const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
 
 type Detail = keyof typeof LONGEST_ERROR;
 
@@ -46,10 +48,14 @@ export async function parallelResult(
   const details: Detail[] = ['full', 'brief', 'line'];
   for (const detail of details) {
     const hint = detail === 'full' ? [] : ['get_result {"spawn_id"} has all of one.'];
-    const note = longestStart([...askNotes(services, runs), ...notes, ...hint].join(' '), LONGEST_NOTE);
+    const ofRuns = detail === 'line' ? new Set(runs.flatMap(run => run.notes)) : [];
+    const note = longestStart(
+      [...askNotes(services, runs), ...notes, ...hint, ...ofRuns].join(' '),
+      LONGEST_NOTE,
+    );
     const frame: ParallelResult = {
       squad_id: squadId,
-      results: facts.map((fact, i) => item(fact, detail, paths[i]!)),
+      results: facts.map((fact, i) => item(fact, runs[i]!, detail, paths[i]!)),
       ...(aggregates && { aggregate: { ...aggregateOf(runs), text: '' } }),
       ...(note && { note }),
     };
@@ -60,7 +66,7 @@ export async function parallelResult(
 }
 
 /** As long as it can become, without its words: what turns out not to be cut loses the handles again. */
-function item(fact: RunResult, detail: Detail, output_file: string): Item {
+function item(fact: RunResult, { notes }: Run, detail: Detail, output_file: string): Item {
   const error = fact.error && {
     code: fact.error.code,
     message: longestStart(fact.error.message, LONGEST_ERROR[detail]),
@@ -76,6 +82,7 @@ function item(fact: RunResult, detail: Detail, output_file: string): Item {
     ...rest,
     ...(isShort && { structured }),
     ...(error && { error }),
+    ...(notes.length > 0 && { note: longestStart(notes.join(' '), MAX_RUN_NOTE[detail]) }),
     ...(detail === 'brief' && { evidence: briefly(fact.evidence), advisory: undefined }),
     ...words,
     ...('truncated' in words && { output_file }),

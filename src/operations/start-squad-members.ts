@@ -17,6 +17,7 @@ const memberResult = z.object({
     .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
     .optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
+  note: z.string().optional(),
   truncated: z.boolean().optional(),
   outputFile: z.string().optional(),
 });

@@ -27,7 +27,7 @@ const anyServer = {
     .min(1_000)
     .max(3_600_000)
     .default(60_000)
-    .describe('Milliseconds before a server that keeps failing is tried once more.'),
+    .describe('Milliseconds before a server that failed a call, or keeps failing, is tried once more.'),
   instance: z
     .enum(['shared', 'per-agent'])
     .default('shared')

@@ -36,11 +36,19 @@ export async function readSubagent(
 
 /**
  * All that is wrong with the file or has no effect in it, in its order. What the machine lacks, keys above all, is a warning: files
- * are also checked where nobody has them.
+ * are also checked where nobody has them. `isFound`: nobody named the file. CPE gives its other configurations the same kind of
+ * name, so one without a subagent is no mistake then.
  */
-export async function lintSubagent(file: string, env: Record<string, string>): Promise<SubagentFinding[]> {
+export async function lintSubagent(
+  file: string,
+  env: Record<string, string>,
+  { isFound = false } = {},
+): Promise<SubagentFinding[]> {
   const findings = new Findings({ isLint: true });
-  await inspect(resolve(file), env, findings);
+  const values = await fileValues(resolve(file), findings);
+  if (values && isFound && values.subagent === undefined && /\.cpe\.ya?ml$/.test(file))
+    findings.warn([], 'defines no subagent, so it was not checked');
+  else if (values) await subagentOf(values, resolve(file), env, findings);
   return findings.all;
 }
 

@@ -19,7 +19,11 @@ test('files of that name are found in every folder of the project, and nowhere e
   lay('node_modules/x/c.subagent.yaml', '.git/d.subagent.yaml', 'e.subagent.yaml.bak');
   symlinkSync(root, join(root, 'around'));
   const found = await subagentFilesIn(root);
-  expect(found.map(file => relative(root, file))).toEqual(['b.subagent.yaml', 'tools/a.subagent.yml']);
+  expect(found.map(file => relative(root, file))).toEqual([
+    'b.subagent.yaml',
+    'review.cpe.yaml',
+    'tools/a.subagent.yml',
+  ]);
 });
 
 test('a folder that is not there has none', async () => {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** `review.subagent.yaml`. */
-export const SUBAGENT_FILE = /^[^.].*\.subagent\.ya?ml$/;
+/** `review.subagent.yaml`, or `review.cpe.yaml` as CPE calls them. */
+const SUBAGENT_FILE = /^[^.].*\.(subagent|cpe)\.ya?ml$/;
 
 const DEEPEST = 6;
 const MOST = 200;

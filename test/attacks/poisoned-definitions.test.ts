@@ -65,7 +65,7 @@ beforeAll(async () => {
   await configure(squad, {
     servers: {
       poisoned: poisoned.block(),
-      ...Object.fromEntries(pulls.map(({ server, kept }) => [server, kept.block()])),
+      ...Object.fromEntries(pulls.map(({ server, kept }) => [server, kept.block({ cooldown: 1_000 })])),
     },
     agentServers: { coder: ['poisoned'], reviewer: pulls.map(({ server }) => server) },
   });

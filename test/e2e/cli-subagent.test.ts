@@ -129,7 +129,10 @@ test('several files and whole folders are checked at once, each file once', asyn
 
   squad.write('none/x.txt', '');
   const none = await squad.run(['config', 'lint', 'none']);
-  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('There is no *.subagent.yaml in')]);
+  expect([none.code, none.stderr]).toEqual([
+    2,
+    expect.stringContaining('There is no *.subagent.yaml or *.cpe.yaml in'),
+  ]);
 });
 
 test('files are checked where nobody has the keys, which is said and is no error', async () => {
@@ -157,4 +160,23 @@ test('where there are no such files, that is all there is to say', async () => {
   expect(code).toBe(0);
   expect(stdout).toContain('squad init --subagent NAME');
   expect(await squad.json(['config', 'lint'])).toEqual({ errors: 0, warnings: 0, files: [] });
+});
+
+test("squad config lint finds CPE's files too, and passes over those that define no subagent", async () => {
+  await using squad = new TestSquad(KEY);
+  await squad.run(['init', '--subagent', 'fine']);
+  squad.write('coder_agent.cpe.yaml', readFileSync(join(squad.workspace, 'fine.subagent.yaml'), 'utf8'));
+  squad.write('parent.cpe.yaml', 'mcpServers:\n  repo_coder:\n    command: cpe\n    type: stdio\n');
+  const { code, stdout } = await squad.run(['config', 'lint']);
+  expect([code, stdout.split('\n')]).toEqual([
+    0,
+    [
+      'coder_agent.cpe.yaml is in order.',
+      'fine.subagent.yaml is in order.',
+      expect.stringMatching(/^parent\.cpe\.yaml.*: warning: defines no subagent, so it was not checked$/),
+      '0 errors, 1 warning',
+      '',
+    ],
+  ]);
+  expect((await squad.run(['config', 'lint', 'parent.cpe.yaml'])).code).toBe(2);
 });

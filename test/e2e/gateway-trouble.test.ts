@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { echoBlock, variable } from '../servers/start.ts';
 import { AgentAtWork } from '../support/agent-at-work.ts';
 import { TestSquad, until } from '../support/squad.ts';
+import { type Squad, strictCall } from '../support/tools.ts';
 
 interface Shown {
   status: string;
@@ -73,6 +74,33 @@ test('what a person watches says it, too', async () => {
   await squad.run(['mcp', 'add', 'gone', '--role', 'coder', '--', './not-there']);
   const ran = await squad.run(['run', 'coder', 'x\n```script\nsleep 1s\n```']);
   expect((ran.stdout + ran.stderr).replace(/\s+/g, ' ')).toContain('The MCP server gone was not available');
+});
+
+test('every shape of a result names the servers that a run had to do without', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  await squad.run(['mcp', 'add', 'gone', '--role', 'coder', '--', './not-there']);
+  const client = await squad.client();
+  const task = 'x\n```script\nsleep 1s\n```';
+  const said = expect.stringContaining('The MCP server gone was not available: ');
+
+  const started = await strictCall<Squad>(client, 'start_squad_members', {
+    members: [
+      { roleId: 'coder', task },
+      { roleId: 'reviewer', task },
+    ],
+  });
+  const { squadId: squad_id } = started;
+  for (const { members } of [started, await strictCall<Squad>(client, 'get_result', { squad_id })])
+    expect(members.map(({ note }) => note)).toEqual([said, undefined]);
+
+  const { results } = await strictCall<{ results: { spawn_id: string; note?: string }[] }>(
+    client,
+    'spawn_parallel',
+    { agents: [{ prompt: task, roleId: 'coder' }, { prompt: task }] },
+  );
+  expect(results.map(({ note }) => note)).toEqual([said, undefined]);
+  const one = await strictCall<{ note?: string }>(client, 'get_result', { spawn_id: results[0]!.spawn_id });
+  expect(one.note).toEqual(said);
 });
 
 test('an agent whose call runs out of time is told what it still has, and people see that it happened', async () => {

@@ -16,6 +16,7 @@ const CONFIG = {
     echo: echoBlock({
       env: { SECRET: variable('ECHO_SECRET'), COUNT_FILE: countFile },
       tools: ['echo', 'count', 'about'],
+      cooldown: 1_000,
     }),
     spare: echoBlock({ tools: ['echo'] }),
   },

@@ -46,6 +46,7 @@ export interface Member {
   rawStderr: string;
   evidence?: { verdict: string; files_changed: number | null; tool_calls: number | null };
   error?: { code: string; message: string };
+  note?: string;
   truncated?: boolean;
   outputFile?: string;
 }

@@ -12,10 +12,10 @@ import { workspaceRoot } from '../workspace-root.ts';
 export async function lintConfig(given: string[], context: CliContext): Promise<number> {
   const { out, style } = context;
   const root = workspaceRoot(context.workspace);
-  const files = given.length > 0 ? await namedFiles(given) : await filesIn(root);
-  if (files.length === 0 && !context.json) {
+  const files = given.length > 0 ? await namedFiles(given) : foundFiles(await filesIn(root));
+  if (files.size === 0 && !context.json) {
     print(context, [
-      `There is no *.subagent.yaml in ${root}.`,
+      `There is no *.subagent.yaml or *.cpe.yaml in ${root}.`,
       'A new one is made by: squad init --subagent NAME',
     ]);
     return EXIT.done;
@@ -24,7 +24,8 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
   const { lintSubagent } = await import('../../workspace/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;
   const checked = [];
-  for (const file of files) checked.push({ file, ...countsOf(await lintSubagent(file, env)) });
+  for (const [file, isFound] of files)
+    checked.push({ file, ...countsOf(await lintSubagent(file, env, { isFound })) });
   const errors = sum(checked.map(each => each.errors));
   const warnings = sum(checked.map(each => each.warnings));
   if (context.json) printJson(out, { errors, warnings, files: checked });
@@ -40,20 +41,24 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
   return errors > 0 ? EXIT.usage : EXIT.done;
 }
 
-/** Each once; of a folder, those in it. */
-async function namedFiles(given: string[]): Promise<string[]> {
-  const files: string[] = [];
+/** Each file once, with whether a search of a folder found it. */
+type Files = ReadonlyMap<string, boolean>;
+
+async function namedFiles(given: string[]): Promise<Files> {
+  const files = new Map<string, boolean>();
   for (const path of given.map(each => resolve(each))) {
     const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false;
     const found = isFolder ? await filesIn(path) : [path];
     if (found.length === 0)
-      throw new SquadError('INVALID_INPUT', `There is no *.subagent.yaml in ${path}`, {
+      throw new SquadError('INVALID_INPUT', `There is no *.subagent.yaml or *.cpe.yaml in ${path}`, {
         suggestions: ['Name the file itself, whatever it is called.'],
       });
-    files.push(...found);
+    for (const file of found) files.set(file, isFolder && (files.get(file) ?? true));
   }
-  return [...new Set(files)];
+  return files;
 }
+
+const foundFiles = (files: string[]): Files => new Map(files.map(file => [file, true]));
 
 async function filesIn(root: string): Promise<string[]> {
   const { subagentFilesIn } = await import('../../workspace/subagent-files-in.ts');

@@ -103,7 +103,7 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
   command(
     config,
     'lint [files...]',
-    "check subagents' files: those named, all of a folder, or every *.subagent.yaml here",
+    "check subagents' files: those named, all of a folder, or every *.subagent.yaml and *.cpe.yaml here",
   ).action(does((context, files: string[]) => lintConfig(files, context)));
   command(config, 'set <key> <value>', 'change one of the limits').action(
     does((context, key: string, value: string) => setConfig(key, value, context)),

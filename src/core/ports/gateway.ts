@@ -102,9 +102,9 @@ export type UpstreamHealth =
   | 'up'
   /** A call ran out of time: it is asked nothing new until it has answered a probe. */
   | 'checking'
-  /** It failed and will be started again by itself. */
+  /** It failed, but never a call: it is started again after a short delay. */
   | 'retrying'
-  /** It kept failing: one try after the cool-down. */
+  /** It has failed a call, or kept failing: one try after the cool-down. */
   | 'cooling'
   /** It cannot be used as configured: a variable is not set, a program is not there, an address is refused, it lets nobody in. */
   | 'unusable';

@@ -374,7 +374,7 @@ describe('a session', () => {
     const link = await open(sample.url);
     sample.forget();
     expect(await faultOf(link.request('tools/list', {}, { timeoutMs: 5000 }))).toMatchObject({
-      kind: 'transport',
+      kind: 'session',
     });
     expect((await link.closed).message).toContain('session');
   });

@@ -172,7 +172,7 @@ export class HttpChannel implements Channel {
 
   #endSession(): void {
     this.#options.session.sessionId = null;
-    this.#options.mux.end(new UpstreamFault('transport', 'The server has ended the session.'));
+    this.#options.mux.end(new UpstreamFault('session', 'The server has ended the session.'));
   }
 }
 

@@ -44,6 +44,8 @@ export interface LinkEvents {
 export type FaultKind =
   /** The connection broke, or what came over it was no protocol. */
   | 'transport'
+  /** The server no longer knows our session. It answers, and gives out new ones. */
+  | 'session'
   /** No answer in time. */
   | 'timeout'
   /** The process ended. */

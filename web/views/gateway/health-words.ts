@@ -26,12 +26,17 @@ const LOOKS: Record<Health, HealthLook> = {
     tone: 'ask',
     means: 'It was slow to answer and is asked whether it is there.',
   },
-  retrying: { word: 'retrying', icon: 'half', tone: 'ask', means: 'It broke, and is started again.' },
+  retrying: {
+    word: 'retrying',
+    icon: 'half',
+    tone: 'ask',
+    means: 'It failed before any call did, and is started again soon.',
+  },
   cooling: {
     word: 'cooling',
     icon: 'warn',
     tone: 'bad',
-    means: 'It broke too often and is left alone for a while.',
+    means: 'It failed a call, or kept failing. Squad retries it after the cool-down.',
   },
   unusable: { word: 'unusable', icon: 'cross', tone: 'bad', means: 'It cannot work as it is configured.' },
 };
