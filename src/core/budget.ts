@@ -47,9 +47,11 @@ export function refuseOverDay(spentToday: number, settings: HubSettings): void {
 export const overBudget = (spending: Spending): string =>
   `${reached(spending)} and it was stopped. What it did until then is kept. ${howToRaise(spending)}`;
 
-/** For a run that nobody stopped: it was told only afterwards, or was to be warned of only. */
-export const wentOver = (spending: Spending): string =>
-  `${reached(spending)}, which was known too late to stop it, or was only to be told. ${howToRaise(spending)}`;
+/** For a run that went over a budget and was not stopped. */
+export const wentOver = (spending: Spending, onlyWarns: boolean): string =>
+  `${reached(spending)}. It was not stopped: ${
+    onlyWarns ? 'this budget only warns' : 'its turn had already ended when this was known'
+  }. ${howToRaise(spending)}`;
 
 function reached({ spentUsd, budgetUsd, scope }: Spending): string {
   const whose = { run: 'The run', squad: 'Its squad', day: 'All runs of today together' }[scope];

@@ -9,6 +9,8 @@ const LONGEST_SAID = 64 * 1024;
 /** Everything an engine has said about one turn, gathered. Empty for an engine that says nothing. */
 export class EngineReport {
   end: EngineEnd | null = null;
+  /** The engine has reported its end and has not continued since, as it does when a sub-agent outlasts the answer. */
+  hasEnded = false;
   /** Null: this engine reports no tool calls. */
   readonly tools: ToolTally | null;
   private usage: Usage | null = null;
@@ -64,6 +66,8 @@ export class EngineReport {
 
   private note(event: EngineEvent): void {
     this.tools?.take(event);
+    if (event.type === 'end' || event.type === 'text' || event.type === 'tool')
+      this.hasEnded = event.type === 'end';
     if (event.type === 'end') this.end = event;
     else if (event.type === 'text')
       this.said = `${this.said && `${this.said}\n`}${event.text}`.slice(-LONGEST_SAID);

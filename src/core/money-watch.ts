@@ -76,15 +76,13 @@ export class MoneyWatch {
     this.told.delete(id);
   }
 
-  /** A budget nobody could look after is no budget: that is said. */
+  /** A budget that could not be checked does not hold the run: the result says so, and why. */
   private tellUnknown(entry: LiveRun): void {
     const { run } = entry;
     const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
     const usage = this.usageOf(entry);
     if (budgetUsd === null || usage?.costUsd != null || run.startedAt === null) return;
-    const why =
-      usage === null ? 'its engine reported nothing' : `there is no price for ${run.model ?? 'its model'}`;
-    run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${why}.`);
+    run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${whyUnknown(usage, run)}`);
   }
 
   private async look(entry: LiveRun): Promise<void> {
@@ -100,11 +98,9 @@ export class MoneyWatch {
       this.ports.tell(run, { type: 'run.budget', ...spending });
     }
     if (over === null) return;
-    if (entry.isEnding || (over.scope === 'run' && !run.options.stopAtBudget)) entry.overBudget ??= over;
-    if (over.scope === 'run' && (entry.isEnding || !run.options.stopAtBudget)) return;
     for (const spender of this.spendersOf(over.scope, entry)) {
       spender.overBudget ??= over;
-      this.ports.stop(spender.run.id);
+      if (isToBeStopped(spender, over.scope)) this.ports.stop(spender.run.id);
     }
   }
 
@@ -145,4 +141,18 @@ export class MoneyWatch {
       if (belongs(entry.run)) sum += this.usageOfTurn(entry)?.costUsd ?? 0;
     return sum;
   }
+}
+
+/** Nothing can be saved on a turn that has ended by itself: its process is only on its way out. */
+function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
+  if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
+  // A turn whose end is being written may leave a run that waits for a review: that run is stopped.
+  return isEnding || !report.hasEnded;
+}
+
+function whyUnknown(usage: Usage | null, { engine, model }: Run): string {
+  if (usage === null || usage.input === null) return `${engine} did not report what this run used.`;
+  if (model === null)
+    return `${engine} did not say which model it used, and its configuration names none. Name one: \`model\` of the call or the role, or the configuration of ${engine}.`;
+  return `there is no price for the model ${model}. Add one to prices.json in Squad's home.`;
 }

@@ -72,18 +72,27 @@ describe('a wish to stop', () => {
   const end = exit(0, { endedAt: DEADLINE });
 
   test('is in force when it came before the end, or when nobody saw the end', () => {
-    expect(stopInForce('cancel', DEADLINE - 1, end)).toBe('cancel');
-    expect(stopInForce('timeout', DEADLINE + 5_000, exit(null, { endedAt: DEADLINE }))).toBe('timeout');
-    expect(stopInForce(null, null, end)).toBeNull();
+    expect(stopInForce('cancel', DEADLINE - 1, end, null)).toBe('cancel');
+    expect(stopInForce('timeout', DEADLINE + 5_000, exit(null, { endedAt: DEADLINE }), null)).toBe('timeout');
+    expect(stopInForce(null, null, end, null)).toBeNull();
   });
 
   test('that came after the agent had ended by itself changed nothing', () => {
-    expect(stopInForce('timeout', DEADLINE + 50, end)).toBeNull();
-    expect(stopInForce('cancel', DEADLINE + 50, end)).toBeNull();
+    expect(stopInForce('timeout', DEADLINE + 50, end, null)).toBeNull();
+    expect(stopInForce('cancel', DEADLINE + 50, end, null)).toBeNull();
+  });
+
+  test('for a budget changed nothing when the agent reported success, and is in force otherwise', () => {
+    const ended = (ok: boolean) => ({ type: 'end' as const, ok, answer: '', error: null });
+    const killed = exit(143, { endedAt: DEADLINE });
+    expect(stopInForce('budget', DEADLINE - 1, killed, ended(true))).toBeNull();
+    expect(stopInForce('budget', DEADLINE - 1, killed, ended(false))).toBe('budget');
+    expect(stopInForce('budget', DEADLINE - 1, killed, null)).toBe('budget');
+    expect(stopInForce('cancel', DEADLINE - 1, killed, ended(true))).toBe('cancel');
   });
 
   test('is in force when it came so close to the end that the clocks cannot tell', () => {
-    expect(stopInForce('cancel', DEADLINE + 3, exit(143, { endedAt: DEADLINE }))).toBe('cancel');
+    expect(stopInForce('cancel', DEADLINE + 3, exit(143, { endedAt: DEADLINE }), null)).toBe('cancel');
   });
 });
 

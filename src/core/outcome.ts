@@ -57,12 +57,17 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
 /** A file's time is that of the kernel's last tick, so an exit can look a little earlier than it was. */
 const TICK_MS = 10;
 
-/** Why Squad is ending the turn. A wish that came when the agent had already ended by itself changed nothing. */
+/**
+ * Why Squad ended the turn; null if the turn had already ended by itself. An agent reports its last usage and its success
+ * almost at once, so the hub may ask for a budget stop between the two: success decides, not the order of reading.
+ */
 export function stopInForce(
   stop: StopReason | null,
   askedAt: number | null,
   end: TurnEnd,
+  reported: EngineEnd | null,
 ): StopReason | null {
+  if (stop === 'budget' && reported?.ok) return null;
   const wasTooLate = askedAt !== null && end.exitCode !== null && end.endedAt + TICK_MS < askedAt;
   return wasTooLate ? null : stop;
 }

@@ -1,7 +1,7 @@
 import type { HubSettings } from '../schema/config.ts';
 import type { Evidence } from '../schema/evidence.ts';
-import type { RunError, StopReason } from '../schema/run.ts';
-import { overBudget, wentOver } from './budget.ts';
+import type { Run, RunError, StopReason } from '../schema/run.ts';
+import { overBudget, type Spending, wentOver } from './budget.ts';
 import { type Ending, type EvidencePorts, gatherEvidence } from './gather-evidence.ts';
 import type { LiveRun, Telling } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
@@ -64,7 +64,8 @@ export async function closeTurn(
   ledger: RunLedger,
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;
-  entry.stop = stopInForce(entry.stop, entry.stopAskedAt, end) ?? (await overOutputLimit(entry, ports));
+  const inForce = stopInForce(entry.stop, entry.stopAskedAt, end, report.end);
+  entry.stop = inForce ?? (await overOutputLimit(entry, ports));
   if (turn) turn.stop = entry.stop;
   const outcome = judge({
     end,
@@ -74,7 +75,7 @@ export async function closeTurn(
   });
   if (entry.overBudget) {
     if (outcome.error?.code === 'BUDGET_EXCEEDED') outcome.error.message = overBudget(entry.overBudget);
-    else run.notes.push(wentOver(entry.overBudget));
+    else run.notes.push(wentOver(entry.overBudget, onlyWarns(entry.overBudget, run)));
   }
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
   // One that waits has not given its answer yet.
@@ -96,6 +97,9 @@ async function overOutputLimit(
     return null;
   }
 }
+
+const onlyWarns = ({ scope }: Spending, { options }: Run): boolean =>
+  scope === 'run' && !options.stopAtBudget;
 
 /** The error of an answer that does not keep to its schema; one that does is saved as a value. */
 async function checkAnswer(

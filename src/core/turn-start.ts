@@ -51,6 +51,8 @@ export async function startTurn(
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
   const command = await engine.command(input);
   await keepCommand(files, turn, command, input);
+  // Only now: the command leaves the choice to the engine's configuration, and this is what it will choose.
+  run.model ??= engine.configuredModel?.(input) ?? null;
   // What counts is what the whole run changed, not its last turn.
   entry.baseline = looking
     ? await keepBaseline(entry, turn, looking, ports)

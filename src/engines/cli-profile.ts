@@ -28,6 +28,7 @@ export interface CliProfile {
   usageIsReported: Engine['usageIsReported'];
   newChat: Engine['newChat'];
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
+  configuredModel?: Engine['configuredModel'];
   /** The arguments that open its interactive mode on a chat. */
   resume(chatId: string): string[];
   /** What else that needs: variables, and files where they say. */
@@ -48,6 +49,7 @@ export function createCliEngine(
     id: profile.id,
     command: input => profile.command(input, cli),
     newChat: profile.newChat,
+    configuredModel: profile.configuredModel,
     interactive: async input => ({
       argv: [cli.program, ...profile.resume(input.chatId)],
       env: (await profile.prepareResume?.(input)) ?? {},

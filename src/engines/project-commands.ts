@@ -18,13 +18,10 @@ export interface ProjectSettings {
 
 /** Headless, these CLIs ask nobody whether a folder is trusted: they obey the settings that came with the repository. */
 export function refuseProjectCommands(cwd: string, settings: ProjectSettings, fork: Fork = null): void {
-  const folders = upwards(cwd);
-  const root = folders.findIndex(folder => existsSync(join(folder, '.git')));
-  const project = root === -1 ? [cwd] : folders.slice(0, root + 1);
   const ownFolder = twinOf(cwd, fork) ?? cwd;
-  const isTrusted = folders.some(settings.isTrusted);
+  const isTrusted = upwards(cwd).some(settings.isTrusted);
   const twinIsTrusted = upwards(ownFolder).some(settings.isTrusted);
-  for (const file of project.flatMap(folder => settings.files.map(name => join(folder, name)))) {
+  for (const file of projectFolders(cwd).flatMap(folder => settings.files.map(name => join(folder, name)))) {
     const key = settings.runsCommands.exec(readText(file))?.[1];
     if (!key || isTrusted) continue;
     const twin = twinOf(file, fork);
@@ -57,6 +54,13 @@ const changed = (file: string, key: string, twin: string, { cli }: ProjectSettin
       ],
     },
   );
+
+/** The folders of a project that may hold settings: from this one up to the root of its repository. */
+export function projectFolders(cwd: string): string[] {
+  const folders = upwards(cwd);
+  const root = folders.findIndex(folder => existsSync(join(folder, '.git')));
+  return root === -1 ? [cwd] : folders.slice(0, root + 1);
+}
 
 /** The folder and all above it. */
 export function upwards(folder: string): string[] {

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TestSquad } from '../support/squad.ts';
+import { TestSquad, until } from '../support/squad.ts';
 import { storedEvents } from '../support/stored.ts';
 import { type Refused, startAndWait, strictCall } from '../support/tools.ts';
 
@@ -36,6 +36,40 @@ describe('a budget', () => {
     const client = await squad.client();
     const { members } = await startAndWait(client, one('thrifty', 'usage 100 10 0 0.3', 'report fine'));
     expect(members[0]).toMatchObject({ status: 'completed', rawStdout: 'fine' });
+  });
+
+  test('that was exceeded by a turn that had already ended by itself leaves it completed, with a note', async () => {
+    const client = await squad.client();
+    const task = script('usage 100 10 0 0.6', 'report fine');
+    const members = Array.from({ length: 8 }, () => ({ roleId: 'thrifty', task }));
+    const { members: ended } = await startAndWait(client, { members });
+    for (const { memberId } of ended)
+      expect(await strictCall(client, 'get_result', { spawn_id: memberId })).toMatchObject({
+        status: 'completed',
+        result: 'fine',
+        cost_usd: 0.6,
+        note: expect.stringContaining('$0.60 of a budget of $0.50. It was not stopped: its turn had already'),
+      });
+  });
+
+  test('does not stop an engine that has reported its end and is on its way out', async () => {
+    const program = squad.script(
+      'slow/claude',
+      `[ "$1" = --version ] && { echo 2.1.325; exit; }
+echo '{"type":"result","is_error":false,"result":"ok","total_cost_usd":0.6,"usage":{"input_tokens":1,"output_tokens":1}}'
+until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.workspace}/left`,
+    );
+    const PATH = `${join(program, '..')}:${squad.env.PATH}`;
+    const client = await squad.client({ env: { ENGINE_COMMAND: 'claude', PATH } });
+    const asked = { roleId: 'thrifty', prompt: 'x', include_context: false, async: true };
+    const { spawn_id } = await strictCall<{ spawn_id: string }>(client, 'spawn_agent', asked);
+    await until('its budget was looked at', () =>
+      storedEvents(squad).some(({ type, run_id }) => type === 'run.budget' && run_id === spawn_id),
+    );
+    squad.write('looked', '');
+    const result = await strictCall(client, 'get_result', { spawn_id, wait_seconds: 20 });
+    expect(result).toMatchObject({ status: 'completed', result: 'ok', cost_usd: 0.6 });
+    expect(existsSync(join(squad.workspace, 'left'))).toBe(true);
   });
 
   test('of a squad counts what all its members have spent, and ends all of them', async () => {
@@ -83,11 +117,36 @@ describe('a budget', () => {
     });
   });
 
-  test('that could not be looked after is told too', async () => {
+  test('that could not be checked is reported with the reason: no model, no price, or no usage', async () => {
     const client = await squad.client();
-    const { members } = await startAndWait(client, one('thrifty', 'usage 100 10', 'report done'));
-    const result = await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId });
-    expect(result.note).toContain('could not be checked: there is no price');
+    const noteOf = async (line: string, more: object = {}) => {
+      const asked = { prompt: script(line, 'report done'), max_cost_usd: 0.5, include_context: false };
+      return (await strictCall<{ note: string }>(client, 'spawn_agent', { ...asked, ...more })).note;
+    };
+    expect(await noteOf('usage 100 10')).toMatch(/could not be checked: scripted did not say which model/);
+    expect(await noteOf('usage 100 10', { model: 'm-1' })).toMatch(/there is no price for the model m-1\./);
+    expect(await noteOf('say hi')).toMatch(/scripted did not report what this run used/);
+  });
+
+  test('is checked with the model that the configuration of Codex names', async () => {
+    const program = squad.script(
+      'codex/codex',
+      `[ "$1" = --version ] && { echo "codex-cli 0.166.0"; exit; }
+cat > /dev/null
+echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":0,"output_tokens":0}}'`,
+    );
+    squad.write('codex-home/config.toml', 'model = "gpt-5"\n');
+    const CODEX_HOME = join(squad.workspace, 'codex-home');
+    const PATH = `${join(program, '..')}:${squad.env.PATH}`;
+    const client = await squad.client({ env: { PATH, CODEX_HOME } });
+    const asked = { engine: 'codex', prompt: 'x', include_context: false, max_cost_usd: 0.5 };
+    expect(await strictCall(client, 'spawn_agent', asked)).toMatchObject({
+      status: 'completed',
+      model: 'gpt-5',
+      cost_usd: 1.25,
+      usage_source: 'estimated',
+      note: expect.stringContaining('$1.25 of a budget of $0.50'),
+    });
   });
 
   test('of every run reaches an engine that can hold it itself', async () => {

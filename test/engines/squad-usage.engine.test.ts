@@ -51,3 +51,19 @@ describe.each(chosenClis().filter(isLive))('%s', name => {
     await it.nothingLeft();
   });
 });
+
+/** The set-up of each names its model; only these two do not say it in their events. */
+test.each(chosenClis().filter(name => name === 'codex' || name === 'opencode'))(
+  '%s: a budget is checked with the model that its own configuration names, and a turn that has ended is left alone',
+  async name => {
+    await using it = await EngineSquad.start([name]);
+    const prices = { 'mock-model': { input: 3, cached: 3, output: 15 } };
+    writeFileSync(join(it.squad.home, 'prices.json'), JSON.stringify(prices));
+    const steps = [{ text: 'Done.', usage: { ...usage, input: 100_000 } }];
+    const result = await it.spawn(name, `Go. ${mock(steps, 'own-model')}`, { max_cost_usd: 0.1 });
+    expect(result).toMatchObject({ status: 'completed', result: 'Done.', note: expect.any(String) });
+    expect(result.model).toMatch(/mock-model$/);
+    expect(result.cost_usd).toBeCloseTo(0.3, 2);
+    expect(result.note).toContain('of a budget of $0.10. It was not stopped: its turn had already ended');
+  },
+);

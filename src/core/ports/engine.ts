@@ -133,6 +133,8 @@ export interface Engine {
     | null;
   /** Its own interactive mode on a chat, without anything of Squad's. Throws CHAT_UNKNOWN. Null: none that Squad knows of. */
   interactive: ((input: InteractiveInput) => Promise<InteractiveCommand>) | null;
+  /** The model that the engine's own configuration names, for an engine whose events do not. Null: it names none. */
+  configuredModel?(input: TurnInput): string | null;
   /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
   reader: (() => EngineReader) | null;
   /** Who holds each limit that these options ask for. */

@@ -7,6 +7,7 @@ import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import type { RunOptions } from '../../schema/run.ts';
 import { CHAT, ENDPOINT, rehearsal } from '../testing/contract.ts';
 import { codexCommand } from './codex-command.ts';
+import { configuredModel } from './configured-model.ts';
 import { sandboxTemp } from './sandbox-temp.ts';
 import { tomlString } from './toml-string.ts';
 import { serversIn } from './user-config.ts';
@@ -132,3 +133,38 @@ test.each([
 ])('with %j the sandbox gets %j', (env, expected) =>
   expect(sandboxTemp(env as Record<string, string>)).toEqual(expected),
 );
+
+describe('the model that the configuration names', () => {
+  const home = (files: Record<string, string>) => {
+    const root = mkdtempSync(join(tmpdir(), 'squad-codex-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    for (const [path, content] of Object.entries(files)) {
+      mkdirSync(join(root, path, '..'), { recursive: true });
+      writeFileSync(join(root, path), content.replaceAll('ROOT', root));
+    }
+    mkdirSync(join(root, 'work/.git'), { recursive: true });
+    return { env: { HOME: root }, cwd: join(root, 'work'), worktree: null };
+  };
+  const user = (content: string) => home({ '.codex/config.toml': content });
+
+  test.each([
+    ['model = "gpt-5" # mine\n[tools]\nmodel = "x"', 'gpt-5'],
+    ["'model' = 'gpt-5'", 'gpt-5'],
+    ['notes = """\nmodel = "no"\n"""\nmodel="gpt-5"', 'gpt-5'],
+    ['model_provider = "x"\n[profiles.p]\nmodel = "no"', null],
+    ['# model = "no"', null],
+    ['', null],
+  ])('%j: %s', (config, model) => {
+    expect(configuredModel(user(config))).toBe(model);
+  });
+
+  test("is the project's where the project is trusted, and not known in a work tree", () => {
+    const project = { 'work/.codex/config.toml': 'model = "theirs"' };
+    const trust = '\n[projects."ROOT/work"]\ntrust_level = "trusted"\n';
+    const trusted = home({ ...project, '.codex/config.toml': `model = "mine"${trust}` });
+    expect(configuredModel(trusted)).toBe('theirs');
+    const worktree = { path: trusted.cwd, repository: trusted.cwd };
+    expect(configuredModel({ ...trusted, worktree })).toBeNull();
+    expect(configuredModel(home({ ...project, '.codex/config.toml': 'model = "mine"' }))).toBe('mine');
+  });
+});

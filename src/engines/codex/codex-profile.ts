@@ -3,6 +3,7 @@ import type { CliProfile } from '../cli-profile.ts';
 import { codexCommand } from './codex-command.ts';
 import { codexPolicy } from './codex-permissions.ts';
 import { codexReader } from './codex-reader.ts';
+import { configuredModel } from './configured-model.ts';
 
 export const CODEX: CliProfile = {
   id: 'codex',
@@ -17,6 +18,7 @@ export const CODEX: CliProfile = {
   usageIsReported: 'at_end',
   newChat: { kind: 'reported' },
   command: codexCommand,
+  configuredModel,
   resume: chatId => ['resume', chatUuid('Codex', chatId)],
   reader: codexReader,
   policy: codexPolicy,

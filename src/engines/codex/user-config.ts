@@ -16,6 +16,16 @@ export function serversIn(toml: string): string[] {
   return [...new Set([...tables].map(([, , name]) => name!))];
 }
 
+/** The value of the top-level key `model`. */
+export function modelIn(toml: string): string | null {
+  const [topLevel = ''] = toml.replace(MULTI_LINE, '""').split(/^[ \t]*\[/m);
+  const found = /^[ \t]*(["']?)model\1[ \t]*=[ \t]*(?:"([^"\\\n]+)"|'([^'\n]+)')/m.exec(topLevel);
+  return found?.[2] ?? found?.[3] ?? null;
+}
+
+/** Strings that may hold lines that look like keys. */
+const MULTI_LINE = /"""[\s\S]*?"""|'''[\s\S]*?'''/g;
+
 /** The folders the user trusts, as Codex writes them down. */
 export const trustedIn = (toml: string): string[] =>
   [...toml.matchAll(/^\[projects\."([^"\\\n]+)"\]\s*\n\s*trust_level\s*=\s*"trusted"/gm)].map(

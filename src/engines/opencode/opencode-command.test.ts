@@ -3,6 +3,7 @@ import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
 import { opencodeCommand } from './opencode-command.ts';
 import { opencodePermissions, opencodePolicy } from './opencode-permissions.ts';
+import { configuredModel } from './user-config.ts';
 
 const CLI = { program: '/bin/opencode' };
 
@@ -121,3 +122,21 @@ describe('what opencode may do', () => {
 
 const isAnswer = (value: string) => value !== 'allow' && value !== 'deny';
 const config = (env: Record<string, string>) => JSON.parse(env.OPENCODE_CONFIG_CONTENT ?? '');
+
+describe('the model that the configuration names', () => {
+  it('is that of the last file that names one, or of the variable, for a new chat', () => {
+    using place = new TurnPlace();
+    const env: Record<string, string> = { HOME: place.home };
+    const model = (continues = false) => configuredModel({ env, continues });
+    expect(model()).toBeNull();
+    place.inHome('.config/opencode/opencode.jsonc', '{"model": "a/one", // mine\n}');
+    expect(model()).toBe('a/one');
+    env.OPENCODE_CONFIG = place.inHome('more.json', '{"model": "a/two"}');
+    expect(model()).toBe('a/two');
+    env.OPENCODE_CONFIG_CONTENT = '{"model": "a/three"}';
+    expect(model()).toBe('a/three');
+    expect(model(true)).toBeNull();
+    env.OPENCODE_CONFIG_CONTENT = '{"model": "{env:MODEL}"}';
+    expect(model()).toBeNull();
+  });
+});

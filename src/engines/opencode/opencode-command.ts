@@ -3,7 +3,7 @@ import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
-import { usersServers } from './users-servers.ts';
+import { usersServers } from './user-config.ts';
 
 export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues, env } = input;

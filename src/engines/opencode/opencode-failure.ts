@@ -23,16 +23,18 @@ export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> 
 const causeIn = (log: string | null): string | null =>
   /message=failed .*?error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(log ?? '')?.[1] ?? null;
 
+export const wasKilled = ({ exitCode }: Exit): boolean => exitCode === null || exitCode > 128;
+
 /** A turn that said nothing of an error, and did not finish. */
 export async function unfinished(reason: string | null, exit: Exit): Promise<EngineEnd[]> {
-  if (exit.exitCode === null || exit.exitCode > 128) return []; // a signal speaks for itself
+  if (wasKilled(exit)) return []; // a signal speaks for itself
   const [told] = reason === null ? await stderrEnd(exit) : [];
   if (told?.error && /^Error: Session not found$/m.test(told.error))
     return [{ ...told, code: 'CHAT_UNKNOWN' }];
   return [told ?? failed(whyNot(reason, exit.exitCode), 'ENGINE_FAILED')];
 }
 
-function whyNot(reason: string | null, exitCode: number): string {
+function whyNot(reason: string | null, exitCode: number | null): string {
   if (reason === 'tool-calls')
     return `It ended in the middle of its work, after a tool call and without an answer (exit code ${exitCode}). opencode does that when a permission was refused.`;
   if (reason === 'length') return "Its answer was cut off at the model's output limit.";

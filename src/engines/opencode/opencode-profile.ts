@@ -3,6 +3,7 @@ import { oneArgument } from '../one-argument.ts';
 import { opencodeCommand } from './opencode-command.ts';
 import { opencodePolicy } from './opencode-permissions.ts';
 import { opencodeReader } from './opencode-reader.ts';
+import { configuredModel } from './user-config.ts';
 
 export const OPENCODE: CliProfile = {
   id: 'opencode',
@@ -19,6 +20,7 @@ export const OPENCODE: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: opencodeCommand,
+  configuredModel,
   resume: chatId => ['--session', oneArgument('chat id', chatId)],
   reader: opencodeReader,
   policy: opencodePolicy,

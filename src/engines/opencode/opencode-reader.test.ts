@@ -93,6 +93,14 @@ describe('how a turn of opencode ends', () => {
     expect((await readTurn(opencodeReader(), [step('stop', 1)], 1)).end?.ok).toBe(false);
   });
 
+  it('is known when its last step ends, and stays so when it is killed after that', async () => {
+    const reader = opencodeReader();
+    expect(reader.line(step('stop', 1))).toContainEqual(expect.objectContaining({ type: 'end', ok: true }));
+    expect((await readTurn(opencodeReader(), [step('stop', 1)], 143)).end?.ok).toBe(true);
+    const goesOn = [step('stop', 1), JSON.stringify({ type: 'step_start', sessionID: 's', part: {} })];
+    expect((await readTurn(opencodeReader(), goesOn, 143)).end?.ok).toBe(false);
+  });
+
   it('finds in its logs what its events only point to', async () => {
     const line = JSON.stringify({
       type: 'error',

@@ -1,17 +1,21 @@
-import type { EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
 import { Speech } from '../speech.ts';
 import { toolDetail } from '../tool-detail.ts';
-import { apiFailure, unfinished } from './opencode-failure.ts';
+import { apiFailure, unfinished, wasKilled } from './opencode-failure.ts';
 import { StepUsage } from './opencode-usage.ts';
 
-/** Reads `--format json`. There is no end event: a turn is done when its last step ended with "stop" and it exits with 0. */
+/**
+ * Reads `--format json`. There is no end event: a turn is done when its last step ended with "stop", unless another event or
+ * the exit code says otherwise.
+ */
 export function opencodeReader(): EngineReader {
   const usage = new StepUsage();
   const speech = new Speech();
   let chat: string | null = null;
   let reason: string | null = null;
   let error: Fields | null = null;
+  let hasAnswered = false;
 
   function chatOf(line: Fields): EngineEvent[] {
     const id = text(line.sessionID);
@@ -33,13 +37,18 @@ export function opencodeReader(): EngineReader {
         return toolUsed(part);
       case 'step_finish':
         reason = text(part.reason);
-        return usage.add(part);
+        return [...usage.add(part), ...(reason === 'stop' ? [answered()] : [])];
       case 'error':
         error = fields(line.error);
         return [];
       default:
         return [];
     }
+  }
+
+  function answered(): EngineEnd {
+    hasAnswered = true;
+    return { type: 'end', ok: true, answer: speech.answer, error: null };
   }
 
   return {
@@ -49,12 +58,22 @@ export function opencodeReader(): EngineReader {
     },
     async finish(exit) {
       if (error) return [await apiFailure(error, exit)];
-      if (reason === 'stop' && exit.exitCode === 0)
-        return [{ type: 'end', ok: true, answer: speech.answer, error: null }];
-      return unfinished(reason, exit);
+      // A signal that came after the answer takes nothing back.
+      if (reason === 'stop' && (exit.exitCode === 0 || wasKilled(exit))) return [];
+      const told = await unfinished(reason, exit);
+      return told.length === 0 && hasAnswered ? [KILLED_LATER] : told;
     },
   };
 }
+
+/** It had ended a step with "stop", and then began another one. */
+const KILLED_LATER: EngineEnd = {
+  type: 'end',
+  ok: false,
+  answer: '',
+  error: 'It was killed in the middle of its work.',
+  code: 'ENGINE_FAILED',
+};
 
 const EDITING = ['edit', 'write', 'patch', 'apply_patch', 'multiedit'];
 
