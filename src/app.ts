@@ -470,7 +470,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
 }
 
 /** Throws INVALID_INPUT. */
-const toolsetsOf = ({ toolsets, env }: Hello): readonly Toolset[] =>
+const toolsetsOf = ({ toolsets, env }: Hello): readonly Toolset[] | null =>
   toolsetsIn(toolsets ?? env.SQUAD_TOOLSETS);
 
 function once<T>(act: (argument: T) => Promise<void>): (argument: T) => Promise<void> {

@@ -26,7 +26,7 @@ export interface ViewPorts {
 export async function serveMcp(
   connection: Connection,
   caller: Caller,
-  toolsets: readonly Toolset[],
+  toolsets: readonly Toolset[] | null,
   ports: ViewPorts,
 ): Promise<void> {
   const { services, version, notices, teamUpdates, workspaces, audiences, serversOf } = ports;

@@ -27,7 +27,8 @@ export interface McpFaceOptions {
   transport: 'stream' | 'http';
   /** Everything about the caller but its client's name, which comes with each call. */
   caller: Caller;
-  toolsets: readonly Toolset[];
+  /** Null: the client named none. */
+  toolsets: readonly Toolset[] | null;
   notices: Pick<EndNotices, 'watch'>;
   /** What a run has of other servers. */
   serversOf(id: RunId): GatewayView | null;

@@ -7,6 +7,8 @@ Which tool:
 - A team by role, each with its own task: start_squad_members. list_roles has the roles.
 - Not to wait: async: true, then get_result {spawn_id or squad_id, wait_seconds}.
 
+Where the project has a team: squad_decision_search finds what it has decided (look before you decide anew), squad_status what runs and what today has cost.
+
 An agent sees its prompt, its role and the project's context, not this conversation: say all it needs. Agents started together do not see each other: give them separate files or folders.
 
 If a call returns status "running" or "queued", the agents go on: call get_result until they have ended. "asks": one waits for an answer; put it to the user, give it with answer_question, go on waiting. Ending or losing a call never stops an agent; cancel_run does, with all it started. get_result {spawn_id, stream, offset} pages through output that was cut. list_running shows what is at work, also for other clients.

@@ -1,14 +1,24 @@
 import { allowed, type Subject } from '../core/policy.ts';
 import type { Operation } from '../operations/operation.ts';
-import { DEFAULT_TOOLSETS, type Toolset } from '../schema/toolset.ts';
+import type { Toolset } from '../schema/toolset.ts';
 
-/** Whether somebody is shown this tool, and finds it when calling: an agent what policy grants it, the user what their toolsets hold. */
+export interface Wanted {
+  /** Null: the client named none and gets the default tools. */
+  toolsets: readonly Toolset[] | null;
+  /** Whether the client's workspace has team files. */
+  hasTeam: boolean;
+}
+
+/** Whether a caller is shown this tool and can call it: an agent by policy, a client of the user by its toolsets. */
 export function isOffered(
   { name, tool }: Operation,
   subject: Subject,
-  toolsets: readonly Toolset[] = DEFAULT_TOOLSETS,
+  { toolsets, hasTeam }: Wanted,
 ): boolean {
   if (!tool) return false;
   if (subject.kind === 'run') return allowed(subject, name);
-  return tool.forAgents !== true && toolsets.includes(tool.toolset ?? 'core');
+  if (tool.forAgents === true) return false;
+  const toolset = tool.toolset ?? 'core';
+  if (toolsets !== null) return toolsets.includes(toolset);
+  return toolset === 'core' || (hasTeam && tool.isDefaultWithTeam === true);
 }

@@ -28,17 +28,10 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
     inputSchema: jsonSchema(shown.input, 'input', isWhole),
     // Who declares one owes structured content.
     ...((isWhole || !tool.textOnly) && {
-      outputSchema: isWhole
-        ? jsonSchema(shown.output, 'output', true)
-        : orError(jsonSchema(shown.output, 'output')),
+      outputSchema: jsonSchema(shown.output, 'output', isWhole),
     }),
     annotations: { readOnlyHint: tool.readOnly },
   };
-}
-
-/** An error comes in a field of its own, and clients that validate do so then too: of a result no field is certain. */
-function orError({ required, ...schema }: JsonObjectSchema): JsonObjectSchema {
-  return schema;
 }
 
 /** Every client pays for each byte of this in its context: nothing is said that goes without saying. */
@@ -51,12 +44,18 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = 
       if (node.propertyNames) delete node.propertyNames;
       if (node.additionalProperties && Object.keys(node.additionalProperties).length === 0)
         delete node.additionalProperties;
+      // A call with an empty text is refused with words that say more.
+      if (io === 'input' && !isWhole && node.minLength === 1) delete node.minLength;
       if (io === 'input') return;
       // Fields may be added to a result without breaking a client that validates it.
       delete node.additionalProperties;
       if (Object.keys(node.properties ?? { some: true }).length === 0) delete node.properties;
-      // A result explains itself when it comes.
-      if (!isWhole) delete node.description;
+      if (!isWhole) {
+        // A result explains itself when it comes.
+        delete node.description;
+        // An error has its own field and clients validate that result too, so no other field is certain.
+        delete node.required;
+      }
       mergeNull(node);
     },
   });

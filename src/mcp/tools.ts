@@ -14,9 +14,9 @@ import { ownTool, toolDefinition } from './tool-list.ts';
 export class Tools {
   readonly #services: Services;
   readonly #caller: Caller;
-  readonly #toolsets: readonly Toolset[];
+  readonly #toolsets: readonly Toolset[] | null;
 
-  constructor(services: Services, caller: Caller, toolsets: readonly Toolset[]) {
+  constructor(services: Services, caller: Caller, toolsets: readonly Toolset[] | null) {
     this.#services = services;
     this.#caller = caller;
     this.#toolsets = toolsets;
@@ -24,8 +24,8 @@ export class Tools {
 
   /** Always in the same order. A tool whose agent CLI is not there can be called, and then says how to get it. */
   async list(): Promise<ToolDef[]> {
-    const { mode, has } = await this.#surroundings();
-    const own = this.#own().filter(({ tool }) => tool?.needs === undefined || has(tool.needs));
+    const { mode, has, hasTeam } = await this.#surroundings();
+    const own = this.#own(hasTeam).filter(({ tool }) => tool?.needs === undefined || has(tool.needs));
     const templates = await this.#templates();
     return [
       ...own.map(operation => ownTool(operation, mode)),
@@ -35,34 +35,39 @@ export class Tools {
 
   async find(name: string): Promise<Operation | null> {
     const isNamed = (operation: Operation) => operation.name === name;
-    return this.#own().find(isNamed) ?? (await this.#templates()).find(isNamed) ?? null;
+    const own = this.#own(true).find(isNamed);
+    if (own) return this.#own(false).includes(own) || (await this.#surroundings()).hasTeam ? own : null;
+    return (await this.#templates()).find(isNamed) ?? null;
   }
 
   /** Asked anew each time: a run that has ended has fewer. */
-  #own(): Operation[] {
+  #own(hasTeam: boolean): Operation[] {
     // A subagent has what its file gives it.
     if (this.#caller.parent?.isSubagent) return [];
     const subject = subjectOf({ services: this.#services, caller: this.#caller });
-    return OPERATIONS.filter(operation => isOffered(operation, subject, this.#toolsets));
+    return OPERATIONS.filter(operation =>
+      isOffered(operation, subject, { toolsets: this.#toolsets, hasTeam }),
+    );
   }
 
   async #templates(): Promise<Operation[]> {
-    if (this.#caller.parent || !this.#toolsets.includes('templates')) return [];
+    if (this.#caller.parent || !this.#toolsets?.includes('templates')) return [];
     const found = await this.#services.workspaces.templates(this.#caller, 'tool');
     return found.filter(({ fault }) => fault === null).map(templateOperation);
   }
 
   /** A workspace that cannot be read still has tools: the call then says what is wrong. */
-  async #surroundings(): Promise<{ mode: StateMode; has(cli: CliId): boolean }> {
+  async #surroundings(): Promise<{ mode: StateMode; has(cli: CliId): boolean; hasTeam: boolean }> {
     const { workspaces, engines } = this.#services;
-    const [config, env] = await Promise.all([
+    const [[config, hasTeam], env] = await Promise.all([
       workspaces.open(this.#caller).then(
-        workspace => workspace.config,
-        () => null,
+        async ({ config, team }) => [config, await team.hasFiles()] as const,
+        () => [null, false] as const,
       ),
       workspaces.environment(this.#caller).catch(() => this.#caller.env),
     ]);
     return {
+      hasTeam,
       mode: config?.stateMode.value ?? 'stateless',
       // An engine of the user's own may have taken the name.
       has: cli => engines.isPresent(cli, env) || Object.hasOwn(config?.engines.value ?? {}, cli),

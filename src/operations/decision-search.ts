@@ -15,6 +15,14 @@ export const decisionSearch = operation({
     description: 'Decisions of this project\'s team, best match first. Words, "phrases", begin*.',
     readOnly: true,
     toolset: 'team',
+    isDefaultWithTeam: true,
+    listed: {
+      output: z.object({
+        decisions: z.array(z.looseObject({})),
+        total: z.number(),
+        note: z.string().optional(),
+      }),
+    },
   },
   input: z.strictObject({ query: z.string() }),
   output: z.object({

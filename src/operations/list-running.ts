@@ -7,21 +7,17 @@ import { operation } from './operation.ts';
 
 const ROOM_FOR_REST = 300;
 
-const Listed = z.object({
-  agents: z.array(
-    z.object({
-      spawn_id: z.string(),
-      squad_id: z.string(),
-      role_id: z.string().nullable(),
-      status: z.string(),
-      model: z.string().nullable(),
-      started_at: z.string().nullable(),
-      elapsed_seconds: z.number().nullable(),
-      task_summary: z.string(),
-    }),
-  ),
-  count: z.number(),
-  note: z.string().optional(),
+const result = <T extends z.ZodType>(agent: T) =>
+  z.object({ agents: z.array(agent), count: z.number(), note: z.string().optional() });
+const Agent = z.object({
+  spawn_id: z.string(),
+  squad_id: z.string(),
+  role_id: z.string().nullable(),
+  status: z.string(),
+  model: z.string().nullable(),
+  started_at: z.string().nullable(),
+  elapsed_seconds: z.number().nullable(),
+  task_summary: z.string(),
 });
 
 export const listRunning = operation({
@@ -30,10 +26,10 @@ export const listRunning = operation({
     title: 'List running',
     description: 'Agents that are queued or at work now, across all clients.',
     readOnly: true,
-    listed: { output: Listed },
+    listed: { output: result(z.looseObject({})) },
   },
   input: z.strictObject({}),
-  output: Listed.extend({ asks: z.array(ShownAsk).optional() }),
+  output: result(Agent).extend({ asks: z.array(ShownAsk).optional() }),
   async run({ services }) {
     const now = services.clock.now();
     const live = services.runner.liveRuns();

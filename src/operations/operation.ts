@@ -185,6 +185,8 @@ export interface Tool {
   textOnly?: true;
   /** `core` unless it says so. */
   toolset?: Toolset;
+  /** Also among the default tools of a client whose workspace has team files. */
+  isDefaultWithTeam?: true;
   /** Listed only where this agent CLI is. */
   needs?: CliId;
   /** Schemas shown to callers in stateless mode, where they differ. */

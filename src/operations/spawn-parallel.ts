@@ -3,7 +3,7 @@ import { isEnd } from '../schema/run.ts';
 import { operation } from './operation.ts';
 import { ParallelResult, parallelResult } from './parallel-result.ts';
 import { isAsync } from './spawn-one.ts';
-import { runRequest, StatefulAgent } from './spawn-request.ts';
+import { CommonOptions, runRequest, StatefulAgent } from './spawn-request.ts';
 import { startMembers } from './start-members.ts';
 import { parallelTaskId } from './task-id.ts';
 import { waitForEndsOrAsks } from './wait-or-asks.ts';
@@ -20,7 +20,7 @@ export const spawnParallel = operation({
     description: 'Run several spawn_agent inputs (without async) at once and wait for all.',
     readOnly: false,
     listed: {
-      input: z.object({ agents: agents(z.looseObject({ prompt: z.string() })), ...flags }),
+      input: z.object({ agents: agents(CommonOptions.loose()), ...flags }),
       output: z.object({
         squad_id: z.string(),
         results: z.array(z.looseObject({})),

@@ -59,6 +59,18 @@ export const StatefulAgent = z.strictObject({
   chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
 });
 
+/** The options that callers use most, for lists that cannot afford them all. */
+export const CommonOptions = StatelessAgent.pick({
+  prompt: true,
+  roleId: true,
+  engine: true,
+  model: true,
+  permission: true,
+  isolation: true,
+  working_directory: true,
+  timeout: true,
+});
+
 type Asked = Partial<z.infer<typeof StatefulAgent>> & { prompt: string };
 
 /** What is left out comes from the role, then from the configuration. */

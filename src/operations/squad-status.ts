@@ -35,9 +35,11 @@ export const squadStatus = operation({
   tool: {
     title: 'Squad status',
     description:
-      'Where you stand: your run, its time and budget, the runs you started, and how your squad is doing.',
+      'Agents: your run, its time and budget, the runs you started, and how your squad is doing. Clients: runs, limits and spending today.',
     readOnly: true,
     toolset: 'team',
+    isDefaultWithTeam: true,
+    listed: { output: z.looseObject({}) },
   },
   input: z.strictObject({}),
   output: z.object({

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { toolsetsIn } from './toolset.ts';
 
 test.each([
-  [undefined, ['core']],
-  ['', ['core']],
-  [' , ', ['core']],
+  [undefined, null],
+  ['', null],
+  [' , ', null],
   ['templates', ['templates']],
   ['core, team,core', ['core', 'team']],
 ])('%j are %j', (text, toolsets) => {

@@ -4,15 +4,13 @@ import { SquadError } from './error.ts';
 export const TOOLSETS = ['core', 'team', 'templates'] as const;
 export type Toolset = (typeof TOOLSETS)[number];
 
-export const DEFAULT_TOOLSETS: readonly Toolset[] = ['core'];
-
-/** `core,templates` as somebody wrote it; nothing is the default. Throws INVALID_INPUT. */
-export function toolsetsIn(text: string | undefined): readonly Toolset[] {
+/** `core,templates` as somebody wrote it; null when no set is named. Throws INVALID_INPUT. */
+export function toolsetsIn(text: string | undefined): readonly Toolset[] | null {
   const names = (text ?? '')
     .split(',')
     .map(name => name.trim())
     .filter(Boolean);
-  if (names.length === 0) return DEFAULT_TOOLSETS;
+  if (names.length === 0) return null;
   return [...new Set(names.map(known))];
 }
 

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TeamMemory } from '../core/ports/team.ts';
 import { readBacklog } from '../core/team/backlog.ts';
 import { firstLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../core/team/bounds.ts';
@@ -14,6 +16,8 @@ import { readTeamText } from './team-text.ts';
 /** Decisions are the one thing that is asked for often and costs something to read. */
 const MOST_KEPT = 16;
 
+const TEAM_FILES = ['team.md', 'decisions.md', 'decisions/inbox', 'backlog.md'];
+
 const NO_FOLDER = 'There is no .squad folder in this workspace. `squad init` lays one down.';
 
 /** What the teams of workspaces know, by the root of each. */
@@ -26,6 +30,10 @@ export function createTeamMemories(): (root: string) => TeamMemory {
     return decisions;
   };
   return root => ({
+    hasFiles: async () => {
+      const { folder } = await folderOf(root);
+      return folder !== null && TEAM_FILES.some(name => existsSync(join(folder, name)));
+    },
     roster: async () => {
       const read = await readNamed(root, 'team.md');
       if (read.text === null) return { members: [], notes: read.notes };

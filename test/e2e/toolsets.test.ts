@@ -97,6 +97,21 @@ describe('the tools a client is offered', () => {
     });
   });
 
+  test.each(['team.md', 'decisions.md', 'decisions/inbox/one.md', 'backlog.md'])(
+    'have those of a team beside them where the workspace has %s',
+    async file => {
+      await using team = new TestSquad({ ENGINE_COMMAND: 'scripted', PATH: '/usr/bin:/bin' });
+      team.write(`.squad/${file}`, '### 2026-02-01: Sessions live in Redis\n');
+      for (const modern of [false, true]) {
+        const client = await team.client({ modern });
+        expect(await names(client)).toEqual([...CORE, 'squad_status', 'squad_decision_search']);
+        expect(await strictCall(client, 'squad_status')).toMatchObject({ running: 0 });
+        await strictCall(client, 'squad_decision_search', { query: 'redis' });
+      }
+      expect(await names(await team.client({ args: ['--toolsets', 'core'] }))).toEqual(CORE);
+    },
+  );
+
   test('do not include those of other sets for a call either', async () => {
     const client = await squad.client();
     await expect(client.callTool({ name: 'run_tests', arguments: {} })).rejects.toThrow(

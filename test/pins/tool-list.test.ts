@@ -11,6 +11,8 @@ const squad = new TestSquad();
 // Every tool there can be in the default set: those for one agent CLI are listed only where it is.
 squad.script('clis/claude', 'exit 1');
 squad.script('clis/codex', 'exit 1');
+const teamWorkspace = join(squad.root, 'team');
+squad.write('../team/.squad/team.md', '| Name | Role |\n| --- | --- |\n| Ann | Lead |\n');
 const PATH = `${join(squad.workspace, 'clis')}:/usr/bin:/bin`;
 afterAll(() => squad[Symbol.asyncDispose]());
 
@@ -25,9 +27,10 @@ describe.each(['stateless', 'stateful'])('the %s tool list', mode => {
     expect((await client.listTools()).tools).toEqual(pinned(mode));
   });
 
-  test('costs a client no more than it may', async () => {
-    const client = await squad.client({ env: { STATE_MODE: mode, PATH } });
+  test.each([squad.workspace, teamWorkspace])('costs a client no more than it may in %s', async workspace => {
+    const client = await squad.client({ args: ['--workspace', workspace], env: { STATE_MODE: mode, PATH } });
     const { tools } = await client.listTools();
+    expect(tools.some(({ name }) => name === 'squad_status')).toBe(workspace === teamWorkspace);
     const total = tools
       .flatMap(tool => [tool.name, tool.description, tool.inputSchema, tool.outputSchema])
       .reduce((sum: number, part) => sum + bytes(part), 0);

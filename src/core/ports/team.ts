@@ -17,6 +17,8 @@ export interface TeamAgent {
  * them is told in notes and never thrown. Without the folder everything is empty, and a note says so.
  */
 export interface TeamMemory {
+  /** Whether any file of the team is there: roster, decisions or backlog. */
+  hasFiles(): Promise<boolean>;
   roster(): Promise<Roster>;
   /** `revision` is another one whenever a file of theirs has changed. */
   decisions(): Promise<Decisions & { revision: string }>;

@@ -187,7 +187,10 @@ describe('a pull request is refused before anything is done', () => {
   test('without a work tree', async () => {
     const fixture = await ProposalFixture.open();
     const coder = await fixture.loop.coder({ worktree: null });
-    await expect(fixture.ask(coder)).rejects.toMatchObject({ code: 'WORKTREE_NEEDED' });
+    await expect(fixture.ask(coder)).rejects.toMatchObject({
+      code: 'WORKTREE_NEEDED',
+      suggestions: [expect.stringContaining('`isolation: "worktree"` in the call'), expect.anything()],
+    });
   });
 
   test.each([

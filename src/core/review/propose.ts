@@ -8,6 +8,7 @@ import { whileMoving } from './branch-tries.ts';
 import { forgeAccess } from './forge-access.ts';
 import type { ProposalIntent, ProposalPorts } from './proposals.ts';
 import { pullRequestOpened } from './pull-request-opened.ts';
+import { worktreeNeeded } from './worktree-needed.ts';
 
 export interface ProposalAsk {
   title: string;
@@ -137,13 +138,7 @@ async function refuseEmpty(
 
 function worktreeOf({ id, worktree }: Run): Worktree {
   if (worktree) return worktree;
-  throw new SquadError(
-    'WORKTREE_NEEDED',
-    `Run ${id} works in the caller's folder, not on a branch of its own: there is nothing to propose it by`,
-    {
-      suggestions: [
-        'A role that opens pull requests needs `isolation: worktree` in its frontmatter, or start it with `squad run --worktree`.',
-      ],
-    },
+  throw worktreeNeeded(
+    `Run ${id} works in the caller's folder and has no branch of its own to open a pull request from`,
   );
 }

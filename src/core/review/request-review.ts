@@ -10,6 +10,7 @@ import { refuseBeyondLimit, roundsOf } from './lineage-rounds.ts';
 import { EVERY_REVIEW, eventOf, type PlannedReview, type ReviewPorts } from './ports.ts';
 import type { ReviewAsk } from './review-input.ts';
 import { reviewerPrompt } from './reviewer-prompt.ts';
+import { worktreeNeeded } from './worktree-needed.ts';
 
 export interface RequestedReview {
   review: Review;
@@ -180,15 +181,7 @@ function worktreeOf({ id, worktree, status }: Run): Worktree {
       `Run ${id} is ${status}: only one that is at work can ask for a review`,
     );
   if (worktree) return worktree;
-  throw new SquadError(
-    'WORKTREE_NEEDED',
-    `Run ${id} has no work tree of its own, so its work cannot be told apart`,
-    {
-      suggestions: [
-        'A role that asks for reviews needs `isolation: worktree` in its frontmatter, or start it with `squad run --worktree`.',
-      ],
-    },
-  );
+  throw worktreeNeeded(`Run ${id} works in the caller's folder and has no branch of its own to review`);
 }
 
 function refuseOpen({ id, status }: Run, reviews: Review[]): void {

@@ -48,9 +48,10 @@ describe('a coder that asks for a review', () => {
 
   test('needs a work tree, one that is still there, and something in it', async () => {
     const squad = await LoopFixture.open();
-    await expect(squad.loop.request(await squad.coder({ worktree: null }), NO_WORDS)).rejects.toThrow(
-      code('WORKTREE_NEEDED'),
-    );
+    await expect(squad.loop.request(await squad.coder({ worktree: null }), NO_WORDS)).rejects.toMatchObject({
+      code: 'WORKTREE_NEEDED',
+      suggestions: [expect.stringContaining('`isolation: "worktree"` in the call'), expect.anything()],
+    });
     const idle = await squad.coder();
     rmSync(`${idle.worktree?.path}/src`, { recursive: true });
     await expect(squad.loop.request(idle, NO_WORDS)).rejects.toThrow(code('NOTHING_TO_PROPOSE'));
