@@ -1,4 +1,4 @@
-import type { RunStatus } from '../schema/run.ts';
+import type { ShownStatus } from '../schema/shown-status.ts';
 
 /** What scripts can rely on; told in `squad help` and the README. */
 export const EXIT = {
@@ -14,8 +14,10 @@ export const EXIT = {
 } as const;
 
 /** A reviewer is ended once its part is done. */
-const WELL: readonly RunStatus[] = ['completed', 'terminated'];
+const WELL: readonly ShownStatus[] = ['completed', 'terminated'];
 
-export function exitFor(statuses: RunStatus[]): number {
-  return statuses.every(status => WELL.includes(status)) ? EXIT.done : EXIT.failed;
+export function exitFor(statuses: readonly ShownStatus[]): number {
+  const others = statuses.filter(status => !WELL.includes(status));
+  if (others.length === 0) return EXIT.done;
+  return others.every(status => status === 'needs_you') ? EXIT.limit : EXIT.failed;
 }

@@ -3,6 +3,7 @@ import type { RunResult } from '../operations/run-result.ts';
 import type { Started } from '../operations/started.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { type CliContext, print } from './context.ts';
 import { EXIT, exitFor } from './exit-codes.ts';
 import { follow } from './follow.ts';
@@ -74,7 +75,7 @@ async function watch(
     interrupts.release();
   }
   if (!json) await printEnd(squadId, views, context);
-  return interrupts.count > 0 ? EXIT.interrupted : exitFor(views.list().map(run => run.status));
+  return interrupts.count > 0 ? EXIT.interrupted : exitFor(views.list().map(shownStatus));
 }
 
 /** What it came to; what a single agent was asked for is its answer. */

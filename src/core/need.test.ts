@@ -4,9 +4,12 @@ import { needOf } from './need.ts';
 
 const NOW = 1_700_000_000_000;
 const DAY_MS = 24 * 60 * 60_000;
-const need = (status: RunStatus, some: { ago?: number; asksUser?: boolean; isTakenUp?: boolean } = {}) => {
-  const { ago = 1, asksUser = false, isTakenUp = false } = some;
-  return needOf({ status, endedAt: NOW - ago }, { asksUser, isTakenUp, now: NOW });
+const need = (
+  status: RunStatus,
+  some: { ago?: number; asksUser?: boolean; isTakenUp?: boolean; isUndecided?: boolean } = {},
+) => {
+  const { ago = 1, asksUser = false, isTakenUp = false, isUndecided = false } = some;
+  return needOf({ status, endedAt: NOW - ago }, { asksUser, isTakenUp, isUndecided, now: NOW });
 };
 
 describe('what a run needs', () => {
@@ -29,6 +32,10 @@ describe('what a run needs', () => {
     for (const status of ['queued', 'running', 'waiting_review'] as const)
       expect(need(status, { asksUser: true })).toBe('needs_you');
     expect(need('error', { asksUser: true })).toBe('failed');
+  });
+
+  it('is a decision when it completed at the limit of its reviews', () => {
+    expect(need('completed', { isUndecided: true })).toBe('needs_you');
   });
 
   it('is nothing any more when it failed more than a day ago, to the millisecond', () => {

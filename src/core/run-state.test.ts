@@ -41,6 +41,7 @@ describe('the state table', () => {
       'waiting_review + resume = queued',
       'waiting_review + terminate = terminated',
       'waiting_review + abandon = abandoned',
+      'completed + abandon = abandoned',
     ]);
   });
 
@@ -56,6 +57,9 @@ describe('a squad', () => {
     [['completed', 'waiting_review'], 'running'],
     [['completed', 'completed'], 'completed'],
     [['completed', 'lost'], 'failed'],
+    [['completed', 'needs_you'], 'needs_you'],
+    [['needs_you', 'error'], 'failed'],
+    [['needs_you', 'running'], 'running'],
     [['cancelled'], 'failed'],
   ] as const)('of %j is %s', (members, status) => {
     expect(squadStatus(members)).toBe(status);

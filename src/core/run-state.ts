@@ -1,5 +1,6 @@
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type RunStatus, type StopReason } from '../schema/run.ts';
+import type { ShownStatus } from '../schema/shown-status.ts';
 
 export type RunStep =
   | 'start'
@@ -46,6 +47,8 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
     terminate: 'terminated',
     abandon: 'abandoned',
   },
+  // A coder whose reviews ran out: a person may give its task up after it has ended.
+  completed: { abandon: 'abandoned' },
 };
 
 export function nextStatus(status: RunStatus, step: RunStep): RunStatus {
@@ -60,10 +63,11 @@ export function stepOfUnstarted(reason: StopReason | null): RunStep {
   return reason === 'timeout' ? 'time_out' : 'cancel';
 }
 
-export type SquadStatus = 'running' | 'completed' | 'failed';
+export type SquadStatus = 'running' | 'completed' | 'needs_you' | 'failed';
 
 /** A squad is what its members are: over when all are over, completed only when all are. */
-export function squadStatus(members: readonly RunStatus[]): SquadStatus {
-  if (!members.every(isEnd)) return 'running';
-  return members.every(status => status === 'completed') ? 'completed' : 'failed';
+export function squadStatus(members: readonly ShownStatus[]): SquadStatus {
+  if (!members.every(status => status === 'needs_you' || isEnd(status))) return 'running';
+  if (members.every(status => status === 'completed')) return 'completed';
+  return members.every(status => status === 'completed' || status === 'needs_you') ? 'needs_you' : 'failed';
 }

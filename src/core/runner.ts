@@ -363,7 +363,7 @@ export class Runner {
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
     });
-    const inReview = await outcomeInReview(entry, outcome, this.ports.store);
+    const inReview = await outcomeInReview(entry, outcome, this.ports);
     if (inReview === 'waits') await this.pause(entry, outcome, end);
     else await this.finish(entry, inReview.step, inReview.error, end);
   }

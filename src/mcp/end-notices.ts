@@ -1,6 +1,7 @@
 import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import type { Audience } from '../wire/face.ts';
 import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 
@@ -64,7 +65,9 @@ export class EndNotices {
   }
 }
 
-function endOf({ id, squadId, status, title, startedAt, endedAt, usage }: Run) {
+function endOf(run: Run) {
+  const { id, squadId, title, startedAt, endedAt, usage } = run;
+  const status = shownStatus(run);
   return {
     spawn_id: id,
     squad_id: squadId,

@@ -13,6 +13,7 @@ import { statusCounts } from '../operations/wait.ts';
 import { waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import type { Face } from '../wire/face.ts';
 import type { TaskState } from '../wire/task-state.ts';
 import { DECLINED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
@@ -114,8 +115,7 @@ async function statusMessage(services: Services, runs: Run[]): Promise<string> {
   const [asks] = askNotes(services, runs);
   if (asks !== undefined) return asks;
   const [run] = runs;
-  if (runs.length > 1 || !run)
-    return `${squadStatus(runs.map(({ status }) => status))}: ${statusCounts(runs)}`;
+  if (runs.length > 1 || !run) return `${squadStatus(runs.map(shownStatus))}: ${statusCounts(runs)}`;
   const activity = isEnd(run.status) ? null : await latestActivity(store, run, clock.now());
-  return activity === null ? run.status : `${run.status}: ${activity}`;
+  return activity === null ? shownStatus(run) : `${run.status}: ${activity}`;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fitTexts, jsonLength, type Sample } from '../core/digest.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { Tokens } from './run-result.ts';
 
 /** Several runs as one. A sum of what only some reported says how many did not; of nothing at all it is null. */
@@ -19,7 +20,7 @@ export const Aggregate = z.object({
 
 export function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'> {
   const ended = runs.filter(({ status }) => isEnd(status));
-  const ok = ended.filter(({ status }) => status === 'completed').length;
+  const ok = ended.filter(run => shownStatus(run) === 'completed').length;
   const starts = runs.flatMap(({ startedAt }) => startedAt ?? []);
   const ends = ended.flatMap(({ endedAt }) => endedAt ?? []);
   const isOver = ended.length === runs.length && starts.length > 0;
@@ -41,7 +42,7 @@ export function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'
 /** What each said under a heading, at most `room` characters of JSON in all. */
 export function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   const headings = runs.map(
-    (run, i) => `## ${i + 1}. ${run.title ?? runName(run)} (${run.id}, ${run.status})\n\n`,
+    (run, i) => `## ${i + 1}. ${run.title ?? runName(run)} (${run.id}, ${shownStatus(run)})\n\n`,
   );
   const taken = headings.reduce((sum, heading) => sum + jsonLength(`${heading}\n\n`), 0);
   if (taken > room) return '';

@@ -8,6 +8,7 @@ import { type LiveNeed, pageOf } from './board-page.ts';
 import { findSquad } from './find.ts';
 import { operation, type Services } from './operation.ts';
 import { cardsOf } from './run-card.ts';
+import { undecidedRuns } from './undecided.ts';
 
 /** Runs by how much they need somebody, newest first within: what the page begins with, and `squad ls --need`. */
 export const listBoard = operation({
@@ -47,7 +48,9 @@ export const listBoard = operation({
     await new Promise(settle => setImmediate(settle));
     const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
     const filter = { workspace, squadId, q };
-    const live = await liveRuns(services, filter);
+    const undecided = await undecidedRuns(services, filter);
+    const found = await liveRuns(services, filter);
+    const live = { ...found, needs_you: [...found.needs_you, ...undecided].sort(newestFirst) };
     const { runs, next } = await pageOf(services, { filter, status, cursor, limit, live });
     const ended = await store.countEnded(filter, clock.now());
     return {
@@ -57,7 +60,7 @@ export const listBoard = operation({
         failed: ended.failed,
         running: live.running.length,
         queued: live.queued.length,
-        done: ended.done,
+        done: ended.done - undecided.length,
       },
       next,
       ...(await spentToday(services)),

@@ -4,6 +4,7 @@ import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
 import type { Services } from './operation.ts';
 import { waitingFor } from './waiting-for.ts';
@@ -60,7 +61,7 @@ export async function squadResult(
   const { files } = services;
   const result: SquadResult = {
     squadId: id,
-    status: squadStatus(runs.map(run => run.status)),
+    status: squadStatus(runs.map(shownStatus)),
     ...(metadata && { metadata }),
     members: [],
     ...asksOf(services, runs),
@@ -111,7 +112,7 @@ function bare(run: Run, files: RunFiles): MemberResult {
     roleId: runName(run),
     cwd: run.cwd,
     ...(run.stateMode === 'stateful' && hasChat(run) && { chatId: run.chatId }),
-    status: run.status,
+    status: shownStatus(run),
     engine: run.engine,
     rawStdout: '',
     rawStderr: '',

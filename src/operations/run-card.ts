@@ -8,6 +8,7 @@ import { visibleText } from '../schema/visible-text.ts';
 import { asksUser } from './asks-user.ts';
 import type { Services } from './operation.ts';
 import { quietOf } from './quiet.ts';
+import { undecidedAmong } from './undecided.ts';
 
 type CardServices = Pick<Services, 'store' | 'runner' | 'clock' | 'activity' | 'inbox'>;
 
@@ -20,12 +21,17 @@ export async function cardsOf(services: CardServices, runs: readonly Run[]): Pro
   const now = clock.now();
   const failures = runs.filter(run => isFreshFailure(run, now)).map(({ id }) => id);
   const takenUp = failures.length > 0 ? await store.takenUp(failures) : new Set<RunId>();
+  const undecided = await undecidedAmong(services, runs);
   const activities = await Promise.all(
     runs.map(({ id, status }) => (isEnd(status) ? null : services.activity.of(id))),
   );
   return runs.map((run, i) => ({
     ...ofRow(run),
-    ...ofNow(services, run, { isTakenUp: takenUp.has(run.id), now }),
+    ...ofNow(services, run, {
+      isTakenUp: takenUp.has(run.id),
+      isUndecided: undecided.has(run.id),
+      now,
+    }),
     activity: isEnd(run.status) ? null : activities[i]!,
   }));
 }
@@ -56,13 +62,17 @@ function ofRow(run: Run) {
 }
 
 /** What is not in its row, or not yet. */
-function ofNow(services: CardServices, run: Run, { isTakenUp, now }: { isTakenUp: boolean; now: number }) {
+function ofNow(
+  services: CardServices,
+  run: Run,
+  facts: { isTakenUp: boolean; isUndecided: boolean; now: number },
+) {
   const { runner } = services;
   const { id, status } = run;
   const isOver = isEnd(status);
   const asks = isOver ? [] : services.inbox.openOf(id);
   return {
-    need: needOf(run, { asksUser: asksUser(asks), isTakenUp, now }),
+    need: needOf(run, { asksUser: asksUser(asks), ...facts }),
     asks: asks.length,
     asking: asking(asks),
     quiet: quietOf(services, run),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { firstThatFit, fitTexts, longestStart } from '../core/digest.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
 import { answerSample, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
@@ -97,8 +98,8 @@ export async function withoutText(services: Services, run: Run): Promise<RunResu
     spawn_id: run.id,
     squad_id: run.squadId,
     role_id: run.roleId,
-    status: run.status,
-    success: over ? run.status === 'completed' : null,
+    status: shownStatus(run),
+    success: over ? shownStatus(run) === 'completed' : null,
     result: null,
     ...(structured !== null && { structured }),
     duration_seconds:

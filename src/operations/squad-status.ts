@@ -3,6 +3,7 @@ import { runBudget, startOfDay } from '../core/budget.ts';
 import { firstThatFit } from '../core/digest.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, namedSummary, type Run } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { asItIsNow, findRun } from './find.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { type Call, operation, type Services } from './operation.ts';
@@ -67,7 +68,7 @@ async function ofRun(services: Services, id: RunId) {
   const children = (await now(ofParent)).map(child => ({
     spawn_id: child.id,
     role_id: child.roleId,
-    status: child.status,
+    status: shownStatus(child),
     task_summary: namedSummary(child),
   }));
   const siblings = (await now(ofSquad))

@@ -3,6 +3,7 @@ import { itemsOf } from '../core/review/review-input.ts';
 import { SquadError } from '../schema/error.ts';
 import { FeedbackType } from '../schema/review.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { isAtReviewLimit } from '../schema/shown-status.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
 import { ShownWork, workOf } from './run-work.ts';
@@ -73,10 +74,10 @@ export async function coderOf(services: Pick<Services, 'store' | 'runner'>, give
   return run.reviewOf === null ? run : findRun(services, run.reviewOf);
 }
 
-/** Those who would be stopped. Throws REVIEW_OVER when there is nobody. */
+/** Those who would be stopped: nobody, where the reviews ran out. Throws REVIEW_OVER when there is nothing to give up. */
 export function atWorkOn({ runner }: Pick<Services, 'runner'>, coder: Run): Run[] {
   const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
-  if (atWork.length > 0) return atWork;
+  if (atWork.length > 0 || isAtReviewLimit(coder)) return atWork;
   throw new SquadError(
     'REVIEW_OVER',
     `Run ${coder.id} is ${coder.status}: nobody is at work on its task any more`,

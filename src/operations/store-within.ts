@@ -113,6 +113,7 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
 const NO_LISTS: Omit<BoardStore, 'lastEvent'> = {
   endedRuns: async () => [],
   countEnded: async () => ({ failed: 0, done: 0 }),
+  leftWithError: async () => [],
   liveIds: async () => new Set(),
   takenUp: async () => new Set(),
   spending: async () => ({ costUsd: null, isEstimated: false, unreported: 0 }),

@@ -2,6 +2,7 @@ import { FAILURES } from '../core/need.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
+import { isAtReviewLimit } from '../schema/shown-status.ts';
 import type { Services } from './operation.ts';
 
 /** Tries of one task that somebody may have in sight. */
@@ -19,14 +20,15 @@ export async function touchedRuns(
       const run = runner.current(id) ?? (await store.run(id));
       if (run) touched.set(id, run);
     }
-  // A failure is nobody's to look at any more once its task is taken up again, and no event of its own tells that.
+  // Neither a failure nor a run at its review limit needs anybody once its task is taken up again, and no event of its own says so.
   const begun = events.filter(({ body }) => body.type === 'run.queued' && body.turn === undefined);
   for (const { runId } of begun) {
     const run = runId === null ? undefined : touched.get(runId);
     if (!run || run.lineageId === run.id) continue;
     const { lineageId } = run;
-    for (const failed of await store.runs({ lineageId, status: [...FAILURES], limit: MOST_TRIES }))
-      if (!touched.has(failed.id)) touched.set(failed.id, failed);
+    for (const left of await store.runs({ lineageId, status: [...FAILURES, 'completed'], limit: MOST_TRIES }))
+      if (!touched.has(left.id) && (left.status !== 'completed' || isAtReviewLimit(left)))
+        touched.set(left.id, left);
   }
   return [...touched.values()];
 }

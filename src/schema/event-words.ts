@@ -1,4 +1,5 @@
 import type { EventBody } from './event.ts';
+import { shownStatus } from './shown-status.ts';
 import { visibleLine } from './visible-text.ts';
 
 /** How a face writes figures everywhere else. */
@@ -36,7 +37,7 @@ export function eventWords(body: EventBody, { duration, money }: FigureWords): s
       return `turn ${body.turn}${exit(body.exitCode)}`;
     case 'run.ended':
       return [
-        `${body.status}${exit(body.exitCode)}`,
+        `${shownStatus(body)}${exit(body.exitCode)}`,
         ...(body.durationMs === null ? [] : [duration(body.durationMs)]),
         ...(body.error ? [`${body.error.code}: ${body.error.message}`] : []),
       ].join(' · ');

@@ -59,6 +59,20 @@ describe('runs that have ended', () => {
     expect(await part('done', { at: retry.createdAt - 1 })).not.toContain(failed.id);
   });
 
+  test('that completed with an error are found for a week, unless their task was taken up again', async () => {
+    const error = { code: 'REVIEW_LIMIT_EXCEEDED', message: 'No more reviews' };
+    const week = 7 * 24 * HOUR_MS;
+    const [open, old, taken] = [
+      ended({ error }),
+      ended({ error, createdAt: NOW - week - HOUR_MS, endedAt: NOW - week - 1 }),
+      ended({ error }),
+    ];
+    const reply = aRun(squad, { lineageId: taken.lineageId, createdAt: taken.endedAt! });
+    const { store } = await storeWith(open, old, taken, reply, ended({}), ended({ status: 'error', error }));
+    expect((await store.leftWithError({}, NOW)).map(({ id }) => id)).toEqual([open.id]);
+    expect(await store.leftWithError({ workspace: '/elsewhere' }, NOW)).toEqual([]);
+  });
+
   test('are leafed through from any of them, also where several have one moment in common', async () => {
     const runs = Array.from({ length: 7 }, () => ended({ createdAt: NOW - 2 * HOUR_MS }));
     const { part } = await storeWith(...runs);

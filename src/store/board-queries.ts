@@ -1,5 +1,5 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
-import { FAILURE_COUNTS_MS, FAILURES } from '../core/need.ts';
+import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/need.ts';
 import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/board-store.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run, RunStatus, type Turn } from '../schema/run.ts';
@@ -43,6 +43,20 @@ export async function countEnded(
   const ended = await count(eb => eb('status', 'not in', LIVE));
   const failed = await count(eb => inPart(eb, 'failed', at));
   return { failed: Number(failed.count), done: Number(ended.count) - Number(failed.count) };
+}
+
+export async function leftWithError(db: Db, filter: BoardFilter, at: number): Promise<Run[]> {
+  const rows = await db
+    .selectFrom('runs')
+    .selectAll()
+    .where('status', '=', 'completed')
+    .where('ended_at', '>=', at - DECISION_COUNTS_MS)
+    .where('error', 'is not', null)
+    .where(eb => eb.and([...matching(eb, filter), eb.not(laterOfTask(eb))]))
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute();
+  return rows.map(rowToRun);
 }
 
 export async function liveIds(db: Db, filter: BoardFilter): Promise<Set<RunId>> {

@@ -107,6 +107,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     endedRuns: filter => read(db => board.endedRuns(db, filter)),
     countEnded: (filter, at) => read(db => board.countEnded(db, filter, at)),
     liveIds: filter => read(db => board.liveIds(db, filter)),
+    leftWithError: (filter, at) => read(db => board.leftWithError(db, filter, at)),
     takenUp: ids => read(db => board.takenUp(db, ids)),
     spending: since => read(db => board.spending(db, since)),
     workspaces: () => read(board.workspaces),

@@ -147,6 +147,57 @@ describe('a review loop', () => {
     });
   });
 
+  test('that ended at the limit without approval needs a decision, until its task is taken up or given up', async () => {
+    const again = (turn: number) =>
+      scriptOf(turn, 'append a.txt', `| ${turn}`, ask(feedback('needs_work', 'More.')));
+    const task = `Build it.${script('write a.txt', '| a', ask(feedback('needs_work', 'More.')))}${again(2)}${again(3)}${scriptOf(4, 'report All done!')}`;
+    const id = await squad.startCoder(task);
+    const waited = await squad.run(['wait', id]);
+    expect(waited.code).toBe(4);
+    expect(waited.stdout).toContain('needs you');
+    const { run } = await shown(id);
+    expect(run).toMatchObject({ status: 'completed', turn: 4, error: { code: 'REVIEW_LIMIT_EXCEEDED' } });
+    for (const words of ['pull request', `squad review ${id} --abandon`, `squad review ${id} --diff`])
+      expect(run.error?.message).toContain(words);
+
+    const client = await squad.client();
+    expect(await callTool(client, 'get_result', { spawn_id: id })).toMatchObject({
+      ...{ status: 'needs_you', success: false, result: 'All done!' },
+      error: { code: 'REVIEW_LIMIT_EXCEEDED', message: expect.stringContaining('--abandon') },
+    });
+    interface Board {
+      counts: Record<string, number>;
+      runs: { id: string; need: string }[];
+    }
+    const needOf = async () => {
+      const { runs, counts } = await squad.json<Board>(['ls', '--need']);
+      return { need: runs.find(each => each.id === id)?.need, counted: counts.needs_you };
+    };
+    const before = await needOf();
+    expect(before).toMatchObject({ need: 'needs_you' });
+    for (const command of [['ls'], ['ls', '--need'], ['show', id]]) {
+      const line = (await squad.run(command)).stdout.split('\n').find(each => /needs you/.test(each));
+      expect(line, command.join(' ')).toBeDefined();
+    }
+
+    await squad.run(['review', id, '--abandon']);
+    expect((await shown(id)).run).toMatchObject({ status: 'abandoned', error: null });
+    await until('its work tree is gone', async () => !existsSync(run.worktree.path));
+    expect(await needOf()).toEqual({ need: 'done', counted: before.counted! - 1 });
+  });
+
+  test('whose last allowed review approved is done', async () => {
+    await squad.set('review.max_iterations', '1');
+    try {
+      const id = await squad.startCoder(
+        `Build it.${script('write a.txt', '| a', ask(feedback('approved', 'Good.')))}${scriptOf(2, 'report Done.')}`,
+      );
+      expect((await done(id)).run).toMatchObject({ status: 'completed', error: null });
+    } finally {
+      await squad.set('review.max_iterations', '3');
+    }
+  });
+
   test('counts the rounds of what a coder starts as its own', async () => {
     squad.role('lead', '---\ntype: coding\nisolation: worktree\nspawn: true\n---\nYou lead.');
     const more = (path: string) => [`write ${path}`, '| x', ask(feedback('needs_work', 'More.'))];

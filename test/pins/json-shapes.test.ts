@@ -122,7 +122,8 @@ const STATUS = {
 };
 
 describe('--json of', () => {
-  test('ls', async () => expect(await shape(['ls'])).toEqual({ runs: [{ ...RUN, quiet: 'null' }] }));
+  test('ls', async () =>
+    expect(await shape(['ls'])).toEqual({ runs: [{ ...RUN, quiet: 'null', needsYou: 'boolean' }] }));
 
   test('show', async () =>
     expect(await shape(['show', id])).toEqual({

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { runName } from '../../src/schema/run-name.ts';
+import { shownStatus } from '../../src/schema/shown-status.ts';
 import { type Changes, card, onChanges } from '../state/live.ts';
 import { lookOfStatus } from '../ui/status-words.ts';
 
@@ -27,7 +28,7 @@ function announcements({ events }: Changes): string[] {
     const run = card(runId).peek();
     const who = run ? runName(run) : 'a run';
     if (body.type === 'inbox.asked' && body.item.owner === 'user') return [`${who} needs you`];
-    if (body.type === 'run.ended') return [`${who} ${lookOfStatus(body.status).word}`];
+    if (body.type === 'run.ended') return [`${who} ${lookOfStatus(shownStatus(body)).word}`];
     return [];
   });
 }

@@ -2,12 +2,13 @@ import type { Event } from '../../src/schema/event.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import type { RunCard } from '../../src/schema/run-card.ts';
 import { runName } from '../../src/schema/run-name.ts';
+import { type ShownStatus, shownStatus } from '../../src/schema/shown-status.ts';
 import type { Notice } from '../state/notifications.ts';
 import { harmless } from '../ui/harmless.ts';
 import { lookOfStatus } from '../ui/status-words.ts';
 
 const LONGEST = 140;
-const FAILED: readonly string[] = ['error', 'timeout', 'lost'];
+const WANTED: readonly ShownStatus[] = ['error', 'timeout', 'lost', 'needs_you'];
 
 type Known = Pick<RunCard, 'roleId' | 'subagent' | 'engine' | 'title'> | undefined;
 
@@ -20,12 +21,12 @@ export function askNotice(item: Pick<InboxItem, 'id' | 'question'>, run: Known):
   };
 }
 
-/** Of an event that is the end of a run nobody ended and that did not do its work; null: it is none. */
+/** For the end of a run that failed or waits for a decision; null for any other event. */
 export function failureNotice({ runId, body }: Pick<Event, 'runId' | 'body'>, run: Known): Notice | null {
-  if (runId === null || body.type !== 'run.ended' || !FAILED.includes(body.status)) return null;
+  if (runId === null || body.type !== 'run.ended' || !WANTED.includes(shownStatus(body))) return null;
   return {
     tag: runId,
-    title: `${nameOf(run)} ${lookOfStatus(body.status).word}`,
+    title: `${nameOf(run)} ${lookOfStatus(shownStatus(body)).word}`,
     body: oneLine(run?.title ?? ''),
     href: `/r/${runId}`,
   };

@@ -1,5 +1,5 @@
-import type { RunStatus } from '../../src/schema/run.ts';
 import type { Need, RunCard } from '../../src/schema/run-card.ts';
+import { isAtReviewLimit, type ShownStatus } from '../../src/schema/shown-status.ts';
 import type { IconName } from './icon.tsx';
 
 export interface Look {
@@ -9,7 +9,8 @@ export interface Look {
   tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good' | 'off';
 }
 
-const OF_STATUS: Record<RunStatus, Look> = {
+const OF_STATUS: Record<ShownStatus, Look> = {
+  needs_you: { word: 'needs you', icon: 'hand', tone: 'ask' },
   queued: { word: 'queued', icon: 'clock', tone: 'calm' },
   running: { word: 'running', icon: 'half', tone: 'busy' },
   waiting_review: { word: 'in review', icon: 'eye', tone: 'busy' },
@@ -24,11 +25,15 @@ const OF_STATUS: Record<RunStatus, Look> = {
 
 const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;
 
-export const lookOfStatus = (status: RunStatus): Look => OF_STATUS[status];
+export const lookOfStatus = (status: ShownStatus): Look => OF_STATUS[status];
+
+export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'>;
 
 /** What matters most of it: that it waits for somebody, then that it is being stopped or gives no sign, then its state. */
-export function lookOfCard(card: Pick<RunCard, 'need' | 'status' | 'isStopping' | 'quiet'>): Look {
-  if (card.need === 'needs_you') return { word: 'needs you', icon: 'hand', tone: 'ask' };
+export function lookOfCard(card: ShownCard): Look {
+  if (card.need === 'needs_you') return OF_STATUS.needs_you;
+  // Somebody took the task up again; it is still not simply done.
+  if (isAtReviewLimit(card)) return { word: 'review limit', icon: 'warn', tone: 'ask' };
   if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
   if (card.quiet && card.status === 'running')
     return { word: QUIET_WORDS[card.quiet.state], icon: 'warn', tone: 'ask' };

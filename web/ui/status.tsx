@@ -1,14 +1,13 @@
-import type { RunStatus } from '../../src/schema/run.ts';
-import type { RunCard } from '../../src/schema/run-card.ts';
+import type { ShownStatus } from '../../src/schema/shown-status.ts';
 import { Icon } from './icon.tsx';
-import { type Look, lookOfCard, lookOfStatus } from './status-words.ts';
+import { type Look, lookOfCard, lookOfStatus, type ShownCard } from './status-words.ts';
 
 /** Word, shape and colour: none of them alone. */
-export function Status({ card }: { card: Pick<RunCard, 'need' | 'status' | 'isStopping' | 'quiet'> }) {
+export function Status({ card }: { card: ShownCard }) {
   return <Shown look={lookOfCard(card)} title={card.quiet?.text} />;
 }
 
-export function StatusWord({ status }: { status: RunStatus }) {
+export function StatusWord({ status }: { status: ShownStatus }) {
   return <Shown look={lookOfStatus(status)} />;
 }
 

@@ -9,7 +9,7 @@ import { printJson } from '../output/json.ts';
 import { QUIET_WORDS } from '../output/quiet-word.ts';
 import { runTable } from '../output/run-table.ts';
 import { oneLine } from '../output/sanitize.ts';
-import { paintStatus, statusWord } from '../output/status-word.ts';
+import { limitWord, paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
@@ -63,11 +63,16 @@ async function board(
 export const boardTable = (runs: RunCard[], context: CliContext): string[] =>
   runTable(runs, context, {
     state: run => stateOf(run, context.style),
-    words: ({ asking, title }) =>
-      asking ? `${visibleLine(asking.question)} squad answer ${asking.id}` : oneLine(title),
+    words: ({ asking, need, error, title }) => {
+      if (asking) return `${visibleLine(asking.question)} squad answer ${asking.id}`;
+      return oneLine(need === 'needs_you' && error ? error.message : title);
+    },
   });
 
-function stateOf({ need, quiet, status }: RunCard, style: Style): string {
+function stateOf(run: RunCard, style: Style): string {
+  const { need, quiet, status } = run;
+  const limit = limitWord({ ...run, needsYou: need === 'needs_you' }, style);
+  if (limit) return limit;
   if (need === 'needs_you') return style.yellow('asks you');
   return quiet ? style.yellow(QUIET_WORDS[quiet.state]) : paintStatus(status, statusWord(status), style);
 }

@@ -8,7 +8,7 @@ import { printJson } from '../output/json.ts';
 import { QUIET_WORDS } from '../output/quiet-word.ts';
 import { runTable } from '../output/run-table.ts';
 import { oneLine } from '../output/sanitize.ts';
-import { paintStatus, statusWord } from '../output/status-word.ts';
+import { limitWord, paintStatus, statusWord } from '../output/status-word.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 import { lsByNeed } from './ls-need.ts';
@@ -47,11 +47,12 @@ export async function lsCommand(
     print(
       context,
       runTable(runs, context, {
-        state: ({ quiet, status }) =>
-          quiet
-            ? context.style.yellow(QUIET_WORDS[quiet.state])
-            : paintStatus(status, statusWord(status), context.style),
-        words: run => oneLine(runSummary(run)),
+        state: run =>
+          run.quiet
+            ? context.style.yellow(QUIET_WORDS[run.quiet.state])
+            : (limitWord(run, context.style) ??
+              paintStatus(run.status, statusWord(run.status), context.style)),
+        words: run => (run.needsYou && run.error ? oneLine(run.error.message) : oneLine(runSummary(run))),
       }),
     );
   return EXIT.done;

@@ -5,6 +5,7 @@ import type { showReview } from '../../operations/show-review.ts';
 import type { steerReview } from '../../operations/steer-review.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type RunStatus, runSummary } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -148,7 +149,7 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
 
 function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
-    `${style.bold(run.id)}  ${paintStatus(run.status, statusWord(run.status), style)}  ${oneLine(runSummary(run))}`,
+    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), statusWord(shownStatus(run)), style)}  ${oneLine(runSummary(run))}`,
     `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; given up at ${rounds.abandonAfter} of these`,
   ];
   if (reviews.length === 0) return [...head, '', 'No review was asked for yet.'];

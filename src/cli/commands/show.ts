@@ -5,6 +5,7 @@ import type { Tries } from '../../operations/run-tries.ts';
 import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
 import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import type { Quiet } from '../../schema/run-card.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -54,7 +55,7 @@ function lines(
   const facts: [string, string][] = [
     [
       'state',
-      paintStatus(run.status, statusWord(run.status), style) +
+      paintStatus(shownStatus(run), statusWord(shownStatus(run)), style) +
         (quiet ? `, ${quietWords({ ...quiet, text: sanitize(quiet.text) }, style)}` : ''),
     ],
     whoFact(run, setting, style),

@@ -1,7 +1,8 @@
 import type { EndedRun } from '../../operations/wait-for-runs.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { RunStatus, ShownRun } from '../../schema/run.ts';
+import type { ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
+import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -38,15 +39,15 @@ export async function waitCommand(
     .call<{ runs: ShownRun[] }>('find_runs', { ids })
     .finally(() => client.close());
   const open = new Set<RunId>(runs.map(run => run.id));
-  const statuses: RunStatus[] = [];
+  const statuses: ShownStatus[] = [];
   const failed: ShownRun[] = [];
   await untilAnswered(async hub => {
     const waitMs = endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, endAt - Date.now());
     const onItem = (item: unknown) => {
       const ended = item as EndedRun;
       open.delete(ended.run.id);
-      statuses.push(ended.run.status);
-      if (isFailure(ended.run.status)) failed.push(ended.run);
+      statuses.push(shownStatus(ended.run));
+      if (isFailure(ended.run.status) || ended.run.error) failed.push(ended.run);
       show(ended, context);
     };
     // A hub that went away after the first end of `--any` has nothing left to be asked.
@@ -70,7 +71,7 @@ function show({ run, event }: EndedRun, context: CliContext): void {
     run.startedAt === null || run.endedAt === null ? null : formatDuration(run.endedAt - run.startedAt);
   const parts = [
     run.id,
-    paintStatus(run.status, statusWord(run.status).padEnd(9), style),
+    paintStatus(shownStatus(run), statusWord(shownStatus(run)).padEnd(9), style),
     style.role(runName(run), oneLine(runName(run))),
     took,
   ];

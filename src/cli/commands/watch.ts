@@ -1,4 +1,5 @@
 import { isEnd } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { follow } from '../follow.ts';
@@ -56,7 +57,7 @@ export async function watchCommand(
           context,
         ),
       );
-    return exitFor(named.map(run => run.status));
+    return exitFor(named.map(shownStatus));
 
     function watch(): Promise<void> {
       return follow(client, {

@@ -1,5 +1,6 @@
 import { CLI_IDS } from '../../schema/engine-spec.ts';
 import type { RunError } from '../../schema/run.ts';
+import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
 import { NATIVE } from '../../schema/trace.ts';
 
 interface EndedRun {
@@ -26,6 +27,8 @@ export function nextStep({ id, engine, error }: EndedRun, logins: Logins): strin
       return `squad show ${id} has its answer. Make the schema or the task clearer, then: squad retry ${id}`;
     case 'SETUP_FAILED':
       return `Mend \`worktree\` in .squad/squad.json: the message names the log of the set-up. Then: squad retry ${id}`;
+    case REVIEW_LIMIT:
+      return error?.message ?? null;
     case 'CHAT_UNKNOWN':
       return 'Its engine does not know that chat: leave it out to begin a new one.';
     default:

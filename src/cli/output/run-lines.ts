@@ -1,5 +1,6 @@
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { askLine, askWord, settledLine, settledWord } from './ask-words.ts';
 import { formatClock, formatDuration } from './duration.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from './figures.ts';
@@ -111,7 +112,7 @@ export function eventToLine(
     case 'run.ended':
       return line(
         name,
-        paintStatus(body.status, padEnd(statusWord(body.status), WORD_WIDTH), style),
+        paintStatus(shownStatus(body), padEnd(statusWord(shownStatus(body)), WORD_WIDTH), style),
         ending(run, columns - width, style),
       );
     default:

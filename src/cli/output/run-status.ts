@@ -1,4 +1,5 @@
 import { isEnd } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { formatElapsed } from './duration.ts';
 import { costOf, formatUsage, tokensOf, totalOf } from './figures.ts';
@@ -44,10 +45,7 @@ function doingNow(run: RunView, style: Style): string {
 }
 
 function wholeLine(runs: RunView[], hidden: number, now: number, columns: number, style: Style): string {
-  const counts = countByStatus(
-    runs.map(run => run.status),
-    style,
-  );
+  const counts = countByStatus(runs.map(shownStatus), style);
   const asks = runs.flatMap(run => run.asks).length;
   const waiting = asks > 0 ? ` · ${style.yellow(`${asks} ${asks === 1 ? 'needs' : 'need'} you`)}` : '';
   const more = hidden > 0 ? style.dim(` · ${hidden} more not shown`) : '';

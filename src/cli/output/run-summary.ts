@@ -1,4 +1,5 @@
 import type { RunStatus } from '../../schema/run.ts';
+import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
 import { formatDuration } from './duration.ts';
 import { evidenceInBrief } from './evidence-words.ts';
 import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
@@ -39,12 +40,12 @@ export function summaryLines(
     ];
     return [
       style.role(run.roleId, truncate(run.label, width)),
-      paintStatus(run.status, statusWord(run.status), style),
+      paintStatus(shownStatus(run), statusWord(shownStatus(run)), style),
       ...(hasEvidence ? [evidenceInBrief(run.evidence, style) || UNKNOWN] : []),
       run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
       ...(hasFigures ? figures : []),
       run.id,
-      isFailure(run.status) ? reasonOf(run) : '',
+      isFailure(run.status) || isAtReviewLimit(run) ? reasonOf(run) : '',
     ];
   });
   const table = formatTable(
@@ -80,14 +81,7 @@ function whole(runs: RunView[], style: Style): string {
   const from = Math.min(...runs.flatMap(run => run.startedAt ?? []));
   const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
   const took = Number.isFinite(to - from) ? [formatDuration(to - from)] : [];
-  return [
-    countByStatus(
-      runs.map(run => run.status),
-      style,
-    ),
-    ...took,
-    ...usage,
-  ].join(style.dim(' · '));
+  return [countByStatus(runs.map(shownStatus), style), ...took, ...usage].join(style.dim(' · '));
 }
 
 /** What many runs have in common is said once. */
@@ -101,7 +95,7 @@ function noteLines(runs: RunView[], columns: number, style: Style): string[] {
 
 /** What to do about failures that their log does not mend, each kind once. */
 function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
-  const failed = runs.filter(run => isFailure(run.status));
+  const failed = runs.filter(run => isFailure(run.status) || isAtReviewLimit(run));
   const kinds = Map.groupBy(failed, ({ engine, error }) => `${error?.code} ${engine}`);
   return [...kinds.values()].flatMap(([first, ...others]) => {
     const step = first && nextStep({ ...first, id: others.length === 0 ? first.id : 'RUN' }, logins);

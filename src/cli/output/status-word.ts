@@ -1,4 +1,5 @@
-import type { RunStatus } from '../../schema/run.ts';
+import type { RunError, RunStatus } from '../../schema/run.ts';
+import { isAtReviewLimit, type ShownStatus } from '../../schema/shown-status.ts';
 import type { Style } from './style.ts';
 
 interface Word {
@@ -7,7 +8,8 @@ interface Word {
 }
 
 /** What a status is called in front of people, and how it looks. */
-const WORDS: Record<RunStatus, Word> = {
+const WORDS: Record<ShownStatus, Word> = {
+  needs_you: { word: 'needs you', paint: 'yellow' },
   queued: { word: 'queued', paint: 'dim' },
   running: { word: 'running', paint: 'bold' },
   waiting_review: { word: 'in review', paint: 'yellow' },
@@ -20,17 +22,26 @@ const WORDS: Record<RunStatus, Word> = {
   abandoned: { word: 'abandoned', paint: 'yellow' },
 };
 
-export const statusWord = (status: RunStatus): string => WORDS[status].word;
-export const paintStatus = (status: RunStatus, text: string, style: Style): string =>
+export const statusWord = (status: ShownStatus): string => WORDS[status].word;
+export const paintStatus = (status: ShownStatus, text: string, style: Style): string =>
   style[WORDS[status].paint](text);
+
+/** Of a run that ended at the limit of its reviews: whether somebody still has to decide on it. Null for any other. */
+export function limitWord(
+  run: { status: RunStatus; error: RunError | null; needsYou: boolean },
+  style: Style,
+): string | null {
+  if (!isAtReviewLimit(run)) return null;
+  return style.yellow(run.needsYou ? WORDS.needs_you.word : 'review limit');
+}
 
 /** An end the user did not ask for and has to look into. */
 export const isFailure = (status: RunStatus): boolean => WORDS[status].paint === 'red';
 
 /** `running 2 · failed 1 · done 4`, what goes on first and what went well last. */
-export function countByStatus(statuses: RunStatus[], style: Style): string {
-  const order: RunStatus[] = [
-    ...(['running', 'waiting_review', 'queued', 'error', 'timeout', 'lost'] as const),
+export function countByStatus(statuses: readonly ShownStatus[], style: Style): string {
+  const order: ShownStatus[] = [
+    ...(['needs_you', 'running', 'waiting_review', 'queued', 'error', 'timeout', 'lost'] as const),
     ...(['cancelled', 'abandoned', 'completed', 'terminated'] as const),
   ];
   return order

@@ -1,6 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
+import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Checkout } from '../ports/worktrees.ts';
 
@@ -42,6 +43,8 @@ function reasonAgainst(run: Run, sharing: readonly Run[], isNamed: boolean): str
   if (run.reviewOf !== null) return `it reviewed ${run.reviewOf}, whose branch counts`;
   const live = sharing.find(({ status }) => !isEnd(status));
   if (live) return `${live.id === run.id ? 'it' : live.id} has not ended`;
+  if (isAtReviewLimit(run) && !isNamed)
+    return 'its reviews ran out and the last did not approve: name it to take it in all the same';
   if (run.status !== 'completed' && !isNamed)
     return `it ended as ${run.status}: name it to take it in all the same`;
   return null;

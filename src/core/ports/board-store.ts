@@ -25,6 +25,8 @@ export interface BoardStore {
   /** Newest first. */
   endedRuns(filter: EndedFilter): Promise<Run[]>;
   countEnded(filter: BoardFilter, at: number): Promise<{ failed: number; done: number }>;
+  /** Completed with an error within a week before `at`, and their task was not taken up again since: newest first. */
+  leftWithError(filter: BoardFilter, at: number): Promise<Run[]>;
   /** Those that have not ended. */
   liveIds(filter: BoardFilter): Promise<Set<RunId>>;
   /** Of these ended runs, those whose task was taken up again after their end. */

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Intent } from '../../schema/intent.ts';
-import { isEnd } from '../../schema/run.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
 import { descendantsOf } from '../descendants.ts';
 import type { Change } from '../ports/store.ts';
+import { nextStatus } from '../run-state.ts';
 import { closing } from './close-review.ts';
-import { EVERY_REVIEW, type ReviewPorts, runNow } from './ports.ts';
+import { EVERY_REVIEW, eventOf, type ReviewPorts, runNow } from './ports.ts';
 
 /** Gives a task up: whoever is at work on it is stopped. Their work trees go when they have ended, their branches stay. */
 export async function abandonLineage(lineageId: RunId, why: string, ports: ReviewPorts): Promise<void> {
@@ -32,7 +35,7 @@ type AbandonIntent = Extract<Intent, { kind: 'abandon' }>;
 /** Once everybody was told to stop, that is on disk for each of them. Done twice it does nothing more. */
 export async function finishAbandoning(
   { id: intentId, lineageId, why }: AbandonIntent,
-  { store, runner, checkpoint }: ReviewPorts,
+  { store, runner, checkpoint, clock }: ReviewPorts,
 ): Promise<void> {
   const live = runner.liveRuns().filter(run => run.lineageId === lineageId && !isEnd(run.status));
   for (const { id, reviewOf, worktree } of live) {
@@ -42,8 +45,24 @@ export async function finishAbandoning(
       if (child.lineageId !== lineageId) await runner.stop(child.id, 'cancel');
     checkpoint('abandon:2');
   }
-  await store.commit({ intentsDone: [intentId], events: [] });
+  const undecided = (await store.runs({ lineageId, limit: EVERY_REVIEW })).filter(isAtReviewLimit);
+  const given = undecided.map(run => givenUp(run, why));
+  const events = given.map(run => eventOf(clock, run, endOf(run)));
+  await store.commit({ runs: given, intentsDone: [intentId], events });
 }
+
+/** A coder that completed at the limit of its reviews waits for a decision, and this is one. */
+const givenUp = (run: Run, why: string): Run => ({
+  ...run,
+  status: nextStatus(run.status, 'abandon'),
+  error: null,
+  notes: [...run.notes, `Given up: ${why}${run.worktree ? ` ${whereItIs(run.worktree)}` : ''}`],
+});
+
+const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, { type: 'run.ended' }> => ({
+  ...{ type: 'run.ended', status, exitCode: null, error: null, usage, leftovers: [] },
+  durationMs: startedAt === null || endedAt === null ? null : endedAt - startedAt,
+});
 
 /** Whether anything was left to save is not known before its agent has ended. */
 const whereItIs = (worktree: Worktree): string =>

@@ -5,6 +5,7 @@ import { ReviewOutcome } from '../../schema/review.ts';
 import { aReview, aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import {
   inVainWords,
+  limitReached,
   mustAbandon,
   refuseBeyondLimit,
   roundsLeft,
@@ -49,6 +50,26 @@ test('at the limit the refusal is word for word what callers know', () => {
     }),
   );
   expect(() => refuseBeyondLimit(roundsOf(rounds('needs_work'), null, settings), id)).not.toThrow();
+});
+
+test('a coder that completed at the limit leaves a decision unless its last review approved', () => {
+  const id = 'run_0123456789' as RunId;
+  const left = (outcome: ReviewOutcome | null, some: { count?: number; wasRefused?: boolean } = {}) => {
+    const { count = 3, wasRefused = false } = some;
+    const outcomes = Array<ReviewOutcome>(count).fill('needs_work');
+    const last = outcome === null ? null : { outcome };
+    return limitReached(roundsOf(rounds(...outcomes), null, settings), id, { last, wasRefused });
+  };
+  expect(left('needs_work')).toMatchObject({
+    code: 'REVIEW_LIMIT_EXCEEDED',
+    message: expect.stringContaining(`(3) reached, and the last one ended with needs_work. Decide`),
+  });
+  for (const open of ['suggestions', 'clarification', 'no_feedback', 'error', 'timeout'] as const)
+    expect(left(open)).not.toBeNull();
+  for (const closed of ['approved', 'pull_request', 'cancelled'] as const) expect(left(closed)).toBeNull();
+  expect(left('needs_work', { count: 2 })).toBeNull();
+  expect(left(null)).toBeNull();
+  expect(left(null, { wasRefused: true })).toMatchObject({ code: 'REVIEW_LIMIT_EXCEEDED' });
 });
 
 test('a task is given up when as many reviews were in vain as are allowed to, and says in which way', () => {

@@ -2,6 +2,8 @@ import type { HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review, ReviewOutcome } from '../../schema/review.ts';
+import type { RunError } from '../../schema/run.ts';
+import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
 
 /** How far a task has come with its reviews. */
 export interface Rounds {
@@ -52,7 +54,7 @@ export function inVainWords({ sentBack, failed }: Pick<Rounds, 'sentBack' | 'fai
 export function refuseBeyondLimit(rounds: Rounds, coderId: RunId): void {
   if (roundsLeft(rounds) > 0) return;
   throw new SquadError(
-    'REVIEW_LIMIT_EXCEEDED',
+    REVIEW_LIMIT,
     `Maximum review iterations (${rounds.max}) reached for agent ${coderId}`,
     {
       suggestions: [
@@ -63,4 +65,32 @@ export function refuseBeyondLimit(rounds: Rounds, coderId: RunId): void {
       details: { current_iteration: rounds.current, max_iterations: rounds.max },
     },
   );
+}
+
+/** Outcomes after which a coder that may ask for no more reviews leaves work that nobody has approved. */
+const OPEN_ENDED: readonly ReviewOutcome[] = ['needs_work', 'suggestions', 'clarification', ...FAILED];
+
+/**
+ * The error of a coder that completed although its task had no reviews left and the last one did not approve; null: there is
+ * nothing for a person to decide. `last` is the coder's own last review, null if it had none; `wasRefused`: it asked for one more.
+ */
+export function limitReached(
+  rounds: Rounds,
+  coderId: RunId,
+  { last, wasRefused }: { last: Pick<Review, 'outcome'> | null; wasRefused: boolean },
+): RunError | null {
+  const outcome = last?.outcome ?? null;
+  const isOpen = outcome !== null && OPEN_ENDED.includes(outcome);
+  if (roundsLeft(rounds) > 0 || !(isOpen || wasRefused)) return null;
+  const verdict = outcome === null ? '' : `, and the last one ended with ${outcome}`;
+  return {
+    code: REVIEW_LIMIT,
+    message: [
+      `Maximum review iterations (${rounds.max}) reached${verdict}. Decide what to do:`,
+      `create a pull request with the current work, or merge it (squad integrate ${coderId});`,
+      `abandon this approach and try a different solution (squad review ${coderId} --abandon);`,
+      `or review the work yourself (squad review ${coderId} --diff) and have it fixed`,
+      `(squad review ${coderId} --allow 2, then squad reply ${coderId} "…").`,
+    ].join(' '),
+  };
 }

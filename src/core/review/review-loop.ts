@@ -1,7 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
-import type { Run } from '../../schema/run.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
 import { Alarms } from '../alarms.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
 import type { PullRequest } from '../ports/forge.ts';
@@ -85,8 +85,10 @@ export class ReviewLoop {
   }
 
   /** Gives the task up. Settles when everybody at work on it was told to stop. */
-  abandon({ lineageId }: Run, why: string): Promise<void> {
-    return this.change(lineageId, () => abandonLineage(lineageId, why, this.ports));
+  async abandon({ lineageId, status }: Run, why: string): Promise<void> {
+    await this.change(lineageId, () => abandonLineage(lineageId, why, this.ports));
+    // Otherwise the end of the run does that.
+    if (isEnd(status)) this.clear(null, lineageId);
   }
 
   /** A pull request is there. A reviewer's ends the loop, a coder's is only written down. */

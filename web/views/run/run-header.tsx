@@ -1,4 +1,5 @@
 import { runName } from '../../../src/schema/run-name.ts';
+import { isAtReviewLimit } from '../../../src/schema/shown-status.ts';
 import { card, inbox } from '../../state/live.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
@@ -20,8 +21,9 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
   const asks = inbox.value.filter(item => item.runId === run.id).length;
   const usage = live?.usage ?? run.usage;
   const known = live ?? {
-    need: asks > 0 ? ('needs_you' as const) : ('running' as const),
+    need: asks > 0 || isAtReviewLimit(run) ? ('needs_you' as const) : ('running' as const),
     status: run.status,
+    error: run.error,
     isStopping: data.turns.at(-1)?.stop != null && run.endedAt === null,
     quiet: data.quiet,
   };
@@ -55,7 +57,11 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <span class="run-role">{runName(run)}</span> <Plain text={runTitle(run)} isBlock={false} />
       </h1>
       <p class="run-facts">
-        {isOver && asks === 0 ? <StatusWord status={run.status} /> : <Status card={known} />}
+        {isOver && asks === 0 && !isAtReviewLimit(run) ? (
+          <StatusWord status={run.status} />
+        ) : (
+          <Status card={known} />
+        )}
         <Duration from={run.startedAt} to={run.endedAt} />
         <span class="soft">
           {run.engine}
@@ -91,7 +97,7 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
     );
   if (run.error)
     return (
-      <p class="run-why tone-bad">
+      <p class={`run-why ${isAtReviewLimit(run) ? 'tone-ask' : 'tone-bad'}`}>
         <Plain text={run.error.message} isBlock={false} /> <code class="faint">{run.error.code}</code>
       </p>
     );

@@ -80,7 +80,7 @@ function Words({ card }: { card: RunCard }) {
   if (card.error && card.endedAt !== null) {
     const text = harmless(card.error.message.split('\n')[0] ?? '');
     return (
-      <span class={card.need === 'failed' ? 'tone-bad' : undefined} title={text}>
+      <span class={TONES[card.need]} title={text}>
         {text}
       </span>
     );
@@ -94,6 +94,8 @@ function Words({ card }: { card: RunCard }) {
   }
   return <>{card.status === 'waiting_review' ? 'waits for its review' : 'starting'}</>;
 }
+
+const TONES: Partial<Record<RunCard['need'], string>> = { failed: 'tone-bad', needs_you: 'tone-ask' };
 
 const VERDICTS = {
   verified: 'verified',

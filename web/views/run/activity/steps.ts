@@ -1,6 +1,7 @@
 import type { Event } from '../../../../src/schema/event.ts';
 import { eventWords } from '../../../../src/schema/event-words.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
+import { type ShownStatus, shownStatus } from '../../../../src/schema/shown-status.ts';
 import { FIGURES } from '../../../ui/figures.ts';
 
 /** What an agent did, one row each: alike ones that follow each other are one. */
@@ -110,6 +111,8 @@ const NAMES: Partial<Record<Event['body']['type'], string>> = {
   'run.ended': 'Ended',
 };
 
+const ENDS: Partial<Record<ShownStatus, 'good' | 'ask'>> = { completed: 'good', needs_you: 'ask' };
+
 function markOf(event: Event): { name: string; text: string; tone: 'plain' | 'good' | 'bad' | 'ask' } {
   const { body } = event;
   const text = eventWords(body, FIGURES);
@@ -118,7 +121,7 @@ function markOf(event: Event): { name: string; text: string; tone: 'plain' | 'go
       ? { name: 'A sign again', text, tone: 'plain' }
       : { name: 'Quiet', text, tone: 'ask' };
   if (body.type === 'run.ended')
-    return { name: 'Ended', text, tone: body.status === 'completed' ? 'good' : body.error ? 'bad' : 'plain' };
+    return { name: 'Ended', text, tone: ENDS[shownStatus(body)] ?? (body.error ? 'bad' : 'plain') };
   return {
     name: NAMES[body.type] ?? body.type,
     text,
