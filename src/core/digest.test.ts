@@ -53,6 +53,18 @@ describe('texts that share a budget', () => {
     expect(cut!.text).toMatch(/^first a+\n\[… left out, 9000000 bytes in all …\]\nz+ last words$/);
   });
 
+  test('a cut one says how to read on from where it is cut, in bytes, and still fits', () => {
+    const readOn = (offset: number) => `read(${offset})`;
+    for (let budget = 90; budget < 400; budget += 7) {
+      const [cut] = fitTexts([{ ...whole('é→😀'.repeat(2_000)), readOn }], budget);
+      expect(jsonLength(cut!.text)).toBeLessThanOrEqual(budget);
+      const [, head, offset] = /^(.*)\n\[… left out, 18000 bytes in all; read\((\d+)\) reads on …\]/.exec(
+        cut!.text,
+      )!;
+      expect(Number(offset)).toBe(Buffer.byteLength(head!));
+    }
+  });
+
   test('control characters count as much as they take in JSON', () => {
     const [cut] = fitTexts([whole('\u0001'.repeat(1000))], 1200);
     expect(jsonLength(cut!.text)).toBeLessThanOrEqual(1200);

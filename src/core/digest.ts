@@ -4,6 +4,8 @@ export interface Sample {
   /** Empty when `head` is the whole text. */
   tail: string;
   bytes: number;
+  /** How a reader gets the text from that byte on. */
+  readOn?(offset: number): string;
 }
 
 export const EMPTY: Sample = { head: '', tail: '', bytes: 0 };
@@ -53,12 +55,17 @@ function share(wants: number[], budget: number): number[] {
 
 function cut(sample: Sample, budget: number): Cut {
   if (!sample.tail && jsonLength(sample.head) <= budget) return { text: sample.head, truncated: false };
-  const mark = `\n[… left out, ${sample.bytes} bytes in all …]\n`;
-  const room = budget - jsonLength(mark);
+  // The offset of the gap is not known yet; no offset has more digits than the size.
+  const room = budget - jsonLength(markOf(sample, sample.bytes));
   if (room <= 0) return { text: '', truncated: true };
   const end = longestEnd(sample.tail || sample.head, Math.floor(room * TAIL_SHARE));
   const start = longestStart(sample.head, room - jsonLength(end));
-  return { text: start + mark + end, truncated: true };
+  return { text: start + markOf(sample, Buffer.byteLength(start)) + end, truncated: true };
+}
+
+function markOf({ bytes, readOn }: Sample, offset: number): string {
+  const how = readOn ? `; ${readOn(offset)} reads on` : '';
+  return `\n[… left out, ${bytes} bytes in all${how} …]\n`;
 }
 
 /** The longest beginning of `text` that takes at most `budget` characters of JSON, never half a character. */

@@ -99,6 +99,7 @@ async function run(
     signal: call.signal,
     // A person who would not answer is no reason to wait: the model is told.
     waitMs: task || !round.isAnswered ? 0 : ceiling,
+    ceilingMs: ceiling,
     progress: message => call.progress(message),
     onStarted: runs => notices.watch(runs, call.audience),
     ...(askPerson && { askPerson }),

@@ -75,7 +75,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
       suggestions: ['Call the tool anew.'],
     });
   await waitForEndsOrAsks(call, found.runs, call.waitMs);
-  return result(call.services, found);
+  return result(call.services, found, call.ceilingMs);
 }
 
 const unasked = ({ inbox }: Services, runs: Run[]) =>
@@ -104,9 +104,9 @@ async function find(services: Services, taskId: string): Promise<Found | null> {
 }
 
 /** What the call would have returned, had it waited. */
-function result(services: Services, { target, squad, runs }: Found) {
-  if (target.shape === 'run') return runResult(services, runs[0]!);
-  if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs);
+function result(services: Services, { target, squad, runs }: Found, ceilingMs?: number | null) {
+  if (target.shape === 'run') return runResult(services, runs[0]!, { ceilingMs });
+  if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, { ceilingMs });
   return parallelResult(services, squad.id, runs, { aggregates: target.shape === 'aggregate' });
 }
 

@@ -64,11 +64,11 @@ export const getResult = operation({
       if (stream !== undefined || offset < 0) throw notOfASquad();
       const { squad, runs } = await findSquad(services, squad_id);
       await waitForEndsOrAsks(call, runs, wait);
-      return squadResult(services, squad, runs, { offset });
+      return squadResult(services, squad, runs, { offset, ceilingMs: call.ceilingMs });
     }
     const run = await findRun(services, spawn_id!);
     await waitForEndsOrAsks(call, [run], wait);
-    if (stream === undefined && offset === 0) return runResult(services, run);
+    if (stream === undefined && offset === 0) return runResult(services, run, { ceilingMs: call.ceilingMs });
     return {
       spawn_id: run.id,
       status: run.status,

@@ -7,6 +7,7 @@ import { runName } from '../schema/run-name.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
 import type { Services } from './operation.ts';
+import { waitingCall } from './wait.ts';
 import { waitingFor } from './waiting-for.ts';
 
 /** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
@@ -14,7 +15,7 @@ export const RESULT_LIMIT = 12_000;
 /** Read at most this much of each end of an output: more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
 /** A member that said something is shown with at least this much of it; what does not fit then is for the next page. */
-const LEAST_TEXT = 300;
+const LEAST_TEXT = 600;
 /** For saying that there are more members, and where. */
 const ROOM_FOR_MORE = 160;
 const LONGEST_ERROR = 500;
@@ -56,7 +57,11 @@ export async function squadResult(
   services: Pick<Services, 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
   runs: Run[],
-  { offset = 0, warnings = [] }: { offset?: number; warnings?: string[] } = {},
+  {
+    offset = 0,
+    warnings = [],
+    ceilingMs,
+  }: { offset?: number; warnings?: string[]; ceilingMs?: number | null } = {},
 ): Promise<SquadResult> {
   const { files } = services;
   const result: SquadResult = {
@@ -69,9 +74,7 @@ export async function squadResult(
   const waiting = runs.filter(run => !isEnd(run.status)).length;
   const notes = [...warnings, ...askNotes(services, runs), ...(await waitingFor(services, runs))];
   if (waiting > 0)
-    notes.push(
-      `${waiting} of ${runs.length} not finished yet. Call get_result {"squad_id":"${id}","wait_seconds":40} to go on waiting.`,
-    );
+    notes.push(`${waiting} of ${runs.length} not finished yet. ${waitingCall({ squad_id: id }, ceilingMs)}`);
   let used = JSON.stringify({ ...result, note: notes.join(' ') }).length + ROOM_FOR_MORE;
   let promised = 0;
   const samples: Sample[] = [];
@@ -141,11 +144,13 @@ export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
   const answer = await files.answer(run.id);
   if (answer === null) return run.outputIsEvents ? EMPTY : outputSample(files, run, 'stdout');
   const bytes = Buffer.byteLength(answer);
-  if (answer.length <= 2 * SAMPLE_BYTES) return { head: answer, tail: '', bytes };
+  const readOn = pagesFrom(run, 'stdout', 0);
+  if (answer.length <= 2 * SAMPLE_BYTES) return { head: answer, tail: '', bytes, readOn };
   return {
     head: answer.slice(0, SAMPLE_BYTES).toWellFormed(),
     tail: answer.slice(-SAMPLE_BYTES).toWellFormed(),
     bytes,
+    readOn,
   };
 }
 
@@ -153,13 +158,31 @@ async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stder
   if (run.startedAt === null) return EMPTY;
   const turn = { runId: run.id, number: run.turn };
   const head = await files.page(turn, stream, 0, SAMPLE_BYTES);
-  if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size };
+  const readOn = pagesFrom(run, stream, await sizeBefore(files, run, stream));
+  if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size, readOn };
   const rest = await files.page(
     turn,
     stream,
     Math.max(head.nextOffset, head.size - SAMPLE_BYTES),
     SAMPLE_BYTES,
   );
-  if (rest.offset <= head.nextOffset) return { head: head.text + rest.text, tail: '', bytes: head.size };
-  return { head: head.text, tail: rest.text, bytes: head.size };
+  if (rest.offset <= head.nextOffset)
+    return { head: head.text + rest.text, tail: '', bytes: head.size, readOn };
+  return { head: head.text, tail: rest.text, bytes: head.size, readOn };
+}
+
+/** `get_result` pages through the output of all turns, `before` bytes of which were written before this one. */
+const pagesFrom =
+  ({ id }: Run, stream: 'stdout' | 'stderr', before: number) =>
+  (offset: number) =>
+    `get_result ${JSON.stringify({
+      spawn_id: id,
+      ...(stream === 'stderr' && { stream }),
+      offset: before + offset,
+    })}`;
+
+async function sizeBefore(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<number> {
+  const earlier = Array.from({ length: run.turn - 1 }, (_, at) => at + 1);
+  const sizes = await Promise.all(earlier.map(number => files.size({ runId: run.id, number }, stream)));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -152,6 +152,8 @@ export interface Call {
   signal: AbortSignal;
   /** How long a waiting operation may take before it must answer with what there is; null is no ceiling, 0 is at once. */
   waitMs: number | null;
+  /** How long the client lets any one call take; null or absent: no limit. */
+  ceilingMs?: number | null;
   /** A sign of life to whoever waits. */
   progress(message: string): Promise<void>;
   /** Runs were started for this call. */

@@ -82,7 +82,7 @@ async function fullest(some: Partial<Run> = {}): Promise<Run> {
 
 describe('a result with as much of everything as there can be', () => {
   test('keeps to the limit, and says what is cut', async () => {
-    const result = await runResult(services, await fullest(), ['A warning. '.repeat(500)]);
+    const result = await runResult(services, await fullest(), { warnings: ['A warning. '.repeat(500)] });
     expect(JSON.stringify(result).length).toBeLessThanOrEqual(RESULT_LIMIT);
     expect(RunResult.parse(result)).toMatchObject({
       usage_source: 'estimated',

@@ -8,6 +8,7 @@ import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
 import { RunEvidence, runEvidence } from './run-evidence.ts';
 import { workNotes } from './run-work.ts';
+import { waitingCall } from './wait.ts';
 import { waitingFor } from './waiting-for.ts';
 
 /** In characters of JSON. */
@@ -45,8 +46,12 @@ export const RunResult = z.object({
 });
 export type RunResult = z.infer<typeof RunResult>;
 
-/** Within the limit: a long answer loses its middle, and says so. */
-export async function runResult(services: Services, live: Run, warnings: string[] = []): Promise<RunResult> {
+/** Within the limit: a long answer loses its middle, and says so. `ceilingMs`: how long the client lets one call take. */
+export async function runResult(
+  services: Services,
+  live: Run,
+  { warnings = [], ceilingMs }: { warnings?: string[]; ceilingMs?: number | null } = {},
+): Promise<RunResult> {
   // As it is now: it changes while its turns are read, and an end must not be told without its facts.
   const run = { ...live };
   const { files } = services;
@@ -59,10 +64,7 @@ export async function runResult(services: Services, live: Run, warnings: string[
     ...run.notes,
     ...loginHint(services, run),
   ];
-  if (!isEnd(run.status))
-    notes.push(
-      `Not finished yet. Call get_result {"spawn_id":"${run.id}","wait_seconds":40} to go on waiting.`,
-    );
+  if (!isEnd(run.status)) notes.push(`Not finished yet. ${waitingCall({ spawn_id: run.id }, ceilingMs)}`);
   if (result.structured !== undefined && JSON.stringify(result.structured).length > ROOM.structured) {
     delete result.structured;
     notes.push('structured is too long to show: get_result with stream "result" pages through it.');

@@ -15,7 +15,7 @@ export async function spawnOne(
   const { runs, warnings } = await startMembers(call, { members: [request] });
   const { run } = runs[0]!;
   await waitForEndsOrAsks(call, [run], isAsync ? 0 : call.waitMs);
-  return runResult(call.services, run, warnings);
+  return runResult(call.services, run, { warnings, ceilingMs: call.ceilingMs });
 }
 
 const { spawn_id, status, success, result, cost_usd, note } = RunResult.shape;

@@ -6,6 +6,7 @@ import { isAsync } from './spawn-one.ts';
 import { CommonOptions, runRequest, StatefulAgent } from './spawn-request.ts';
 import { startMembers } from './start-members.ts';
 import { parallelTaskId } from './task-id.ts';
+import { waitingCall } from './wait.ts';
 import { waitForEndsOrAsks } from './wait-or-asks.ts';
 
 const MOST_AGENTS = 50;
@@ -47,9 +48,7 @@ export const spawnParallel = operation({
     const runs = planned.map(({ run }) => run);
     await waitForEndsOrAsks(call, runs, input.async ? 0 : call.waitMs);
     if (runs.some(({ status }) => !isEnd(status)))
-      warnings.push(
-        `Not all have finished. Call get_result {"squad_id":"${squad.id}","wait_seconds":40} to go on waiting.`,
-      );
+      warnings.push(`Not all have finished. ${waitingCall({ squad_id: squad.id }, call.ceilingMs)}`);
     return parallelResult(call.services, squad.id, runs, {
       aggregates: input.aggregate_results ?? false,
       notes: warnings,

@@ -50,6 +50,6 @@ export const startSquadMembers = operation({
     const { squad, runs: planned, warnings } = await startMembers(call, input);
     const runs: Run[] = planned.map(({ run }) => run);
     await waitForEndsOrAsks(call, runs, call.waitMs);
-    return squadResult(call.services, { id: squad.id }, runs, { warnings });
+    return squadResult(call.services, { id: squad.id }, runs, { warnings, ceilingMs: call.ceilingMs });
   },
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Run } from '../schema/run.ts';
 import type { Call } from './operation.ts';
-import { waitForEnds } from './wait.ts';
+import { waitForEnds, waitingCall } from './wait.ts';
 
 let beats: string[];
 let gone: AbortController;
@@ -92,4 +92,17 @@ test('no time at all, or nothing to wait for, is answered without a word', async
   await vi.advanceTimersByTimeAsync(0);
   expect(ended.isOver()).toBe(true);
   expect(beats).toEqual([]);
+});
+
+test.each([
+  [45_000, 45],
+  [9_000, 9],
+  [500, 1],
+  [3_240_000, 600],
+  [null, 600],
+  [undefined, 600],
+])('a client that lets a call take %s ms is advised to wait %s s', (ceilingMs, seconds) => {
+  expect(waitingCall({ spawn_id: 'run_1' }, ceilingMs)).toBe(
+    `Call get_result {"spawn_id":"run_1","wait_seconds":${seconds}} to go on waiting.`,
+  );
 });

@@ -53,6 +53,19 @@ export async function withHeartbeat<T>(
   }
 }
 
+/** Nobody is advised to sit through more of a wait than this. */
+const MAX_ADVISED_SECONDS = 600;
+
+/** How to go on waiting, with as many seconds as the client's own limit allows. */
+export function waitingCall(
+  id: { spawn_id: string } | { squad_id: string },
+  ceilingMs?: number | null,
+): string {
+  const ceiling = Math.floor((ceilingMs ?? Number.POSITIVE_INFINITY) / 1000);
+  const wait_seconds = Math.max(1, Math.min(ceiling, MAX_ADVISED_SECONDS));
+  return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
+}
+
 /** `2 running, 1 completed`. */
 export function statusCounts(runs: readonly Run[]): string {
   const counts = new Map<string, number>();

@@ -11,8 +11,11 @@ describe('how long a client may be kept waiting', () => {
     ['codex-mcp-client', 270_000],
     ['gemini-cli-mcp-client', 540_000],
     ['gemini-cli-mcp-client-squad', 540_000],
+    ['qwen-cli-mcp-client-squad', 540_000],
     ['github-copilot-developer', null],
     ['opencode', null],
+    ['mcp-inspector', null],
+    ['inspector-client', 54_000],
     ['claude-ai', 45_000],
     ['cursor-vscode', 45_000],
     ['Visual Studio Code', 45_000],
@@ -31,6 +34,8 @@ describe('how long a client may be kept waiting', () => {
     ['codex-mcp-client', 'http', 270_000],
     ['github-copilot-developer', 'stream', 162_000],
     ['opencode', 'stream', 45_000],
+    ['qwen-cli-mcp-client-squad', 'stream', 270_000],
+    ['mcp-inspector', 'stream', 45_000],
     ['unheard-of', 'http', 45_000],
   ])('%s over %s without heartbeats: %s', (name, transport, expected) => {
     expect(ceiling(name, { transport, wantsProgress: false })).toBe(expected);

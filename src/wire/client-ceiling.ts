@@ -16,9 +16,14 @@ const CLIENTS: Patience[] = [
   { name: /^claude[- ]code\b/i, withProgress: null, silent: 1620 * SECOND, silentHttp: UNKNOWN },
   { name: /^codex\b/i, withProgress: 270 * SECOND, silent: 270 * SECOND },
   { name: /^gemini-cli\b/i, withProgress: 540 * SECOND, silent: 540 * SECOND },
+  // A limit of 600 seconds that progress does not move, and one of 300 seconds that it does.
+  { name: /^qwen-(cli|code)\b/i, withProgress: 540 * SECOND, silent: 270 * SECOND },
   // Copilots of other hosts (JetBrains, Xcode) have other names, and their patience is not known.
   { name: /^(github-copilot-(developer|cli)|copilot-cli)\b/i, withProgress: null, silent: 162 * SECOND },
   { name: /^opencode\b/i, withProgress: null, silent: UNKNOWN },
+  // The Inspector waits as long as progress arrives; before version 2 it gave up after 60 seconds even so.
+  { name: /^mcp-inspector\b/i, withProgress: null, silent: UNKNOWN },
+  { name: /^inspector-(client|cli)\b/i, withProgress: 54 * SECOND, silent: UNKNOWN },
 ];
 
 export interface Waiter {

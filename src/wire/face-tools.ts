@@ -27,5 +27,5 @@ export function serveTools(server: FaceServer): void {
 function rendered(result: ToolResult, call: Call): CallToolResult | InputRequiredResult {
   // The SDK's types know the tasks of 2025 only; what it sends is what it is given.
   if ('task' in result) return taskCreated(result.task, call) as unknown as CallToolResult;
-  return 'raw' in result ? readableResult(result.raw, call.client) : renderedResult(result);
+  return readableResult('raw' in result ? result.raw : renderedResult(result), call.client);
 }

@@ -54,7 +54,13 @@ describe('a long output', () => {
     const { rawStdout, truncated, outputFile } = ended[0]!;
     expect(rawStdout).toMatch(/^FIRST WORDS\naé→😀/);
     expect(rawStdout).toMatch(/tab\nLAST WORDS$/);
-    expect(rawStdout).toContain(`[… left out, ${Buffer.byteLength(LONG)} bytes in all …]`);
+    const [mark, call] = /\[… left out, (?:\d+) bytes in all; get_result (\{.*?\}) reads on …\]/.exec(
+      rawStdout,
+    )!;
+    expect(mark).toContain(` ${Buffer.byteLength(LONG)} bytes`);
+    const { page } = await strictCall<{ page: { text: string } }>(client, 'get_result', JSON.parse(call!));
+    const head = rawStdout.slice(0, rawStdout.indexOf(`\n${mark}`));
+    expect(LONG.startsWith(head + page.text)).toBe(true);
     expect(JSON.stringify(rawStdout).length).toBeGreaterThan(RESULT_LIMIT - 1000);
     expect(truncated).toBe(true);
     expect(readFileSync(outputFile!, 'utf8')).toBe(LONG);

@@ -76,7 +76,9 @@ describe.each([{ modern: false }, { modern: true }])(
       const early = await client.told<Squad>(client.call('start_squad_members', { members }, meta));
       expect(early).toMatchObject({
         status: 'running',
-        note: expect.stringContaining(early.squadId),
+        note: expect.stringContaining(
+          `Call get_result {"squad_id":"${early.squadId}","wait_seconds":2} to go on waiting.`,
+        ),
         members: [{ status: 'completed', rawStdout: 'first done' }, { status: 'running' }],
       });
       const again = client.call('get_result', { squad_id: early.squadId, wait_seconds: 60 }, meta);

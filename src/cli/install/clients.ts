@@ -30,6 +30,8 @@ export interface Client {
   /** Where our entry sits in the file. */
   entryPath: [string, string];
   entry(context: InstallContext): Entry;
+  /** The command that may call the tools where nobody can be asked to allow it; absent: it needs no more than usual. */
+  headless?: string;
   /** What the user does next. */
   next(context: InstallContext): string;
 }
@@ -53,6 +55,7 @@ const CLIENTS = {
       timeout: HOUR_MS,
       ...environment(context, CEILING),
     }),
+    headless: 'claude -p --allowedTools mcp__squad',
     next: () =>
       'Start a new Claude Code session and ask it to list the squad roles; `/mcp` shows the connection.',
   },
@@ -103,6 +106,7 @@ const CLIENTS = {
       tool_timeout_sec: HOUR_MS / 1000,
       ...environment(context, CEILING),
     }),
+    headless: `codex exec -c 'mcp_servers.${SERVER}.default_tools_approval_mode="approve"'`,
     next: () =>
       'Start Codex again; `/mcp` lists `squad`. A project file counts only in a project you told Codex to trust.',
   },
@@ -113,6 +117,7 @@ const CLIENTS = {
     projectFiles: ['.gemini/settings.json'],
     entryPath: ['mcpServers', SERVER],
     entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
+    headless: 'gemini --approval-mode yolo',
     next: () => 'Start Gemini CLI again; `/mcp` lists `squad`.',
   },
   qwen: {
@@ -122,6 +127,7 @@ const CLIENTS = {
     projectFiles: ['.qwen/settings.json'],
     entryPath: ['mcpServers', SERVER],
     entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
+    headless: 'qwen --approval-mode yolo',
     next: () => 'Start Qwen Code again; `/mcp` lists `squad`.',
   },
   copilot: {
@@ -137,6 +143,7 @@ const CLIENTS = {
       timeout: HOUR_MS,
       ...environment(context),
     }),
+    headless: 'copilot --allow-tool squad',
     next: () => 'Start Copilot CLI again; `/mcp show` lists `squad`.',
   },
   opencode: {

@@ -19,6 +19,8 @@ export interface InstallPlan {
   next: string;
 }
 
+const headlessHint = (command: string) => `In a script, allow the tools: \`${command}\``;
+
 const BOM = '\uFEFF';
 
 /** What `squad install` would do. Reads the client's file and touches nothing. */
@@ -36,7 +38,10 @@ export function plan(name: ClientName, context: InstallContext): InstallPlan {
     diff: changed ? unifiedDiff(file, before, after) : '',
     changed,
     modeIfNew: context.project ? 0o644 : 0o600,
-    next: client.next(context),
+    next: [
+      client.next(context),
+      ...(client.headless === undefined ? [] : [headlessHint(client.headless)]),
+    ].join('\n'),
   };
 }
 

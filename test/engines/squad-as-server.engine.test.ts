@@ -1,0 +1,83 @@
+/** The CLIs as clients of Squad: installed with `squad install`, used in a script as that command says. */
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import { ended, type Ran, TestSquad } from '../support/squad.ts';
+import { type AgentHome, agentHome } from './agent-home.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { mock } from './model-server/script.ts';
+import { type ModelServer, startModelServer } from './model-server/server.ts';
+import { setUpClis } from './user-setup.ts';
+
+interface Client {
+  install: string;
+  /** What this test needs beside: no repository here, a server that may be slow to start, a folder nobody trusted. */
+  more?: string;
+  /** Of those that need nothing to call a tool in a script. */
+  command?: string;
+}
+
+const CLIENTS: Record<CliName, Client> = {
+  claude: { install: 'claude-code' },
+  codex: { install: 'codex', more: '--skip-git-repo-check -c mcp_servers.squad.required=true -' },
+  gemini: { install: 'gemini', more: '--skip-trust' },
+  opencode: { install: 'opencode', command: 'opencode run --title T' },
+  copilot: { install: 'copilot' },
+  qwen: { install: 'qwen' },
+};
+
+describe.each(chosenClis())('%s with Squad installed in it, in a script', name => {
+  let model: ModelServer;
+  let place: AgentHome;
+  let squad: TestSquad;
+  let command: string;
+  beforeAll(async () => {
+    model = await startModelServer();
+    place = agentHome();
+    const env = setUpClis([name], place.home, model.url);
+    squad = new TestSquad({ ...env, ENGINE_COMMAND: 'scripted', ENABLE_TOOL_SEARCH: 'false' }, place.home);
+    if (name === 'gemini') chooseKey(place.home);
+    const { install, more = '', command: plain } = CLIENTS[name];
+    const { code, stdout } = await squad.run(['install', install, '--yes']);
+    expect(code).toBe(0);
+    const [, advised = plain] = /In a script, allow the tools: `(.*)`/.exec(stdout) ?? [];
+    command = `${advised} ${more}`;
+  });
+  afterAll(async () => {
+    await squad[Symbol.asyncDispose]();
+    place[Symbol.dispose]();
+    await model.close();
+  });
+
+  /** What its model is told when it calls a tool. */
+  async function told(call: string, args: Record<string, unknown>): Promise<string> {
+    const steps = [{ call, arguments: args }, { text: 'Seen.' }];
+    const child = spawn('/bin/sh', ['-c', command], { cwd: squad.workspace, env: squad.env, stdio: 'pipe' });
+    child.stdin.end(`Call it. ${mock(steps, call)}`);
+    const ran: Ran = await ended(child);
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('Seen.') });
+    return model.requests.findLast(({ tag, step }) => tag === call && step === 1)!.toolResults.join('\n');
+  }
+
+  test('starts an agent with the command that squad install advises', async () => {
+    const prompt = 'Work.\n```script\nreport The scripted one was here.\n```';
+    // Codex has a tool of that name itself.
+    const tool = name === 'codex' ? 'squad__spawn_agent' : 'spawn_agent';
+    expect(await told(tool, { prompt, include_context: false })).toContain('The scripted one was here.');
+  });
+
+  test('tells its model once what went wrong', async () => {
+    const said = await told('get_result', { spawn_id: 'run_unheard0f' });
+    expect(said.split('There is no run run_unheard0f')).toHaveLength(2);
+    expect(said).toContain('RUN_UNKNOWN');
+  });
+});
+
+/** Gemini CLI does not take a key from the environment without being told to. */
+function chooseKey(home: string): void {
+  const file = join(home, '.gemini', 'settings.json');
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } } }));
+}
