@@ -192,7 +192,10 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   });
 
   const activity = new LastActivity(store, id => runner.current(id) !== null);
-  const team = new TeamKeeper(store, clock, message => log.write('warning', message));
+  const team = new TeamKeeper({
+    ...{ store, clock, files, home },
+    warn: message => log.write('warning', message),
+  });
 
   const asking = new PatientCalls();
   const warnings: string[] = [];

@@ -1,20 +1,34 @@
 import type { Clock } from '../core/ports/clock.ts';
+import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
 import { teamEntry, teamState } from '../core/team-state.ts';
+import { answerSample } from '../operations/member-result.ts';
 import type { Event, EventBody } from '../schema/event.ts';
+import type { Run } from '../schema/run.ts';
 import { TeamLog } from '../workspace/team-log.ts';
 
 const KEPT = new Set<EventBody['type']>(['run.started', 'run.ended']);
 
+interface TeamKeeperOptions {
+  store: Store;
+  clock: Clock;
+  files: RunFiles;
+  home: string;
+  warn(message: string): void;
+}
+
 /** Keeps the team files of each workspace: starts and ends, as they are written down. */
 export class TeamKeeper {
   private readonly store: Store;
+  private readonly files: RunFiles;
   private readonly log: TeamLog;
   private written: Promise<void> = Promise.resolve();
 
-  constructor(store: Store, clock: Clock, warn: (message: string) => void) {
+  constructor({ store, clock, files, home, warn }: TeamKeeperOptions) {
     this.store = store;
+    this.files = files;
     this.log = new TeamLog({
+      home,
       stateOf: workspace => teamState(store, clock, workspace),
       onTrouble: (file, reason) => warn(`${file}: ${reason}`),
     });
@@ -31,10 +45,19 @@ export class TeamKeeper {
     await this.log.flush();
   }
 
+  /** An answer that cannot be read is left out of its line, and does not cost the line. */
+  private async answerOf({ body }: Event, run: Run): Promise<string> {
+    if (body.type !== 'run.ended') return '';
+    return answerSample(this.files, run).then(
+      ({ head }) => head,
+      () => '',
+    );
+  }
+
   private async keep(events: Event[]): Promise<void> {
     for (const event of events) {
       const run = event.runId && (await this.store.run(event.runId).catch(() => null));
-      const entry = run && teamEntry(event, run);
+      const entry = run && teamEntry(event, run, await this.answerOf(event, run));
       if (entry) this.log.record(run.workspace, entry);
     }
   }

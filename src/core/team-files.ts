@@ -16,6 +16,10 @@ Who is at work in this workspace, and what was done last.
 
 `;
 
+/** What such a file is before anything has happened. */
+export const emptyTeamFile = (name: 'IAC.md' | 'CONTEXT.md'): string =>
+  `${name === 'IAC.md' ? IAC_HEAD : CONTEXT_HEAD}No agent has run in this workspace yet.\n`;
+
 /** Above it, the oldest entries go. */
 export const IAC_MOST_BYTES = 256 * 1024;
 /** What is left of them then, so that the file is not written anew with every entry. */

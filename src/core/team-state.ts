@@ -1,5 +1,6 @@
 import type { Event } from '../schema/event.ts';
 import { type Run, runSummary } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Store } from './ports/store.ts';
 import type { TeamCost, TeamEntry, TeamRun, TeamState } from './team-text.ts';
@@ -22,15 +23,20 @@ export async function teamState(store: Store, clock: Clock, workspace: string): 
     })),
     recent: recent
       .filter(run => run.endedAt !== null)
-      .map(run => ({ ...teamRun(run), ...teamCost(run), status: run.status, endedAt: run.endedAt! })),
+      .map(run => ({ ...teamRun(run), ...teamCost(run), status: shownStatus(run), endedAt: run.endedAt! })),
   };
 }
 
-/** What a start or an end is worth in the log; null for any other event. */
-export function teamEntry({ at, body }: Event, run: Run): TeamEntry | null {
+/** The line of the log for a start or an end; null for any other event. `answer` is what the run said. */
+export function teamEntry({ at, body }: Event, run: Run, answer: string): TeamEntry | null {
   if (body.type === 'run.started') return { ...teamRun(run), kind: 'start', at };
   if (body.type === 'run.ended')
-    return { ...teamRun(run), ...teamCost(run), kind: 'end', at, status: body.status };
+    return {
+      ...teamRun(run),
+      ...teamCost(run),
+      ...{ kind: 'end', at, status: shownStatus(body) },
+      result: answer.trim() || (body.error ? `${body.error.code}: ${body.error.message}` : ''),
+    };
   return null;
 }
 

@@ -27,15 +27,16 @@ describe('entryLine', () => {
       status: 'completed',
       at,
       tokens: { input: 1200, output: 34 },
+      result: '## Report\n\nThe cart | is fixed. Two tests were added.',
     } as const;
     expect(entryLine(end)).toMatch(
-      / · end · .* · completed · 67\.3 s · \$0\.2800 · tokens 1200 in, 34 out · Fix the cart$/,
+      / · end · .* · completed · 67\.3 s · \$0\.2800 · tokens 1200 in, 34 out · Fix the cart → The cart \\\| is fixed\.$/,
     );
     expect(entryLine({ ...end, costIsEstimated: true })).toContain(' · $0.2800 (estimated) · ');
   });
 
   it('invents no figure', () => {
-    const nothing = { durationMs: null, costUsd: null, tokens: { input: null, output: null } };
+    const nothing = { result: '', durationMs: null, costUsd: null, tokens: { input: null, output: null } };
     expect(
       entryLine({
         ...run,

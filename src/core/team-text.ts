@@ -1,4 +1,6 @@
 import type { RunStatus } from '../schema/run.ts';
+import type { ShownStatus } from '../schema/shown-status.ts';
+import { firstSentence } from './first-sentence.ts';
 import { asMarkdownText } from './one-line.ts';
 
 /** Who a run is, in the files people and agents of a workspace read. */
@@ -23,11 +25,16 @@ export interface TeamCost {
 
 export type TeamEntry = TeamRun & { at: number } & (
     | { kind: 'start' }
-    | ({ kind: 'end'; status: RunStatus } & TeamCost)
+    | ({
+        kind: 'end';
+        status: ShownStatus;
+        /** How the result begins, or why there is none; empty: it said nothing. */
+        result: string;
+      } & TeamCost)
   );
 
 export type ActiveAgent = TeamRun & { status: RunStatus; since: number };
-export type RecentRun = TeamRun & TeamCost & { status: RunStatus; endedAt: number };
+export type RecentRun = TeamRun & TeamCost & { status: ShownStatus; endedAt: number };
 
 export interface TeamState {
   at: number;
@@ -38,10 +45,11 @@ export interface TeamState {
 
 const LONGEST_SUMMARY = 120;
 const LONGEST_NAME = 40;
+const LONGEST_RESULT = 200;
 const MOST_ACTIVE = 100;
 const MOST_RECENT = 25;
 
-/** One start or end, on one line. Somebody's words come last, where they can be mistaken for nothing else. */
+/** One start or end, on one line. Task and result come last, where they can be mistaken for nothing else. */
 export function entryLine(entry: TeamEntry): string {
   const fields = [
     time(entry.at),
@@ -52,7 +60,8 @@ export function entryLine(entry: TeamEntry): string {
     ...(entry.kind === 'end' ? [entry.status, duration(entry), cost(entry), ...tokens(entry)] : []),
     summaryOf(entry),
   ];
-  return `- ${fields.join(' · ')}`;
+  const result = entry.kind === 'end' ? asMarkdownText(firstSentence(entry.result), LONGEST_RESULT) : '';
+  return `- ${fields.join(' · ')}${result === '' ? '' : ` → ${result}`}`;
 }
 
 /** Who is at work and what was done last. */

@@ -1,4 +1,5 @@
 import type { Caller } from '../core/ports/workspace.ts';
+import { emptyTeamFile } from '../core/team-files.ts';
 import { findRun } from '../operations/find.ts';
 import type { Services } from '../operations/operation.ts';
 import { runResult } from '../operations/run-result.ts';
@@ -78,10 +79,7 @@ async function teamFile(
   name: 'IAC.md' | 'CONTEXT.md',
 ): Promise<string> {
   const workspace = await workspaces.open(caller);
-  return (
-    (await workspace.teamFile(name)) ??
-    `There is no .squad/${name} in ${workspace.root} yet. It is written once the folder .squad is there (\`squad init\`) and an agent has run.\n`
-  );
+  return (await workspace.teamFile(name)) ?? emptyTeamFile(name);
 }
 
 async function resultOf(services: Services, id: string) {

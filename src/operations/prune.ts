@@ -48,6 +48,7 @@ export const prune = operation({
     }
     const longAgo = Math.min(before, clock.now() - DAY_MS);
     bytes += (await removeStrays(services, longAgo)) + (await removeStrayChats(services, longAgo));
+    await services.workspaces.keepTeamFilesOf((await store.workspaces()).map(({ path }) => path));
     if (runs > 0)
       await store.commit({
         events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],

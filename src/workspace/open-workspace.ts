@@ -17,7 +17,7 @@ import { readOutputSchema } from './output-schema.ts';
 import { realPlace } from './real-place.ts';
 import { readRole, readRoles, type Trust } from './roles.ts';
 import { rolesFolder } from './roles-folder.ts';
-import { readTeamFile, teamFolder } from './team-file.ts';
+import { dropHomeTeamFolders, homeTeamFolder, readTeamFile, teamFolder } from './team-file.ts';
 import { createTeamMemories } from './team-memory.ts';
 import { templateFolders } from './template-folders.ts';
 import { isTrusted } from './trust.ts';
@@ -76,6 +76,7 @@ export function createWorkspaces({
   return {
     environment,
     isThere: isFolder,
+    keepTeamFilesOf: known => dropHomeTeamFolders(home, known),
     async templates(caller, kind) {
       const env = environmentOf(caller);
       // Without a workspace there are still the user's and the shipped ones; what is wrong with it, a call says.
@@ -111,8 +112,9 @@ export function createWorkspaces({
         outputSchema: file => readOutputSchema(root, file),
         context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
         teamFile: async name => {
-          const team = await teamFolder(root);
-          return team === null ? null : readTeamFile(join(team, name));
+          // One that cannot be written in is passed over by the writer too, which says so in the log.
+          const own = await teamFolder(root).catch(() => null);
+          return readTeamFile(join(own ?? homeTeamFolder(home, root), name));
         },
         team: teamOf(root),
         directory: async (cwd, within = root) =>

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { lstat, open, rename, rm } from 'node:fs/promises';
+import { lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { realPlace } from './real-place.ts';
 import { readSmallFile } from './text-file.ts';
+import { folderNamed } from './worktree-name.ts';
 
 /** The folder of a workspace that Squad may write in; null when nobody ran `squad init` there. */
 export async function teamFolder(workspace: string): Promise<string | null> {
@@ -12,6 +13,19 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   if ('outside' in place) throw new Error('.squad is a symbolic link out of the workspace');
   if ('fault' in place) throw new Error(`.squad ${place.fault}`);
   return (await lstat(place.real)).isDirectory() ? place.real : null;
+}
+
+/** Where the log and the state of a workspace without `.squad` are kept: its name for people, a hash so that two stay apart. */
+export const homeTeamFolder = (home: string, workspace: string): string =>
+  folderNamed(join(home, TEAM), basename(workspace), workspace);
+
+const TEAM = 'team';
+
+/** Removes what is kept in the home for workspaces other than these. */
+export async function dropHomeTeamFolders(home: string, workspaces: readonly string[]): Promise<void> {
+  const known = new Set(workspaces.map(workspace => basename(homeTeamFolder(home, workspace))));
+  for (const name of await readdir(join(home, TEAM)).catch(() => []))
+    if (!known.has(name)) await rm(join(home, TEAM, name), { recursive: true, force: true });
 }
 
 /** Of paths from a repository's root, one character for each byte, those that are not kept up to date by Squad itself; `workspace` is a path from there too. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TeamEntry, TeamState } from '../core/team-text.ts';
+import { dropHomeTeamFolders, homeTeamFolder } from './team-file.ts';
 import { TeamLog } from './team-log.ts';
 
 let workspace: string;
@@ -21,8 +22,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dirname(workspace), { recursive: true, force: true }));
 
+const home = () => join(dirname(workspace), 'home');
 const newLog = () =>
   new TeamLog({
+    home: home(),
     stateOf: async () => {
       asked++;
       return state;
@@ -68,15 +71,34 @@ describe('TeamLog', () => {
     expect(troubles).toEqual([]);
   });
 
-  it('writes nothing in a workspace without the folder', async () => {
+  it('keeps the files of a workspace without the folder in the home, and moves the log when there is one', async () => {
+    const inHome = homeTeamFolder(home(), workspace);
     await rm(join(workspace, '.squad'), { recursive: true });
     log.record(workspace, entry('r1'));
     await log.flush();
     expect(readdirSync(workspace)).toEqual([]);
+    expect(readdirSync(inHome).sort()).toEqual(['CONTEXT.md', 'IAC.md']);
+    expect(statSync(inHome).mode & 0o777).toBe(0o700);
     await writeFile(join(workspace, '.squad'), 'a file');
     log.record(workspace, entry('r2'));
     await log.flush();
+    await rm(join(workspace, '.squad'));
+    await mkdir(join(workspace, '.squad'));
+    log.record(workspace, entry('r3'));
+    await log.flush();
+    expect(logged()).toEqual(['r1', 'r2', 'r3']);
+    expect(readdirSync(join(home(), 'team'))).toEqual([]);
     expect(troubles).toEqual([]);
+  });
+
+  it('in the home go with the last run of their workspace', async () => {
+    await rm(join(workspace, '.squad'), { recursive: true });
+    log.record(workspace, entry('r1'));
+    await log.flush();
+    await dropHomeTeamFolders(home(), [workspace]);
+    expect(readdirSync(join(home(), 'team'))).toHaveLength(1);
+    await dropHomeTeamFolders(home(), ['/elsewhere']);
+    expect(readdirSync(join(home(), 'team'))).toEqual([]);
   });
 
   it('keeps the order of a burst, each entry once, in one write', async () => {
@@ -90,6 +112,7 @@ describe('TeamLog', () => {
   it('writes what is recorded while it writes, before a flush settles', async () => {
     const late = ['late1', 'late2'];
     log = new TeamLog({
+      home: home(),
       stateOf: async () => {
         for (const id of late.splice(0)) log.record(workspace, entry(id));
         return state;
@@ -197,6 +220,7 @@ describe('TeamLog', () => {
 
   it('survives a store that does not answer well', async () => {
     log = new TeamLog({
+      home: home(),
       stateOf: async () => {
         throw new Error('the database is locked');
       },

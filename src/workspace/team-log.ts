@@ -1,10 +1,13 @@
-import { join } from 'node:path';
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { addToLog, withState } from '../core/team-files.ts';
 import { entryLine, stateText, type TeamEntry, type TeamState } from '../core/team-text.ts';
-import { appendTeamFile, readTeamBytes, replaceTeamFile, teamFolder } from './team-file.ts';
+import { appendTeamFile, homeTeamFolder, readTeamBytes, replaceTeamFile, teamFolder } from './team-file.ts';
 
 export interface TeamLogOptions {
+  /** Files of workspaces without `.squad` are kept in it. */
+  home: string;
   /** Asked when CONTEXT.md is written: the store knows the state also after a restart. */
   stateOf(workspace: string): Promise<TeamState>;
   /** A file could not be written; told once until it can be again. Must not throw. */
@@ -12,7 +15,7 @@ export interface TeamLogOptions {
 }
 
 /**
- * Keeps `.squad/IAC.md` and `.squad/CONTEXT.md` of every workspace up to date, in workspaces that have the folder. One
+ * Keeps `IAC.md` and `CONTEXT.md` of every workspace up to date: in its `.squad`, or in the home where it has none. One
  * writer for each workspace; whoever records never waits for it and never sees it fail.
  */
 export class TeamLog {
@@ -53,11 +56,15 @@ export class TeamLog {
       queue.isStale = false;
       const entries = queue.entries;
       queue.entries = [];
-      const found = await this.#attempt(join(workspace, '.squad'), () => teamFolder(workspace));
-      const folder = found?.done ?? null;
-      if (folder === null) continue;
+      const own = await this.#attempt(join(workspace, '.squad'), () => teamFolder(workspace));
+      const inHome = homeTeamFolder(this.#options.home, workspace);
+      const folder = own?.done ?? inHome;
       const log = join(folder, 'IAC.md');
-      const logged = await this.#attempt(log, () => append(log, entries));
+      const logged = await this.#attempt(log, async () => {
+        if (folder === inHome) await mkdir(folder, { recursive: true, mode: 0o700 });
+        else await carryOver(join(inHome, 'IAC.md'), log);
+        await append(log, entries);
+      });
       // Kept for the next time: the disk may have been full.
       if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MOST_WAITING);
       const context = join(folder, 'CONTEXT.md');
@@ -93,6 +100,14 @@ interface Queue {
 
 /** A disk that stays full must not fill the memory too. */
 const MOST_WAITING = 1_000;
+
+/** What was logged before the workspace had its folder is the beginning of the log there. */
+async function carryOver(from: string, to: string): Promise<void> {
+  const earlier = await readTeamBytes(from);
+  if (earlier === null) return;
+  if ((await readTeamBytes(to)) === null) await replaceTeamFile(to, earlier);
+  await rm(dirname(from), { recursive: true, force: true });
+}
 
 async function append(file: string, entries: readonly TeamEntry[]): Promise<void> {
   if (entries.length === 0) return;

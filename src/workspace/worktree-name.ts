@@ -17,10 +17,14 @@ function refSafe(name: string): string {
 
 /** Where the work trees of a repository are kept: its name for people, a hash so that two of one name stay apart. */
 export function folderFor(folder: string, commonDir: string): string {
-  const hash = createHash('sha256').update(commonDir).digest('hex').slice(0, 8);
   const own = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
-  const name = plain(own.replace(/\.git$/, '')).replaceAll(/^[.-]+|[.-]+$/g, '');
-  return join(folder, `${name || 'repository'}-${hash}`);
+  return folderNamed(folder, own.replace(/\.git$/, '') || 'repository', commonDir);
+}
+
+export function folderNamed(folder: string, name: string, path: string): string {
+  const hash = createHash('sha256').update(path).digest('hex').slice(0, 8);
+  const shown = plain(name).replaceAll(/^[.-]+|[.-]+$/g, '');
+  return join(folder, `${shown || 'repository'}-${hash}`);
 }
 
 /** No blanks either: many a build breaks in a folder with one. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -77,11 +77,23 @@ describe.each([
     expect(log.text).toMatch(new RegExp(`end · ${spawn_id}.*completed`));
   });
 
-  test('a workspace without a folder for it has no log, and says how to get one', async () => {
-    squad.write('elsewhere/.keep', '');
-    const client = await squad.client({ modern, args: ['--workspace', join(squad.workspace, 'elsewhere')] });
+  test('a workspace without .squad has them too, and stays as it is', async () => {
+    const elsewhere = `elsewhere-${era}`;
+    squad.write(`${elsewhere}/.keep`, '');
+    const client = await squad.client({ modern, args: ['--workspace', join(squad.workspace, elsewhere)] });
     for (const uri of ['agents://iac-log', 'agents://context'])
-      expect((await read(client, uri)).text).toMatch(/There is no \.squad\/.*squad init/);
+      expect((await read(client, uri)).text).toContain('No agent has run in this workspace yet.');
+    const { spawn_id } = await start(client, 'report The cart is fixed. Two tests were added.');
+    const line = await until('its end is in the log', async () =>
+      (await read(client, 'agents://iac-log')).text
+        .split('\n')
+        .find(each => each.includes(`end · ${spawn_id}`)),
+    );
+    expect(line).toMatch(/ · completed · .* → The cart is fixed\.$/);
+    await until('the state is there', async () =>
+      (await read(client, 'agents://context')).text.includes(spawn_id),
+    );
+    expect(readdirSync(join(squad.workspace, elsewhere))).toEqual(['.keep']);
   });
 
   test('the resources are listed, and one that is not there is an error', async () => {

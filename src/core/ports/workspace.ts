@@ -40,7 +40,7 @@ export interface Workspace {
   context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<Context>;
   /** The folder an agent works in: absolute, links resolved, inside the workspace (or `within`, in its stead) or an allowed root. */
   directory(cwd: string | undefined, within?: string): Promise<string>;
-  /** A file of `.squad/` that Squad keeps up to date; null when there is none. */
+  /** A file that Squad keeps up to date, in `.squad/` or for a workspace without that in the home; null when there is none yet. */
   teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
   /** What its team knows. */
   team: TeamMemory;
@@ -64,6 +64,8 @@ export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
   /** Whether its folder is there. One that cannot be looked at for another reason is. */
   isThere(root: string): Promise<boolean>;
+  /** Removes what the home holds of the logs of workspaces other than these. */
+  keepTeamFilesOf(roots: readonly string[]): Promise<void>;
   /** Templates of the workspace, the user and Squad itself; without a workspace those of the other two. */
   templates(caller: Caller, kind: 'tool' | 'prompt'): Promise<AgentTemplate[]>;
   /** The environment an agent of this caller gets; `keep` names what would otherwise be left out as another session's. */
