@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fitTexts, jsonLength, longestStart, type Sample } from './digest.ts';
+import {
+  fitItems,
+  fitTexts,
+  jsonLength,
+  leastLength,
+  longestStart,
+  type Sample,
+  type TextItem,
+} from './digest.ts';
 
 const whole = (text: string): Sample => ({ head: text, tail: '', bytes: Buffer.byteLength(text) });
 const text = fc.string({ unit: 'grapheme', maxLength: 400 });
@@ -82,4 +90,36 @@ test('the longest start of a text fits and the next character would not', () => 
       if (next !== undefined) expect(jsonLength(start + next)).toBeGreaterThan(budget);
     }),
   );
+});
+
+describe('items that carry handles only when a text is cut', () => {
+  const item = (handles: number, ...texts: string[]): TextItem => ({ samples: texts.map(whole), handles });
+  const used = (items: TextItem[], budget: number) =>
+    fitItems(items, budget).reduce((sum, cuts, i) => {
+      const isCut = cuts.some(({ truncated }) => truncated);
+      return cuts.reduce((all, { text }) => all + jsonLength(text), sum + (isCut ? items[i]!.handles : 0));
+    }, 0);
+
+  test('never take more than the budget when it holds what they need at least', () => {
+    const items = fc.array(fc.tuple(fc.integer({ min: 0, max: 150 }), fc.array(text, { maxLength: 3 })));
+    fc.assert(
+      fc.property(items, fc.integer({ min: 0, max: 2_000 }), (given, more) => {
+        const list = given.map(([handles, texts]) => item(handles, ...texts));
+        const budget = list.reduce((sum, each) => sum + leastLength(each), 0) + more;
+        expect(used(list, budget)).toBeLessThanOrEqual(budget);
+      }),
+    );
+  });
+
+  test('are all whole when their texts fit without the handles', () => {
+    const items = [item(100, 'a'.repeat(200), 'b'), item(100, 'c'.repeat(500))];
+    expect(fitItems(items, 701).flat()).not.toContainEqual(expect.objectContaining({ truncated: true }));
+    expect(used(items, 701)).toBe(701);
+  });
+
+  test('a short item stays whole beside one that is cut', () => {
+    const [short, long] = fitItems([item(100, 'x'.repeat(350)), item(100, 'y'.repeat(9_000))], 1_000);
+    expect(short).toEqual([{ text: 'x'.repeat(350), truncated: false }]);
+    expect(jsonLength(long![0]!.text)).toBeGreaterThan(500);
+  });
 });

@@ -31,6 +31,51 @@ export function fitTexts(samples: Sample[], budget: number): Cut[] {
   return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
 }
 
+/** The texts of one item in a list. `handles`: characters of JSON that the item needs on top when a text is cut. */
+export interface TextItem {
+  samples: Sample[];
+  handles: number;
+}
+
+/** An item whose texts are cut keeps at least this many characters of each, on average. */
+const LEAST_TEXT = 300;
+
+/** Characters of JSON that an item cannot do without: its whole texts if they are short, else a part and the handles. */
+export const leastLength = ({ samples, handles }: TextItem): number =>
+  Math.min(wholeLength(samples), LEAST_TEXT * samples.length + handles);
+
+/**
+ * As `fitTexts`, for items that carry handles only when one of their texts is cut: room for handles that turn out not to be
+ * needed goes to the texts. An item that is whole at its least length stays whole.
+ */
+export function fitItems(items: TextItem[], budget: number): Cut[][] {
+  const cuts: Cut[][] = items.map(({ samples }) =>
+    samples.map(({ head }) => ({ text: head, truncated: false })),
+  );
+  if (total(items, ({ samples }) => wholeLength(samples)) <= budget) return cuts;
+  const isTight = total(items, leastLength) > budget;
+  let long = items.flatMap((item, at) =>
+    isTight || leastLength(item) < wholeLength(item.samples) ? [at] : [],
+  );
+  for (;;) {
+    const others = items.filter((_, at) => !long.includes(at));
+    const taken = total(others, ({ samples }) => wholeLength(samples));
+    const ofHandles = total(long, at => items[at]!.handles);
+    const samples = long.flatMap(at => items[at]!.samples);
+    const fitted = fitTexts(samples, budget - taken - ofHandles);
+    for (const at of long) cuts[at] = fitted.splice(0, items[at]!.samples.length);
+    const stillLong = long.filter(at => cuts[at]!.some(({ truncated }) => truncated));
+    if (stillLong.length === long.length) return cuts;
+    long = stillLong;
+  }
+}
+
+const total = <T>(list: T[], figure: (item: T) => number): number =>
+  list.reduce((sum, item) => sum + figure(item), 0);
+
+const wholeLength = (samples: Sample[]): number =>
+  total(samples, ({ head, tail }) => (tail ? Number.POSITIVE_INFINITY : jsonLength(head)));
+
 /** As many items from the start of a list as take at most `budget` characters of JSON. */
 export function firstThatFit<T>(items: T[], budget: number): T[] {
   let used = 0;

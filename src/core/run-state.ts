@@ -63,6 +63,18 @@ export function stepOfUnstarted(reason: StopReason | null): RunStep {
   return reason === 'timeout' ? 'time_out' : 'cancel';
 }
 
+const FAILED: readonly RunStatus[] = ['error', 'timeout', 'lost'];
+const SUCCEEDED: readonly RunStatus[] = ['completed', 'terminated'];
+
+/** All runs are over, at least one failed and none succeeded. A run that somebody stopped counts as neither. */
+export function allFailed(runs: readonly RunStatus[]): boolean {
+  return (
+    runs.every(isEnd) &&
+    runs.some(status => FAILED.includes(status)) &&
+    !runs.some(status => SUCCEEDED.includes(status))
+  );
+}
+
 export type SquadStatus = 'running' | 'completed' | 'needs_you' | 'failed';
 
 /** A squad is what its members are: over when all are over, completed only when all are. */

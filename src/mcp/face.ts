@@ -12,12 +12,12 @@ import type { Call, Face, ToolResult } from '../wire/face.ts';
 import { askWhileWaiting, inputRequired, showsForms, takeResponses } from './client-asks.ts';
 import { clientName } from './client-name.ts';
 import type { EndNotices } from './end-notices.ts';
-import { flatError } from './flat-error.ts';
 import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { continueTask, taskState, tasks } from './tasks.ts';
 import { completeAgentName } from './team-resources.ts';
+import { flatError, toolError } from './tool-error.ts';
 import { Tools } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
@@ -93,6 +93,7 @@ async function run(
       : { ...operation, run: (inner: Inner) => continueTask(inner, goesOnWith) };
   const askPerson = caller.parent === null ? askWhileWaiting(call) : null;
   const asked: InboxItem[] = [];
+  let isError = false;
   const result = await dispatch(acting, args, {
     services,
     caller,
@@ -105,6 +106,9 @@ async function run(
     ...(askPerson && { askPerson }),
     isByModel: true,
     onAsked: items => asked.push(...items),
+    onFailed: () => {
+      isError = true;
+    },
     emit: () => {},
   });
   if (asked.length > 0 && caller.parent === null && call.era === 'modern' && showsForms(call))
@@ -112,7 +116,7 @@ async function run(
   if (operation.tool?.textOnly) return { raw: { content: [{ type: 'text', text: JSON.stringify(result) }] } };
   const taskId = task?.(result, args) ?? null;
   const state = taskId === null ? null : await taskState(services, taskId);
-  if (!state) return { structured: result as Record<string, unknown> };
+  if (!state) return { structured: result as Record<string, unknown>, isError };
   const { note } = result as { note?: string };
   return { task: note === undefined ? state : { ...state, statusMessage: note } };
 }
@@ -145,7 +149,7 @@ async function answer(
     return await work();
   } catch (thrown) {
     const error = asSquadError(thrown).toShape();
-    const structured = operation.tool?.forAgents ? flatError(error, operation.name, parent?.id) : { error };
-    return { structured, isError: true };
+    const shape = operation.tool?.forAgents ? flatError : toolError;
+    return { structured: shape(error, operation.name, parent?.id), isError: true };
   }
 }

@@ -9,6 +9,7 @@ import type { Subagent } from '../schema/subagent.ts';
 import type { Call, Face, JsonObjectSchema, ToolDef, ToolResult } from '../wire/face.ts';
 import { clientName } from './client-name.ts';
 import { failureLog, type SubagentLog, subagentLogs } from './subagent-logs.ts';
+import { toolError } from './tool-error.ts';
 import { toolDefinition } from './tool-list.ts';
 
 export interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {
@@ -79,7 +80,8 @@ async function answer(
     const error = asSquadError(thrown).toShape();
     log(failureLog(error));
     // As text alone: structured content would have to fit the schema of the answer.
-    return { raw: { content: [{ type: 'text', text: JSON.stringify({ error }) }], isError: true } };
+    const text = JSON.stringify(toolError(error, subagent.name, caller.parent?.id));
+    return { raw: { content: [{ type: 'text', text }], isError: true } };
   } finally {
     deaf();
   }

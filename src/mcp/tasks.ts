@@ -1,10 +1,11 @@
 import type { Caller } from '../core/ports/workspace.ts';
-import { squadStatus } from '../core/run-state.ts';
+import { allFailed, squadStatus } from '../core/run-state.ts';
 import { askNotes } from '../operations/asks-of.ts';
 import { findRun, findSquad } from '../operations/find.ts';
 import { squadResult } from '../operations/member-result.ts';
 import type { Call as OperationCall, Services } from '../operations/operation.ts';
 import { parallelResult } from '../operations/parallel-result.ts';
+import { reportFailure } from '../operations/report-failure.ts';
 import { latestActivity } from '../operations/run-activity.ts';
 import { runResult } from '../operations/run-result.ts';
 import { stopRuns } from '../operations/stop-runs.ts';
@@ -64,7 +65,9 @@ export async function taskState(
     return { ...facts, status: 'input_required', inputRequests: requestsFor(asks) as never };
   if (!runs.every(run => isEnd(run.status))) return { ...facts, status: 'working' };
   if (runs.every(run => run.status === 'cancelled')) return { ...facts, status: 'cancelled' };
-  return { ...facts, status: 'completed', result: { structured: { ...(await result(services, found)) } } };
+  const structured = { ...(await result(services, found)) };
+  const isError = allFailed(runs.map(({ status }) => status));
+  return { ...facts, status: 'completed', result: { structured, isError } };
 }
 
 /** What a task came to, or where it stands after as long a wait as the call has. Throws INVALID_INPUT. */
@@ -75,6 +78,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
       suggestions: ['Call the tool anew.'],
     });
   await waitForEndsOrAsks(call, found.runs, call.waitMs);
+  reportFailure(call, found.runs);
   return result(call.services, found, call.ceilingMs);
 }
 

@@ -4,6 +4,7 @@ import { findRun, findSquad } from './find.ts';
 import { squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
 import { outputPage, Page } from './output-page.ts';
+import { reportFailure } from './report-failure.ts';
 import { RunEvidence } from './run-evidence.ts';
 import { RunResult, runResult, Tokens } from './run-result.ts';
 import { waitForEndsOrAsks } from './wait-or-asks.ts';
@@ -64,11 +65,15 @@ export const getResult = operation({
       if (stream !== undefined || offset < 0) throw notOfASquad();
       const { squad, runs } = await findSquad(services, squad_id);
       await waitForEndsOrAsks(call, runs, wait);
+      reportFailure(call, runs);
       return squadResult(services, squad, runs, { offset, ceilingMs: call.ceilingMs });
     }
     const run = await findRun(services, spawn_id!);
     await waitForEndsOrAsks(call, [run], wait);
-    if (stream === undefined && offset === 0) return runResult(services, run, { ceilingMs: call.ceilingMs });
+    if (stream === undefined && offset === 0) {
+      reportFailure(call, [run]);
+      return runResult(services, run, { ceilingMs: call.ceilingMs });
+    }
     return {
       spawn_id: run.id,
       status: run.status,

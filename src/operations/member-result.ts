@@ -1,4 +1,4 @@
-import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
+import { EMPTY, fitItems, leastLength, longestStart, type Sample, type TextItem } from '../core/digest.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
@@ -14,8 +14,6 @@ import { waitingFor } from './waiting-for.ts';
 export const RESULT_LIMIT = 12_000;
 /** Read at most this much of each end of an output: more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
-/** A member that said something is shown with at least this much of it; what does not fit then is for the next page. */
-const LEAST_TEXT = 600;
 /** For saying that there are more members, and where. */
 const ROOM_FOR_MORE = 160;
 const LONGEST_ERROR = 500;
@@ -75,41 +73,42 @@ export async function squadResult(
   const notes = [...warnings, ...askNotes(services, runs), ...(await waitingFor(services, runs))];
   if (waiting > 0)
     notes.push(`${waiting} of ${runs.length} not finished yet. ${waitingCall({ squad_id: id }, ceilingMs)}`);
-  let used = JSON.stringify({ ...result, note: notes.join(' ') }).length + ROOM_FOR_MORE;
+  let used = JSON.stringify({ ...result, note: notes.join(' ') }).length;
   let promised = 0;
-  const samples: Sample[] = [];
-  for (const run of runs.slice(offset)) {
-    const member = bare(run, files);
-    const said = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
+  const texts: TextItem[] = [];
+  for (const [at, run] of runs.entries()) {
+    if (at < offset) continue;
+    const member = bare(run);
     const length = JSON.stringify(member).length + 1;
-    const share = Math.min(LEAST_TEXT, jsonLength(said.map(({ head }) => head).join('')));
-    if (result.members.length > 0 && used + length + promised + share > RESULT_LIMIT) {
-      result.nextOffset = offset + result.members.length;
+    const handles = JSON.stringify({ ...member, ...handlesOf(run, files) }).length + 1 - length;
+    const samples = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
+    const least = leastLength({ samples, handles });
+    const room = RESULT_LIMIT - (at === runs.length - 1 ? 0 : ROOM_FOR_MORE);
+    if (result.members.length > 0 && used + length + promised + least > room) {
+      result.nextOffset = at;
+      used += ROOM_FOR_MORE;
       break;
     }
     used += length;
-    promised += share;
+    promised += least;
     result.members.push(member);
-    samples.push(...said);
+    texts.push({ samples, handles });
   }
   if (result.nextOffset !== undefined)
     notes.push(
       `Members ${offset} to ${result.nextOffset - 1} of ${runs.length}: get_result {"squad_id":"${id}","offset":${result.nextOffset}} has the next.`,
     );
   if (notes.length > 0) result.note = notes.join(' ');
-  const cuts = fitTexts(samples, RESULT_LIMIT - used);
-  result.members.forEach((member, i) => {
-    const [out, err] = [cuts[i * 2]!, cuts[i * 2 + 1]!];
-    member.rawStdout = out.text;
-    member.rawStderr = err.text;
-    if (out.truncated || err.truncated) member.truncated = true;
-    else delete member.truncated;
-    if (!member.truncated) delete member.outputFile;
+  fitItems(texts, RESULT_LIMIT - used).forEach(([out, err], i) => {
+    const member = result.members[i]!;
+    member.rawStdout = out!.text;
+    member.rawStderr = err!.text;
+    if (out!.truncated || err!.truncated) Object.assign(member, handlesOf(runs[offset + i]!, files));
   });
   return result;
 }
 
-function bare(run: Run, files: RunFiles): MemberResult {
+function bare(run: Run): MemberResult {
   return {
     memberId: run.id,
     roleId: runName(run),
@@ -130,10 +129,13 @@ function bare(run: Run, files: RunFiles): MemberResult {
       error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),
     ...(run.notes.length > 0 && { note: longestStart(run.notes.join(' '), MAX_NOTE) }),
-    truncated: true,
-    outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
   };
 }
+
+const handlesOf = (run: Run, files: RunFiles) => ({
+  truncated: true as const,
+  outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
+});
 
 /** An id that was chosen for a run that never started names no chat. */
 const hasChat = (run: Run): run is Run & { chatId: string } =>

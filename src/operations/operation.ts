@@ -162,6 +162,8 @@ export interface Call {
   askPerson?(item: InboxItem, signal: AbortSignal): Promise<string | null>;
   /** The call waits no longer, because of these. */
   onAsked?(items: readonly InboxItem[]): void;
+  /** Every run that the result is about has failed, so the call counts as failed too. */
+  onFailed?(): void;
   /** A model's client makes it, which has no more of a question than results have room for. */
   isByModel?: true;
   /** For operations that stream: one more item. */

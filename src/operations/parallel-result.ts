@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EMPTY, fitTexts, jsonLength, longestStart, type Sample } from '../core/digest.ts';
+import { EMPTY, fitItems, leastLength, longestStart, type TextItem } from '../core/digest.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { Aggregate, aggregateOf, aggregateText } from './aggregate.ts';
 import { askNotes } from './asks-of.ts';
@@ -8,8 +8,8 @@ import type { Services } from './operation.ts';
 import { briefly } from './run-evidence.ts';
 import { RunResult, withoutText } from './run-result.ts';
 
-/** A result that said something is shown with at least this much of it, if need be at the cost of its figures. */
-const LEAST_TEXT = 300;
+/** A longer value is left out. */
+const LONGEST_STRUCTURED = 300;
 /** Of the room there is for words, when they are also put together. */
 const SHARE_OF_RESULTS = 0.35;
 const LONGEST_NOTE = 1_000;
@@ -55,29 +55,41 @@ export async function parallelResult(
     );
     const frame: ParallelResult = {
       squad_id: squadId,
-      results: facts.map((fact, i) => item(fact, runs[i]!, detail, paths[i]!)),
+      results: facts.map((fact, i) => item(fact, runs[i]!, detail)),
       ...(aggregates && { aggregate: { ...aggregateOf(runs), text: '' } }),
       ...(note && { note }),
     };
     const room = RESULT_LIMIT - JSON.stringify(frame).length;
-    if (detail === 'line' || room >= least(samples)) return withTexts(frame, runs, samples, room);
+    const handles = paths.map(output_file => ({
+      truncated: true,
+      ...(detail !== 'line' && { output_file }),
+    }));
+    const texts = samples.map((sample, i) => ({
+      samples: [sample],
+      handles: facts[i]!.success === null ? 0 : JSON.stringify(handles[i]).length,
+    }));
+    const least = texts.reduce((sum, each) => sum + leastLength(each), 0);
+    if (detail === 'line' || room >= least) {
+      fillTexts(frame, runs, texts, handles, room);
+      return frame;
+    }
   }
   throw new Error('There is always a last detail');
 }
 
-/** As long as it can become, without its words: what turns out not to be cut loses the handles again. */
-function item(fact: RunResult, { notes }: Run, detail: Detail, output_file: string): Item {
+/** Everything but the text of the agent and the handles to the rest of it. */
+function item(fact: RunResult, { notes }: Run, detail: Detail): Item {
   const error = fact.error && {
     code: fact.error.code,
     message: longestStart(fact.error.message, LONGEST_ERROR[detail]),
   };
-  const words = fact.success === null ? {} : { result: '', truncated: true };
+  const words = fact.success === null ? {} : { result: '' };
   if (detail === 'line') {
     const { spawn_id, status, success } = fact;
     return { spawn_id, status, success, ...(error && { error }), ...words };
   }
   const { squad_id, structured, ...rest } = fact;
-  const isShort = structured !== undefined && JSON.stringify(structured).length <= LEAST_TEXT;
+  const isShort = structured !== undefined && JSON.stringify(structured).length <= LONGEST_STRUCTURED;
   return {
     ...rest,
     ...(isShort && { structured }),
@@ -85,24 +97,25 @@ function item(fact: RunResult, { notes }: Run, detail: Detail, output_file: stri
     ...(notes.length > 0 && { note: longestStart(notes.join(' '), MAX_RUN_NOTE[detail]) }),
     ...(detail === 'brief' && { evidence: briefly(fact.evidence), advisory: undefined }),
     ...words,
-    ...('truncated' in words && { output_file }),
   };
 }
 
-function withTexts(frame: ParallelResult, runs: Run[], samples: Sample[], room: number): ParallelResult {
+function fillTexts(
+  frame: ParallelResult,
+  runs: Run[],
+  texts: TextItem[],
+  handles: Partial<Item>[],
+  room: number,
+): void {
   const { aggregate } = frame;
-  const ofResults = aggregate ? Math.floor(room * SHARE_OF_RESULTS) : room;
-  fitTexts(samples, ofResults).forEach(({ text, truncated }, i) => {
+  const ofHandles = texts.reduce((sum, each) => sum + each.handles, 0);
+  const ofResults = aggregate ? Math.max(Math.floor(room * SHARE_OF_RESULTS), ofHandles) : room;
+  fitItems(texts, ofResults).forEach(([cut], i) => {
     const result = frame.results[i]!;
     if (result.result === undefined || result.result === null) return;
-    result.result = text;
-    if (truncated) return;
-    delete result.truncated;
-    delete result.output_file;
+    result.result = cut!.text;
+    if (cut!.truncated) Object.assign(result, handles[i]);
   });
+  const samples = texts.flatMap(each => each.samples);
   if (aggregate) aggregate.text = aggregateText(runs, samples, room - ofResults);
-  return frame;
 }
-
-const least = (samples: Sample[]): number =>
-  samples.reduce((sum, { head }) => sum + Math.min(LEAST_TEXT, jsonLength(head)), 0);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { firstThatFit, fitTexts, longestStart } from '../core/digest.ts';
+import { type Cut, firstThatFit, fitItems, longestStart } from '../core/digest.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
@@ -72,8 +72,10 @@ export async function runResult(
   if (notes.length > 0) result.note = longestStart(notes.join(' '), ROOM.note);
   if (!isEnd(run.status)) return result;
   const output_file = files.outputPath({ runId: run.id, number: run.turn }, 'stdout');
-  const used = JSON.stringify({ ...result, result: '', truncated: true, output_file }).length;
-  const [answer] = fitTexts([await answerSample(files, run)], RESULT_LIMIT - used);
+  const used = JSON.stringify({ ...result, result: '' }).length;
+  const handles = JSON.stringify({ truncated: true, output_file }).length;
+  const samples = [await answerSample(files, run)];
+  const [[answer]] = fitItems([{ samples, handles }], RESULT_LIMIT - used) as [Cut[]];
   return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };
 }
 

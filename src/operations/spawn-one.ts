@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { RunRequest } from '../core/run-request.ts';
 import { isEnd, RunStatus } from '../schema/run.ts';
 import type { Call, Tool } from './operation.ts';
+import { reportFailure } from './report-failure.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { startMembers } from './start-members.ts';
 import { waitForEndsOrAsks } from './wait-or-asks.ts';
@@ -15,6 +16,7 @@ export async function spawnOne(
   const { runs, warnings } = await startMembers(call, { members: [request] });
   const { run } = runs[0]!;
   await waitForEndsOrAsks(call, [run], isAsync ? 0 : call.waitMs);
+  reportFailure(call, [run]);
   return runResult(call.services, run, { warnings, ceilingMs: call.ceilingMs });
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isEnd } from '../schema/run.ts';
 import { operation } from './operation.ts';
 import { ParallelResult, parallelResult } from './parallel-result.ts';
+import { reportFailure } from './report-failure.ts';
 import { isAsync } from './spawn-one.ts';
 import { CommonOptions, runRequest, StatefulAgent } from './spawn-request.ts';
 import { startMembers } from './start-members.ts';
@@ -49,6 +50,7 @@ export const spawnParallel = operation({
     await waitForEndsOrAsks(call, runs, input.async ? 0 : call.waitMs);
     if (runs.some(({ status }) => !isEnd(status)))
       warnings.push(`Not all have finished. ${waitingCall({ squad_id: squad.id }, call.ceilingMs)}`);
+    reportFailure(call, runs);
     return parallelResult(call.services, squad.id, runs, {
       aggregates: input.aggregate_results ?? false,
       notes: warnings,

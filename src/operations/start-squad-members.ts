@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Run } from '../schema/run.ts';
 import { type SquadResult, squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
+import { reportFailure } from './report-failure.ts';
 import { StatefulRequest, StatelessRequest, startMembers } from './start-members.ts';
 import { waitForEndsOrAsks } from './wait-or-asks.ts';
 
@@ -50,6 +51,7 @@ export const startSquadMembers = operation({
     const { squad, runs: planned, warnings } = await startMembers(call, input);
     const runs: Run[] = planned.map(({ run }) => run);
     await waitForEndsOrAsks(call, runs, call.waitMs);
+    reportFailure(call, runs);
     return squadResult(call.services, { id: squad.id }, runs, { warnings, ceilingMs: call.ceilingMs });
   },
 });

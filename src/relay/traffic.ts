@@ -123,16 +123,15 @@ export class Traffic {
   private answer(which: (method: string, line: Buffer) => boolean, trouble: Trouble): string[] {
     const answers: string[] = [];
     const { code, message, suggestions = [] } = trouble;
-    const error = {
-      code: -32000,
-      message: [`${code}: ${message}`, ...suggestions].map(text => text.replace(/\.?$/, '.')).join(' '),
-      data: { code, ...(suggestions.length > 0 && { suggestions }) },
-    };
+    const text = [`${code}: ${message}`, ...suggestions].map(each => each.replace(/\.?$/, '.')).join(' ');
+    const data = { code, ...(suggestions.length > 0 && { suggestions }) };
     for (const [id, { method, line }] of this.inFlight) {
       if (!which(method, line)) continue;
       this.inFlight.delete(id);
       // A handshake that was refused is none.
       this.session = this.session.filter(kept => kept !== line);
+      const tool = method === 'tools/call' ? parse(line)?.params?.name : undefined;
+      const error = { code: -32000, message: text, data: { ...data, tool_name: tool } };
       answers.push(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
     }
     return answers;

@@ -17,7 +17,11 @@ const CASES: [what: string, params: Params][] = [
 ];
 
 const ERRORS: [what: string, name: string, error: unknown][] = [
-  ['an unknown tool', 'far__nowhere', { code: -32602, message: 'Unknown tool: far__nowhere' }],
+  [
+    'an unknown tool',
+    'far__nowhere',
+    { code: -32602, message: 'Unknown tool: far__nowhere', data: { tool_name: 'far__nowhere' } },
+  ],
   ["another server's error", 'far__fails', { code: -32050, message: 'Out of paper', data: { tray: 2 } }],
   ['an error with a number of its own', 'far__plainly', { code: 7, message: 'Its own number' }],
   ['an error whose number has changed', 'far__gone', { code: -32602, data: { uri: 'x://y' } }],

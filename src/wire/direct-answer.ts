@@ -2,7 +2,7 @@ import { ProtocolErrorCode, SERVER_INFO_META_KEY } from '@modelcontextprotocol/s
 import type { Face, Peer } from './face.ts';
 import { isObject, type PlainRequest } from './plain-request.ts';
 import { risingProgress } from './progress.ts';
-import { asProtocolError, internalError, invalidParams } from './protocol-errors.ts';
+import { asProtocolError, internalError, unknownTool } from './protocol-errors.ts';
 import { readableResult } from './readable-result.ts';
 import { toolListText } from './tool-list-text.ts';
 
@@ -82,7 +82,7 @@ async function called(
       signal: call.signal,
       progress: progressToken === undefined ? null : progress,
     });
-    if (result === null) throw invalidParams(`Unknown tool: ${name}`);
+    if (result === null) throw unknownTool(name);
     return stamped(readableResult(result, peer.client), request, face);
   } finally {
     isOver = true;

@@ -68,7 +68,9 @@ describe('a modern call that takes long, for a client that asked for no progress
       });
     const response = await call('late');
     finish(null);
-    expect(await response.text()).toContain('{"code":-32602,"message":"Unknown tool: late"}');
+    expect(await response.text()).toContain(
+      '{"code":-32602,"message":"Unknown tool: late","data":{"tool_name":"late"}}',
+    );
   });
 
   it('ends with its error inside the stream when its owner loses access', async () => {

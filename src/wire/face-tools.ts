@@ -2,7 +2,7 @@ import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/
 import type { Call, ToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { taskCreated } from './face-tasks.ts';
-import { invalidParams, refuseCursor } from './protocol-errors.ts';
+import { refuseCursor, unknownTool } from './protocol-errors.ts';
 import { readableResult } from './readable-result.ts';
 import { toolsOfEra } from './tool-list-text.ts';
 import { renderedResult } from './tool-result.ts';
@@ -18,7 +18,7 @@ export function serveTools(server: FaceServer): void {
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     return server.call(ctx, async call => {
       const result = await tools.call(params.name, params.arguments ?? {}, call);
-      if (result === null) throw invalidParams(`Unknown tool: ${params.name}`);
+      if (result === null) throw unknownTool(params.name);
       return rendered(result, call);
     });
   });

@@ -5,6 +5,9 @@ import { UpstreamFault } from './upstream/link.ts';
 export const invalidParams = (message: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.InvalidParams, message);
 
+export const unknownTool = (name: string): ProtocolError =>
+  new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`, { tool_name: name });
+
 export const internalError = (message: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.InternalError, message);
 

@@ -31,7 +31,7 @@ afterAll(() => squad[Symbol.asyncDispose]());
 /** Takes the call up again until the run has ended. */
 async function spawn(client: Client, args: Record<string, unknown>): Promise<Result> {
   const started = await strictCall<Result>(client, 'spawn_agent', { engine: 'scripted', ...args });
-  if (started.isError) throw new Error(JSON.stringify(started));
+  if (started.spawn_id === undefined) throw new Error(JSON.stringify(started));
   return untilEnded(client, started);
 }
 

@@ -219,8 +219,29 @@ describe.each([
         kind: 'usage',
         message: 'There is no run run_0000000000',
         suggestions: [expect.any(String)],
+        tool_name: 'get_result',
       },
     });
+  });
+
+  test('a call all of whose runs failed is an error, and so is their result when it is read later', async () => {
+    const client = await open({ RUN_TEMPLATE: './say.sh <%= roleId %> <%= task %>' });
+    const start = (...tasks: string[]) =>
+      startAndWait(client, { members: tasks.map(task => ({ roleId: 'coder', task })) });
+    const failed = await start('3', '4');
+    expect(failed).toMatchObject({ isError: true, status: 'failed' });
+    expect(await start('3', '0')).not.toHaveProperty('isError');
+    const read = (args: object) => strictCall(client, 'get_result', { ...args });
+    expect(await read({ squad_id: failed.squadId })).toMatchObject({ isError: true });
+    const spawn_id = failed.members[0]!.memberId;
+    expect(await read({ spawn_id })).toMatchObject({ isError: true, status: 'error' });
+    expect(await read({ spawn_id, stream: 'stdout' })).not.toHaveProperty('isError');
+    squad.script('hangs.sh', 'exec sleep 60');
+    const slow = await open({ RUN_TEMPLATE: './hangs.sh', PROCESS_TIMEOUT_MS: '300' });
+    const prompt = { prompt: 'x', include_context: false };
+    expect(await strictCall(slow, 'spawn_agent', prompt)).toMatchObject({ isError: true, status: 'timeout' });
+    const both = await strictCall(slow, 'spawn_parallel', { agents: [prompt, prompt] });
+    expect(both).toMatchObject({ isError: true, results: [{ status: 'timeout' }, { status: 'timeout' }] });
   });
 
   test.each([

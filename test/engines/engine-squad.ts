@@ -80,7 +80,9 @@ export class EngineSquad implements AsyncDisposable {
 
   async call<T = RunResult>(tool: string, args: object): Promise<T> {
     const { isError, ...result } = await callTool(this.#client, tool, args as Record<string, unknown>);
-    if (isError) throw new Error(JSON.stringify(result));
+    // The result of a failed run is marked as an error too; only a refusal names the tool.
+    if (isError && (result.error as { tool_name?: string } | undefined)?.tool_name)
+      throw new Error(JSON.stringify(result));
     return result as T;
   }
 

@@ -68,7 +68,7 @@ export interface Refused {
 /** Starts members and waits until all have ended, however often the call has to be taken up again. */
 export async function startAndWait(client: Client, args: Record<string, unknown>): Promise<Squad> {
   const started = await strictCall<Squad>(client, 'start_squad_members', args);
-  if (started.isError) throw new Error(JSON.stringify(started));
+  if (started.squadId === undefined) throw new Error(JSON.stringify(started));
   if (started.status !== 'running') return started;
   return until('the squad is over', async () => {
     const squad = await strictCall<Squad>(client, 'get_result', {

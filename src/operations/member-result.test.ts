@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { Run } from '../schema/run.ts';
+import { aRun, aSquad } from '../store/fixtures/sample-rows.ts';
+import { RESULT_LIMIT, squadResult } from './member-result.ts';
+
+type Services = Parameters<typeof squadResult>[0];
+
+const squad = aSquad();
+const members = (count: number) =>
+  Array.from({ length: count }, (_, position) =>
+    aRun(squad, { position, status: 'completed', evidence: null }),
+  );
+
+/** Services that know nothing but what each run printed. */
+const printed = (text: (run: Run) => string): Services => {
+  const files = {
+    answer: async (id: string) => text(all.get(id)!),
+    page: async () => ({ text: '', offset: 0, nextOffset: 0, size: 0 }),
+    outputPath: ({ runId }: { runId: string }) =>
+      `/state/${'a-long-folder/'.repeat(4)}${runId}/turn-1/stdout`,
+  };
+  return { files, inbox: { openFor: () => [] } } as unknown as Services;
+};
+const all = new Map<string, Run>();
+const result = (runs: Run[], text: (run: Run) => string) => {
+  for (const run of runs) all.set(run.id, run);
+  return squadResult(printed(text), { id: squad.id }, runs);
+};
+
+test('members with short outputs share one page up to the limit', async () => {
+  const text = () => 'done';
+  let count = 1;
+  for (; JSON.stringify(await result(members(count + 1), text)).length <= RESULT_LIMIT - 200; count++) {
+    const { nextOffset } = await result(members(count), text);
+    expect(nextOffset).toBeUndefined();
+  }
+  const all = await result(members(count), text);
+  expect(all.members).toHaveLength(count);
+  expect(JSON.stringify(all).length).toBeGreaterThan(RESULT_LIMIT - 700);
+});
+
+test('a squad is paged only when its page is full', async () => {
+  for (const length of [0, 50, 350, 450, 5_000]) {
+    const page = await result(members(200), () => 'x'.repeat(length));
+    const size = JSON.stringify(page).length;
+    expect(page.nextOffset).toBe(page.members.length);
+    expect(size).toBeLessThanOrEqual(RESULT_LIMIT);
+    expect(size).toBeGreaterThan(RESULT_LIMIT - 900);
+  }
+});
