@@ -9,6 +9,7 @@ import type { InboxItem } from '../schema/inbox.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/client-ceiling.ts';
 import type { Call, Face, ToolResult } from '../wire/face.ts';
+import { noTaskSupport } from '../wire/legacy-tasks.ts';
 import { askWhileWaiting, inputRequired, showsForms, takeResponses } from './client-asks.ts';
 import { clientName } from './client-name.ts';
 import type { EndNotices } from './end-notices.ts';
@@ -52,6 +53,7 @@ function ownFace(options: McpFaceOptions): Face {
       async call(name, args, call) {
         const operation = await tools.find(name);
         const from = { ...caller, client: clientName(call) };
+        if (operation && call.asTask) return run(operation, args, call, from, options);
         if (operation) return answer(() => run(operation, args, call, from, options), operation, from);
         // The caller cannot tell them apart; the user, who reads the events, can.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
@@ -79,6 +81,7 @@ async function run(
   { services, transport, notices }: McpFaceOptions,
 ): Promise<ToolResult> {
   const task = call.acceptsTasks ? operation.tool?.task : undefined;
+  if (call.asTask && !task) throw noTaskSupport(operation.name);
   const ceiling = waitCeilingMs({
     clientName: call.client?.name ?? null,
     transport,
@@ -111,11 +114,13 @@ async function run(
     },
     emit: () => {},
   });
-  if (asked.length > 0 && caller.parent === null && call.era === 'modern' && showsForms(call))
-    return inputRequired(asked, operation.tool?.task?.(result, args) ?? null);
+  if (asked.length > 0 && caller.parent === null && call.era === 'modern' && showsForms(call)) {
+    const open = operation.tool?.task?.(result, args);
+    return inputRequired(asked, open?.isOpen ? open.id : null);
+  }
   if (operation.tool?.textOnly) return { raw: { content: [{ type: 'text', text: JSON.stringify(result) }] } };
-  const taskId = task?.(result, args) ?? null;
-  const state = taskId === null ? null : await taskState(services, taskId);
+  const made = task?.(result, args);
+  const state = made && (made.isOpen || call.asTask) ? await taskState(services, made.id) : null;
   if (!state) return { structured: result as Record<string, unknown>, isError };
   const { note } = result as { note?: string };
   return { task: note === undefined ? state : { ...state, statusMessage: note } };

@@ -15,9 +15,9 @@ import { waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
-import type { Face } from '../wire/face.ts';
+import type { Call, Face } from '../wire/face.ts';
 import type { TaskState } from '../wire/task-state.ts';
-import { DECLINED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
+import { askWhileWaiting, DECLINED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
 import { clientName } from './client-name.ts';
 
 const POLL_MS = 3_000;
@@ -28,6 +28,11 @@ const TTL_MS = 30 * 24 * 3_600_000;
 export function tasks(services: Services, caller: Caller): NonNullable<Face['tasks']> {
   return {
     get: (taskId, call) => taskState(services, taskId, showsForms(call)),
+    wait: (taskId, call) =>
+      // Its relay asks the next hub again, so nothing has to wait for this.
+      services.hub.whileAsking(() =>
+        waitForTask(services, { ...caller, client: clientName(call) }, taskId, call),
+      ),
     async cancel(taskId) {
       const found = await find(services, taskId);
       if (!found) return false;
@@ -40,6 +45,28 @@ export function tasks(services: Services, caller: Caller): NonNullable<Face['tas
       return found !== null;
     },
   };
+}
+
+async function waitForTask(
+  services: Services,
+  caller: Caller,
+  taskId: string,
+  call: Call,
+): Promise<TaskState | null> {
+  const { signal } = call;
+  const askPerson = askWhileWaiting(call);
+  const waiting: OperationCall = {
+    ...{ services, caller, signal, waitMs: null, emit: () => {} },
+    progress: message => call.progress(message),
+    ...(askPerson && { askPerson }),
+  };
+  for (;;) {
+    const found = await find(services, taskId);
+    if (!found) return null;
+    if (signal.aborted || found.runs.every(run => isEnd(run.status))) return taskState(services, taskId);
+    // A question that nobody answers ends one wait, and only one.
+    await waitForEndsOrAsks(waiting, found.runs, null);
+  }
 }
 
 /** Null when there is no such task. */

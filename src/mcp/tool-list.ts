@@ -31,6 +31,7 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
       outputSchema: jsonSchema(shown.output, 'output', isWhole),
     }),
     annotations: { readOnlyHint: tool.readOnly },
+    ...(tool.task && !isWhole && { execution: { taskSupport: 'optional' } }),
   };
 }
 

@@ -197,8 +197,8 @@ export interface Tool {
   stateless?: { input?: z.ZodType; output?: z.ZodType };
   /** What clients are shown of a schema that says more than they need to pay for. */
   listed?: { input?: z.ZodType; output?: z.ZodType };
-  /** For tools that wait: the task a client with tasks gets instead. Null when it is over, or not to be waited for. */
-  task?(result: unknown, input: unknown): string | null;
+  /** For tools that wait: the task a client with tasks gets instead. `isOpen`: there is something to wait for. */
+  task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }
 
 export function operation<I extends z.ZodType, O extends z.ZodType>(

@@ -42,7 +42,7 @@ export const SPAWN_TOOL = {
   listed: { output: listedResult },
   task: (answer: unknown, input: unknown) => {
     const { spawn_id: id, status: now } = answer as RunResult;
-    return isEnd(RunStatus.parse(now)) || isAsync(input) ? null : id;
+    return { id, isOpen: !isEnd(RunStatus.parse(now)) && !isAsync(input) };
   },
 } satisfies Partial<Tool>;
 

@@ -32,8 +32,11 @@ export const spawnParallel = operation({
     },
     task: (answer, input) => {
       const { squad_id, results } = answer as ParallelResult;
-      if (isAsync(input) || results.every(({ success }) => success !== null)) return null;
-      return parallelTaskId(squad_id, (input as { aggregate_results?: boolean }).aggregate_results === true);
+      const { aggregate_results } = input as { aggregate_results?: boolean };
+      return {
+        id: parallelTaskId(squad_id, aggregate_results === true),
+        isOpen: !isAsync(input) && results.some(({ success }) => success === null),
+      };
     },
   },
   input: z.strictObject({ agents: agents(StatefulAgent.omit({ async: true })), ...flags }),

@@ -42,7 +42,7 @@ export const startSquadMembers = operation({
     stateless: { input: StatelessRequest, output: result(memberResult) },
     task: answer => {
       const { squadId, status } = answer as SquadResult;
-      return status === 'running' ? squadId : null;
+      return { id: squadId, isOpen: status === 'running' };
     },
   },
   input: StatefulRequest,

@@ -1,6 +1,7 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server';
 import type { Era, Face } from './face.ts';
 import { TASKS } from './face-tasks.ts';
+import { LEGACY_TASKS } from './legacy-tasks.ts';
 
 /** What a face offers, in the words a client is told at the start. */
 export function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
@@ -16,6 +17,6 @@ export function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
     ...(prompts && { prompts: prompts.mayChange ? { listChanged: true } : {} }),
     ...(face.complete && { completions: {} }),
     ...(face.logging && { logging: {} }),
-    ...(face.tasks && era === 'modern' && { extensions: { [TASKS]: {} } }),
+    ...(face.tasks && (era === 'modern' ? { extensions: { [TASKS]: {} } } : { tasks: LEGACY_TASKS })),
   };
 }

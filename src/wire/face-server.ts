@@ -87,6 +87,7 @@ export class FaceServer extends Server {
         signal,
         wantsProgress: token !== undefined,
         acceptsTasks: this.#acceptsTasks(ctx),
+        asTask: false,
         progress: reporter.report,
         log: ({ level, data, logger }) => {
           if (level === 'debug' && this.era === 'legacy' && !this.#hasLevel) return;

@@ -110,12 +110,17 @@ describe.each(Object.keys(rigs))('over %s', transport => {
     }
   });
 
-  it('a legacy client never sees one, whatever it declares', async () => {
+  it('a legacy client sees one only if its request asks for it', async () => {
     const client = await (await serve(new Map([['run_1', task('run_1')]]))).client('legacy', WITH_TASKS);
     expect(client.getServerCapabilities()).not.toHaveProperty('extensions');
     expect((await client.callTool({ name: 'run' })).structuredContent).toEqual({ waited: true });
     await expect(run(client, 'run_2', 'stubborn')).rejects.toMatchObject({ code: -32021 });
-    await expect(ask(client, 'tasks/get', { taskId: 'run_1' })).rejects.toMatchObject({ code: -32601 });
+    const params = { name: 'run', arguments: { id: 'run_3' }, task: {} };
+    const { ttlMs: ttl, pollIntervalMs: pollInterval, ...rest } = wire;
+    const legacyWire = { ...rest, ttl, pollInterval, taskId: 'run_3' };
+    expect(await ask(client, 'tools/call', params)).toMatchObject({ task: legacyWire });
+    expect(await ask(client, 'tasks/get', { taskId: 'run_3' })).toEqual(legacyWire);
+    await expect(ask(client, 'tasks/update', { taskId: 'run_3' })).rejects.toMatchObject({ code: -32601 });
   });
 });
 

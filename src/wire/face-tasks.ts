@@ -6,18 +6,22 @@ import {
 import { z } from 'zod';
 import type { Call, Face } from './face.ts';
 import type { FaceServer } from './face-server.ts';
+import { legacyTaskCreated, serveLegacyTasks } from './legacy-tasks.ts';
 import { asProtocolError, invalidParams } from './protocol-errors.ts';
 import type { TaskState } from './task-state.ts';
 import { renderedResult } from './tool-result.ts';
 
-/** The extension of the 2026-07-28 revision; the tasks of 2025-11-25 were another thing. */
+/** The extension of the 2026-07-28 revision. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
 const byId = z.object({ taskId: z.string() });
 
 export function serveTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>): void {
-  if (server.era !== 'modern') return;
+  if (server.era === 'modern') serveModernTasks(server, tasks);
+  else serveLegacyTasks(server, tasks);
+}
 
+function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>): void {
   server.setRequestHandler('tasks/get', { params: byId }, ({ taskId }, ctx) =>
     asked(ctx, async call => {
       const task = await tasks.get(taskId, call);
@@ -58,6 +62,7 @@ export function serveTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>
 /** The answer to a call that goes on as a task. */
 export function taskCreated(task: TaskState, call: Call): CreateTaskResult {
   if (!call.acceptsTasks) throw tasksNotAccepted();
+  if (call.era === 'legacy') return legacyTaskCreated(task);
   return { resultType: 'task', ...header(task) } as unknown as CreateTaskResult;
 }
 

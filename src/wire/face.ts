@@ -30,8 +30,10 @@ export interface Call extends Peer {
   signal: AbortSignal;
   /** Whether the client asked for progress; without it `progress` says nothing. */
   wantsProgress: boolean;
-  /** Whether this very request may be answered with a task: said anew in every request, by modern clients only. */
+  /** Whether this very request may be answered with a task: clients say so anew in every request. */
   acceptsTasks: boolean;
+  /** A client of 2025-11-25 asked for a task, so the answer has to be one, or a protocol error. */
+  asTask: boolean;
   /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
   progress(message: string | undefined, value?: number, total?: number): Promise<void>;
   /**
@@ -52,6 +54,8 @@ export interface ToolDef {
   inputSchema: JsonObjectSchema;
   outputSchema?: JsonObjectSchema;
   annotations?: ToolAnnotations;
+  /** Said to clients of 2025-11-25 only. */
+  execution?: { taskSupport: 'optional' };
 }
 
 export interface JsonObjectSchema {
@@ -105,6 +109,8 @@ export interface Face {
   /** Nothing about a task is kept here: any later connection may ask, by an id the face gave out. */
   tasks?: {
     get(taskId: string, call: Call): Promise<TaskState | null>;
+    /** As it is once it is over, however long that takes. */
+    wait(taskId: string, call: Call): Promise<TaskState | null>;
     /** Settles when the wish is taken, which may be before the work stops; fine for a task that is over. False: no such task. */
     cancel(taskId: string, call: Call): Promise<boolean>;
     /** Answers to what `input_required` asked, as they came; keys nobody asked for are ignored. False: no such task. */

@@ -46,6 +46,11 @@ export function taskTools(): { tools: Record<string, FixtureTool>; tasks: NonNul
 
   const startAsking = (asks: InputRequests): ToolResult => ({ task: stateOf(...open(asks)) });
 
+  const stateNow = async (id: string) => {
+    const job = jobs.get(id);
+    return job ? stateOf(id, job) : null;
+  };
+
   const needsTask =
     (run: FixtureTool): FixtureTool =>
     async (args, call) => {
@@ -79,10 +84,8 @@ export function taskTools(): { tools: Record<string, FixtureTool>; tasks: NonNul
       }),
     },
     tasks: {
-      get: async id => {
-        const job = jobs.get(id);
-        return job ? stateOf(id, job) : null;
-      },
+      get: stateNow,
+      wait: stateNow,
       cancel: async id => {
         const job = jobs.get(id);
         if (job) settle(job, { status: 'cancelled' });

@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { HANDSHAKE, RawMcp } from '../support/raw-mcp.ts';
 import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 
 const TASKS = 'io.modelcontextprotocol/tasks';
@@ -160,5 +161,99 @@ test('a client without tasks waits for its result', async () => {
   expect(await callTool(client, 'spawn_agent', { prompt: script('report x') })).toMatchObject({
     status: 'completed',
     result: 'x',
+  });
+});
+
+describe('a client of 2025-11-25', () => {
+  const legacy = async () => {
+    const client = new RawMcp(squad);
+    const { result } = await client.ask('initialize', { ...HANDSHAKE, protocolVersion: '2025-11-25' });
+    expect(result).toMatchObject({
+      protocolVersion: '2025-11-25',
+      capabilities: { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
+    });
+    client.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    return client;
+  };
+  const start = async (client: RawMcp, name: string, args: object) => {
+    const { result, error } = await client.ask('tools/call', {
+      name,
+      arguments: args,
+      task: { ttl: 60_000 },
+    });
+    return { task: (result as { task?: Record<string, unknown> } | undefined)?.task, result, error };
+  };
+  const spawn = (lines: string) => ({ prompt: script(lines), include_context: false });
+
+  test('gets a task when it sends one, and from it what the call would have returned', async () => {
+    const client = await legacy();
+    const { task, result } = await start(client, 'spawn_agent', spawn('await legacy-one\nreport Done.'));
+    expect(result).toEqual({ content: [], task });
+    expect(task).toMatchObject({ status: 'working', pollInterval: 3000, ttl: expect.any(Number) });
+    const { taskId } = task as { taskId: string };
+    const waiting = client.ask('tasks/result', { taskId });
+    // Any other connection may ask.
+    const later = await legacy();
+    expect((await later.ask('tasks/get', { taskId })).result).toMatchObject({ taskId, status: 'working' });
+    squad.write('legacy-one', '');
+    expect((await waiting).result).toMatchObject({
+      structuredContent: { spawn_id: taskId, status: 'completed', result: 'Done.' },
+      _meta: { 'io.modelcontextprotocol/related-task': { taskId } },
+    });
+    expect((await later.ask('tasks/get', { taskId })).result).toMatchObject({ status: 'completed' });
+    expect((await later.ask('tasks/cancel', { taskId })).error).toMatchObject({ code: -32602 });
+    await Promise.all([client.close(), later.close()]);
+  });
+
+  test('learns from the status that all runs of a task failed', async () => {
+    const client = await legacy();
+    const { task } = await start(client, 'start_squad_members', {
+      members: [{ roleId: 'coder', task: script('fail it broke') }],
+    });
+    const { taskId } = task as { taskId: string };
+    expect((await client.ask('tasks/result', { taskId })).result).toMatchObject({ isError: true });
+    expect((await client.ask('tasks/get', { taskId })).result).toMatchObject({ status: 'failed' });
+    await client.close();
+  });
+
+  test('gets a task also for a call that does not wait, and cancels it', async () => {
+    const client = await legacy();
+    const { task } = await start(client, 'spawn_agent', { ...spawn('hang'), async: true });
+    const { taskId } = task as { taskId: string };
+    expect((await client.ask('tasks/cancel', { taskId })).result).toMatchObject({ status: 'cancelled' });
+    expect(await squad.statusOf(taskId)).toBe('cancelled');
+    expect((await client.ask('tasks/result', { taskId })).error).toMatchObject({ code: -32602 });
+    await client.close();
+  });
+
+  test('is refused with a protocol error: it could not read a result', async () => {
+    const client = await legacy();
+    expect((await start(client, 'list_roles', {})).error).toMatchObject({
+      code: -32601,
+      data: { tool_name: 'list_roles' },
+    });
+    expect((await start(client, 'spawn_agent', { prompt: '' })).error).toMatchObject({
+      code: -32602,
+      data: { code: 'TASK_EMPTY', tool_name: 'spawn_agent' },
+    });
+    expect((await client.ask('tasks/get', { taskId: 'run_0000000000' })).error).toMatchObject({
+      code: -32602,
+    });
+    await client.close();
+  });
+
+  test('is told which tools take a task, and gets none without asking', async () => {
+    const client = await legacy();
+    const { tools } = (await client.ask('tools/list')).result as {
+      tools: { name: string; execution?: object }[];
+    };
+    const withTasks = tools.filter(({ execution }) => execution).map(({ name }) => name);
+    expect(withTasks).toEqual(['start_squad_members', 'spawn_agent', 'spawn_parallel']);
+    const { result } = await client.ask('tools/call', {
+      name: 'spawn_agent',
+      arguments: spawn('report Hi.'),
+    });
+    expect(result!.structuredContent).toMatchObject({ status: 'completed', result: 'Hi.' });
+    await client.close();
   });
 });

@@ -24,7 +24,10 @@ const bytes = (value: unknown) =>
 describe.each(['stateless', 'stateful'])('the %s tool list', mode => {
   test.each([false, true])('is the pinned one (modern era: %s)', async modern => {
     const client = await squad.client({ modern, env: { STATE_MODE: mode, PATH } });
-    expect((await client.listTools()).tools).toEqual(pinned(mode));
+    const tools = pinned(mode) as { execution?: object }[];
+    // Tasks are an extension in the current revision, which has no such field.
+    const listed = modern ? tools.map(({ execution, ...tool }) => tool) : tools;
+    expect((await client.listTools()).tools).toEqual(listed);
   });
 
   test.each([squad.workspace, teamWorkspace])('costs a client no more than it may in %s', async workspace => {

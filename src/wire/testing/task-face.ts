@@ -31,6 +31,7 @@ export function taskFace(table: TaskTable): Face {
     },
     tasks: {
       get: async id => table.get(id) ?? null,
+      wait: async id => table.get(id) ?? null,
       cancel: async id => {
         const known = table.get(id);
         if (known) table.set(id, { ...known, status: 'cancelled' });
