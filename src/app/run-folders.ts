@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Clock } from '../core/ports/clock.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
@@ -26,7 +27,10 @@ export const createPrepareFolder =
   async (run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]> => {
     const { clock, store, files, worktrees } = ports;
     const { id, squadId, worktree, workspace, options } = run;
-    if (!worktree) return [];
+    if (!worktree) {
+      await checkFolder(run.directory);
+      return [];
+    }
     const left = goesOn(run, worktree) ? await worktrees.remains(worktree) : null;
     const putBackAt = left && !left.isThere && left.tip === null ? await putBack(run, worktree, ports) : null;
     const logFile = files.path({ runId: id, number: 1 }, 'setup.log');
@@ -37,6 +41,19 @@ export const createPrepareFolder =
     await store.commit({ events: [{ at: clock.now(), runId: id, squadId, body }] });
     return left ? [madeAgain(worktree, left, putBackAt)] : [];
   };
+
+/** The run may have waited long since its folder was checked. */
+async function checkFolder(directory: string): Promise<void> {
+  const found = await stat(directory).catch((thrown: NodeJS.ErrnoException) => thrown.code ?? 'error');
+  if (typeof found === 'object' && found.isDirectory()) return;
+  const why =
+    typeof found === 'object'
+      ? 'is not a folder'
+      : found === 'ENOENT'
+        ? 'does not exist'
+        : `cannot be entered (${found})`;
+  throw new SquadError('CWD_MISSING', `The folder of the run ${why}: ${directory}`);
+}
 
 /** An agent has been in there before: in an earlier turn, or for the run that this one replies to. */
 const goesOn = ({ id, turn }: Run, { path }: Worktree): boolean => turn > 1 || basename(path) !== id;

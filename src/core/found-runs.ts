@@ -34,7 +34,7 @@ export class FoundRuns {
   /** One that never got going. It waits for `pump`. */
   requeue(run: Run, spec: EngineSpec, material: RunMaterial): void {
     const { live, queue, ports } = this.runner;
-    const entry = new LiveRun(run, ports.engines.create(spec), material);
+    const entry = new LiveRun(run, { engine: ports.engines.create(spec), spec }, material);
     live.set(run.id, entry);
     queue.add(entry);
   }

@@ -12,6 +12,7 @@ export const PLAN_FILE = 'plan.json';
 /** What a caller said beyond what the run itself records. What it left out is not here, so that a retry asks the role again. */
 const KeptRequest = z.object({
   form: z.enum(['member', 'spawn']).optional(),
+  engine: z.string().optional(),
   isolation: Isolation.optional(),
   model: z.string().optional(),
   effort: z.string().nullable().optional(),
@@ -38,7 +39,7 @@ export async function keepPlan(
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
-/** The engine as it was, and the same request without it; null when they cannot be read any more. */
+/** The engine as it was, and the request; null when they cannot be read any more. */
 export async function keptPlan(
   files: RunFiles,
   run: Run,

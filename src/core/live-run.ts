@@ -1,3 +1,4 @@
+import type { EngineSpec } from '../schema/engine-spec.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
 import type { TraceMessage } from '../schema/trace.ts';
@@ -36,6 +37,7 @@ export interface Telling {
 export class LiveRun {
   readonly run: Run;
   readonly engine: Engine;
+  readonly spec: EngineSpec;
   /** Null for a turn found at work: it has been started, so nothing needs them any more. */
   material: RunMaterial | null;
   turn: Turn | null = null;
@@ -86,9 +88,14 @@ export class LiveRun {
   private follower: ReturnType<RunFiles['follow']> | null = null;
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(run: Run, engine: Engine, material: RunMaterial | null) {
+  constructor(
+    run: Run,
+    { engine, spec }: { engine: Engine; spec: EngineSpec },
+    material: RunMaterial | null,
+  ) {
     this.run = run;
     this.engine = engine;
+    this.spec = spec;
     this.material = material;
     this.report = new EngineReport(null);
     this.chatTotals = run.chatIsNew ? NOTHING_USED : null;

@@ -6,6 +6,7 @@ import type { Role } from '../schema/role.ts';
 import type { Run, Squad } from '../schema/run.ts';
 import { runBudget } from './budget.ts';
 import type { Context } from './context.ts';
+import { engineNotTrusted } from './engine-not-trusted.ts';
 import { isOrdinaryVariable } from './gateway/secret-names.ts';
 import { variablesIn } from './gateway/variables.ts';
 import type { RunMaterial } from './live-run.ts';
@@ -13,7 +14,7 @@ import { budgetFrom } from './money-left.ts';
 import { permissionFrom, toolsFrom } from './policy.ts';
 import { policyFor } from './policy-of-run.ts';
 import type { Clock } from './ports/clock.ts';
-import type { Engine, Engines } from './ports/engine.ts';
+import type { Engine, EngineChoice, Engines } from './ports/engine.ts';
 import type { RunFiles } from './ports/run-files.ts';
 import type { Caller, Workspace } from './ports/workspace.ts';
 import type { Worktrees } from './ports/worktrees.ts';
@@ -55,7 +56,7 @@ export interface PlanContext {
   engines: Engines;
   files: RunFiles;
   clock: Clock;
-  worktrees: Pick<Worktrees, 'plan'>;
+  worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
   settings: HubSettings;
   /** What the run that asks may still spend on others; null: no budget holds it, or the user asks. */
   moneyLeft: number | null;
@@ -108,8 +109,8 @@ async function planRun(
   const meta = role?.meta ?? {};
   const whole = await environment(meta.env ?? []);
   const { spec, notes } = request.spec
-    ? { spec: request.spec, notes: [] }
-    : await workspace.engine(request.engine ?? meta.engine ?? null, whole);
+    ? await engines.refresh(request.spec, whole)
+    : await engineFor(request.engine, role, workspace, whole);
   const engine = engines.create(spec);
   const id = newRunId();
   const { directory, worktree, ...place } = await placeOf(request, {
@@ -198,6 +199,17 @@ async function planRun(
   const prompt = await promptFor(request, run, role, engine, workspace);
   await rehearse(engine, run, { prompt, promptFile: '/prompt.md', env }, files);
   return { run, request, prompt, engine, spec, role, env, variables, notes: [...notes, ...place.notes] };
+}
+
+/** Throws ENGINE_NOT_TRUSTED where the role names an engine and its file is not trusted: no other may run instead. */
+export async function engineFor(
+  asked: string | undefined,
+  role: Role | null,
+  workspace: Workspace,
+  env: Record<string, string>,
+): Promise<EngineChoice> {
+  if (asked === undefined && role?.ungranted.includes('engine')) throw engineNotTrusted(role.file);
+  return workspace.engine(asked ?? role?.meta.engine ?? null, env);
 }
 
 async function promptFor(

@@ -92,7 +92,7 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
     return { outcome: 'ended' };
   }
 
-  const entry = new LiveRun(run, engines.create(material.spec), null);
+  const entry = new LiveRun(run, { engine: engines.create(material.spec), spec: material.spec }, null);
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await keptBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {

@@ -1,3 +1,4 @@
+import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
 import type { Worktree } from '../schema/worktree.ts';
@@ -21,7 +22,7 @@ export interface PlaceContext {
   name: string;
   role: Role | null;
   workspace: Workspace;
-  worktrees: Pick<Worktrees, 'plan'>;
+  worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
   /** The work tree of the run that asks. */
   around: Worktree | null;
 }
@@ -32,7 +33,10 @@ export interface PlaceContext {
  */
 export async function placeOf(request: RunRequest, context: PlaceContext): Promise<RunPlace> {
   const { runId, name, role, workspace, worktrees, around } = context;
-  if (request.place) return { ...request.place, isShared: false, notes: [] };
+  if (request.place) {
+    await checkPlace(request, request.place, context);
+    return { ...request.place, isShared: false, notes: [] };
+  }
   const directory = await workspace.directory(request.cwd, around?.workspace);
   const isolation = request.isolation ?? role?.meta.isolation ?? 'none';
   if (isolation === 'none' && !request.forkOf)
@@ -44,4 +48,20 @@ export async function placeOf(request: RunRequest, context: PlaceContext): Promi
     ...(from && { from }),
   });
   return { ...planned, isShared: false };
+}
+
+/** A folder from before may be gone by now, or no longer allowed. A work tree that is gone is made again. */
+async function checkPlace(
+  { subagent }: RunRequest,
+  { directory, worktree }: NonNullable<RunRequest['place']>,
+  { workspace, worktrees }: PlaceContext,
+): Promise<void> {
+  // A subagent works where its caller was started, in the workspace or not.
+  if (!worktree) await workspace.directory(directory, subagent ? directory : undefined);
+  else if ((await worktrees.repositoryOf(worktree)) === null)
+    throw new SquadError(
+      'NOT_A_REPOSITORY',
+      `The work tree ${worktree.path} belongs to ${worktree.repository}, which is no repository any more`,
+      { suggestions: ['Put the repository back where it was, or start a new run where it is now.'] },
+    );
 }

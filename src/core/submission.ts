@@ -53,5 +53,5 @@ async function writeFiles(
     Object.keys(variables).length > 0 && files.saveVariables(run.id, variables),
     keepPlan(files, turn, spec, request),
   ]);
-  return new LiveRun(run, engine, { prompt, promptFile, env });
+  return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
 }

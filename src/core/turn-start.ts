@@ -5,13 +5,14 @@ import { deadlineOf } from './deadline.ts';
 import { keepCommand } from './kept-command.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
-import type { RunEndpoint } from './ports/engine.ts';
+import type { Engine, Engines, RunEndpoint } from './ports/engine.ts';
 import type { Executor, LiveTurn, TurnRef } from './ports/turns.ts';
 import type { WorkTree } from './ports/work-tree.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 
 export interface TurnStartPorts extends LedgerPorts {
+  engines: Pick<Engines, 'create' | 'refresh'>;
   executor: Executor;
   /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
@@ -31,7 +32,8 @@ export async function startTurn(
   refuseBusyChat: (chatId: string) => void,
 ): Promise<LiveTurn | null> {
   const { files, executor, store, clock } = ports;
-  const { run, engine } = entry;
+  const { run } = entry;
+  const engine = await engineNow(entry, ports.engines);
   const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
   const material = await withNews(entry, news, files);
   const looking = run.turn > 1 ? null : (entry.looking ?? lookAtFolder(run.directory, ports.workTree));
@@ -66,6 +68,15 @@ export async function startTurn(
   );
   await ledger.started(entry, process.pid, startedAt);
   return process;
+}
+
+/** The run may have waited long, in the queue or for a review: its engine is checked again before each turn. */
+async function engineNow(
+  { engine, spec, material }: LiveRun,
+  engines: TurnStartPorts['engines'],
+): Promise<Engine> {
+  const now = await engines.refresh(spec, material!.env);
+  return now.spec === spec ? engine : engines.create(now.spec);
 }
 
 /** What the agent has to know beside its task comes before it, and stands in the run's notes too. */

@@ -23,8 +23,6 @@ export function createEngines({ node, programs, home }: EngineSurroundings): Eng
   const native = { node, agentScript: join(programs, 'agent.cjs'), compileCache: join(home, 'cache') };
   return {
     ...installedClis(createProgramVersions(join(home, 'cache', 'versions.json'))),
-    canStart: spec =>
-      spec.kind !== 'cli' || findExecutable(spec.program, { path: '', cwd: '/' }).status === 'found',
     create(spec) {
       if (spec.kind === 'scripted') return scripted;
       if (spec.kind === 'native') return createNativeEngine(native, spec);

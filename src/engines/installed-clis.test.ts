@@ -59,6 +59,18 @@ describe('looking for agent CLIs', () => {
     expect(await clis().find('some-other-agent', env())).toBeNull();
   });
 
+  test('knows a CLI by the names that packages and vendors give it', async () => {
+    for (const name of ['claude', 'codex', 'gemini', 'copilot', 'cursor-agent']) program(name, '99.0.0');
+    const found = async (name: string) => (await clis().find(name, env()))?.cli;
+    expect(await found('claude-code')).toBe('claude');
+    expect(await found('claude-code-cli')).toBe('claude');
+    expect(await found('codex-cli')).toBe('codex');
+    expect(await found('openai-codex-cli')).toBe('codex');
+    expect(await found('gemini-cli')).toBe('gemini');
+    expect(await found('copilot-cli')).toBe('copilot');
+    expect(await found('cursor-agent')).toBe('cursor');
+  });
+
   test('says what to install when the program is not there', async () => {
     await expect(clis().find('codex', env())).rejects.toMatchObject({
       code: 'ENGINE_NOT_FOUND',
@@ -68,7 +80,10 @@ describe('looking for agent CLIs', () => {
 
   test('refuses a version that is too old, and warns of one that is newer than the tested', async () => {
     program('claude', '2.0.9 (Claude Code)');
-    await expect(clis().find('claude', env())).rejects.toMatchObject({ code: 'ENGINE_TOO_OLD' });
+    await expect(clis().find('claude', env())).rejects.toMatchObject({
+      code: 'ENGINE_TOO_OLD',
+      suggestions: ['Update it: npm install -g @anthropic-ai/claude-code'],
+    });
     program('codex', 'codex-cli 99.0.0');
     expect(await clis().find('codex', env())).toMatchObject({
       version: '99.0.0',

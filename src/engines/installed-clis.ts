@@ -1,17 +1,17 @@
 import { basename } from 'node:path';
 import type { Engines } from '../core/ports/engine.ts';
 import { type FoundExecutable, findExecutable } from '../process/find-executable.ts';
-import type { InstalledCli } from '../schema/engine-spec.ts';
+import { cliNamed, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import type { CliProfile } from './cli-profile.ts';
-import { cliProfiles } from './cli-profiles.ts';
+import { cliProfile, cliProfiles } from './cli-profiles.ts';
 import type { ProgramVersions } from './program-versions.ts';
 import { isOlder } from './version.ts';
 
 /** Which agent CLIs there are for an environment, with the version each says it is. */
 export function installedClis(
   versions: ProgramVersions,
-): Pick<Engines, 'find' | 'installed' | 'isPresent' | 'clis'> {
+): Pick<Engines, 'find' | 'refresh' | 'installed' | 'isPresent' | 'clis'> {
   async function look(
     profile: CliProfile,
     command: string,
@@ -27,16 +27,26 @@ export function installedClis(
   return {
     async find(nameOrCommand, env) {
       const name = basename(nameOrCommand);
-      const profile = cliProfiles().find(({ id, programs }) => id === name || programs.includes(name));
+      const cli = cliNamed(name);
+      const profile = cliProfiles().find(({ id, programs }) => id === cli || programs.includes(name));
       if (!profile) return null;
       const commands = nameOrCommand.includes('/') ? [nameOrCommand] : profile.programs;
       for (const command of commands) {
-        const cli = await look(profile, command, env);
-        if (!cli) continue;
-        refuseTooOld(profile, cli);
-        return cli;
+        const found = await look(profile, command, env);
+        if (!found) continue;
+        refuseTooOld(profile, found);
+        return found;
       }
-      throw notExecutable(profile, commands, env) ?? notFound(profile, nameOrCommand, env);
+      throw notExecutable(profile, commands, env) ?? notFound(profile, commands, env);
+    },
+    async refresh(spec, env) {
+      if (spec.kind !== 'cli') return { spec, notes: [] };
+      const profile = cliProfile(spec.cli);
+      const cli = await look(profile, spec.program, env);
+      if (!cli) throw notExecutable(profile, [spec.program], env) ?? notFound(profile, [spec.program], env);
+      refuseTooOld(profile, cli);
+      const { program, version, warning } = cli;
+      return { spec: { ...spec, program, version }, notes: warning === null ? [] : [warning] };
     },
     async installed(env) {
       const found = await Promise.all(
@@ -105,13 +115,21 @@ function notExecutable(
   });
 }
 
-function notFound({ name, install }: CliProfile, command: string, env: Record<string, string>): SquadError {
-  return new SquadError('ENGINE_NOT_FOUND', `The program of ${name} was not found: ${command}`, {
-    suggestions: [
-      `Install it: ${install}`,
-      env.PATH
-        ? `Squad looked in the PATH the client handed down: ${env.PATH}`
-        : 'The client handed down no PATH: run `squad install` for it from a terminal, which records yours.',
-    ],
-  });
+function notFound(
+  { name, install }: CliProfile,
+  commands: readonly string[],
+  env: Record<string, string>,
+): SquadError {
+  return new SquadError(
+    'ENGINE_NOT_FOUND',
+    `The program of ${name} was not found: ${commands.join(' or ')}`,
+    {
+      suggestions: [
+        `Install it: ${install}`,
+        env.PATH
+          ? `Squad looked in the PATH the client handed down: ${env.PATH}`
+          : 'The client handed down no PATH: run `squad install` for it from a terminal, which records yours.',
+      ],
+    },
+  );
 }

@@ -107,7 +107,7 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
         : 'Shows it at work in its tmux session, or its log; it goes on.',
       command: attachCommandOf(run),
       check: async () => {
-        if (isOver) await wayIn(services, run);
+        if (isOver) await wayIn(call, run);
         const { program, why } = await terminalFor(call);
         return program === null ? { byHand: why } : { effect: attachEffect(program, isOver) };
       },

@@ -18,13 +18,14 @@ export const openSession = operation({
     /** What can be done with one that is over; null: it is not. */
     goes_on_by: z.object({ reply: z.boolean(), take_over: z.boolean() }).nullable(),
   }),
-  async run({ services }, { run: given }) {
+  async run(call, { run: given }) {
+    const { services } = call;
     const run = await findRun(services, given);
     const isOver = isEnd(run.status);
     const about = { run_id: run.id, status: run.status, is_over: isOver };
     if (!isOver) return { ...about, session_name: await services.sessions.open(run, true), goes_on_by: null };
     const hasChat = run.chatId !== null && run.startedAt !== null;
-    const goes_on_by = { reply: hasChat, take_over: hasChat && (await canBeTakenOver(services, run)) };
+    const goes_on_by = { reply: hasChat, take_over: hasChat && (await canBeTakenOver(call, run)) };
     return { ...about, session_name: null, goes_on_by };
   },
 });

@@ -21,7 +21,7 @@ export const openTerminal = operation({
     const { services } = call;
     const run = await findRun(services, given);
     const takesOver = isEnd(run.status);
-    if (takesOver) await wayIn(services, run);
+    if (takesOver) await wayIn(call, run);
     const { env, program, why } = await terminalFor(call);
     if (program === null) throw noTerminal(run, why);
     await services.terminals.open(env, { run: run.id, takesOver }).catch((thrown: Error) => {

@@ -17,8 +17,9 @@ export async function planReviewer(
   const workspace = await call.services.workspaces.open(call.caller);
   const roles = await workspace.roles();
   const { roleId, note } = reviewerRole(roles, workspace.config.review.value.role);
-  const engine = roles.find(({ id }) => id === roleId)?.meta.engine;
-  const kept = engine === undefined ? await keptPlan(call.services.files, coder) : null;
+  const role = roles.find(({ id }) => id === roleId);
+  const namesEngine = role?.meta.engine !== undefined || role?.ungranted.includes('engine');
+  const kept = namesEngine ? null : await keptPlan(call.services.files, coder);
   const plan = await planRuns(
     call,
     {

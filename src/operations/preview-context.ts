@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { contextFor } from '../core/plan.ts';
+import { contextFor, engineFor } from '../core/plan.ts';
 import type { Engine } from '../core/ports/engine.ts';
 import type { Workspace } from '../core/ports/workspace.ts';
-import { CliId } from '../schema/engine-spec.ts';
+import { cliNamed } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
+import type { Role } from '../schema/role.ts';
 import { operation, type Services } from './operation.ts';
 
 const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), cut: z.boolean() });
@@ -38,8 +39,7 @@ export const previewContext = operation({
     const workspace = await workspaces.open(caller);
     const role = roleId === undefined ? null : await workspace.role(roleId);
     const env = await workspaces.environment(caller, role?.meta.env);
-    const name = asked ?? role?.meta.engine ?? null;
-    const { engine, notes } = await reader(services, workspace, name, env);
+    const { engine, notes } = await reader(services, workspace, { asked, role, env });
     const form = role ? 'member' : 'spawn';
     return {
       engine: engine?.id ?? null,
@@ -50,31 +50,28 @@ export const previewContext = operation({
 });
 
 const READS_NOTHING: Pick<Engine, 'loadsItself'> = { loadsItself: [] };
-const ABSENT: readonly string[] = [
-  'ENGINE_NOT_SET',
-  'ENGINE_NOT_FOUND',
-  'ENGINE_NOT_EXECUTABLE',
-  'ENGINE_TOO_OLD',
-];
+/** A preview starts nothing, so it is enough to know which CLI would read the context. */
+const ABSENT: readonly string[] = ['ENGINE_NOT_FOUND', 'ENGINE_NOT_EXECUTABLE', 'ENGINE_TOO_OLD'];
+const UNDECIDED: readonly string[] = ['ENGINE_NOT_SET', 'ENGINE_NOT_TRUSTED'];
 
-/** Whoever would read it. A preview starts nothing, so it is enough to know an agent CLI that is not here. */
+/** The engine that would read the context. */
 async function reader(
   { engines }: Services,
   workspace: Workspace,
-  name: string | null,
-  env: Record<string, string>,
+  { asked, role, env }: { asked?: string; role: Role | null; env: Record<string, string> },
 ): Promise<{ engine: Engine | null; notes: string[] }> {
   try {
-    const { spec, notes } = await workspace.engine(name, env);
+    const { spec, notes } = await engineFor(asked, role, workspace, env);
     return { engine: engines.create(spec), notes };
   } catch (thrown) {
-    if (!(thrown instanceof SquadError && ABSENT.includes(thrown.code))) throw thrown;
-    const cli = CliId.safeParse(name ?? workspace.config.engine.value);
-    if (cli.success)
+    if (!(thrown instanceof SquadError)) throw thrown;
+    const cli = cliNamed(asked ?? role?.meta.engine ?? workspace.config.engine.value ?? '');
+    if (ABSENT.includes(thrown.code) && cli)
       return {
-        engine: engines.create({ kind: 'cli', cli: cli.data, program: cli.data, version: null }),
+        engine: engines.create({ kind: 'cli', cli, program: cli, version: null }),
         notes: [`${thrown.message}: a run would be refused.`],
       };
+    if (![...ABSENT, ...UNDECIDED].includes(thrown.code)) throw thrown;
     return {
       engine: null,
       notes: [`${thrown.message}: nothing is left out as read by the engine itself.`],

@@ -5,7 +5,7 @@ import type { Workspace } from '../core/ports/workspace.ts';
 import type { SquadRequest } from '../core/run-request.ts';
 import { checkTask } from '../core/text.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
-import { SquadError } from '../schema/error.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
@@ -38,7 +38,7 @@ export async function replyTo(
   if (kept === null) throw gone(run);
   const { spec } = kept;
   if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
-  if (!services.engines.canStart(spec)) throw noProgram(run, spec);
+  await checkProgram(services, run, spec, caller.env);
   refuseBusyChat(services, run.chatId);
   const { tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema } = run.options;
   const request = {
@@ -94,13 +94,20 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
   });
 }
 
-export function noProgram({ id, engine }: Run, spec: EngineSpec): SquadError {
-  const program = spec.kind === 'cli' ? spec.program : engine;
-  return new SquadError(
-    'ENGINE_NOT_FOUND',
-    `The chat of run ${id} belongs to ${program}, which is not there any more`,
-    {
-      suggestions: [`Install it again, or begin anew with the one that is there: \`squad retry ${id}\`.`],
-    },
-  );
+/** A chat belongs to one engine, so its program has to be there and not be too old. */
+export async function checkProgram(
+  { engines }: Pick<Services, 'engines'>,
+  { id }: Run,
+  spec: EngineSpec,
+  env: Record<string, string>,
+): Promise<void> {
+  await engines.refresh(spec, env).catch(thrown => {
+    const error = asSquadError(thrown);
+    if (error.code !== 'ENGINE_NOT_FOUND' || spec.kind !== 'cli') throw error;
+    throw new SquadError(
+      error.code,
+      `The chat of run ${id} belongs to ${spec.program}, which is not there any more`,
+      { suggestions: [`Install it again, or begin anew with the one that is there: \`squad retry ${id}\`.`] },
+    );
+  });
 }

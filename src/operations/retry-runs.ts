@@ -1,10 +1,11 @@
+import { basename } from 'node:path';
 import { z } from 'zod';
 import { keptPlan } from '../core/kept-plan.ts';
 import type { Workspace } from '../core/ports/workspace.ts';
 import type { RunRequest, SquadRequest } from '../core/run-request.ts';
-import type { Config } from '../schema/config.ts';
-import type { EngineSpec } from '../schema/engine-spec.ts';
+import { cliNamed, type EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
+import type { Role } from '../schema/role.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import { findRunOrSquad, findSquad } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
@@ -51,9 +52,7 @@ export async function askAgain(
   const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
   const { squad } = await findSquad(services, runs[0]!.squadId);
   const workspace = await services.workspaces.open({ ...caller, workspace: squad.workspace });
-  const members = await Promise.all(
-    runs.map(run => requestAgain(services, run, overrides, workspace.config)),
-  );
+  const members = await Promise.all(runs.map(run => requestAgain(services, run, overrides, workspace)));
   return { asked: { members, metadata: squad.metadata ?? undefined }, workspace };
 }
 
@@ -77,17 +76,17 @@ async function requestAgain(
   services: Services,
   run: Run,
   { engine, ...overrides }: Overrides,
-  config: Config,
+  workspace: Workspace,
 ): Promise<RunRequest> {
   const kept = await keptPlan(services.files, run);
   if (kept === null) throw gone(run);
   const { spec } = kept;
   const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
-  if (run.chatIsNew)
-    return {
-      ...request,
-      ...(engine === undefined ? sameEngine(spec, config) : { engine, subagent: undefined }),
-    };
+  if (run.chatIsNew) {
+    if (engine !== undefined) return { ...request, engine, subagent: undefined };
+    const role = run.roleId === null ? null : await workspace.role(run.roleId);
+    return { ...request, ...(await sameEngine(spec, request.engine, role, workspace)) };
+  }
   if (engine === undefined) {
     if (run.chatId !== null) refuseBusyChat(services, run.chatId);
     return { ...request, chatId: run.chatId ?? undefined, spec };
@@ -101,16 +100,24 @@ async function requestAgain(
   );
 }
 
-/** By its name, so that its program is looked for anew; what no configuration names any more is taken as it was. */
-function sameEngine(
+/** By its name, so that its program is looked for anew; a template is the one of today. */
+async function sameEngine(
   spec: EngineSpec,
-  { engines, engine, runTemplate }: Config,
-): Pick<RunRequest, 'engine' | 'spec'> {
-  if (spec.kind === 'cli') return { engine: spec.cli };
+  asked: string | undefined,
+  role: Role | null,
+  workspace: Workspace,
+): Promise<Pick<RunRequest, 'engine' | 'spec'>> {
+  const { config, ignored } = workspace;
+  if (spec.kind === 'cli') {
+    // Whoever gave the path of a program means that one, not another of the same name.
+    const names = [asked, role?.meta.engine, config.engine.value];
+    return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
+  }
   if (spec.kind !== 'template') return { spec };
-  if (Object.hasOwn(engines.value, spec.id)) return { engine: spec.id };
-  if (spec.id !== 'template' || runTemplate.value === null) return { spec };
-  // Left out, the configured name goes into the template as it did before.
-  const isConfigured = spec.engineCommand === (engine.value ?? '');
-  return isConfigured ? { engine: undefined } : { engine: spec.engineCommand };
+  if (Object.hasOwn(config.engines.value, spec.id)) return { engine: spec.id };
+  const isTemplateSet =
+    config.runTemplate.value !== null || ignored.some(setting => setting.key === 'runTemplate');
+  if (spec.id !== 'template' || !isTemplateSet) return { spec };
+  const { spec: today } = await workspace.engine(null, {});
+  return { spec: today.kind === 'template' ? { ...today, engineCommand: spec.engineCommand } : spec };
 }

@@ -7,7 +7,7 @@ import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, RunStatus } from '../schema/run.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
-import { gone, noProgram } from './reply-to-run.ts';
+import { checkProgram, gone } from './reply-to-run.ts';
 import { stopBelow, stopRuns } from './stop-runs.ts';
 import { waitForEnds } from './wait.ts';
 
@@ -42,7 +42,7 @@ export const takeOver = operation({
     const { services, caller } = call;
     const run = await findRun(services, given);
     const { status } = run;
-    const { interactive, chatId } = await wayIn(services, run);
+    const { interactive, chatId } = await wayIn(call, run);
     // It goes with the run's end.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
     // Asked once for nothing: a chat it cannot open must not cost the run.
@@ -57,8 +57,8 @@ export const takeOver = operation({
 });
 
 /** Whether a person can go on with the chat of a run that has ended. */
-export async function canBeTakenOver(services: Services, run: Run): Promise<boolean> {
-  return wayIn(services, run).then(
+export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean> {
+  return wayIn(call, run).then(
     () => true,
     thrown => {
       if (thrown instanceof SquadError) return false;
@@ -67,9 +67,13 @@ export async function canBeTakenOver(services: Services, run: Run): Promise<bool
   );
 }
 
+interface WayInCall extends Pick<Call, 'caller'> {
+  services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
+}
+
 /** How a person goes on with the chat of a run. Throws why that cannot be. */
 export async function wayIn(
-  services: Pick<Services, 'files' | 'engines' | 'runner'>,
+  { services, caller }: WayInCall,
   run: Run,
 ): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
   const kept = await keptPlan(services.files, run);
@@ -78,7 +82,8 @@ export async function wayIn(
   if (interactive === null) throw notInteractive(run, kept.spec);
   const { id, chatId } = run;
   if (chatId === null || run.startedAt === null) throw noChatYet(run);
-  if (!services.engines.canStart(kept.spec)) throw noProgram(run, kept.spec);
+  await checkProgram(services, run, kept.spec, caller.env);
+  if (!(await services.workspaces.isThere(run.directory))) throw noFolder(run);
   const other = services.runner.liveRuns().find(live => live.id !== id && live.chatId === chatId);
   if (other)
     throw busy(
@@ -114,6 +119,11 @@ async function end(call: Call, run: Run): Promise<void> {
 
 const busy = ({ id }: Run, why: string, next: string): SquadError =>
   new SquadError('CHAT_BUSY', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
+
+const noFolder = ({ id, directory }: Run): SquadError =>
+  new SquadError('CWD_MISSING', `Run ${id} cannot be taken over: its folder ${directory} does not exist`, {
+    suggestions: [`Make the folder again. \`squad reply ${id} "…"\` makes a work tree that is gone.`],
+  });
 
 function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): SquadError {
   const why =

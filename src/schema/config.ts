@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CLI_IDS, ParserKind } from './engine-spec.ts';
+import { CLI_ALIASES, CLI_IDS, ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
 import { WorktreeSettings } from './worktree.ts';
 
@@ -16,7 +16,13 @@ const EngineName = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,30}$/)
   .refine(name => !RESERVED.includes(name), 'is the name of a built-in engine: choose another');
-const RESERVED: readonly string[] = [...CLI_IDS, 'native', 'scripted', 'template'];
+const RESERVED: readonly string[] = [
+  ...CLI_IDS,
+  ...Object.keys(CLI_ALIASES),
+  'native',
+  'scripted',
+  'template',
+];
 
 export const ContextSettings = z.strictObject({
   budgetTokens: z.number().int().positive().max(200_000).optional(),

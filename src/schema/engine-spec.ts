@@ -6,6 +6,20 @@ export const CLI_IDS = ['claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwe
 export const CliId = z.enum(CLI_IDS);
 export type CliId = z.infer<typeof CliId>;
 
+/** Other names of these CLIs: those of their packages, and those their vendors use. */
+export const CLI_ALIASES: Readonly<Record<string, CliId>> = {
+  'claude-code': 'claude',
+  'claude-code-cli': 'claude',
+  'codex-cli': 'codex',
+  'openai-codex-cli': 'codex',
+  'gemini-cli': 'gemini',
+  'copilot-cli': 'copilot',
+  'cursor-agent': 'cursor',
+};
+
+export const cliNamed = (name: string): CliId | null =>
+  Object.hasOwn(CLI_ALIASES, name) ? CLI_ALIASES[name]! : (CliId.safeParse(name).data ?? null);
+
 /** Whose event lines an engine prints: one of the CLIs', our own, or none (`text`: the exit code is all there is). */
 export const ParserKind = z.enum([...CLI_IDS, 'squad', 'text']);
 export type ParserKind = z.infer<typeof ParserKind>;

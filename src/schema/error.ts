@@ -23,6 +23,7 @@ const ERRORS = {
   ARGUMENT_LOOKS_LIKE_FLAG: { kind: 'usage', exit: 2 },
   ENGINE_NOT_SET: { kind: 'usage', exit: 2 },
   ENGINE_UNKNOWN: { kind: 'usage', exit: 2 },
+  ENGINE_NOT_TRUSTED: { kind: 'usage', exit: 2 },
   ENGINE_NOT_FOUND: { kind: 'external', exit: 2 },
   ENGINE_NOT_EXECUTABLE: { kind: 'external', exit: 2 },
   ENGINE_TOO_OLD: { kind: 'external', exit: 2 },

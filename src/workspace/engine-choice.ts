@@ -1,6 +1,8 @@
+import { NOT_TRUSTED } from '../core/config-candidate.ts';
+import { engineNotTrusted } from '../core/engine-not-trusted.ts';
 import { nearest } from '../core/nearest.ts';
-import type { Engines } from '../core/ports/engine.ts';
-import type { EngineChoice, IgnoredSetting } from '../core/ports/workspace.ts';
+import type { EngineChoice, Engines } from '../core/ports/engine.ts';
+import type { IgnoredSetting } from '../core/ports/workspace.ts';
 import type { Config } from '../schema/config.ts';
 import { CLI_IDS, type EngineSpec, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
@@ -8,21 +10,47 @@ import { SquadError } from '../schema/error.ts';
 export interface ChoiceContext {
   config: Config;
   ignored: IgnoredSetting[];
+  /** Names under `engines` in a workspace file that is not trusted. */
+  untrustedEngines: readonly string[];
   engines: Pick<Engines, 'find' | 'installed'>;
 }
 
 /**
- * A name is the user's own engine, a built-in one, or with a template the template's variable. No name is the configured
- * one, else the template alone, else the first agent CLI there is.
+ * A name from a call or a role is an own engine, a built-in one, or else the template's variable. Without one the template
+ * runs with the configured name as its variable; without a template the configured name counts, then the first usable CLI.
+ * An engine or a template that was named and cannot be used is an error: nothing else runs in its place.
  */
 export async function chooseEngine(
   asked: string | null,
   env: Record<string, string>,
-  { config, ignored, engines }: ChoiceContext,
+  { config, ignored, untrustedEngines, engines }: ChoiceContext,
 ): Promise<EngineChoice> {
+  const barred = (key: keyof Config) => ignored.find(setting => setting.key === key);
+  const refuse = (setting: IgnoredSetting | undefined) => {
+    if (setting) throw unusable(setting);
+  };
+  const isTemplateSet = config.runTemplate.value !== null || barred('runTemplate') !== undefined;
+  const template = (engineCommand: string): EngineChoice => {
+    refuse(barred('runTemplate'));
+    if (config.stateMode.value === 'stateful') refuse(barred('createChatTemplate'));
+    return plain({
+      kind: 'template',
+      id: 'template',
+      runTemplate: config.runTemplate.value!,
+      createChatTemplate: config.createChatTemplate.value,
+      engineCommand,
+      parser: 'text',
+    });
+  };
+  if (asked === null) {
+    refuse(barred('engine'));
+    if (isTemplateSet) return template(config.engine.value ?? '');
+  }
   const name = asked ?? config.engine.value;
-  const own = name === null ? undefined : config.engines.value[name];
-  if (name !== null && own)
+  if (name === null) return firstInstalled(env, engines);
+  if (untrustedEngines.includes(name)) refuse(barred('engines'));
+  const own = config.engines.value[name];
+  if (own)
     return plain({
       kind: 'template',
       id: name,
@@ -33,34 +61,23 @@ export async function chooseEngine(
     });
   if (name === 'scripted') return plain({ kind: 'scripted' });
   if (name === 'native') return plain({ kind: 'native', subagent: null, inputs: [] });
-  // A role or a call that names an agent CLI means it; the configured name is a template's variable where there is one.
-  const isCli = asked !== null && (CLI_IDS as readonly string[]).includes(asked);
-  if (config.runTemplate.value !== null && !isCli)
-    return plain({
-      kind: 'template',
-      id: 'template',
-      runTemplate: config.runTemplate.value,
-      createChatTemplate: config.createChatTemplate.value,
-      engineCommand: name ?? '',
-      parser: 'text',
-    });
-  const waiting = ignored
-    .filter(({ key }) => key === 'engine' || key === 'runTemplate' || key === 'engines')
-    .map(
-      ({ file, key }) =>
-        `${key} is set in ${file}, which came with the repository: read it, then run \`squad trust\`.`,
-    );
-  if (name === null) return firstInstalled(env, engines, waiting);
   const cli = await engines.find(name, env);
-  if (!cli) throw unknown(name, asked === null ? config.engine.source : null, config, waiting);
+  if (!cli && isTemplateSet) return template(name);
+  if (!cli) throw unknown(name, asked === null ? config.engine.source : null, config);
   const { warning, cli: id, program, version } = cli;
   return { spec: { kind: 'cli', cli: id, program, version }, notes: warning === null ? [] : [warning] };
+}
+
+function unusable({ file, reason }: IgnoredSetting): SquadError {
+  if (reason === NOT_TRUSTED) return engineNotTrusted(file);
+  return new SquadError('CONFIG_INVALID', `The engine is set in ${file}, but ${reason}`, {
+    suggestions: ['Fix or remove the file.', 'Or name the engine of this run, as in `--engine claude`.'],
+  });
 }
 
 async function firstInstalled(
   env: Record<string, string>,
   engines: ChoiceContext['engines'],
-  waiting: string[],
 ): Promise<EngineChoice> {
   const { first, tooOld } = await firstUsable(env, engines);
   if (!first && tooOld) throw tooOld;
@@ -70,7 +87,6 @@ async function firstInstalled(
       'No engine is set and no agent CLI is installed, so there is nothing to run an agent with',
       {
         suggestions: [
-          ...waiting,
           `Install one of ${CLI_IDS.join(', ')}, or set RUN_TEMPLATE to the command that runs an agent.`,
           'With an API key and no agent CLI: ENGINE_COMMAND=native and a model, as in --model anthropic/….',
           'For a dry run without any model: ENGINE_COMMAND=scripted.',
@@ -106,7 +122,7 @@ async function firstUsable(
 }
 
 /** `source`: where the configured name stands; null when a call or a role gave it. */
-function unknown(name: string, source: string | null, config: Config, waiting: string[]): SquadError {
+function unknown(name: string, source: string | null, config: Config): SquadError {
   const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'native', 'scripted'];
   const near = nearest(name, names);
   const from = source === null ? '' : ` (set in ${source})`;
@@ -115,7 +131,6 @@ function unknown(name: string, source: string | null, config: Config, waiting: s
     `There is no engine "${name}"${from}, and no run template to use it in`,
     {
       suggestions: [
-        ...waiting,
         ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
         `Known: ${names.join(', ')}. Any other command: RUN_TEMPLATE, or an entry under "engines" in the configuration.`,
       ],

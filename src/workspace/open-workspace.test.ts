@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { engineFor } from '../core/plan.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { InstalledCli } from '../schema/engine-spec.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
@@ -11,12 +12,15 @@ import { trust } from './trust.ts';
 let root: string;
 let faults: string[];
 let installed: InstalledCli[];
+/** By the name that was asked for. */
+let known: Record<string, InstalledCli>;
 
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), 'squad-workspace-')));
   await put('work/agents/coder.md', '---\nname: Coder\n---\nYou code.');
   faults = [];
   installed = [];
+  known = {};
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
@@ -34,7 +38,7 @@ const workspaces = () =>
     shippedTemplates: join(root, 'shipped-templates'),
     ownTools: new Set(['list_roles']),
     environment: async () => ({}),
-    engines: { find: async () => null, installed: async () => installed },
+    engines: { find: async name => known[name] ?? null, installed: async () => installed },
     onFault: (file, fault) => faults.push(`${file}: ${fault}`),
   });
 const caller = (env: Record<string, string> = {}, more: Partial<Caller> = {}): Caller => ({
@@ -61,7 +65,7 @@ describe('the engine of a role', () => {
   });
 
   test('is one of the user, by its name, with the events it prints', async () => {
-    await put('work/.squad/squad.json', '{"engines":{"mine":{"runTemplate":"evil"}}}');
+    await put('work/.squad/squad.json', '{"engines":{"other":{"runTemplate":"evil"}}}');
     await put(
       'user/.config/squad/config.json',
       '{"engines":{"mine":{"runTemplate":"mine -p","parser":"claude"}}}',
@@ -94,26 +98,109 @@ describe('the engine of a role', () => {
     });
   });
 
-  test("is not what a repository's role file says until the user has trusted that file", async () => {
+  test('is always the template where there is one, whatever the configured name is', async () => {
+    await put('user/.config/squad/config.json', '{"engines":{"mine":{"runTemplate":"mine -p"}}}');
+    for (const name of ['scripted', 'native', 'mine', 'claude-code']) {
+      const workspace = await open({ ENGINE_COMMAND: name, RUN_TEMPLATE: '<%= engine %> -p' });
+      expect((await workspace.engine(null, {})).spec).toMatchObject({ id: 'template', engineCommand: name });
+    }
+  });
+
+  test('is the agent CLI that a call or a role names, template or not', async () => {
+    known = { 'codex-cli': { cli: 'codex', program: '/bin/codex', version: '1.2.3', warning: null } };
+    const workspace = await open({ RUN_TEMPLATE: '<%= engine %> -p' });
+    expect((await workspace.engine('codex-cli', {})).spec).toMatchObject({ kind: 'cli', cli: 'codex' });
+    expect((await workspace.engine('scripted', {})).spec).toEqual({ kind: 'scripted' });
+    expect((await workspace.engine('other', {})).spec).toMatchObject({ engineCommand: 'other' });
+  });
+
+  test("is what a repository's role file says once the user has trusted that file", async () => {
     const text = '---\nengine: ./evil.sh\n---\nYou code.';
     const file = await put('work/agents/coder.md', text);
-    const env = { ENGINE_COMMAND: 'claude', RUN_TEMPLATE: '<%= engine %> -p' };
-    const before = await open(env);
+    const before = await open();
     const role = await before.role('coder');
-    expect((await before.engine(role.meta.engine ?? null, {})).spec).toMatchObject({
-      engineCommand: 'claude',
-    });
+    expect(role).toMatchObject({ meta: {}, ungranted: ['engine'] });
     expect(role.warnings).toEqual([
       expect.stringContaining('"engine" has no effect until you trust the file'),
     ]);
+    await expect(engineFor(undefined, role, before, {})).rejects.toMatchObject({
+      code: 'ENGINE_NOT_TRUSTED',
+      message: expect.stringContaining(`set in ${file}`),
+    });
+    expect((await engineFor('scripted', role, before, {})).spec).toEqual({ kind: 'scripted' });
     expect(await before.untrusted()).toEqual([file]);
 
     await trust(join(root, 'home'), file, text);
-    const after = await open(env);
-    const { meta } = await after.role('coder');
-    expect((await after.engine(meta.engine ?? null, {})).spec).toMatchObject({ engineCommand: './evil.sh' });
+    const after = await open({ ENGINE_COMMAND: 'claude', RUN_TEMPLATE: '<%= engine %> -p' });
+    const { spec } = await engineFor(undefined, await after.role('coder'), after, {});
+    expect(spec).toMatchObject({ engineCommand: './evil.sh' });
     expect(await after.untrusted()).toEqual([]);
   });
+
+  describe('is never another one than the workspace names', () => {
+    const refusal = {
+      code: 'ENGINE_NOT_TRUSTED',
+      suggestions: expect.arrayContaining([expect.stringContaining('squad trust')]),
+    };
+
+    test.each([
+      ['templates/run-agent.template', 'theirs -p'],
+      ['.squad/squad.json', '{"runTemplate":"theirs -p"}'],
+      ['.squad/squad.json', '{"engine":"codex"}'],
+      ['.squad/squad.json', '{"engine":"mine","engines":{"mine":{"runTemplate":"theirs"}}}'],
+    ])('%s: %s', async (path, text) => {
+      const file = await put(`work/${path}`, text);
+      installed = [{ cli: 'claude', program: '/bin/claude', version: '2.0.0', warning: null }];
+      const user = { engine: 'scripted', runTemplate: 'mine -p', engines: { mine: { runTemplate: 'mine' } } };
+      for (const settings of [{}, user]) {
+        await put('user/.config/squad/config.json', JSON.stringify(settings));
+        const workspace = await open();
+        await expect(workspace.engine(null, {})).rejects.toMatchObject({
+          ...refusal,
+          message: `The engine is set in ${file}, which came with the workspace and is not trusted yet`,
+        });
+        expect((await workspace.engine('scripted', {})).spec).toEqual({ kind: 'scripted' });
+      }
+    });
+
+    test('also with ENGINE_COMMAND, which is only the variable of a template', async () => {
+      await put('work/templates/run-agent.template', '<%= engine %> -p');
+      await expect((await open({ ENGINE_COMMAND: 'scripted' })).engine(null, {})).rejects.toMatchObject(
+        refusal,
+      );
+      await expect((await open()).engine('other', {})).rejects.toMatchObject(refusal);
+      const own = await open({ RUN_TEMPLATE: 'mine -p' });
+      expect((await own.engine(null, {})).spec).toMatchObject({ runTemplate: 'mine -p' });
+    });
+
+    test('also by a name that both the workspace and the user give to an engine', async () => {
+      await put('work/.squad/squad.json', '{"engines":{"mine":{"runTemplate":"theirs"}}}');
+      await put('user/.config/squad/config.json', '{"engines":{"mine":{"runTemplate":"mine"}}}');
+      await expect((await open({ ENGINE_COMMAND: 'mine' })).engine(null, {})).rejects.toMatchObject(refusal);
+    });
+
+    test('nor by a template for chats that is not trusted, where chats are opened', async () => {
+      await put('work/templates/create-chat.template', 'theirs');
+      const env = { RUN_TEMPLATE: 'mine -p' };
+      await expect((await open({ ...env, STATE_MODE: 'stateful' })).engine(null, {})).rejects.toMatchObject(
+        refusal,
+      );
+      expect((await (await open(env)).engine(null, {})).spec).toMatchObject({ runTemplate: 'mine -p' });
+    });
+
+    test('nor where its template cannot be read', async () => {
+      await mkdir(join(root, 'work/templates/run-agent.template'), { recursive: true });
+      await expect((await open({ ENGINE_COMMAND: 'scripted' })).engine(null, {})).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining('the file is a folder'),
+      });
+    });
+  });
+});
+
+test('a name of a built-in engine is none for an engine of one’s own', async () => {
+  await put('user/.config/squad/config.json', '{"engines":{"claude-code":{"runTemplate":"mine"}}}');
+  await expect(open()).rejects.toThrow(/is the name of a built-in engine/);
 });
 
 test('a configuration of other servers waits for trust, unless it has none', async () => {

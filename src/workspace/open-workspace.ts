@@ -88,6 +88,9 @@ export function createWorkspaces({
       const root = await rootOf(caller, env);
       const sources = await readConfigFiles({ workspace: root, home, env });
       const { config, ignored } = resolveConfig(sources);
+      const { workspaceFile } = sources;
+      const untrustedEngines =
+        workspaceFile && !workspaceFile.trusted ? Object.keys(workspaceFile.settings.engines ?? {}) : [];
       const folder = await rolesFolder({
         workspace: root,
         agentsDirSetting: config.agentsDir,
@@ -108,7 +111,7 @@ export function createWorkspaces({
         rolesFolder: { folder: folder.directory, reason: folder.why },
         roles: async () => tellFaults(await readRoles(folder, mayGrant)),
         role: id => readRole(folder, id, mayGrant),
-        engine: (name, env) => chooseEngine(name, env, { config, ignored, engines }),
+        engine: (name, env) => chooseEngine(name, env, { config, ignored, untrustedEngines, engines }),
         outputSchema: file => readOutputSchema(root, file),
         context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
         teamFile: async name => {

@@ -271,6 +271,49 @@ describe('squad reply', () => {
   });
 });
 
+describe('the engine and the folder of a run are checked again', () => {
+  const claude = (version: string) => squad.script('../checked/claude', `echo ${version}`);
+  const tooOld = {
+    code: 2,
+    stderr: expect.stringMatching(
+      /version 0\.0\.1; Squad needs .*\(ENGINE_TOO_OLD\)\n {2}Update it: npm install/,
+    ),
+  };
+
+  test('before a reply, a retry and a take-over', async () => {
+    mkdirSync(join(squad.workspace, 'gone'));
+    const first = await over('coder', 'x', '--cwd', 'gone', '--engine', claude('99.0.0'));
+    expect(first.chatId).not.toBeNull();
+    claude('0.0.1');
+    expect(await squad.run(['reply', first.id, 'x'])).toMatchObject(tooOld);
+    expect(await squad.run(['retry', first.id])).toMatchObject(tooOld);
+    expect(await squad.run(['attach', first.id, '--take-over'])).toMatchObject(tooOld);
+    claude('99.0.01');
+    rmSync(join(squad.workspace, 'gone'), { recursive: true });
+    const noFolder = { code: 2, stderr: expect.stringMatching(/gone.* does not exist.*\(CWD_MISSING\)/) };
+    expect(await squad.run(['reply', first.id, 'x'])).toMatchObject(noFolder);
+    expect(await squad.run(['retry', first.id])).toMatchObject(noFolder);
+    expect(await squad.run(['attach', first.id, '--take-over'])).toMatchObject(noFolder);
+  });
+
+  test('before a turn that waited for its place', async () => {
+    const limit = (places: string) => squad.json(['config', 'set', 'limits.concurrency', places]);
+    await limit('1');
+    const [busy] = await detached('coder', fenced('await go-checked'));
+    await running(busy!);
+    mkdirSync(join(squad.workspace, 'gone'));
+    const [old] = await detached('coder', 'x', '--engine', claude('99.0.0'));
+    const [homeless] = await detached('coder', fenced('say x'), '--cwd', 'gone');
+    claude('0.0.1');
+    rmSync(join(squad.workspace, 'gone'), { recursive: true });
+    squad.write('go-checked', '');
+    await squad.run(['wait', busy!, old!, homeless!]);
+    await limit('8');
+    expect(await stored(old!)).toMatchObject({ status: 'error', error: { code: 'ENGINE_TOO_OLD' } });
+    expect(await stored(homeless!)).toMatchObject({ status: 'error', error: { code: 'CWD_MISSING' } });
+  });
+});
+
 describe('squad retry', () => {
   test('asks for the same once more, in a fresh chat and the same lineage', async () => {
     const first = await over('strict', fenced('say first\nexit 3'), '--cwd', 'sub', '--timeout', '66s');
@@ -359,6 +402,41 @@ describe('squad retry', () => {
     expect((await squad.run(['retry', id!], unset)).stdout).toContain('Result\nthen');
     const today = { env: { RUN_TEMPLATE: 'sh -c "echo today"', ENGINE_COMMAND: '' } };
     expect((await squad.run(['retry', id!], today)).stdout).toContain('Result\ntoday');
+  });
+
+  test('keeps the engine variable of a template, also if it is the name of an agent CLI', async () => {
+    const env = { RUN_TEMPLATE: 'echo then <%= engine %>', ENGINE_COMMAND: 'claude' };
+    const [id] = (await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x'], { env })).runIds;
+    await squad.run(['wait', id!]);
+    const today = { env: { RUN_TEMPLATE: 'echo today <%= engine %>', ENGINE_COMMAND: 'other' } };
+    expect((await squad.run(['retry', id!], today)).stdout).toContain('Result\ntoday claude');
+  });
+
+  test('is refused while the template of the workspace is not trusted', async () => {
+    const [id] = (
+      await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x'], {
+        env: { RUN_TEMPLATE: 'echo mine' },
+      })
+    ).runIds;
+    await squad.run(['wait', id!]);
+    const file = squad.write('templates/run-agent.template', 'echo theirs');
+    expect(await squad.run(['retry', id!])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('(ENGINE_NOT_TRUSTED)'),
+    });
+    rmSync(file);
+  });
+
+  test('runs the program again whose path was given', async () => {
+    const path = squad.script('../elsewhere/claude', 'echo 99.0.0');
+    const [id] = await detached('coder', 'x', '--engine', path);
+    await squad.run(['wait', id!]);
+    const { runIds } = await squad.json<{ runIds: string[] }>(['retry', id!, '-d']);
+    await squad.run(['wait', runIds[0]!]);
+    const { engine } = JSON.parse(
+      readFileSync(join(squad.home, 'runs', runIds[0]!, 'turn-1', 'plan.json'), 'utf8'),
+    );
+    expect(engine).toMatchObject({ cli: 'claude', program: path });
   });
 
   test('of a spawned prompt gives it its context and heading again', async () => {

@@ -154,11 +154,14 @@ describe('squad roles and squad doctor', () => {
 
   test('say what is missing on a fresh machine and what came untrusted', async () => {
     await using squad = new TestSquad();
+    const fresh = await squad.run(['doctor']);
+    expect(fresh.code).toBe(1);
+    expect(fresh.stdout).toMatch(/^failed {3}engine {5}No engine is set/m);
+    expect(fresh.stdout).toContain('RUN_TEMPLATE');
     squad.write('templates/run-agent.template', 'cat');
     const doctor = await squad.run(['doctor']);
     expect(doctor.code).toBe(1);
-    expect(doctor.stdout).toMatch(/^failed {3}engine {5}No engine is set/m);
-    expect(doctor.stdout).toContain('RUN_TEMPLATE');
+    expect(doctor.stdout).toMatch(/^failed {3}engine {5}The engine is set in .* not trusted yet/m);
     expect(doctor.stdout).toMatch(/^warning {2}trust {6}runTemplate in .*run-agent\.template is ignored/m);
   });
 });

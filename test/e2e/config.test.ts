@@ -139,7 +139,7 @@ describe('what came with a repository and names a command', () => {
     ]);
     expect(engine.id).toBeNull();
     const refused = await start();
-    expect(refused.error.code).toBe('ENGINE_NOT_SET');
+    expect(refused.error.code).toBe('ENGINE_NOT_TRUSTED');
     expect(refused.error.suggestions!.join()).toContain('squad trust');
     const human = await squad.run(['config', 'show']);
     expect(human.stdout).toContain(`ignored: runTemplate in ${workspaceFile}`);
@@ -161,18 +161,25 @@ describe('what came with a repository and names a command', () => {
     expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust');
 
     inWorkspaceFile({ runTemplate: 'echo changed' });
-    expect((await start()).error.code).toBe('ENGINE_NOT_SET');
+    expect((await start()).error.code).toBe('ENGINE_NOT_TRUSTED');
     inWorkspaceFile({ runTemplate: 'echo from the repository' });
     expect((await start()).members[0]!.rawStdout).toBe('from the repository\n');
 
     expect(await squad.run(['trust', '--remove', workspaceFile])).toMatchObject({ code: 0 });
-    expect((await start()).error.code).toBe('ENGINE_NOT_SET');
+    expect((await start()).error.code).toBe('ENGINE_NOT_TRUSTED');
     inWorkspaceFile({});
   });
 
   test('is the same for templates/run-agent.template, and the environment works without it', async () => {
     const file = squad.write('templates/run-agent.template', 'echo shipped template');
     expect((await show()).ignored).toMatchObject([{ file, key: 'runTemplate' }]);
+    expect((await start({ ENGINE_COMMAND: 'scripted' })).error.code).toBe('ENGINE_NOT_TRUSTED');
+    const run = ['run', '--quiet', 'coder', 'x'];
+    expect(await squad.run(run)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/run-agent\.template.* \(ENGINE_NOT_TRUSTED\)\n[\s\S]*`squad trust`/),
+    });
+    expect((await squad.run([...run, '--engine', 'scripted'])).code).toBe(0);
     expect((await start({ RUN_TEMPLATE: 'echo mine' })).members[0]!.rawStdout).toBe('mine\n');
     await squad.run(['trust', '--yes']);
     expect((await start()).members[0]!.rawStdout).toBe('shipped template\n');
@@ -181,7 +188,11 @@ describe('what came with a repository and names a command', () => {
 
   test('is the same for what a role grants itself, while its body needs no trust', async () => {
     const role = squad.write('agents/coder.md', '---\nengine: scripted\npermission: full\n---\nYou code.');
-    expect((await start({ RUN_TEMPLATE: 'echo template' })).members[0]).toMatchObject({ engine: 'template' });
+    const refused = await start({ RUN_TEMPLATE: 'echo template' });
+    expect(refused.error).toMatchObject({
+      code: 'ENGINE_NOT_TRUSTED',
+      message: expect.stringContaining(`set in ${role}`),
+    });
     const roles = await squad.run(['roles']);
     expect(roles.code).toBe(0);
     expect(roles.stdout).toContain('coder: "engine" has no effect until you trust the file: `squad trust`');

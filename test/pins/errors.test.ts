@@ -23,6 +23,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   ARGUMENT_LOOKS_LIKE_FLAG: ['usage', 2],
   ENGINE_NOT_SET: ['usage', 2],
   ENGINE_UNKNOWN: ['usage', 2],
+  ENGINE_NOT_TRUSTED: ['usage', 2],
   ENGINE_NOT_FOUND: ['external', 2],
   ENGINE_NOT_EXECUTABLE: ['external', 2],
   ENGINE_TOO_OLD: ['external', 2],

@@ -10,7 +10,7 @@ const TASK = 'x\n```script\nsay hi\nusage 1 2 3 0.5\nleave exec sleep 300\nsleep
 let id: string;
 
 beforeAll(async () => {
-  squad.write('templates/run-agent.template', 'cat');
+  squad.write('.squad/squad.json', '{"onEnd":["true"]}');
   const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', TASK]);
   id = runIds[0]!;
   await squad.run(['log', '-f', id]);

@@ -151,6 +151,12 @@ export interface Engine {
   usageIsReported: 'live' | 'at_end' | 'never';
 }
 
+export interface EngineChoice {
+  spec: EngineSpec;
+  /** What the user should know about it: chosen for want of a setting, an untried version. */
+  notes: string[];
+}
+
 export interface Engines {
   create(spec: EngineSpec): Engine;
   /** The agent CLI of that name or command, or null. Throws ENGINE_TOO_OLD. */
@@ -161,6 +167,9 @@ export interface Engines {
   isPresent(cli: CliId, env: Record<string, string>): boolean;
   /** Every agent CLI there could be, in the same order. */
   clis(): CliFacts[];
-  /** False when the program of a stored spec is gone. */
-  canStart(spec: EngineSpec): boolean;
+  /**
+   * A stored spec as its program is now: it may have been updated, downgraded or removed since. Throws ENGINE_NOT_FOUND,
+   * ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
+   */
+  refresh(spec: EngineSpec, env: Record<string, string>): Promise<EngineChoice>;
 }

@@ -1,10 +1,10 @@
 import type { AgentTemplate } from '../../schema/agent-template.ts';
 import type { Config } from '../../schema/config.ts';
-import type { EngineSpec } from '../../schema/engine-spec.ts';
 import type { Role } from '../../schema/role.ts';
 import type { JsonSchema } from '../../schema/run.ts';
 import type { Context } from '../context.ts';
 import type { RunIdentity } from '../policy.ts';
+import type { EngineChoice } from './engine.ts';
 import type { TeamMemory } from './team.ts';
 
 /** Who asks, as the hub knows it from the hello or the request. */
@@ -30,8 +30,8 @@ export interface Workspace {
   /** Throws ROLE_UNKNOWN or ROLE_INVALID. */
   role(id: string): Promise<Role>;
   /**
-   * The engine of that name, or with null the configured one, or else the first agent CLI that is installed.
-   * Throws ENGINE_NOT_SET, ENGINE_UNKNOWN or ENGINE_TOO_OLD.
+   * The engine of that name, or with null the configured one, or else the first agent CLI that can be used. Never another:
+   * throws ENGINE_NOT_SET, ENGINE_UNKNOWN, ENGINE_NOT_TRUSTED, ENGINE_NOT_FOUND, ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
    */
   engine(name: string | null, env: Record<string, string>): Promise<EngineChoice>;
   /** A JSON Schema from a file in the workspace. Throws SCHEMA_INVALID. */
@@ -46,12 +46,6 @@ export interface Workspace {
   team: TeamMemory;
   /** Files that came with the workspace and have no effect, or not all of it, until they are trusted. */
   untrusted(): Promise<string[]>;
-}
-
-export interface EngineChoice {
-  spec: EngineSpec;
-  /** What the user should know about it: chosen for want of a setting, an untried version. */
-  notes: string[];
 }
 
 export interface IgnoredSetting {
