@@ -131,7 +131,7 @@ const FOR_AGENTS =
 
 const INTRODUCTION =
   'What tools take and return, as tables; `tools/list` says less of some results, because every client pays for it. ' +
-  'Toolsets are chosen with `squad mcp --toolsets core,templates`, `SQUAD_TOOLSETS` or the HTTP header `Squad-Toolsets`. Each result comes as structured content and as one text block with the same JSON. ' +
+  'Toolsets are chosen with `squad mcp --toolsets core,templates`, `SQUAD_TOOLSETS` or the HTTP header `Squad-Toolsets`. Each result comes as structured content and as one text block with the same JSON; Gemini CLI and Qwen Code get errors as structured content alone, because they would show them twice. ' +
   'A refusal is a result with `isError: true` and `{ error: { code, kind, message, tool_name, instance_id?, suggestions? } }`. ' +
   'The result of runs that have all ended and of which none succeeded has `isError: true` too, if one of them failed, timed out or was lost. ' +
   'Fields marked *stateful* exist only where `STATE_MODE` is `stateful`.';

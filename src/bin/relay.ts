@@ -9,6 +9,8 @@ import type { Trouble } from '../relay/traffic.ts';
 
 /** The hub itself closes when nothing is left of what it ran for this client: this is for one that never does. */
 const STOP_MS = 20_000;
+/** Clients speak first, and at once: without a word by then, a server that cannot work was started by no client. */
+const SILENT_MS = 3_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const args = process.argv.slice(3);
@@ -50,7 +52,7 @@ async function serve(config: string): Promise<Trouble | null> {
   for (const signal of SIGNALS) process.on(signal, () => stop.abort());
   return relay({
     ...optionsFor({ ...helloFor('subagent'), config: resolve(config) }),
-    mustStart: true,
+    silentMs: SILENT_MS,
     endsCalls: true,
     stop: stop.signal,
     lastRepliesMs: STOP_MS,

@@ -242,24 +242,36 @@ test('a hub that does not answer the hello is not waited for without end: the an
   ]);
 });
 
-describe('one that must start', () => {
-  test('ends at once when the hub will not have it, and says nothing to the client', async () => {
+describe('one that waits for no silent client', () => {
+  test('answers whatever the client asks with the reason, and ends with the client', async () => {
     await hubAt(home, { answers: 'a refusal' });
-    client = connect(undefined, undefined, { mustStart: true });
-    client.say(LIST);
+    client = connect(undefined, undefined, { silentMs: 600_000 });
+    for (const id of [1, 2]) {
+      client.say({ id, method: 'initialize' });
+      await until(() => client.answers().length === id);
+    }
+    expect(client.answers()).toMatchObject([
+      { id: 1, error: { message: expect.stringContaining('No.'), data: { code: 'CONFIG_INVALID' } } },
+      { id: 2, error: { data: { code: 'CONFIG_INVALID' } } },
+    ]);
+    client.input.end();
     expect(await client.over).toMatchObject({ code: 'CONFIG_INVALID', kind: 'usage', message: 'No.' });
-    expect(client.troubles).toHaveLength(1);
-    expect(client.answers()).toEqual([]);
+    expect(client.troubles).not.toEqual([]);
   });
 
-  test('ends when no hub can be had', async () => {
-    client = connect('process.exit(1)', undefined, { mustStart: true });
-    expect(await client.over).toMatchObject({ code: 'HUB_UNREACHABLE' });
+  test.each([
+    ['a hub that refuses', undefined, 'CONFIG_INVALID'],
+    ['no hub', 'process.exit(1)', 'HUB_UNREACHABLE'],
+  ])('ends by itself with %s and nobody who says anything', async (_, script, code) => {
+    if (script === undefined) await hubAt(home, { answers: 'a refusal' });
+    client = connect(script, undefined, { silentMs: 1 });
+    expect(await client.over).toMatchObject({ code });
+    expect(client.answers()).toEqual([]);
   });
 
   test('tells the client, and goes on, once it had started', async () => {
     const first = await hubAt(home);
-    client = connect(undefined, undefined, { mustStart: true });
+    client = connect(undefined, undefined, { silentMs: 1 });
     client.say(LIST);
     await until(() => first.asked.length === 1);
     first.answer(2);

@@ -17,8 +17,8 @@ export interface RelayOptions extends ConnectOptions {
   onTrouble(trouble: Trouble): void;
   /** What a hub has to say about what it serves, each once. */
   onWarning?(text: string): void;
-  /** Trouble before any hub has greeted us is the end, and nothing is said to the client. */
-  mustStart?: boolean;
+  /** A client that cannot be served and has said nothing for this long is not waited for; absent: it may say something later. */
+  silentMs?: number;
   /** The client is to be taken for gone: it says nothing more, and need not read. */
   stop?: AbortSignal;
   /** After the client's last word, what it asked for gets this long to come out: `printf … | squad mcp` works. */
@@ -46,7 +46,7 @@ const BACK_OFF_MS = 20;
  */
 export async function relay(options: RelayOptions): Promise<Trouble | null> {
   const { hello, helloMs = HELLO_MS, input, output, onTrouble, ...connection } = options;
-  const { mustStart = false, endsCalls = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
+  const { silentMs, endsCalls = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
   const traffic = new Traffic(options.afterLoss);
   /** Lines that came while no hub was there and that the replay does not bring: malformed ones, which want an answer too. */
   let waiting: Buffer[] = [];
@@ -58,14 +58,14 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   /** Hubs in a row that ended without having answered anything. */
   let closedDoors = 0;
   let launched: LaunchedHub | null = null;
-  let wasGreeted = false;
+  let hasSpoken = false;
   const warned = new Set<string>();
-  let isRefused = false;
   /** What calls began may still be at work. */
   let hasLost = false;
 
   const client = new ClientEnd(input, output, {
     line(line) {
+      hasSpoken = true;
       const isKept = traffic.fromClient(line);
       if (hub) hub.write(line);
       else if (!isKept) waiting.push(line);
@@ -95,12 +95,13 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
 
   async function copy(): Promise<void> {
     for (;;) {
-      if (isRefused) return;
       const isAsked = traffic.open > 0 || waiting.length > 0;
       if (client.hasEnded && !isAsked && !hasLost) return;
       // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
       if (!isAsked && (trouble || last?.bye?.bye === 'stop')) {
-        await client.untilHeard();
+        const isPatient = !trouble || hasSpoken || silentMs === undefined;
+        await Promise.race([client.untilHeard(), ...(isPatient ? [] : [pause(silentMs)])]);
+        if (!isPatient && !hasSpoken) return;
         continue;
       }
       const opened = await Promise.race([open(), gone]);
@@ -111,7 +112,6 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
       if (!opened) return;
       last = await Promise.race([talk(opened), gone]);
       goTo(null);
-      wasGreeted ||= last?.greeted === true;
       if (last?.greeted) hasLost = endsCalls && !last.bye && traffic.hasCalled;
       // A hub closes when the client has ended: everything that could be answered was.
       if (!last || (last.greeted && client.hasEnded && !hasLost)) return;
@@ -167,8 +167,6 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     closedDoors = 0;
     hasLost = false;
     onTrouble(trouble);
-    isRefused = mustStart && !wasGreeted;
-    if (isRefused) return;
     for (const answer of traffic.refuse(trouble)) client.write(answer);
     waiting = [];
   }

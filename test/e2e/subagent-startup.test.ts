@@ -1,6 +1,7 @@
 import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RawMcp } from '../support/raw-mcp.ts';
 import { BIN, ended, type Ran } from '../support/squad.ts';
 import { Subagents } from '../support/subagents.ts';
 
@@ -10,9 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => subagents[Symbol.asyncDispose]());
 
-/** With its input open: whoever cannot serve ends by itself. */
-const serve = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
-  ended(subagents.squad.start(['mcp', 'serve', ...args], { env }));
+function serve(args: string[], env: Record<string, string> = {}): Promise<Ran> {
+  const child = subagents.squad.start(['mcp', 'serve', ...args], { env });
+  child.stdin!.end();
+  return ended(child);
+}
 
 const identity = (more: object) => ({
   more: { subagent: { name: 'it', description: 'What it does', ...more } },
@@ -116,6 +119,25 @@ describe('what cannot be served ends at once, with the reason on standard error 
     const { code, stdout, stderr } = await serve(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(says);
+  });
+});
+
+describe('what cannot be served', () => {
+  const NO_KEY = { MODEL_KEY: '' };
+
+  test('answers a client with the reason, however it begins, until the client leaves', async () => {
+    subagents.write('it');
+    const client = new RawMcp(subagents.squad, { args: subagents.args('it'), env: NO_KEY });
+    for (const method of ['server/discover', 'initialize', 'tools/list'])
+      expect(await client.ask(method)).toMatchObject({
+        error: { message: expect.stringContaining('MODEL_KEY'), data: { code: 'API_KEY_MISSING' } },
+      });
+    expect(await client.close()).toMatchObject({ code: 2 });
+  });
+
+  test('ends by itself when nobody says anything', async () => {
+    const child = subagents.squad.start(['mcp', 'serve', '--config', subagents.write('it')], { env: NO_KEY });
+    expect(await ended(child)).toMatchObject({ code: 2, stdout: '' });
   });
 });
 
