@@ -30,6 +30,11 @@ export class EngineReport {
     return events;
   }
 
+  /** A line was too long to be read. */
+  skip(beginning: string): void {
+    for (const event of this.reader?.tooLong?.(beginning) ?? []) this.note(event);
+  }
+
   /** The process has ended and its output has been read. */
   async finish(
     exitCode: number | null,

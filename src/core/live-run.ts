@@ -152,12 +152,16 @@ export class LiveRun {
       const activity = pace.rest();
       if (activity) tell.activity(activity);
     };
+    this.linesDropped = 0;
     let bytes = 0;
     let messages = 0;
-    this.follower = files.follow({ runId: this.run.id, number: this.turnNumber }, 'stdout', line => {
-      const ofLine = Buffer.byteLength(line);
+    const passed = (ofLine: number) => {
       bytes += ofLine + 1;
       if (bytes > seen) this.lastSignAt = clock.now();
+    };
+    const onLine = (line: string) => {
+      const ofLine = Buffer.byteLength(line);
+      passed(ofLine);
       for (const event of this.report.take(line)) {
         this.learn(event);
         if (event.type === 'usage') tell.usage();
@@ -165,7 +169,14 @@ export class LiveRun {
         const activity = bytes > seen ? pace.take(event, clock.now()) : null;
         if (activity) tell.activity(activity);
       }
-    });
+    };
+    const onLongLine = (beginning: string, ofLine: number) => {
+      passed(ofLine);
+      this.linesDropped++;
+      this.report.skip(beginning);
+    };
+    const turn = { runId: this.run.id, number: this.turnNumber };
+    this.follower = files.follow(turn, 'stdout', onLine, onLongLine);
   }
 
   /** What an engine says about the run itself. */
@@ -192,7 +203,6 @@ export class LiveRun {
   /** Reads what the agent wrote last. */
   async drain(): Promise<void> {
     await this.follower?.stop();
-    this.linesDropped = this.follower?.dropped() ?? this.linesDropped;
     this.follower = null;
   }
 

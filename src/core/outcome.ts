@@ -73,12 +73,15 @@ export function stopInForce(
 }
 
 function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCode: number): Outcome {
+  if (!end && linesDropped > 0 && exitCode === 0)
+    return failed(
+      'OUTPUT_LIMIT',
+      'Its answer was in a line too long to read (over 8 MiB). All of it is in the output of the run (`squad log`).',
+    );
   if (!end)
     return failed(
       'ENGINE_FAILED',
-      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.${
-        linesDropped > 0 ? ' Some of its output came in lines too long to read; all of it is kept.' : ''
-      }`,
+      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
     );
   if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
   return { step: 'complete', error: null };

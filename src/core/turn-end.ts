@@ -77,6 +77,7 @@ export async function closeTurn(
     if (outcome.error?.code === 'BUDGET_EXCEEDED') outcome.error.message = overBudget(entry.overBudget);
     else run.notes.push(wentOver(entry.overBudget, onlyWarns(entry.overBudget, run)));
   }
+  if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
   // One that waits has not given its answer yet.
   const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
@@ -97,6 +98,9 @@ async function overOutputLimit(
     return null;
   }
 }
+
+const unreadLines = (count: number): string =>
+  `${count === 1 ? 'A line' : `${count} lines`} of its output had more than 8 MiB and could not be read as an event: tool calls and usage in there are not counted. All of it is kept (\`squad log\`).`;
 
 const onlyWarns = ({ scope }: Spending, { options }: Run): boolean =>
   scope === 'run' && !options.stopAtBudget;

@@ -17,6 +17,30 @@ describe.each(RECORDED)('what %s wrote', cli => {
     }
   });
 
+  test('without a line that was too long to read, no other text is its answer', async () => {
+    const lines = linesOf(cli, 'tool');
+    const wasDone = await Promise.all(
+      lines.map(async (_, missing) => {
+        const reader = cliProfile(cli).reader();
+        const before = lines.slice(0, missing).flatMap(line => reader.line(line));
+        const skipped = reader.tooLong?.(lines[missing]!.slice(0, 1024)) ?? [];
+        const after = await readLines(
+          reader,
+          lines.slice(missing + 1),
+          0,
+          '',
+          file => `${ROOT}/${cli}/tool.${file}`,
+        );
+        const end = endIn([...before, ...skipped, ...after]);
+        if (end?.ok) expect(end.answer).toBe('It said hi.');
+        return end?.ok === true;
+      }),
+    );
+    // Output of tools, for instance, is no answer.
+    expect(wasDone).toContain(true);
+    expect(wasDone).toContain(false);
+  });
+
   test('half of any line is passed over', async () => {
     for (const line of linesOf(cli, 'tool')) {
       const reader = cliProfile(cli).reader();

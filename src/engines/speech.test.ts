@@ -7,7 +7,7 @@ describe('words that come in pieces', () => {
     expect(speech.add('one ')).toEqual([]);
     expect(speech.add('two\n')).toEqual([{ type: 'text', text: 'one two' }]);
     expect(speech.pause()).toEqual([]);
-    expect(speech.answer).toBe('one two');
+    expect(speech.end().answer).toBe('one two');
   });
 
   it('are shown in between when a line does not end', () => {
@@ -21,13 +21,13 @@ describe('words that come in pieces', () => {
     speech.add('I will look.');
     expect(speech.restart()).toEqual([{ type: 'text', text: 'I will look.' }]);
     speech.add('Found it.');
-    expect(speech.answer).toBe('Found it.');
+    expect(speech.end().answer).toBe('Found it.');
   });
 
-  it('do not fill the memory', () => {
+  it('do not fill the memory, and are no answer when they are too many', () => {
     const speech = new Speech();
     const piece = 'y'.repeat(1024 * 1024);
     for (let i = 0; i < 20; i++) speech.add(piece);
-    expect(speech.answer.length).toBe(8 * 1024 * 1024);
+    expect(speech.end()).toMatchObject({ ok: false, code: 'OUTPUT_LIMIT' });
   });
 });

@@ -1,17 +1,20 @@
-import type { EngineEvent } from '../core/ports/engine.ts';
+import type { EngineEnd, EngineEvent } from '../core/ports/engine.ts';
+import { answerTooLong } from './long-line.ts';
 
 /** More than anyone reads in one event. */
 const ENOUGH = 400;
-/** An answer longer than this is kept up to here; all of it is in the output. */
+/** What is longer than this is not reported as an answer; all of it is in the output. */
 const LONGEST_ANSWER = 8 * 1024 * 1024;
 
 /** What an agent says in small pieces: shown line by line, and kept since it last used a tool, which is its answer. */
 export class Speech {
   #shown = '';
   #answer = '';
+  #isWhole = true;
 
   add(piece: string): EngineEvent[] {
-    if (this.#answer.length < LONGEST_ANSWER) this.#answer += piece;
+    if (this.#answer.length + piece.length > LONGEST_ANSWER) this.miss();
+    else this.#answer += piece;
     this.#shown += piece;
     return piece.endsWith('\n') || this.#shown.length >= ENOUGH ? this.pause() : [];
   }
@@ -23,13 +26,22 @@ export class Speech {
     return words ? [{ type: 'text', text: words }] : [];
   }
 
+  /** A piece was too long to be read. */
+  miss(): void {
+    this.#isWhole = false;
+  }
+
   /** What comes next is a new answer. */
   restart(): EngineEvent[] {
     this.#answer = '';
+    this.#isWhole = true;
     return this.pause();
   }
 
-  get answer(): string {
-    return this.#answer.slice(0, LONGEST_ANSWER).trim();
+  /** The end of a turn that succeeded. */
+  end(): EngineEnd {
+    return this.#isWhole
+      ? { type: 'end', ok: true, answer: this.#answer.trim(), error: null }
+      : answerTooLong();
   }
 }

@@ -1,5 +1,6 @@
 import type { EngineEvent, EngineReader } from '../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
+import { answerTooLong, longLineType } from './long-line.ts';
 import { stderrEnd } from './stderr-end.ts';
 import { type OwnFailure, streamJsonEnd } from './stream-json-end.ts';
 import { type Counted, MessageUsage, type Tokens, usageEvent } from './stream-json-usage.ts';
@@ -52,6 +53,13 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       const used = usageEvent(count);
       if (used.length > 0) counted = count;
       return [...used, streamJsonEnd(event, dialect.ownFailure)];
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      // The result repeats what a message said. In Claude Code's own result the type comes last.
+      if (type !== 'result' && type !== 'unknown') return [];
+      ended = true;
+      return [answerTooLong()];
     },
     finish: async exit => (ended ? [] : stderrEnd(exit)),
   };

@@ -1,15 +1,13 @@
 import { lstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { createLineSplitter } from './line-splitter.ts';
+import { createLineSplitter, type OnLongLine } from './line-splitter.ts';
 import { openRegular } from './open-regular.ts';
 import { createTicker } from './ticker.ts';
 
 export interface Following {
   /** Reads what is there by now, then settles. Rejects if reading failed or the callback threw. */
   stop(): Promise<void>;
-  /** Lines left out because they were too long. */
-  dropped(): number;
 }
 
 const LOOK_MS = 100;
@@ -18,7 +16,11 @@ const CHUNK = 256 * 1024;
 const LONGEST_LINE = 8 * 1024 * 1024;
 
 /** Follows any number of growing files with one timer and one buffer: memory does not depend on what is written. */
-export function createLineFollower(): (path: string, onLine: (line: string) => void) => Following {
+export function createLineFollower(): (
+  path: string,
+  onLine: (line: string) => void,
+  onLongLine?: OnLongLine,
+) => Following {
   const everyTick = createTicker(LOOK_MS);
   const chunk = Buffer.allocUnsafeSlow(CHUNK);
   let previous: Promise<unknown> = Promise.resolve();
@@ -30,8 +32,8 @@ export function createLineFollower(): (path: string, onLine: (line: string) => v
     return result;
   }
 
-  return (path, onLine) => {
-    const lines = createLineSplitter(LONGEST_LINE, onLine);
+  return (path, onLine, onLongLine) => {
+    const lines = createLineSplitter(LONGEST_LINE, onLine, onLongLine);
     let position = 0;
     let reading: Promise<void> | null = null;
     let failure: unknown = null;
@@ -82,7 +84,6 @@ export function createLineFollower(): (path: string, onLine: (line: string) => v
         stopped ??= finish();
         return stopped;
       },
-      dropped: lines.dropped,
     };
   };
 }

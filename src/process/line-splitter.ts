@@ -6,30 +6,43 @@ export interface LineSplitter {
   tear(): void;
   /** The last line, when it has no newline. */
   end(): void;
-  /** Lines that were too long to keep, or not whole. */
-  dropped(): number;
 }
 
+/** Called for a line that is left out because it is too long or not whole: its first bytes, and how many it has. */
+export type OnLongLine = (beginning: string, bytes: number) => void;
+
+/** Enough to tell what kind of line it is. */
+const BEGINNING = 1024;
+
 /** Bytes in, whole lines out. A newline is never part of another character, so a line's bytes decode by themselves. */
-export function createLineSplitter(longest: number, onLine: (line: string) => void): LineSplitter {
+export function createLineSplitter(
+  longest: number,
+  onLine: (line: string) => void,
+  onLongLine: OnLongLine = () => {},
+): LineSplitter {
   let pieces: Buffer[] = [];
   let length = 0;
-  let dropped = 0;
 
   function add(bytes: Buffer): void {
-    length += bytes.length;
-    if (length > longest) pieces = [];
+    const isTooLong = length + bytes.length > longest;
     // Copied, because the reader uses its buffer again.
-    else if (bytes.length > 0) pieces.push(Buffer.from(bytes));
+    if (!isTooLong && bytes.length > 0) pieces.push(Buffer.from(bytes));
+    else if (isTooLong && length <= longest) pieces = [beginningWith(bytes)];
+    length += bytes.length;
   }
 
   function finish(last: Buffer): void {
-    if (length + last.length > longest) dropped++;
+    const bytes = length + last.length;
+    if (bytes > longest)
+      onLongLine((length > longest ? pieces[0] : beginningWith(last))?.toString('utf8') ?? '', bytes);
     else if (length === 0) onLine(last.toString('utf8'));
     else onLine(Buffer.concat([...pieces, last]).toString('utf8'));
     pieces = [];
     length = 0;
   }
+
+  const beginningWith = (bytes: Buffer): Buffer =>
+    Buffer.concat([...pieces, bytes.subarray(0, BEGINNING)]).subarray(0, BEGINNING);
 
   return {
     push(bytes) {
@@ -47,6 +60,5 @@ export function createLineSplitter(longest: number, onLine: (line: string) => vo
     end() {
       if (length > 0) finish(Buffer.alloc(0));
     },
-    dropped: () => dropped,
   };
 }

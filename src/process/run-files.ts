@@ -4,6 +4,7 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLineFollower, type Following } from './line-follower.ts';
 import { createLineIndex, type OutputPlace } from './line-index.ts';
+import type { OnLongLine } from './line-splitter.ts';
 import { openRegular } from './open-regular.ts';
 import { type OutputPage, readPage } from './output-page.ts';
 import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
@@ -41,7 +42,12 @@ export interface RunFiles<RunName extends string = string> {
   lineAt(turn: TurnKey, stream: OutputStream, offset: number, budgetMs: number): Promise<OutputPlace>;
   offsetOf(turn: TurnKey, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
   search(turn: TurnKey, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
-  follow(turn: TurnKey, stream: OutputStream, onLine: (line: string) => void): Following;
+  follow(
+    turn: TurnKey,
+    stream: OutputStream,
+    onLine: (line: string) => void,
+    onLongLine?: OnLongLine,
+  ): Following;
   saveAnswer(runId: string, answer: string): Promise<void>;
   answer(runId: string): Promise<string | null>;
   saveStructured(runId: string, value: unknown): Promise<void>;
@@ -131,7 +137,7 @@ export function createRunFiles<RunName extends string>({
     lineAt: (turn, stream, offset, budgetMs) => lines.lineAt(outputPath(turn, stream), offset, budgetMs),
     offsetOf: (turn, stream, line, budgetMs) => lines.offsetOf(outputPath(turn, stream), line, budgetMs),
     search: (turn, stream, query) => searchOutput(outputPath(turn, stream), query),
-    follow: (turn, stream, onLine) => followLines(outputPath(turn, stream), onLine),
+    follow: (turn, stream, onLine, onLongLine) => followLines(outputPath(turn, stream), onLine, onLongLine),
 
     async saveAnswer(runId, answer) {
       await save(answerFile(runId), answer);

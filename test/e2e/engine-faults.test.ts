@@ -26,6 +26,7 @@ const goodLines = (id: string): string[] =>
         `{"type":"result","subtype":"success","is_error":false,"result":"${ANSWER}"}`,
       ];
 
+const TOO_LONG = 'word '.repeat(1_900_000);
 const LONG = `${'word '.repeat(500_000)}the end.`;
 
 /** What each kind of fault does, with the folder of the recordings in $1. */
@@ -36,7 +37,7 @@ const FAULTS = {
   'unknown-events': `echo '{"type":"from.the.future","data":[1,{"x":null}]}'; echo '[]'; echo 7; cat "$1/good"`,
   'endless-line': `head -c ${16 * MIB} /dev/zero | tr '\\0' x; echo; cat "$1/good"`,
   'long-answer': 'cat "$1/long"',
-  'longer-than-read': `printf '{"type":"result","is_error":false,"result":"'; head -c ${9 * MIB} /dev/zero | tr '\\0' x; echo '"}'`,
+  'too-long-answer': 'cat "$1/too-long"',
   'loud-failure': `head -c ${64 * MIB} /dev/zero | tr '\\0' e >&2; echo >&2; echo 'Error: the disk is purple' >&2; exit 1`,
   gibibyte: `yes 'All work and no play makes an agent a dull one, line after line.' | head -c ${1024 * MIB}; echo; cat "$1/good"`,
 };
@@ -57,6 +58,9 @@ beforeAll(async () => {
     writeFileSync(join(folder, 'good'), `${good.join('\n')}\n`);
     writeFileSync(join(folder, 'half'), [...good.slice(0, -1), last.slice(0, last.length / 2)].join('\n'));
     writeFileSync(join(folder, 'long'), `${good.join('\n').replaceAll('the model.', LONG)}\n`);
+    // What was said before is no answer either.
+    const tooLong = `${good.join('\n')}\n${good.join('\n').replaceAll('the model.', TOO_LONG)}\n`;
+    writeFileSync(join(folder, 'too-long'), tooLong);
     fake(program, version, `. "${squad.root}/faults/$fault" "${folder}"`, folder);
   }
   mkdirSync(join(squad.root, 'faults'));
@@ -112,6 +116,9 @@ describe.each(CLIS)('$id', ({ id }) => {
       const result = await spawn(id, fault);
       expect(result.error).toBeUndefined();
       expect(result).toMatchObject({ status: 'completed', success: true, result: ANSWER });
+      expect(/A line of its output had more than 8 MiB/.test(result.note ?? '')).toBe(
+        fault === 'endless-line',
+      );
       const written = readFileSync(outputOf(result, 'stdout'));
       expect(written.includes(readFileSync(join(squad.root, 'recordings', id, 'good')))).toBe(true);
     },
@@ -124,18 +131,18 @@ describe.each(CLIS)('$id', ({ id }) => {
     expect(answer === `Hello from ${LONG}`).toBe(true);
   });
 
+  test('that answers in a line too long to read is told as that, and no earlier text is its answer', async () => {
+    const result = await spawn(id, 'too-long-answer');
+    expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'OUTPUT_LIMIT' } });
+    expect(statSync(outputOf(result, 'stdout')).size).toBeGreaterThan(9_000_000);
+  });
+
   test('that fails with endless words on stderr is told by its last', async () => {
     const result = await spawn(id, 'loud-failure');
     expect(result).toMatchObject({ status: 'error', success: false });
     expect(result.error!.message).toContain('the disk is purple');
     expect(statSync(outputOf(result, 'stderr')).size).toBeGreaterThan(64 * MIB);
   });
-});
-
-test('an end in a line too long to read is told as that', async () => {
-  const result = await spawn('claude', 'longer-than-read');
-  expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'ENGINE_FAILED' } });
-  expect(result.error!.message).toContain('too long to read');
 });
 
 test('a gibibyte of text passes, and the hub has not grown by any of this', async () => {

@@ -1,6 +1,6 @@
 /** Every engine when things go wrong: a clear error, a true status, nothing left. */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
@@ -46,6 +46,21 @@ describe.each(chosenClis())('%s', name => {
     expect(error).toContain('CHAT_UNKNOWN');
     expect(it.server.first('no-chat')).toBeUndefined();
   });
+
+  // Gemini CLI streams its answer in small pieces, and takes a minute for one as long as this.
+  if (name !== 'gemini')
+    test('an answer that is too long to read is told as that, and no earlier text is its answer', async () => {
+      // Counted as little, or opencode makes its chat shorter and goes on.
+      const usage = { input: 1000, output: 10 };
+      const steps = [
+        { text: 'Looking.', shell: 'echo one', usage },
+        { bytes: 9_500_000, usage },
+      ];
+      const result = await it.spawn(name, `Tell all. ${mock(steps, 'long')}`, { permission: 'edit' });
+      expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'OUTPUT_LIMIT' } });
+      const stdout = join(it.squad.home, 'runs', result.spawn_id, 'turn-1', 'stdout');
+      expect(statSync(stdout).size).toBeGreaterThan(9_500_000);
+    });
 
   if (GIVES_UP.includes(name))
     test.each([

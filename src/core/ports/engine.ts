@@ -52,6 +52,11 @@ export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
 /** Reads one turn's lines, first to last, and may remember. It never throws: a line it does not know is passed over. */
 export interface EngineReader {
   line(line: string): EngineEvent[];
+  /**
+   * A line was too long to be read, and began like this. A reader whose answer may have been in it must not report another
+   * text as the answer.
+   */
+  tooLong?(beginning: string): EngineEvent[];
   /** The output is over and the process has ended: what only that tells. `file` reads the last 64 KiB of one of the turn's files, null if there is nothing. */
   finish?(exit: {
     exitCode: number | null;

@@ -86,13 +86,14 @@ export interface RunFiles {
   search(turn: TurnRef, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
   /**
    * Calls back with each complete line as it is written, until `stop` is called, which reads what is left first.
-   * `dropped`: how many lines were left out so far because they were too long.
+   * A line of more than 8 MiB is left out: of such a line `onLongLine` gets the beginning and the size.
    */
   follow(
     turn: TurnRef,
     stream: OutputStream,
     onLine: (line: string) => void,
-  ): { stop(): Promise<void>; dropped(): number };
+    onLongLine?: (beginning: string, bytes: number) => void,
+  ): { stop(): Promise<void> };
   saveAnswer(runId: RunId, answer: string): Promise<void>;
   answer(runId: RunId): Promise<string | null>;
   /** A structured answer that was checked against its schema. */

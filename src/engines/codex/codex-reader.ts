@@ -1,6 +1,7 @@
 import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
 import { amount, type Fields, fields, fieldsOf, text } from '../json-line.ts';
+import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { describeItem, isTool, itemOk, toolName } from './codex-item.ts';
@@ -8,7 +9,8 @@ import { describeItem, isTool, itemOk, toolName } from './codex-item.ts';
 /** Reads `codex exec --json`. `error` events are notices: only `turn.failed` is a failure, only `turn.completed` success. */
 export function codexReader(): EngineReader {
   const calls = new ToolCalls(describeItem);
-  let answer = '';
+  /** Null: it was too long to be read. */
+  let answer: string | null = '';
   let ended = false;
 
   function item(item: Fields, isOver: boolean): EngineEvent[] {
@@ -24,6 +26,9 @@ export function codexReader(): EngineReader {
     return isOver ? [...begun, ...calls.end(text(item.id), itemOk(item))] : begun;
   }
 
+  const success = (): EngineEvent =>
+    answer === null ? answerTooLong() : { type: 'end', ok: true, answer, error: null };
+
   function end(event: EngineEvent[]): EngineEvent[] {
     ended = true;
     return event;
@@ -38,8 +43,14 @@ export function codexReader(): EngineReader {
       if (event?.type === 'item.completed') return item(fields(event.item), true);
       if (event?.type === 'error') return note(text(event.message) ?? '');
       if (event?.type === 'turn.failed') return end([failure(event)]);
-      if (event?.type === 'turn.completed')
-        return end([...usage(fields(event.usage)), { type: 'end', ok: true, answer, error: null }]);
+      if (event?.type === 'turn.completed') return end([...usage(fields(event.usage)), success()]);
+      return [];
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      // Only an item that is surely something else leaves the answer as it is.
+      const item = /"type"\s*:\s*"(\w+)"/.exec(beginning.slice('{"type"'.length))?.[1];
+      if (type !== null && (item === undefined || item === 'agent_message')) answer = null;
       return [];
     },
     finish: async exit => (ended ? [] : stderrEnd(exit)),

@@ -1,6 +1,7 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { toolDetail } from '../tool-detail.ts';
@@ -16,7 +17,8 @@ export function copilotReader(): EngineReader {
     detail: toolDetail(input),
     edits: EDITING.includes(name),
   }));
-  let answer = '';
+  /** Null: it was too long to be read. */
+  let answer: string | null = '';
   let model: string | null = null;
   let aborted = false;
   let error: Fields = {};
@@ -38,11 +40,14 @@ export function copilotReader(): EngineReader {
     return [{ type: 'model', model }];
   }
 
+  const success = (): EngineEnd =>
+    answer === null ? answerTooLong() : { type: 'end', ok: true, answer, error: null };
+
   function result(line: Fields): EngineEvent[] {
     ended = true;
     const chat = text(line.sessionId);
     const ok = line.exitCode === 0 && !aborted;
-    const end: EngineEnd = ok ? { type: 'end', ok, answer, error: null } : failure(error, aborted);
+    const end = ok ? success() : failure(error, aborted);
     return [...(chat ? [{ type: 'chat' as const, id: chat }] : []), end];
   }
 
@@ -78,6 +83,11 @@ export function copilotReader(): EngineReader {
         default:
           return [];
       }
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      if (type === 'assistant.message' || type === 'unknown') answer = null;
+      return [];
     },
     finish: async exit => [
       ...usageInFile(await exit.file(USAGE_FILE)),

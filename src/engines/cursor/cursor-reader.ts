@@ -1,5 +1,6 @@
 import type { EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { amount, type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
+import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { streamJsonEnd } from '../stream-json-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
@@ -22,6 +23,12 @@ export function cursorReader(): EngineReader {
       if (event?.type !== 'result') return [];
       ended = true;
       return [...usageIn(event), streamJsonEnd(event)];
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      if (type !== 'result' && type !== 'unknown') return [];
+      ended = true;
+      return [answerTooLong()];
     },
     finish: async exit => (ended ? [] : stderrEnd(exit)),
   };

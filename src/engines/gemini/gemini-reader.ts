@@ -1,6 +1,7 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
 import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
+import { longLineType } from '../long-line.ts';
 import { Speech } from '../speech.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
@@ -48,7 +49,7 @@ export function geminiReader(): EngineReader {
     const stats = fields(line.stats);
     const events = [...speech.pause(), ...modelIn(stats), ...usageIn(stats)];
     ok = line.status === 'success' && !error;
-    if (ok) return [...events, { type: 'end', ok, answer: speech.answer, error: null }];
+    if (ok) return [...events, speech.end()];
     error = wordsOf(text(fields(line.error).message)) || error || 'Gemini CLI says it failed, and not why.';
     return events;
   }
@@ -58,6 +59,14 @@ export function geminiReader(): EngineReader {
       const event = fieldsOf(line);
       if (!event) plain = line.replace(COLOURS, '').trim() || plain;
       return event ? read(event) : [];
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      if (type === 'tool_use') return speech.restart();
+      // The prompt is a message too, and may be long.
+      const isPrompt = /"role"\s*:\s*"user"/.test(beginning);
+      if ((type === 'message' && !isPrompt) || type === 'unknown') speech.miss();
+      return [];
     },
     // Only the exit code says what the API answered, so a failure waits for it.
     finish: async exit => (ok ? [] : [...speech.pause(), ...(await failure(error ?? plain, exit))]),

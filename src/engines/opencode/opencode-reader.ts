@@ -1,5 +1,6 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+import { longLineType } from '../long-line.ts';
 import { Speech } from '../speech.ts';
 import { toolDetail } from '../tool-detail.ts';
 import { apiFailure, unfinished, wasKilled } from './opencode-failure.ts';
@@ -48,13 +49,18 @@ export function opencodeReader(): EngineReader {
 
   function answered(): EngineEnd {
     hasAnswered = true;
-    return { type: 'end', ok: true, answer: speech.answer, error: null };
+    return speech.end();
   }
 
   return {
     line(line) {
       const event = fieldsOf(line);
       return event ? [...chatOf(event), ...read(event)] : [];
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      if (type !== null && type !== 'tool_use') speech.miss();
+      return [];
     },
     async finish(exit) {
       if (error) return [await apiFailure(error, exit)];

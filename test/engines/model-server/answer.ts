@@ -1,5 +1,5 @@
 /** From a step to the model's answer, with what it counts for. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { type Answer, argumentsText, type Conversation, type ToolCall, type Usage } from './conversation.ts';
 import type { Step } from './script.ts';
 import { callsFor } from './tool-choice.ts';
@@ -26,7 +26,7 @@ function contentOf(step: Step, conversation: Conversation): { text: string; call
 
 function textOf({ text, bytes, structured }: Step, calls: ToolCall[]): string {
   if (text !== undefined || calls.length > 0) return text ?? '';
-  if (bytes !== undefined) return 'The quick brown fox. '.repeat(Math.ceil(bytes / 21)).slice(0, bytes);
+  if (bytes !== undefined) return longText(bytes);
   return structured ? JSON.stringify(structured) : 'ok';
 }
 
@@ -36,4 +36,12 @@ function usageOf({ usage = {} }: Step, { turns }: Conversation, text: string, ca
   const input = usage.input ?? Math.ceil(read / CHARACTERS_PER_TOKEN);
   const cached = Math.min(usage.cached ?? 0, input);
   return { input, output: usage.output ?? Math.ceil(written / CHARACTERS_PER_TOKEN), cached };
+}
+
+/** No part of it comes twice: Gemini CLI stops a model that repeats itself. */
+function longText(bytes: number): string {
+  const words = Array.from({ length: Math.ceil(bytes / 40) }, (_, at) =>
+    createHash('sha1').update(`${at}`).digest('hex'),
+  );
+  return words.join('').slice(0, bytes);
 }
