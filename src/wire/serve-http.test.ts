@@ -230,6 +230,42 @@ describe('legacy sessions', () => {
     await until(() => handler.sessions() === 0, 'the session ends by itself');
   });
 
+  it('of an earlier hub are opened again when their client comes back, as the same client', async () => {
+    await start();
+    const session = await openSession();
+    await rig.close();
+    await start({ owner: request => String(request.headers['x-user'] ?? '') });
+    const call = JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 3, method: 'tools/call' },
+      params: { name: 'echo', arguments: {} },
+    });
+    const calls = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const response = await post(call, { 'mcp-session-id': session });
+        return [response.status, await response.text()] as const;
+      }),
+    );
+    for (const [status, text] of calls) {
+      expect(status).toBe(200);
+      expect(text).toContain('raw');
+    }
+    expect(handler.sessions()).toBe(1);
+    expect(await ping(session, { 'x-user': 'bob' })).toBe(404);
+    expect((await fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session } })).status).toBe(200);
+    expect(await ping(session)).toBe(404);
+    // As versions before this one named them.
+    expect(await ping('3b241101-e2bb-4255-8caf-4136c566a962')).toBe(200);
+    const broken = `${session.slice(0, 36)}.bm9uc2Vuc2U`;
+    expect(await ping(broken)).toBe(404);
+  });
+
+  it('that were idle for too long are opened again, too', async () => {
+    await start({ sessionIdleMs: 20 });
+    const session = await openSession();
+    await until(() => handler.sessions() === 0, 'the session ends by itself');
+    expect(await ping(session)).toBe(200);
+  });
+
   it('answer only the caller that opened them', async () => {
     await start({ owner: request => String(request.headers['x-user']) });
     const session = await openSession({ 'x-user': 'ann' });

@@ -204,6 +204,26 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
+    test('whose hub was killed goes on with its next request once a hub is there again', async () => {
+      const client = await connect(modern, { 'Squad-Workspace': squad.workspace });
+      const roles = async () =>
+        (await callTool<{ roles: { id: string }[] }>(client, 'list_roles')).roles.map(({ id }) => id);
+      const before = await roles();
+      const { pid } = await squad.json<{ pid: number }>(['hub', 'status']);
+      process.kill(pid, 'SIGKILL');
+      await until('the hub is gone', () => !isAlive(pid));
+      expect((await startedUrl(squad)).href).toBe(url.href);
+      expect(await roles()).toEqual(before);
+      expect((await client.listTools()).tools.length).toBeGreaterThan(0);
+      const task = '```script\nreport still here\n```';
+      const started = await client.callTool({
+        name: 'start_squad_members',
+        arguments: { members: [{ roleId: 'coder', task }] },
+      });
+      expect(started.structuredContent).toMatchObject({ members: [{ rawStdout: 'still here' }] });
+      await client.close();
+    });
+
     test('hears signs of life while it waits, and gets the result', async () => {
       const go = join(squad.workspace, `go-http-${modern}`);
       const client = await connect(modern, { 'Squad-Workspace': squad.workspace });
