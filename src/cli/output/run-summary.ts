@@ -45,7 +45,7 @@ export function summaryLines(
       run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
       ...(hasFigures ? figures : []),
       run.id,
-      isFailure(run.status) || isAtReviewLimit(run) ? reasonOf(run) : '',
+      isFailure(run.status) ? reasonOf(run) : '',
     ];
   });
   const table = formatTable(
