@@ -1,4 +1,4 @@
-import { SquadError } from '../schema/error.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Role } from '../schema/role.ts';
 import type { Worktree } from '../schema/worktree.ts';
@@ -42,13 +42,24 @@ export async function placeOf(request: RunRequest, context: PlaceContext): Promi
   if (isolation === 'none' && !request.forkOf)
     return { directory, worktree: around, isShared: true, notes: [] };
   const from = request.forkOf ?? around ?? undefined;
-  const planned = await worktrees.plan({
-    ...{ runId, name, directory },
-    workspace: around?.workspace ?? workspace.root,
-    ...(from && { from }),
-  });
-  return { ...planned, isShared: false };
+  try {
+    const planned = await worktrees.plan({
+      ...{ runId, name, directory },
+      workspace: around?.workspace ?? workspace.root,
+      ...(from && { from }),
+    });
+    return { ...planned, isShared: false };
+  } catch (thrown) {
+    if (isolation !== 'auto' || request.forkOf) throw thrown;
+    const { code, message, suggestions } = asSquadError(thrown);
+    if (code === 'NOT_A_REPOSITORY' || code === 'REPOSITORY_UNSUITABLE')
+      return { directory, worktree: around, isShared: true, notes: [] };
+    throw new SquadError(code, message, { suggestions: [...suggestions, IN_PLACE], cause: thrown });
+  }
 }
+
+const IN_PLACE =
+  'Or work without a work tree: `isolation: "none"` in the call, or `squad run --no-worktree`.';
 
 /** A folder from before may be gone by now, or no longer allowed. A work tree that is gone is made again. */
 async function checkPlace(

@@ -7,6 +7,7 @@ import { runName } from '../schema/run-name.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
 import type { Services } from './operation.ts';
+import { branchNotes } from './run-work.ts';
 import { waitingCall } from './wait.ts';
 import { waitingFor } from './waiting-for.ts';
 
@@ -109,6 +110,7 @@ export async function squadResult(
 }
 
 function bare(run: Run): MemberResult {
+  const notes = [...branchNotes(run), ...run.notes];
   return {
     memberId: run.id,
     roleId: runName(run),
@@ -128,7 +130,7 @@ function bare(run: Run): MemberResult {
     ...(run.error && {
       error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
     }),
-    ...(run.notes.length > 0 && { note: longestStart(run.notes.join(' '), MAX_NOTE) }),
+    ...(notes.length > 0 && { note: longestStart(notes.join(' '), MAX_NOTE) }),
   };
 }
 

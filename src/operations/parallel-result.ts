@@ -7,6 +7,7 @@ import { answerSample, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
 import { briefly } from './run-evidence.ts';
 import { RunResult, withoutText } from './run-result.ts';
+import { branchNotes } from './run-work.ts';
 
 /** A longer value is left out. */
 const LONGEST_STRUCTURED = 300;
@@ -78,7 +79,8 @@ export async function parallelResult(
 }
 
 /** Everything but the text of the agent and the handles to the rest of it. */
-function item(fact: RunResult, { notes }: Run, detail: Detail): Item {
+function item(fact: RunResult, run: Run, detail: Detail): Item {
+  const notes = [...branchNotes(run), ...run.notes];
   const error = fact.error && {
     code: fact.error.code,
     message: longestStart(fact.error.message, LONGEST_ERROR[detail]),

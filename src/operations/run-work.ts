@@ -73,15 +73,20 @@ export async function pullRequestOf(
   return { number, url, branch };
 }
 
+/** Where the changes of a run with a work tree are; a reader of its result finds none in their own checkout. */
+export function branchNotes({ id, worktree, reviewOf }: Run): string[] {
+  if (!worktree || reviewOf !== null) return [];
+  const merge = `\`squad diff ${id}\` shows it, \`squad integrate ${id}\` merges it.`;
+  return [`Its work is on branch ${worktree.branch}, in ${worktree.path}. ${merge}`];
+}
+
 /** For a digest: where the work is, in words. */
 export async function workNotes(services: Pick<Services, 'store'>, run: Run): Promise<string[]> {
-  const { worktree, reviewOf } = run;
+  const { reviewOf } = run;
   const pull = await pullRequestOf(services, run);
   return [
     ...(reviewOf === null ? [] : [`Reviews run ${reviewOf}.`]),
-    ...(worktree && reviewOf === null
-      ? [`Its work is on branch ${worktree.branch}, in ${worktree.path}.`]
-      : []),
+    ...branchNotes(run),
     ...(pull ? [`Pull request #${pull.number}: ${pull.url}`] : []),
   ];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AgentType } from './review.ts';
 import { Approvals } from './run.ts';
-import { Isolation } from './worktree.ts';
+import { RoleIsolation } from './worktree.ts';
 
 const names = z.union([
   z.array(z.string()),
@@ -38,7 +38,7 @@ export const RoleMeta = z.object({
   budget: z.number().positive().optional(),
   output_schema: z.string().optional(),
   context: z.union([z.boolean(), names]).optional(),
-  isolation: Isolation.optional(),
+  isolation: RoleIsolation.optional(),
   env: names.optional(),
   // Yes or no and nothing else: whatever cannot be read must not grant.
   spawn: z.boolean().optional(),

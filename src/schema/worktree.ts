@@ -5,6 +5,9 @@ import { z } from 'zod';
 export const Isolation = z.enum(['none', 'worktree']);
 export type Isolation = z.infer<typeof Isolation>;
 
+/** As a role says it. `auto`: a work tree in a git repository with a commit, and the given folder elsewhere. */
+export const RoleIsolation = z.enum([...Isolation.options, 'auto']);
+
 /** A git work tree that was made for a run, and the branch in it. */
 export const Worktree = z.object({
   /** Its root: absolute, links resolved. */

@@ -1,9 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Worktree } from '../../src/schema/worktree.ts';
-import { GitSquad, script } from '../support/git-squad.ts';
-import { until } from '../support/squad.ts';
+import { GitSquad, makeRepository, script } from '../support/git-squad.ts';
+import { callTool, TestSquad, until } from '../support/squad.ts';
 
 const squad = new GitSquad({
   coder: '---\nisolation: worktree\n---\nYou code.',
@@ -34,6 +35,71 @@ const done = async (id: string) => {
   await squad.run(['wait', id]);
   return shown(id);
 };
+
+describe('the shipped coder', () => {
+  const newSquad = () => {
+    const other = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+    makeRepository(other);
+    return other;
+  };
+  const work = `Do it.${script('write made.txt', '| made')}`;
+
+  test('works on a branch of its own in a git repository, and the end of squad run says how to get at it', async () => {
+    await using other = newSquad();
+    const { stdout } = await other.run(['run', 'coder', work]);
+    const id = /run_\w+/.exec(stdout)![0];
+    expect(stdout).toContain(`The changes of coder are on the branch squad/coder/${id}.`);
+    expect(stdout).toMatch(new RegExp(`squad diff ${id} +what changed`));
+    expect(stdout).toMatch(new RegExp(`squad integrate ${id} +merge the changes of coder into main`));
+    expect(existsSync(join(other.workspace, 'made.txt'))).toBe(false);
+    expect((await other.run(['diff', id])).stdout).toContain('made.txt');
+    expect(await other.run(['integrate', id, '--yes'])).toMatchObject({ code: 0 });
+    expect(readFileSync(join(other.workspace, 'made.txt'), 'utf8')).toBe('made\n');
+  });
+
+  test('tells an MCP client where its work is', async () => {
+    await using other = newSquad();
+    const client = await other.client();
+    const { members } = await callTool<{ members: { memberId: string; note?: string }[] }>(
+      client,
+      'start_squad_members',
+      { members: [{ roleId: 'coder', task: work }] },
+    );
+    const [member] = members;
+    const note = `on branch squad/coder/${member!.memberId}`;
+    expect(member!.note).toContain(note);
+    expect(member!.note).toContain(`squad integrate ${member!.memberId}`);
+    const parallel = await callTool<{ results: { spawn_id: string; note?: string }[] }>(
+      client,
+      'spawn_parallel',
+      { agents: [{ roleId: 'coder', prompt: work }] },
+    );
+    expect(parallel.results[0]!.note).toContain(`squad integrate ${parallel.results[0]!.spawn_id}`);
+  });
+
+  test.each([
+    ['outside of a repository', (root: string) => rmSync(join(root, '.git'), { recursive: true })],
+    [
+      'in a repository without a commit',
+      (root: string) => {
+        rmSync(join(root, '.git'), { recursive: true });
+        execFileSync('git', ['init', '-q', root]);
+      },
+    ],
+  ])('works in place %s', async (_, prepare) => {
+    await using other = newSquad();
+    prepare(other.workspace);
+    expect(await other.run(['run', 'coder', work])).toMatchObject({ code: 0 });
+    expect(existsSync(join(other.workspace, 'made.txt'))).toBe(true);
+  });
+
+  test('works in place where the call says so', async () => {
+    await using other = newSquad();
+    const { stdout } = await other.run(['run', '--no-worktree', 'coder', work]);
+    expect(stdout).not.toContain('squad integrate');
+    expect(existsSync(join(other.workspace, 'made.txt'))).toBe(true);
+  });
+});
 
 describe('a run with a work tree of its own', () => {
   test('works on a branch of its own, and the checkout of the user stays as it is', async () => {

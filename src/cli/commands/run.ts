@@ -1,5 +1,6 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Permission } from '../../schema/run.ts';
+import type { Isolation } from '../../schema/worktree.ts';
 import type { CliContext } from '../context.ts';
 import { dollars } from '../dollars.ts';
 import { milliseconds } from '../milliseconds.ts';
@@ -31,7 +32,7 @@ export interface SquadInput {
   engine?: string;
   model?: string;
   permission?: Permission;
-  isolation?: 'worktree';
+  isolation?: Isolation;
   budgetUsd?: number;
   timeoutMs?: number;
 }
@@ -45,7 +46,7 @@ export async function runCommand(words: string[], options: RunOptions, context: 
     engine,
     model,
     permission,
-    ...(worktree && { isolation: 'worktree' as const }),
+    ...(worktree !== undefined && { isolation: worktree ? 'worktree' : 'none' }),
     ...(budget !== undefined && { budgetUsd: dollars('--budget', budget) }),
     ...(timeout !== undefined && { timeoutMs: milliseconds('--timeout', timeout) }),
   };

@@ -34,6 +34,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .option('--model <name>', 'model to use, as the engine calls it')
     .addOption(new Option('--permission <level>', 'what each agent may do').choices(['read', 'edit', 'full']))
     .option('--worktree', 'give each agent a git work tree and a branch of its own')
+    .option('--no-worktree', 'work in the folder itself, whatever the role says')
     .option('--budget <usd>', 'stop each agent that has cost this many US dollars')
     .option('--timeout <time>', 'end each agent after this long: 90s, 15m, 2h; a bare number is seconds')
     .option('--chat <id>', 'go on with this chat (stateful)')

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
+import type { Worktree } from '../../schema/worktree.ts';
 import { eventToLine, labelWidth } from './run-lines.ts';
 import { statusLines } from './run-status.ts';
 import { summaryLines } from './run-summary.ts';
@@ -309,6 +310,34 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
   expect(lines.at(-1)).toBe('  squad diff run_0000000001  what changed while coder worked');
   for (const line of summaryLines(views.list(), 60, plain))
     expect(displayWidth(line)).toBeLessThanOrEqual(60);
+});
+
+test('the summary says which branch has the changes, and how to see and merge them', () => {
+  const { tell, queue, views } = newStory();
+  const done = (number: number, files: number, worktree: Partial<Worktree> | null) => {
+    queue(number, 'coder');
+    tell(id(number), ended({}));
+    const evidence = { verdict: 'verified', filesChanged: { count: files, files: [] } };
+    views.see({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
+  };
+  done(1, 2, { branch: 'squad/coder/run_1', baseBranch: 'main' });
+  const ofOne = summaryLines(views.list(), 80, plain);
+  expect(ofOne.slice(ofOne.indexOf('done 1') + 1)).toEqual([
+    '  The changes of coder are on the branch squad/coder/run_1.',
+    '  squad show run_0000000001       what coder reported',
+    '  squad diff run_0000000001       what changed while coder worked',
+    '  squad integrate run_0000000001  merge the changes of coder into main',
+  ]);
+  done(2, 0, { branch: 'squad/coder/run_2', baseBranch: 'main' });
+  done(3, 1, null);
+  const all = summaryLines(views.list(), 80, plain).join('\n');
+  expect(all.match(/are on the branch .*/g)).toEqual(['are on the branch squad/coder/run_1.']);
+  expect(all).toContain('squad integrate run_0000000001');
+  for (const number of [4, 5, 6, 7])
+    done(number, 1, { branch: `squad/coder/run_${number}`, baseBranch: null });
+  const many = summaryLines(views.list(), 120, plain).join('\n');
+  expect(many).toContain('The changes of 5 runs are on branches of their own: squad worktrees lists them.');
+  expect(many).toContain('squad integrate RUN');
 });
 
 test('the summary says what there is to note of the runs, what they share once', () => {

@@ -68,6 +68,7 @@ export function summaryLines(
     '',
     whole(runs, style),
     ...noteLines(runs, columns, style),
+    ...branchLines(runs, columns),
     ...nextSteps(runs, columns, logins),
     ...nextCommands(runs, columns, style),
   ];
@@ -93,6 +94,19 @@ function noteLines(runs: RunView[], columns: number, style: Style): string[] {
   });
 }
 
+const hasChanged = ({ evidence }: RunView): boolean =>
+  (evidence?.filesChanged?.count ?? 0) > 0 || (evidence?.commits?.count ?? 0) > 0;
+
+/** The user looks for the changes in their own checkout, where they are not. */
+function branchLines(runs: RunView[], columns: number): string[] {
+  const changed = runs.filter(run => run.branch !== null && hasChanged(run));
+  const texts =
+    changed.length > MAX_SEPARATE
+      ? [`The changes of ${changed.length} runs are on branches of their own: squad worktrees lists them.`]
+      : changed.map(({ label, branch }) => `The changes of ${label} are on the branch ${branch?.name}.`);
+  return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
+}
+
 /** What to do about failures that their log does not mend, each kind once. */
 function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
   const failed = runs.filter(run => isFailure(run.status) || isAtReviewLimit(run));
@@ -103,9 +117,11 @@ function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
   });
 }
 
-const MOST_COMMANDS = 3;
+const MAX_COMMANDS = 4;
+/** With more commands than this, those of several runs are told once. */
+const MAX_SEPARATE = 3;
 
-/** At most three, the ones that help most first; what is the same for many runs is said once. */
+/** The ones that help most first; what is the same for many runs is said once. */
 function nextCommands(runs: RunView[], columns: number, style: Style): string[] {
   const failed = Map.groupBy(
     runs.filter(run => isFailure(run.status)),
@@ -137,6 +153,13 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
       each: 'what changed while each of them worked',
     },
     {
+      of: runs.filter(run => run.branch !== null && hasChanged(run)),
+      command: 'squad integrate',
+      what: ({ label, branch }) =>
+        `merge the changes of ${label}${branch?.base ? ` into ${oneLine(branch.base)}` : ''}`,
+      each: 'merge the changes of one of them',
+    },
+    {
       of: runs.filter(run => run.status === 'running' || run.status === 'queued'),
       command: 'squad log -f',
       what: run => `follow ${run.label}`,
@@ -145,11 +168,11 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
   ];
   const count = kinds.reduce((sum, { of }) => sum + of.length, 0);
   const commands = kinds.flatMap(({ of, command, what, each }): [string, string][] =>
-    count > MOST_COMMANDS && of.length > 1
+    count > MAX_SEPARATE && of.length > 1
       ? [[`${command} RUN`, each]]
       : of.map(run => [`${command} ${run.id}`, what(run)]),
   );
-  const shown = commands.slice(0, MOST_COMMANDS);
+  const shown = commands.slice(0, MAX_COMMANDS);
   const width = Math.max(0, ...shown.map(([command]) => displayWidth(command)));
   return shown.map(([command, what]) => truncate(`  ${padEnd(command, width)}  ${style.dim(what)}`, columns));
 }

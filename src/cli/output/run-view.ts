@@ -32,6 +32,8 @@ export interface RunView {
   evidence: Evidence | null;
   /** What else there is to say of how it went: a server that was out. */
   notes: readonly string[];
+  /** Where its changes are, and the branch they are meant for; null when it worked in the given folder. */
+  branch: { name: string; base: string | null } | null;
 }
 
 /** A run as an answer has it: a row, or a card of a list. */
@@ -89,9 +91,11 @@ export class RunViews {
   }
 
   /** What no event tells. */
-  see({ id, evidence, notes }: Pick<Run, 'id' | 'evidence' | 'notes'>): void {
+  see({ id, evidence, notes, worktree }: Pick<Run, 'id' | 'evidence' | 'notes' | 'worktree'>): void {
     const run = this.#runs.get(id);
-    if (run) Object.assign(run, { evidence, notes });
+    if (!run) return;
+    const branch = worktree ? { name: oneLine(worktree.branch), base: worktree.baseBranch } : null;
+    Object.assign(run, { evidence, notes, branch });
   }
 
   #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
@@ -114,6 +118,7 @@ export class RunViews {
       asks: [],
       evidence: null,
       notes: [],
+      branch: null,
       ...state,
     });
   }

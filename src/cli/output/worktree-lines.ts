@@ -19,7 +19,7 @@ export function worktreeLines(
   if (worktrees.length === 0)
     return [
       all ? 'No work trees.' : 'No work trees of this repository.',
-      'A run gets one by isolation: worktree in its role, or squad run --worktree.',
+      'A run gets one by isolation: worktree or auto in its role, or squad run --worktree.',
     ];
   const hasSizes = worktrees.some(({ bytes }) => bytes !== null);
   const columns = [
