@@ -50,7 +50,7 @@ describe('a coder that asks for a review', () => {
     const squad = await LoopFixture.open();
     await expect(squad.loop.request(await squad.coder({ worktree: null }), NO_WORDS)).rejects.toMatchObject({
       code: 'WORKTREE_NEEDED',
-      suggestions: [expect.stringContaining('`isolation: "worktree"` in the call'), expect.anything()],
+      suggestions: [expect.stringContaining('`isolation: "worktree"` in the call')],
     });
     const idle = await squad.coder();
     rmSync(`${idle.worktree?.path}/src`, { recursive: true });

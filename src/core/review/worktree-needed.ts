@@ -4,7 +4,6 @@ import { SquadError } from '../../schema/error.ts';
 export const worktreeNeeded = (message: string): SquadError =>
   new SquadError('WORKTREE_NEEDED', message, {
     suggestions: [
-      'Start the run again with `isolation: "worktree"` in the call (spawn_agent, start_squad_members), or with `squad run --worktree`.',
-      'For every run of the role: `isolation: worktree` in its frontmatter.',
+      'Start the run again with `isolation: "worktree"` in the call (spawn_agent, start_squad_members) or with `squad run --worktree`, or put `isolation: worktree` into the frontmatter of its role.',
     ],
   });
