@@ -193,3 +193,29 @@ test('the palette finds a review by what is to be done with it', async () => {
   await until('it is approved', async () => (await reviewsOf(run))[0]?.outcome === 'approved');
   await squad.run(['cancel', run]);
 });
+
+test('a coder whose reviews ran out needs the user in the list, on its page and in its squad', async () => {
+  await squad.set('review.max_iterations', '1');
+  try {
+    const run = await startRun(
+      squad,
+      `Out of reviews${script('write b.ts', '| 1', ask('Done.'))}${scriptOf(2, 'report I am finished.')}`,
+    );
+    await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
+    await squad.run(['review', run, '--feedback', 'Not yet.', '--type', 'needs_work']);
+    await squad.run(['wait', run]);
+    const { squadId } = (await askHub<{ run: { squadId: string } }>(squad, 'show_run', { run })).run;
+    const page = await pages.open('/');
+    const row = page.locator(`.run[data-run="${run}"]`);
+    await row.locator('.status.tone-ask', { hasText: 'needs you' }).waitFor();
+    await row.getByText(`squad review ${run} --abandon`).waitFor();
+    await page.goto(new URL(`/r/${run}`, page.url()).href);
+    await page.locator('.run-head .status.tone-ask', { hasText: 'needs you' }).waitFor();
+    await page.locator('.run-why.tone-ask', { hasText: 'Maximum review iterations (1) reached' }).waitFor();
+    await page.goto(new URL(`/s/${squadId}`, page.url()).href);
+    const member = page.locator('.agent-row', { hasText: 'Out of reviews' });
+    await member.locator('.status.tone-ask', { hasText: 'needs you' }).first().waitFor();
+  } finally {
+    await squad.set('review.max_iterations', '3');
+  }
+});
