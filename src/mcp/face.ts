@@ -94,18 +94,22 @@ async function run(
     goesOnWith === null
       ? operation
       : { ...operation, run: (inner: Inner) => continueTask(inner, goesOnWith) };
-  const askPerson = caller.parent === null ? askWhileWaiting(call) : null;
+  const askPerson = caller.parent === null ? askWhileWaiting(services, call) : null;
   const asked: InboxItem[] = [];
+  const warnings: string[] = [];
   let isError = false;
   const result = await dispatch(acting, args, {
     services,
     caller,
     signal: call.signal,
-    // A person who would not answer is no reason to wait: the model is told.
+    // A person who closed the form is no reason to wait: the model is told.
     waitMs: task || !round.isAnswered ? 0 : ceiling,
     ceilingMs: ceiling,
     progress: message => call.progress(message),
-    onStarted: runs => notices.watch(runs, call.audience),
+    onStarted: (runs, about) => {
+      notices.watch(runs, call.audience);
+      warnings.push(...about);
+    },
     ...(askPerson && { askPerson }),
     isByModel: true,
     onAsked: items => asked.push(...items),
@@ -116,14 +120,13 @@ async function run(
   });
   if (asked.length > 0 && caller.parent === null && call.era === 'modern' && showsForms(call)) {
     const open = operation.tool?.task?.(result, args);
-    return inputRequired(asked, open?.isOpen ? open.id : null);
+    return inputRequired(services, asked, open?.isOpen ? open.id : null);
   }
   if (operation.tool?.textOnly) return { raw: { content: [{ type: 'text', text: JSON.stringify(result) }] } };
   const made = task?.(result, args);
   const state = made && (made.isOpen || call.asTask) ? await taskState(services, made.id) : null;
   if (!state) return { structured: result as Record<string, unknown>, isError };
-  const { note } = result as { note?: string };
-  return { task: note === undefined ? state : { ...state, statusMessage: note } };
+  return { task: { ...state, statusMessage: [...warnings, state.statusMessage].join(' ') } };
 }
 
 type Inner = Parameters<Operation['run']>[0];

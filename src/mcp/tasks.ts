@@ -1,23 +1,20 @@
 import type { Caller } from '../core/ports/workspace.ts';
-import { allFailed, squadStatus } from '../core/run-state.ts';
-import { askNotes } from '../operations/asks-of.ts';
+import { allFailed } from '../core/run-state.ts';
 import { findRun, findSquad } from '../operations/find.ts';
 import { squadResult } from '../operations/member-result.ts';
 import type { Call as OperationCall, Services } from '../operations/operation.ts';
 import { parallelResult } from '../operations/parallel-result.ts';
 import { reportFailure } from '../operations/report-failure.ts';
-import { latestActivity } from '../operations/run-activity.ts';
 import { runResult } from '../operations/run-result.ts';
+import { statusText } from '../operations/status-text.ts';
 import { stopRuns } from '../operations/stop-runs.ts';
 import { type TaskTarget, taskTarget } from '../operations/task-id.ts';
-import { statusCounts } from '../operations/wait.ts';
 import { waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
-import { shownStatus } from '../schema/shown-status.ts';
 import type { Call, Face } from '../wire/face.ts';
 import type { TaskState } from '../wire/task-state.ts';
-import { askWhileWaiting, DECLINED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
+import { askWhileWaiting, CLOSED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
 import { clientName } from './client-name.ts';
 
 const POLL_MS = 3_000;
@@ -54,7 +51,7 @@ async function waitForTask(
   call: Call,
 ): Promise<TaskState | null> {
   const { signal } = call;
-  const askPerson = askWhileWaiting(call);
+  const askPerson = askWhileWaiting(services, call);
   const waiting: OperationCall = {
     ...{ services, caller, signal, waitMs: null, emit: () => {} },
     progress: message => call.progress(message),
@@ -81,7 +78,7 @@ export async function taskState(
   const moments = runs.map(run => run.endedAt ?? run.startedAt ?? run.createdAt);
   const facts = {
     id: taskId,
-    statusMessage: await statusMessage(services, runs),
+    statusMessage: await statusText(services, runs),
     createdAt: Math.min(...runs.map(run => run.createdAt)),
     lastUpdatedAt: Math.max(...moments),
     ttlMs: TTL_MS,
@@ -89,7 +86,7 @@ export async function taskState(
   };
   const asks = mayAsk ? unasked(services, runs) : [];
   if (asks.length > 0)
-    return { ...facts, status: 'input_required', inputRequests: requestsFor(asks) as never };
+    return { ...facts, status: 'input_required', inputRequests: requestsFor(services, asks) as never };
   if (!runs.every(run => isEnd(run.status))) return { ...facts, status: 'working' };
   if (runs.every(run => run.status === 'cancelled')) return { ...facts, status: 'cancelled' };
   const structured = { ...(await result(services, found)) };
@@ -110,7 +107,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
 }
 
 const unasked = ({ inbox }: Services, runs: Run[]) =>
-  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, DECLINED));
+  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, CLOSED));
 
 interface Found {
   target: TaskTarget;
@@ -139,14 +136,4 @@ function result(services: Services, { target, squad, runs }: Found, ceilingMs?: 
   if (target.shape === 'run') return runResult(services, runs[0]!, { ceilingMs });
   if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, { ceilingMs });
   return parallelResult(services, squad.id, runs, { aggregates: target.shape === 'aggregate' });
-}
-
-async function statusMessage(services: Services, runs: Run[]): Promise<string> {
-  const { store, clock } = services;
-  const [asks] = askNotes(services, runs);
-  if (asks !== undefined) return asks;
-  const [run] = runs;
-  if (runs.length > 1 || !run) return `${squadStatus(runs.map(shownStatus))}: ${statusCounts(runs)}`;
-  const activity = isEnd(run.status) ? null : await latestActivity(store, run, clock.now());
-  return activity === null ? shownStatus(run) : `${run.status}: ${activity}`;
 }

@@ -34,7 +34,7 @@ export const askUser = operation({
   },
   input: Input,
   output: z.object({
-    status: z.enum(['answered', 'expired', 'waiting', 'withdrawn']),
+    status: z.enum(['answered', 'declined', 'expired', 'waiting', 'withdrawn']),
     id: z.string(),
     answer: z.string().nullable(),
     by: z.string().nullable(),
@@ -89,6 +89,9 @@ const told = ({ id, state, answer, answeredBy }: InboxItem) => ({
   id,
   answer,
   by: answeredBy && whoAnswered(answeredBy),
+  ...(state === 'declined' && {
+    note: 'The person was asked and will not answer. Do not ask again; go on as best you can and say in your report what you assumed.',
+  }),
   ...(state === 'expired' && {
     note:
       answer === null

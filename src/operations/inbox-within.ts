@@ -24,5 +24,6 @@ export function inboxWithin(
     owned: (_, given) => inbox.owned(self, given),
     list: filter => inbox.list({ ...filter, owner: self }),
     answer: async (id, said, by) => inbox.answer((await inbox.owned(self, id)).id, said, by),
+    decline: async (id, by) => inbox.decline((await inbox.owned(self, id)).id, by),
   };
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { BoardPages } from '../core/board-pages.ts';
+import type { FormReply } from '../core/inbox/client-form.ts';
 import type { Inbox } from '../core/inbox/inbox.ts';
 import type { Integrator } from '../core/integration/integrator.ts';
 import type { LastActivity } from '../core/last-activity.ts';
@@ -83,6 +84,7 @@ export interface Services {
     Inbox,
     | 'ask'
     | 'answer'
+    | 'decline'
     | 'untilSettled'
     | 'handOut'
     | 'wentOn'
@@ -156,10 +158,10 @@ export interface Call {
   ceilingMs?: number | null;
   /** A sign of life to whoever waits. */
   progress(message: string): Promise<void>;
-  /** Runs were started for this call. */
-  onStarted?(runs: Run[]): void;
-  /** Puts an open question to whoever sits at the client, while the call waits: what they said, or null. */
-  askPerson?(item: InboxItem, signal: AbortSignal): Promise<string | null>;
+  /** Runs were started for this call, with what is to be said about that. */
+  onStarted?(runs: Run[], warnings: readonly string[]): void;
+  /** Puts an open question to whoever sits at the client, while the call waits. */
+  askPerson?(item: InboxItem, signal: AbortSignal): Promise<FormReply>;
   /** The call waits no longer, because of these. */
   onAsked?(items: readonly InboxItem[]): void;
   /** Every run that the result is about has failed, so the call counts as failed too. */

@@ -68,6 +68,7 @@ function markOf({ runId, at, body }: Event): Mark | null {
 }
 
 function unanswered({ state, answer }: InboxItem): string {
+  if (state === 'declined') return 'declined';
   if (state !== 'expired') return `${state}: nobody had answered`;
   return answer === null ? 'no answer in time' : `no answer in time, taken as: ${answer}`;
 }

@@ -54,7 +54,10 @@ export async function startRuns(
 ): Promise<StartedSquad> {
   const plan = await planRuns(call, asked, workspace);
   await call.services.runner.submit(plan);
-  call.onStarted?.(plan.runs.map(({ run }) => run));
+  call.onStarted?.(
+    plan.runs.map(({ run }) => run),
+    plan.warnings,
+  );
   return plan;
 }
 

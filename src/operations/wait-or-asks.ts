@@ -1,7 +1,9 @@
+import type { FormReply } from '../core/inbox/client-form.ts';
 import { SquadError } from '../schema/error.ts';
+import type { InboxId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
-import type { Call } from './operation.ts';
+import type { Call, Services } from './operation.ts';
 import { waitForEnds } from './wait.ts';
 
 /**
@@ -44,12 +46,24 @@ async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): P
   void inbox.untilSettled(id, over).then(item => item && settled.abort());
   const [item] = inbox.open().filter(each => each.id === id);
   if (!item || !askPerson) return true;
-  const said = await askPerson(item, AbortSignal.any([over, settled.signal]));
-  if (said === null) return settled.signal.aborted || over.aborted;
+  const reply = await askPerson(item, AbortSignal.any([over, settled.signal]));
+  if (reply === null) return settled.signal.aborted || over.aborted;
+  return settledBy(inbox, id, reply, caller.client).catch(() => false);
+}
+
+/** Whether the item is settled after what the person at a client said. */
+export async function settledBy(
+  inbox: Services['inbox'],
+  id: InboxId,
+  reply: NonNullable<FormReply>,
+  client: string | null,
+): Promise<boolean> {
+  const by = { who: 'user' as const, via: client };
   try {
-    await inbox.answer(id, said, { who: 'user', via: caller.client });
+    await (reply === 'declined' ? inbox.decline(id, by) : inbox.answer(id, reply.answer, by));
     return true;
   } catch (thrown) {
-    return thrown instanceof SquadError && thrown.code === 'ALREADY_ANSWERED';
+    if (thrown instanceof SquadError) return thrown.code === 'ALREADY_ANSWERED';
+    throw thrown;
   }
 }

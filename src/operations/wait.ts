@@ -1,6 +1,7 @@
 import type { Run } from '../schema/run.ts';
 import { isEnd } from '../schema/run.ts';
 import type { Call } from './operation.ts';
+import { statusCounts } from './status-text.ts';
 
 /** Clients drop a call that is silent for too long; every one measured stays with a sign of life this often. */
 const HEARTBEAT_MS = 15_000;
@@ -64,11 +65,4 @@ export function waitingCall(
   const ceiling = Math.floor((ceilingMs ?? Number.POSITIVE_INFINITY) / 1000);
   const wait_seconds = Math.max(1, Math.min(ceiling, MAX_ADVISED_SECONDS));
   return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
-}
-
-/** `2 running, 1 completed`. */
-export function statusCounts(runs: readonly Run[]): string {
-  const counts = new Map<string, number>();
-  for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);
-  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ');
 }

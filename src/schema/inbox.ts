@@ -8,8 +8,8 @@ import { InboxId, RunId, SquadId } from './ids.ts';
 export const InboxKind = z.enum(['question', 'approval', 'permission']);
 export type InboxKind = z.infer<typeof InboxKind>;
 
-/** `expired`: its time was up. `withdrawn`: whoever asked is gone. */
-export const InboxState = z.enum(['open', 'answered', 'expired', 'withdrawn']);
+/** `declined`: a person was asked and will not answer. `expired`: its time was up. `withdrawn`: whoever asked is gone. */
+export const InboxState = z.enum(['open', 'answered', 'declined', 'expired', 'withdrawn']);
 export type InboxState = z.infer<typeof InboxState>;
 
 /** Who answered, and over what: a person at the page, in a terminal or by a client; a lead that started the asker. */

@@ -49,20 +49,30 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
     const ended = await spawn(client, 'ask "Which database?" sqlite postgres', 'ask Whose name?', 'say done');
     expect(ended).toMatchObject({ status: 'completed' });
     expect(ended.result).toBe('The answer is: sqlite\nThe answer is: Ada\ndone');
-    expect(seen.map(({ message }) => message.replace(/run_\w+/, 'RUN'))).toEqual([
-      'Agent RUN asks: Which database?',
-      'Agent RUN asks: Whose name?',
+    expect(seen.map(({ message }) => message)).toEqual([
+      'scripted asks: Which database?\n\nIts task: Work.',
+      'scripted asks: Whose name?\n\nIts task: Work.',
     ]);
     expect((await runs()).length).toBe(before + 1);
     const [last] = await inbox('--all');
     expect(last).toMatchObject({ state: 'answered', answeredBy: { who: 'user', via: 'attended 1' } });
   });
 
-  test('whose person will not answer has the question in its result, and is not asked again', async () => {
+  test('whose person declines tells the agent so at once, and its call goes on to the end', async () => {
+    const client = await attended(modern, () => ({ action: 'decline' }));
+    const ended = await spawn(client, 'ask Well?', 'ask "Which?" a b', 'say done');
+    expect(ended).toMatchObject({ status: 'completed' });
+    expect(ended.result).toBe('The answer is: (declined)\nThe answer is: (declined)\ndone');
+    const [last] = await inbox('--all');
+    expect(last).toMatchObject({ state: 'declined', answeredBy: { who: 'user', via: 'attended 1' } });
+    expect((await squad.run(['inbox', '--all'])).stdout).toContain('declined by the user (attended 1)');
+  });
+
+  test('whose person closes the form has the question in its result, and is not asked again', async () => {
     let shown = 0;
     const client = await attended(modern, () => {
       shown++;
-      return { action: 'decline' };
+      return { action: 'cancel' };
     });
     const waiting = await spawn(client, 'ask Well?');
     expect(waiting).toMatchObject({ status: 'running', asks: [{ question: 'Well?' }] });
@@ -102,7 +112,10 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
   });
 });
 
-test('a client with tasks and forms is asked by the task, and answers it', async () => {
+test.each([
+  ['answers', { action: 'accept', content: { answer: 'n' } }, 'The answer is: n'],
+  ['declines', { action: 'decline' }, 'The answer is: (declined)'],
+])('a client with tasks and forms is asked by the task, and %s', async (_, response, told) => {
   const client = await squad.client({
     modern: true,
     name: 'tasked',
@@ -126,15 +139,13 @@ test('a client with tasks and forms is asked by the task, and answers it', async
     [string, { method: string }],
   ];
   expect(request).toMatchObject({ method: 'elicitation/create' });
-  await ask('tasks/update', {
-    taskId,
-    inputResponses: { [id]: { action: 'accept', content: { answer: 'n' } } },
-  });
+  expect(waiting.statusMessage).toBe('coder asks: May I?');
+  await ask('tasks/update', { taskId, inputResponses: { [id]: response } });
   const over = await until('the task is over', async () => {
     const task = await ask('tasks/get', { taskId });
     return task.status === 'completed' && task;
   });
-  expect(JSON.stringify(over)).toContain('The answer is: n');
+  expect(JSON.stringify(over)).toContain(told);
   expect((await inbox('--all'))[0]).toMatchObject({ answeredBy: { who: 'user', via: 'tasked 1' } });
 });
 

@@ -104,7 +104,7 @@ describe('a client with tasks', () => {
       prompt: script('say Looking around.\nawait told'),
     });
     await until('it says so', async () =>
-      /^running: Looking.*\(\d+ s ago\)$/.test(
+      /^scripted: running, Looking.*\(\d+ s ago\)$/.test(
         (await ask(client, 'tasks/get', { taskId })).statusMessage ?? '',
       ),
     );

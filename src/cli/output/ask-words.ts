@@ -10,6 +10,7 @@ const GAP = '  ';
 const SETTLED: Record<InboxState, string> = {
   open: 'open',
   answered: 'answered',
+  declined: 'declined',
   expired: 'expired',
   withdrawn: 'withdrawn',
 };
@@ -39,6 +40,7 @@ export const settledLine = (item: InboxItem, room: number): string =>
 /** `"yes" by you (page)`. */
 export function settledWords({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   if (state === 'withdrawn') return whyWithdrawn(withdrawnBecause);
+  if (state === 'declined') return `declined by ${visibleLine(whoAnswered(answeredBy))}`;
   const words = answer === null ? 'no answer' : `"${visibleLine(answer)}"`;
   return state === 'expired' ? `${words}, by default` : `${words} by ${visibleLine(whoAnswered(answeredBy))}`;
 }

@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { InboxItem } from '../../schema/inbox.ts';
-import { clientForm, saidInForm } from './client-form.ts';
+import type { Run } from '../../schema/run.ts';
+import { clientForm, formReply } from './client-form.ts';
 import { formOf } from './elicitation.ts';
+
+const ASKER = {
+  roleId: 'coder',
+  title: null,
+  task: 'Fix the login\nand more',
+  engine: 'claude',
+  options: { subagent: null },
+} as Run;
 
 const item = (more: Partial<InboxItem>) =>
   ({
@@ -11,23 +20,25 @@ const item = (more: Partial<InboxItem>) =>
 
 describe('a client is shown', () => {
   test('one field for an answer in words, or the choices there are', () => {
-    expect(clientForm(item({}))).toEqual({
-      message: 'Agent run_0123456789 asks: Which?',
+    expect(clientForm(item({}), ASKER)).toEqual({
+      message: 'coder asks: Which?\n\nIts task: Fix the login',
       requestedSchema: {
         type: 'object',
         properties: { answer: { title: 'Answer', type: 'string' } },
         required: ['answer'],
       },
     });
-    const { requestedSchema } = clientForm(item({ choices: ['yes', 'no'] }));
+    const { requestedSchema } = clientForm(item({ choices: ['yes', 'no'] }), ASKER);
     expect(requestedSchema.properties).toMatchObject({ answer: { type: 'string', enum: ['yes', 'no'] } });
   });
 
   test('what to know, and on whose behalf; nothing of it does anything to a terminal', () => {
     const { message } = clientForm(
       item({ source: 'desk', question: '\u001b[2J\u202eWhich?', details: 'a\nb' }),
+      { ...ASKER, task: '\u001b[2JFix it' },
     );
-    expect(message).toBe('Agent run_0123456789 asks, for desk: ␛[2J�Which?\n\na\nb');
+    expect(message).toBe('coder, for desk, asks: ␛[2J�Which?\n\na\nb\n\nIts task: ␛[2JFix it');
+    expect(clientForm(item({}), null).message).toBe('An agent asks: Which?');
   });
 
   test('a server’s own form, as it would ask for it itself', () => {
@@ -40,15 +51,15 @@ describe('a client is shown', () => {
     };
     const schema = { type: 'object', properties, required: ['name'] };
     const { fields } = formOf({ message: 'Who?', requestedSchema: schema })!;
-    expect(clientForm(item({ fields })).requestedSchema).toEqual(schema);
+    expect(clientForm(item({ fields }), ASKER).requestedSchema).toEqual(schema);
   });
 });
 
 test.each([
-  ['words', item({}), { action: 'accept', content: { answer: 'this' } }, 'this'],
+  ['words', item({}), { action: 'accept', content: { answer: 'this' } }, { answer: 'this' }],
   ['no words', item({}), { action: 'accept', content: { answer: ' ' } }, null],
   ['nothing', item({}), { action: 'accept' }, null],
-  ['a no', item({}), { action: 'decline' }, null],
+  ['a no', item({}), { action: 'decline' }, 'declined'],
   ['a closed window', item({}), { action: 'cancel' }, null],
   ['no answer at all', item({}), null, null],
   [
@@ -57,8 +68,8 @@ test.each([
       fields: formOf({ message: 'x', requestedSchema: { properties: { a: { type: 'number' } } } })!.fields,
     }),
     { action: 'accept', content: { a: 1 } },
-    '{"a":1}',
+    { answer: '{"a":1}' },
   ],
 ])('a person who gives %s', (_, asked, response, said) => {
-  expect(saidInForm(asked, response)).toBe(said);
+  expect(formReply(asked, response)).toEqual(said);
 });

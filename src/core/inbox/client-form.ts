@@ -1,4 +1,6 @@
 import type { InboxField, InboxItem } from '../../schema/inbox.ts';
+import { type Run, runSummary } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
 import { visibleText } from '../../schema/visible-text.ts';
 
 type Json = Record<string, unknown>;
@@ -6,13 +8,18 @@ type Json = Record<string, unknown>;
 /** The one field of an item that has none of its own. */
 const ANSWER = 'answer';
 
-/** An item as what an MCP client is asked for the person in front of it (`elicitation/create`). */
-export function clientForm({ runId, source, question, details, choices, fields }: InboxItem): {
-  message: string;
-  requestedSchema: Json;
-} {
-  const who = source === null ? `Agent ${runId} asks` : `Agent ${runId} asks, for ${source}`;
-  const message = [`${who}: ${question}`, ...(details === null ? [] : [details])].join('\n\n');
+/** An item as what an MCP client is asked for the person in front of it (`elicitation/create`). `asker`: null for a run that has just ended. */
+export function clientForm(
+  { source, question, details, choices, fields }: InboxItem,
+  asker: Run | null,
+): { message: string; requestedSchema: Json } {
+  const name = asker ? runName(asker) : 'An agent';
+  const who = source === null ? name : `${name}, for ${source},`;
+  const message = [
+    `${who} asks: ${question}`,
+    ...(details === null ? [] : [details]),
+    ...(asker ? [`Its task: ${runSummary(asker)}`] : []),
+  ].join('\n\n');
   const own: InboxField[] = [
     {
       ...{ name: ANSWER, title: 'Answer', description: null, isRequired: true },
@@ -31,13 +38,17 @@ export function clientForm({ runId, source, question, details, choices, fields }
   };
 }
 
-/** What the person said, as an answer to the item; null: not here. */
-export function saidInForm({ fields }: Pick<InboxItem, 'fields'>, response: unknown): string | null {
+/** What came of showing a form to a person; null: nothing, so the item stays open for others. */
+export type FormReply = { answer: string } | 'declined' | null;
+
+/** A closed form is no refusal: whoever closed it may answer elsewhere. */
+export function formReply({ fields }: Pick<InboxItem, 'fields'>, response: unknown): FormReply {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: Json };
+  if (action === 'decline') return 'declined';
   if (action !== 'accept' || typeof content !== 'object' || content === null) return null;
-  if (fields.length > 0) return JSON.stringify(content);
+  if (fields.length > 0) return { answer: JSON.stringify(content) };
   const said = content[ANSWER];
-  return typeof said === 'string' && said.trim() !== '' ? said : null;
+  return typeof said === 'string' && said.trim() !== '' ? { answer: said } : null;
 }
 
 function propertyOf({ title, description, type, choices, ...limits }: InboxField): Json {

@@ -1,7 +1,7 @@
 import type { HubSettings } from '../../schema/config.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
-import type { AnsweredBy, InboxItem, WithdrawnBecause } from '../../schema/inbox.ts';
+import { type AnsweredBy, type InboxItem, NO, type WithdrawnBecause } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { Alarms } from '../alarms.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
@@ -92,6 +92,19 @@ export class Inbox {
       if (item.deadlineAt <= this.ports.clock.now())
         throw alreadySettled(await this.settle(item, unanswered(item)));
       return this.settle(item, { state: 'answered', answer: answerText(item, said), answeredBy: by });
+    });
+  }
+
+  /** The person who was asked will not answer: a no to whatever takes one. Throws ALREADY_ANSWERED and INBOX_UNKNOWN. */
+  decline(id: InboxId, by: AnsweredBy): Promise<InboxItem> {
+    return this.queue.run(id, async () => {
+      const item = this.opened.get(id);
+      if (!item) throw alreadySettled(await this.stored(id));
+      const takesNo = item.kind !== 'question' || item.fields.length > 0;
+      return this.settle(item, {
+        ...(takesNo ? { state: 'answered', answer: NO } : { state: 'declined' }),
+        answeredBy: by,
+      });
     });
   }
 

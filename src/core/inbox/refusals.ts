@@ -17,6 +17,7 @@ export function alreadySettled(item: InboxItem): SquadError {
 export function howSettled({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   const words = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
   if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
+  if (state === 'declined') return `was declined by ${whoAnswered(answeredBy)}`;
   if (state === 'expired') return `was not answered in time; its default was ${words}`;
   return `was already answered with ${words} by ${whoAnswered(answeredBy)}`;
 }

@@ -8,6 +8,7 @@ export type Settled = Exclude<InboxState, 'open'> | 'unknown';
 /** A check is for what somebody answered. */
 export const SETTLED_LOOKS: Record<Settled, Look> = {
   answered: { word: 'answered', icon: 'check', tone: 'good' },
+  declined: { word: 'declined', icon: 'cross', tone: 'off' },
   expired: { word: 'expired', icon: 'clock', tone: 'ask' },
   withdrawn: { word: 'withdrawn', icon: 'stop', tone: 'off' },
   unknown: { word: 'no longer asked', icon: 'stop', tone: 'off' },
@@ -19,6 +20,7 @@ export const settledOf = (item: Pick<InboxItem, 'state'> | undefined): Settled =
 /** What came of it, after the word for it: the answer, and whose it was. */
 export function outcomeWords({ state, answer, answeredBy }: Outcome): string {
   if (state === 'withdrawn') return 'whoever asked is gone';
+  if (state === 'declined') return byWhom(answeredBy);
   if (state === 'expired')
     return answer === null ? 'nobody answered' : `nobody answered, “${harmless(answer)}” counted`;
   return [answer === null ? 'no answer' : harmless(answer), byWhom(answeredBy)].join(' · ');
