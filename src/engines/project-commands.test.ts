@@ -96,6 +96,21 @@ describe('Claude Code', () => {
     );
   });
 
+  test('an empty .git folder above makes no repository of what lies below it', () => {
+    rmSync(join(place, 'repo/.git'), { recursive: true });
+    mkdirSync(join(place, '.git'));
+    put('repo/.claude/settings.json', HOOKS);
+    expect(start).not.toThrow();
+    put('.git/HEAD', '');
+    expect(start).toThrow(refused);
+  });
+
+  test('an empty .git folder on the way does not hide the repository around it', () => {
+    mkdirSync(join(cwd, '.git'));
+    put('repo/.claude/settings.json', HOOKS);
+    expect(start).toThrow(refused);
+  });
+
   test("settings above the repository are not the repository's", () => {
     put('.claude/settings.json', HOOKS);
     expect(start).not.toThrow();

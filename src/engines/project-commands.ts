@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
 import { readText } from './read-text.ts';
@@ -58,8 +58,23 @@ const changed = (file: string, key: string, twin: string, { cli }: ProjectSettin
 /** The folders of a project that may hold settings: from this one up to the root of its repository. */
 export function projectFolders(cwd: string): string[] {
   const folders = upwards(cwd);
-  const root = folders.findIndex(folder => existsSync(join(folder, '.git')));
+  const root = folders.findIndex(isRepository);
   return root === -1 ? [cwd] : folders.slice(0, root + 1);
+}
+
+/** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
+function isRepository(folder: string): boolean {
+  const path = join(folder, '.git');
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && !(found.isDirectory() && isEmpty(path));
+}
+
+function isEmpty(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    return false; // it cannot be read: for the settings above it, it counts as a repository
+  }
 }
 
 /** The folder and all above it. */

@@ -213,6 +213,7 @@ test('commits that no branch has are kept under a ref when the folder was delete
 describe('is not made over', () => {
   const cases: Record<string, [string, (worktree: Worktree) => void]> = {
     'another folder': ['not a work tree', ({ path }) => writeFileSync(join(path, 'theirs.txt'), 'x')],
+    'a folder with an empty .git': ['not a work tree', ({ path }) => mkdirSync(join(path, '.git'))],
     'another repository': [
       'repository of its own',
       ({ path }) => void execFileSync('git', ['init', '-q', path]),

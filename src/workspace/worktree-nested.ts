@@ -30,8 +30,10 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
       const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
       if (pipe) throw new GitTrouble(`its ${pipe.name} is a pipe, on which git would wait for ever`);
       const names = new Set(entries.map(({ name }) => name));
-      if (folder !== '' && (names.has('.git') || isBare(names))) {
-        const isOurs = names.has('.git') && (await isIn(join(gitDir, 'modules'), pathBytes(root, folder)));
+      const git = entries.find(({ name }) => name === '.git');
+      const hasGit = git !== undefined && !(await isEmptyFolder(root, folder, git));
+      if (folder !== '' && (hasGit || isBare(names))) {
+        const isOurs = hasGit && (await isIn(join(gitDir, 'modules'), pathBytes(root, folder)));
         nested[isOurs ? 'submodules' : 'repositories'].push(folder);
         if (!isOurs) return [];
       }
@@ -49,6 +51,10 @@ const entriesOf = (root: string, folder: string): Promise<Dirent[]> =>
     if (error.code === 'ENOENT') return [];
     throw new GitTrouble(`its folder ${pathText(folder)} cannot be read (${error.code})`);
   });
+
+/** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
+const isEmptyFolder = async (root: string, folder: string, entry: Dirent): Promise<boolean> =>
+  entry.isDirectory() && (await entriesOf(root, `${folder}/${entry.name}`)).length === 0;
 
 const isBare = (names: Set<string>): boolean => ['HEAD', 'objects', 'refs'].every(name => names.has(name));
 

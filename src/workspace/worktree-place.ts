@@ -33,7 +33,12 @@ export async function lookAt(path: string, commonDir: string | null): Promise<Pl
     const isEmpty = (await readdir(path)).length === 0;
     return isEmpty ? { kind: 'empty' } : foreign('the folder there is not a work tree of git');
   }
-  if (!link.isFile()) return foreign('the folder there has a repository of its own');
+  if (!link.isFile()) {
+    const isRepository = !link.isDirectory() || (await readdir(join(path, '.git'))).length > 0;
+    return foreign(
+      `the folder there ${isRepository ? 'has a repository of its own' : 'is not a work tree of git'}`,
+    );
+  }
   const gitDir = await gitDirAt(path);
   if (!gitDir || !(await lstat(gitDir).catch(orNull)))
     return foreign('git knows nothing of the folder there any more');

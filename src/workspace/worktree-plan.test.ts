@@ -105,6 +105,13 @@ test('a repository inside another is the one that counts', async () => {
   });
 });
 
+test('an empty .git folder is no repository', async () => {
+  const { repo } = fixture;
+  mkdirSync(repo.path('app/.git'), { recursive: true });
+  const { worktree } = await fixture.plan({ directory: repo.path('app') });
+  expect(worktree).toMatchObject({ repository: repo.root });
+});
+
 test('names submodules, pointers and filters that are not as usual in it', async () => {
   const { repo } = fixture;
   const other = join(repo.folder, 'other');

@@ -34,6 +34,13 @@ test('folder, record and empty branch go; nothing else does', async () => {
   expect(await remove(one)).toEqual({ outcome: 'gone', branchIsGone: true });
 });
 
+test('empty folders that a sandbox left, .git among them, hold nothing', async () => {
+  const worktree = await fixture.made();
+  for (const name of ['.git', '.codex', '.agents'])
+    mkdirSync(join(worktree.path, 'app', name), { recursive: true });
+  expect(await remove(worktree)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: true });
+});
+
 test('a branch with commits stays, and an empty one unless it is to go', async () => {
   const [one, other] = [await fixture.made(), await fixture.made({ runId: runId(2) })];
   commitIn(one);
