@@ -1,6 +1,6 @@
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import type { EventBody } from '../schema/event.ts';
-import type { Run, StopReason, Turn, Usage } from '../schema/run.ts';
+import type { ChatTotals, Run, StopReason, Turn, Usage } from '../schema/run.ts';
 import type { TraceMessage } from '../schema/trace.ts';
 import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
@@ -59,6 +59,8 @@ export class LiveRun {
   report: EngineReport;
   /** What the chat had used before this run; null: not known. */
   chatTotals: Usage | null;
+  /** How the engine's record of the chat looked at the end of the turn. Undefined: nobody has looked, or it has none. */
+  chatMark: string | null | undefined = undefined;
   /** Every chat it works on, the one it was asked to go on with and the one its engine says it is: all are kept from others. */
   readonly chats = new Set<string>();
   /** How many calls of its agent wait for other runs just now. */
@@ -130,6 +132,7 @@ export class LiveRun {
     this.stop = null;
     this.stopAskedAt = null;
     this.overBudget = null;
+    this.chatMark = undefined;
     this.isActive = false;
     this.isEnding = false;
     this.starting = new AbortController();
@@ -183,6 +186,13 @@ export class LiveRun {
   learn(event: EngineEvent): void {
     if (event.type === 'chat') this.takeChat(event.id);
     else if (event.type === 'model') this.run.model = event.model;
+  }
+
+  /** What its chat has used by now, for the next turn; null: what is stored stays. A turn that reported nothing leaves the figures. */
+  get totalsOfChat(): ChatTotals | null {
+    const before = this.chatMark === undefined || this.chatTotals === NOTHING_USED ? null : this.chatTotals;
+    const totals = this.report.totalsOfChat(this.chatTotals) ?? before;
+    return totals && { ...totals, mark: this.chatMark ?? null };
   }
 
   /** The chat that replies go on with from now on. */

@@ -82,7 +82,7 @@ export class MoneyWatch {
     const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
     const usage = this.usageOf(entry);
     if (budgetUsd === null || usage?.costUsd != null || run.startedAt === null) return;
-    run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${whyUnknown(usage, run)}`);
+    run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${whyUnknown(usage, entry)}`);
   }
 
   private async look(entry: LiveRun): Promise<void> {
@@ -150,7 +150,8 @@ function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): 
   return isEnding || !report.hasEnded;
 }
 
-function whyUnknown(usage: Usage | null, { engine, model }: Run): string {
+function whyUnknown(usage: Usage | null, { run: { engine, model }, report, chatTotals }: LiveRun): string {
+  if (report.usageNotes(chatTotals).length > 0) return 'what this run alone used is not known.';
   if (usage === null || usage.input === null) return `${engine} did not report what this run used.`;
   if (model === null)
     return `${engine} did not say which model it used, and its configuration names none. Name one: \`model\` of the call or the role, or the configuration of ${engine}.`;

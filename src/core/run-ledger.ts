@@ -1,6 +1,6 @@
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Chat, Run, RunError, Usage } from '../schema/run.ts';
+import type { Chat, ChatTotals, Run, RunError } from '../schema/run.ts';
 import { deadlineOf } from './deadline.ts';
 import type { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
@@ -38,8 +38,8 @@ export class RunLedger {
   }
 
   /** The run holds this chat from now on. */
-  chatOpened(run: Run): Promise<void> {
-    return this.commit({ runs: [{ ...run }], chats: chatsOf(run, run.id), events: [] });
+  chatOpened(run: Run, totals: ChatTotals | null = null): Promise<void> {
+    return this.commit({ runs: [{ ...run }], chats: chatsOf(run, run.id, totals), events: [] });
   }
 
   async started(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
@@ -66,7 +66,7 @@ export class RunLedger {
   }
 
   /** The run is over with a turn and goes on: it keeps its chat and everything it was given. */
-  async paused(entry: LiveRun, end: TurnEnd, chatTotals: Usage | null): Promise<void> {
+  async paused(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
     const { run, turn } = entry;
     run.tokenHash = null;
     const body: EventBody = { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: end.exitCode };
@@ -84,7 +84,7 @@ export class RunLedger {
     error: RunError | null,
     change: Change,
     end: TurnEnd | null,
-    chatTotals: Usage | null,
+    chatTotals: ChatTotals | null,
     chats?: Iterable<string>,
   ): Promise<void> {
     const { clock } = this.ports;
@@ -154,6 +154,6 @@ export class RunLedger {
 const chatsOf = (
   { chatId, engine, createdAt }: Run,
   runId: RunId | null,
-  totals: Usage | null = null,
+  totals: ChatTotals | null = null,
   ids: Iterable<string> = chatId === null ? [] : [chatId],
 ): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));

@@ -410,15 +410,7 @@ export class Runner {
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
     run.notes.push(...this.ports.traces.remarks(run));
     const change = { ...along, turns: turn ? [{ ...turn }] : [] };
-    await this.ledger.ended(
-      run,
-      step,
-      error,
-      change,
-      end,
-      entry.report.totalsOfChat(entry.chatTotals),
-      entry.chats,
-    );
+    await this.ledger.ended(run, step, error, change, end, entry.totalsOfChat, entry.chats);
     this.letGo(entry);
   }
 

@@ -54,6 +54,20 @@ export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: Turn
       return [];
     });
   for (const event of events) entry.learn(event);
+  await markChat(entry, ports);
+}
+
+/** So that the next turn on the chat can tell whether it was used outside Squad in between. */
+async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
+  const { run, engine } = entry;
+  if (!engine.chatMark || run.chatId === null) return;
+  try {
+    const env = entry.material?.env ?? (await files.environment(run.id));
+    entry.chatMark = await engine.chatMark({ chatId: run.chatId, env });
+  } catch (thrown) {
+    entry.chatMark = null;
+    warn(`The chat of ${run.id} could not be looked at`, thrown);
+  }
 }
 
 /** How the turn ended, from everything that is known now; its answer is on disk afterwards. */

@@ -1,4 +1,4 @@
-import type { Run } from '../schema/run.ts';
+import type { Run, Usage } from '../schema/run.ts';
 import { keepBaseline, keptBaseline, lookAtFolder } from './baseline.ts';
 import { openChat } from './chat.ts';
 import { deadlineOf } from './deadline.ts';
@@ -10,6 +10,7 @@ import type { Executor, LiveTurn, TurnRef } from './ports/turns.ts';
 import type { WorkTree } from './ports/work-tree.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
+import { NOTHING_KNOWN } from './usage.ts';
 
 export interface TurnStartPorts extends LedgerPorts {
   engines: Pick<Engines, 'create' | 'refresh'>;
@@ -47,7 +48,7 @@ export async function startTurn(
     await ledger.chatOpened(run);
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
-    entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
+    entry.chatTotals = await totalsBefore(run, run.chatId, engine, material.env, store, ledger);
   const turn = { runId: run.id, number: entry.turnNumber };
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
@@ -68,6 +69,24 @@ export async function startTurn(
   );
   await ledger.started(entry, process.pid, startedAt);
   return process;
+}
+
+/** What the chat had used before this turn. Totals that others added to since the last turn say nothing about this one. */
+async function totalsBefore(
+  run: Run,
+  chatId: string,
+  engine: Engine,
+  env: RunMaterial['env'],
+  store: TurnStartPorts['store'],
+  ledger: RunLedger,
+): Promise<Usage | null> {
+  const totals = (await store.chat(chatId))?.totals ?? null;
+  if (totals === null || !engine.chatMark) return totals;
+  const mark = await engine.chatMark({ chatId, env });
+  if (mark !== null && mark === totals.mark) return totals;
+  // On disk before the turn starts, because a hub that takes the turn over can no longer see it.
+  await ledger.chatOpened(run, { ...NOTHING_KNOWN, mark: null });
+  return NOTHING_KNOWN;
 }
 
 /** The run may have waited long, in the queue or for a review: its engine is checked again before each turn. */

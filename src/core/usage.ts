@@ -6,6 +6,12 @@ const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd']
 /** What a chat has used that is only begun. */
 export const NOTHING_USED: Usage = { input: 0, output: 0, cached: 0, costUsd: 0, costIsEstimated: false };
 
+/** What a chat has used that was used outside Squad. */
+export const NOTHING_KNOWN: Usage = {
+  ...{ input: null, output: null, cached: null, costUsd: null },
+  costIsEstimated: false,
+};
+
 /**
  * Some engines count from the beginning of the chat: what earlier turns had used is taken off. Where that is not known,
  * neither is what this turn used.
@@ -42,7 +48,7 @@ export function totalsAfter(
   runningTotals: readonly UsageFigure[],
   before: Usage | null,
 ): Usage | null {
-  const totals: Usage = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
+  const totals = { ...NOTHING_KNOWN };
   for (const figure of FIGURES) {
     const [now, then] = [usage[figure], before?.[figure] ?? null];
     totals[figure] = runningTotals.includes(figure) ? now : then === null ? null : then + (now ?? 0);

@@ -36,7 +36,7 @@ export async function writePause(
   if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
   if (error) run.notes.push(`Turn ${run.turn} ended while the run waited for its review: ${error.message}`);
   run.notes.push(...report.usageNotes(chatTotals));
-  await ledger.paused(entry, end, report.totalsOfChat(chatTotals));
+  await ledger.paused(entry, end, entry.totalsOfChat);
   entry.pause();
 }
 

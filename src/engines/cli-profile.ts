@@ -29,6 +29,7 @@ export interface CliProfile {
   newChat: Engine['newChat'];
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
   configuredModel?: Engine['configuredModel'];
+  chatMark?: Engine['chatMark'];
   /** The arguments that open its interactive mode on a chat. */
   resume(chatId: string): string[];
   /** What else that needs: variables, and files where they say. */
@@ -50,6 +51,7 @@ export function createCliEngine(
     command: input => profile.command(input, cli),
     newChat: profile.newChat,
     configuredModel: profile.configuredModel,
+    chatMark: profile.chatMark,
     interactive: async input => ({
       argv: [cli.program, ...profile.resume(input.chatId)],
       env: (await profile.prepareResume?.(input)) ?? {},

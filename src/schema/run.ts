@@ -219,13 +219,19 @@ export const Squad = z.object({
 });
 export type Squad = z.infer<typeof Squad>;
 
+export const ChatTotals = Usage.extend({
+  /** How the engine's own record of the chat looked then; null: it was not found. */
+  mark: z.string().nullable().default(null),
+});
+export type ChatTotals = z.infer<typeof ChatTotals>;
+
 export const Chat = z.object({
   id: z.string(),
   engine: z.string(),
   /** The run that holds the chat now; a second run on it is refused. */
   runId: RunId.nullable(),
   /** What the engine last reported for the whole chat, where it counts from the chat's beginning. */
-  totals: Usage.nullable(),
+  totals: ChatTotals.nullable(),
   createdAt: z.number(),
 });
 export type Chat = z.infer<typeof Chat>;

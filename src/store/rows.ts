@@ -4,6 +4,7 @@ import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
 import { Evidence } from '../schema/evidence.ts';
 import {
   type Chat,
+  ChatTotals,
   Leftover,
   PolicyRule,
   type Run,
@@ -147,7 +148,7 @@ export const rowToChat = (row: ChatRow): Chat => ({
   id: row.id,
   engine: row.engine,
   runId: row.run_id,
-  totals: fromJson(Usage.nullable(), row.totals, `totals of chat ${row.id}`),
+  totals: fromJson(ChatTotals.nullable(), row.totals, `totals of chat ${row.id}`),
   createdAt: row.created_at,
 });
 

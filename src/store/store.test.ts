@@ -114,7 +114,8 @@ describe('what is written comes back', () => {
     const store = await openForTest(tempFile());
     const squad = aSquad();
     const run = aRun(squad);
-    const totals = { input: 1000, output: 10, cached: null, costUsd: null, costIsEstimated: false };
+    const figures = { input: 1000, output: 10, cached: null, costUsd: null };
+    const totals = { ...figures, costIsEstimated: false, mark: '12:34' };
     const chat = { ...aChat(run), runId: run.id, totals, createdAt: 5 };
     await store.commit({ squads: [squad], runs: [run], chats: [chat], events: [] });
     await store.commit({ chats: [{ ...chat, runId: null, totals: null, createdAt: 9 }], events: [] });

@@ -1,21 +1,26 @@
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { callTool, TestSquad, until } from '../support/squad.ts';
+import { callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 
-/** A Codex that counts from the beginning of the chat, as the real one does; the count is in a file. */
+/** A Codex that counts from the beginning of the chat, as the real one does, and records the chat; the count is in a file. */
 const squad = new TestSquad({ STATE_MODE: 'stateful' });
+squad.env.CODEX_HOME = join(squad.root, 'codex');
+const sessions = join(squad.env.CODEX_HOME, 'sessions/1970/01/01');
+const recordOf = (thread: string) => join(sessions, `rollout-1970-01-01T00-00-00-${thread}.jsonl`);
 const count = join(squad.root, 'count');
 let client: Client;
 
 beforeAll(async () => {
+  mkdirSync(sessions, { recursive: true });
   squad.script(
     'bin/codex',
     `if [ "$1" = --version ]; then echo "codex-cli 0.166.0"; exit 0; fi
 prompt=$(cat)
 thread=$(cat ${squad.workspace}/thread)
 echo '{"type":"thread.started","thread_id":"'$thread'"}'
+echo '{}' >> ${recordOf('$thread')}
 case "$prompt" in *BLOCK*) while [ ! -e ${squad.workspace}/go ]; do sleep 0.05; done;; esac
 n=$(cat ${count})
 echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hi"}}'
@@ -76,11 +81,38 @@ describe('what a run used, of an engine that counts from the beginning of the ch
     expect(second.tokens).toMatchObject({ input: 50 });
     expect(second.note).toBeUndefined();
   });
+
+  test('is not known for a chat that was used outside Squad in between, and known again after that', async () => {
+    const chatId = thread(6);
+    expect((await spawn(1000, chatId)).tokens).toMatchObject({ input: 1000 });
+    appendFileSync(recordOf(chatId), '{}\n');
+    const next = await spawn(6100, chatId, { chatId });
+    expect(next).toMatchObject({ status: 'completed', tokens: null, cost_usd: null, usage_source: 'none' });
+    expect(next.note).toContain('used outside Squad since the last turn');
+    expect((await spawn(6150, chatId, { chatId })).tokens).toMatchObject({ input: 50 });
+  });
+
+  test('stays unknown for such a chat when the hub dies during the turn', async () => {
+    const chatId = thread(7);
+    await spawn(1000, chatId);
+    appendFileSync(recordOf(chatId), '{}\n');
+    rmSync(join(squad.workspace, 'go'), { force: true });
+    const run = await spawn(6100, chatId, { chatId, prompt: 'BLOCK', async: true });
+    await untilRunning(run.spawn_id);
+    const hub = await squad.hubPid();
+    process.kill(hub, 'SIGKILL');
+    await until('the hub is gone', () => !isAlive(hub));
+    await squad.hubPid();
+    squad.write('go', '');
+    const ended = await callTool(client, 'get_result', { spawn_id: run.spawn_id, wait_seconds: 20 });
+    expect(ended).toMatchObject({ status: 'completed', tokens: null, usage_source: 'none' });
+  });
 });
 
 test('a chat that was asked for is kept from others, also when the engine says it is another', async () => {
   const [asked, said] = [thread(4), thread(5)];
   await spawn(10, asked);
+  rmSync(join(squad.workspace, 'go'), { force: true });
   const run = await spawn(20, said, { chatId: asked, prompt: 'BLOCK', async: true });
   await untilRunning(run.spawn_id);
   await until('its engine has named the other', async () => {

@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
 import { cliProfile } from '../../src/engines/cli-profiles.ts';
 import { until } from '../support/squad.ts';
+import { bareCommand } from './bare/command.ts';
+import { startBare } from './bare/run.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
@@ -32,6 +34,35 @@ test.each(chosenClis())('%s: a cancelled turn is not counted again in the next',
   expect(cut.tokens?.input).toBe(it.server.usage({ tag: 'cut' }).input);
   const { input, output, cached } = it.server.usage({ tag: 'next' });
   expect(next.tokens).toEqual({ input, output, cached });
+});
+
+/** They report the usage of the whole chat; Claude Code reports that of the turn too. */
+const COUNTS_THE_CHAT: CliName[] = ['codex', 'copilot', 'qwen'];
+const counting = chosenClis().filter(name => name === 'claude' || COUNTS_THE_CHAT.includes(name));
+
+test.each(counting)('%s: what a chat used outside Squad is not counted in the next turn', async name => {
+  await using it = await EngineSquad.start([name]);
+  const first = await it.spawn(name, `Go. ${mock([{ text: 'one', usage }], 'first')}`);
+  const { HOME: home = '' } = it.squad.env;
+  const where = { url: it.server.url, home, cwd: it.squad.workspace, chat: first.chat_id! };
+  const outside = mock([{ text: 'two', usage: { ...usage, input: 5000 } }], 'outside');
+  const { code } = await startBare(bareCommand(name, where), where.cwd, `Go. ${outside}`).ended;
+  expect(code).toBe(0);
+
+  const goOn = (tag: string) =>
+    it.spawn(name, `On. ${mock([{ text: tag, usage }], tag)}`, { chatId: first.chat_id });
+  const next = await goOn('next');
+  expect(next).toMatchObject({ status: 'completed', result: 'next', chat_id: first.chat_id });
+  if (COUNTS_THE_CHAT.includes(name)) {
+    expect(next).toMatchObject({ tokens: null, usage_source: 'none' });
+    expect(next.note).toContain('used outside Squad since the last turn');
+  } else expect(next.tokens).toEqual(usage);
+  expect((await goOn('last')).tokens).toEqual(usage);
+  if (name !== 'claude') return;
+  // A turn that reaches no model used nothing of what the chat has used so far.
+  const failed = await it.spawn(name, `Try. ${mock([{ status: 401 }], 'failed')}`, { chatId: first.chat_id });
+  expect(failed.status).toBe('error');
+  expect(failed.tokens?.input ?? 0).toBe(0);
 });
 
 const isLive = (name: CliName) => cliProfile(name).usageIsReported === 'live';

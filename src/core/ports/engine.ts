@@ -140,6 +140,11 @@ export interface Engine {
   interactive: ((input: InteractiveInput) => Promise<InteractiveCommand>) | null;
   /** The model that the engine's own configuration names, for an engine whose events do not. Null: it names none. */
   configuredModel?(input: TurnInput): string | null;
+  /**
+   * For an engine whose usage counts from the beginning of a chat: changes whenever anybody uses the chat, also outside Squad.
+   * Null: its record of the chat was not found.
+   */
+  chatMark?(chat: { chatId: string; env: Record<string, string> }): Promise<string | null>;
   /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
   reader: (() => EngineReader) | null;
   /** Who holds each limit that these options ask for. */

@@ -62,6 +62,13 @@ describe('what is used', () => {
     expect(events.findLast(event => event.type === 'usage')).not.toHaveProperty('runningTotals');
   });
 
+  test('a turn that used nothing is not counted as the whole chat', () => {
+    const model = { inputTokens: 7000, outputTokens: 30, costUSD: 0.5 };
+    const line = { type: 'result', is_error: true, result: 'x', total_cost_usd: 0.5, modelUsage: { model } };
+    const events = claudeReader().line(JSON.stringify({ ...line, model_usage_since_last_result: {} }));
+    expect(events[0]).toMatchObject({ type: 'usage', usage: { input: 0, output: 0, costUsd: 0 } });
+  });
+
   test('a turn with several results counts them together', () => {
     const model = { inputTokens: 10, outputTokens: 3, costUSD: 0.5 };
     const result = {

@@ -11,11 +11,15 @@ export const messageTokens = (usage: Fields): Tokens => ({ ...apiTokens(usage), 
  */
 export function resultCount(result: Fields, before: Counted | null): Counted {
   const since = modelCounts(result.model_usage_since_last_result);
-  if (since.length > 0) return together(before ? [before, ...since] : since);
+  // There and empty, it says that nothing was used, which the count of the whole chat does not.
+  if (result.model_usage_since_last_result !== undefined)
+    return together([...(before ? [before] : []), ...since, NOTHING]);
   const byModel = modelCounts(result.modelUsage);
   if (byModel.length > 0) return together(byModel);
   return { ...apiTokens(fields(result.usage)), costUsd: amount(result.total_cost_usd), runningTotals: [] };
 }
+
+const NOTHING: Costs = { input: 0, output: 0, cached: 0, costUsd: 0 };
 
 type Costs = Omit<Counted, 'runningTotals'>;
 

@@ -1,5 +1,6 @@
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
+import { codexChatMark } from './codex-chat-mark.ts';
 import { codexCommand } from './codex-command.ts';
 import { codexPolicy } from './codex-permissions.ts';
 import { codexReader } from './codex-reader.ts';
@@ -19,6 +20,7 @@ export const CODEX: CliProfile = {
   newChat: { kind: 'reported' },
   command: codexCommand,
   configuredModel,
+  chatMark: codexChatMark,
   resume: chatId => ['resume', chatUuid('Codex', chatId)],
   reader: codexReader,
   policy: codexPolicy,

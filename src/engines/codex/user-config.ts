@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { readText } from '../read-text.ts';
 
+export const codexHome = (env: Record<string, string>): string | null =>
+  env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : null);
+
 /** The user's own `config.toml`; empty where there is none. */
 export function userConfig(env: Record<string, string>): string {
-  const home = env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : null);
+  const home = codexHome(env);
   return home === null ? '' : readText(join(home, 'config.toml'));
 }
 

@@ -59,11 +59,13 @@ const serversFile = ({ url, token }: RunEndpoint): string =>
 
 /** The servers the user configured for themselves: they can only be turned off by name. */
 function usersServers(env: Record<string, string>): string[] {
-  const home = env.COPILOT_HOME || join(env.HOME || '/', '.copilot');
   try {
-    const config = fieldsOf(readFileSync(join(home, 'mcp-config.json'), 'utf8'));
+    const config = fieldsOf(readFileSync(join(copilotHome(env), 'mcp-config.json'), 'utf8'));
     return Object.keys(fields(config?.mcpServers)).filter(name => !name.startsWith('-'));
   } catch {
     return []; // none configured
   }
 }
+
+export const copilotHome = (env: Record<string, string>): string =>
+  env.COPILOT_HOME || join(env.HOME || '/', '.copilot');

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { chatUuid } from '../chat-uuid.ts';
+import { join } from 'node:path';
+import { markOf } from '../chat-mark.ts';
+import { chatUuid, isUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
-import { copilotCommand } from './copilot-command.ts';
+import { copilotCommand, copilotHome } from './copilot-command.ts';
 import { copilotReader } from './copilot-reader.ts';
 import { copilotPolicy } from './copilot-tools.ts';
 import { nativeProgram } from './native-program.ts';
@@ -21,6 +23,8 @@ export const COPILOT: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },
   command: copilotCommand,
+  chatMark: async ({ chatId, env }) =>
+    isUuid(chatId) ? markOf([join(copilotHome(env), 'session-state', chatId, 'events.jsonl')]) : null,
   resume: chatId => [`--resume=${chatUuid('Copilot CLI', chatId)}`],
   reader: copilotReader,
   policy: copilotPolicy,

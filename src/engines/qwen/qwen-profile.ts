@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
+import { qwenChatMark } from './qwen-chat-mark.ts';
 import { qwenCommand } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
 import { qwenReader } from './qwen-reader.ts';
@@ -20,6 +21,7 @@ export const QWEN: CliProfile = {
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: randomUUID },
   command: qwenCommand,
+  chatMark: qwenChatMark,
   resume: chatId => [`--resume=${chatUuid('Qwen Code', chatId)}`],
   reader: qwenReader,
   policy: qwenPolicy,
