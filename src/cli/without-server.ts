@@ -1,6 +1,11 @@
+import type { McpConfig } from '../schema/mcp-config.ts';
 import { jsonFormat } from './install/json-format.ts';
 import { removeElements } from './install/remove-elements.ts';
 import { listsOf } from './with-servers.ts';
+
+/** Every entry of the file, also those that are disabled because of a mistake. */
+export const serversIn = (text: string): string[] =>
+  Object.keys((JSON.parse(text) as Pick<McpConfig, 'servers'>).servers);
 
 /** A configuration without this server and without whatever refers to it; every byte beside them stays. */
 export function withoutServer(text: string, id: string): string {

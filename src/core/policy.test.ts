@@ -188,7 +188,16 @@ describe('what a run may use of other servers', () => {
   const all = { only: [], except: new Set<string>() };
   const none = { only: [new Set<string>()], except: new Set<string>() };
   const servers = [
-    { server: 'files', tools: all, resources: none, prompts: none, argumentRules: [], folder: null },
+    {
+      server: 'files',
+      tools: all,
+      resources: none,
+      prompts: none,
+      argumentRules: [],
+      folder: null,
+      known: null,
+      unmatched: [],
+    },
   ];
   const grants = { servers, workspaceRoot: '/w' };
   const thing = { kind: 'tool', server: 'files', name: 'read', isApproved: true } as const;

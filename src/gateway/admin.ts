@@ -1,3 +1,4 @@
+import { unmatchedChanges } from '../core/gateway/list-entries.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type {
@@ -9,13 +10,14 @@ import type {
   ServerFault,
   UpstreamStatus,
 } from '../core/ports/gateway.ts';
-import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import type { McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
 import type { LeftOut } from './left-out.ts';
 import { lookAtTools } from './look-at-tools.ts';
+import { ownStartMs } from './own-servers.ts';
 import type { PinBook } from './pin-book.ts';
 import type { Pool } from './pool.ts';
 import type { PooledServer } from './pooled-server.ts';
-import { configuredStatus, pooledStatus } from './server-status.ts';
+import { configuredStatus, disabledStatus, pooledStatus } from './server-status.ts';
 import type { Timers } from './timers.ts';
 
 export interface AdminOptions {
@@ -58,6 +60,17 @@ export class Admin implements GatewayAdmin {
     return await lookAtTools({ workspace, config, roleId, roleMcp, env, pool, timers, onJudged });
   }
 
+  async toolsOfSubagent(
+    directory: string,
+    servers: OwnServers,
+    env: Record<string, string>,
+  ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
+    const { pool, timers } = this.#options;
+    const startMs = (id: string) => ownStartMs(servers, id);
+    const own = { workspace: directory, config: servers, roleId: null, roleMcp: [], startMs };
+    return await lookAtTools({ ...own, env, pool, timers });
+  }
+
   async knownTools(workspace: string): Promise<Record<string, string[]>> {
     const books = await this.#books(workspace);
     await Promise.all(books.map(book => book.load()));
@@ -69,8 +82,10 @@ export class Admin implements GatewayAdmin {
   }
 
   async pending(workspace: string): Promise<PendingChange[]> {
+    const config = await this.#config(workspace);
     const books = await this.#books(workspace);
-    return (await Promise.all(books.map(book => book.pending()))).flat();
+    const lists = books.map(async book => [...(await book.pending()), ...this.#unmatched(config, book)]);
+    return (await Promise.all(lists)).flat();
   }
 
   async approve(
@@ -78,12 +93,16 @@ export class Admin implements GatewayAdmin {
     { server, tool, hashes }: { server?: string; tool?: string; hashes?: readonly string[] },
   ): Promise<PendingChange[]> {
     const { audit } = this.#options;
+    const config = await this.#config(workspace);
     const approved: PendingChange[] = [];
     for (const book of await this.#books(workspace)) {
       if (server !== undefined && book.key.server !== server) continue;
       const isMeant = (change: PendingChange) =>
         (tool ?? change.tool) === change.tool && (hashes?.includes(change.hash) ?? true);
       approved.push(...(await book.approve(isMeant)));
+      const confirmed = this.#unmatched(config, book).filter(isMeant);
+      if (confirmed.length > 0) await book.confirm(confirmed.map(change => change.tool));
+      approved.push(...confirmed);
     }
     for (const change of approved)
       audit.append({
@@ -109,6 +128,9 @@ export class Admin implements GatewayAdmin {
       ([id]) => !pooled.some(server => server.id === id && !server.isOwn),
     );
     return [
+      ...Object.entries(config.disabled ?? {}).map(([id, disabled]) =>
+        disabledStatus(workspace, id, disabled, clock.now()),
+      ),
       ...pooled.map(pooledStatus),
       ...(await Promise.all(
         configured.map(async ([id, server]) => {
@@ -118,6 +140,13 @@ export class Admin implements GatewayAdmin {
         }),
       )),
     ];
+  }
+
+  /** Of a book that is loaded. */
+  #unmatched(config: McpConfig, { key, pins }: PinBook): PendingChange[] {
+    if (pins === null) return [];
+    const known = new Set(pins.map(({ name }) => name));
+    return unmatchedChanges(config, key.server, known, this.#options.clock.now());
   }
 
   async #books(workspace: string): Promise<PinBook[]> {

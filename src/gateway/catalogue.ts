@@ -54,6 +54,11 @@ export class Catalogue {
     return this.#tools.isKnown;
   }
 
+  /** The names of all tools that are listed or pinned; null while nobody knows. The same set until it changes. */
+  get knownTools(): ReadonlySet<string> | null {
+    return this.#tools.known;
+  }
+
   /** Every tool listed, also those that wait. */
   get listedTools(): readonly Definition[] {
     return this.#tools.listed;

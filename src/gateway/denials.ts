@@ -91,12 +91,3 @@ export class Denials {
     return { server: guess.server, outcome: may.allowed ? 'unknown' : may.reason };
   }
 }
-
-/** What an exposed name says by itself. A shortened one says the server only. */
-export function guessed(name: string): { server: string; own: string } | null {
-  const at = name.indexOf('__');
-  const server = name.slice(0, at);
-  return at > 0 && /^[a-z][a-z0-9-]{0,23}$/.test(server) && server !== 'squad'
-    ? { server, own: name.slice(at + 2) }
-    : null;
-}

@@ -1,8 +1,8 @@
-import { parseExposedUri } from '../core/gateway/tool-names.ts';
+import { parseExposedUri, readExposedName } from '../core/gateway/tool-names.ts';
 import { allowed } from '../core/policy.ts';
 import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
 import type { CallAudit } from './audit-calls.ts';
-import { type AskedKind, guessed } from './denials.ts';
+import type { AskedKind } from './denials.ts';
 import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
 import type { Offers } from './offers.ts';
 import type { PooledServer } from './pooled-server.ts';
@@ -44,7 +44,7 @@ export class Finder {
     if (found?.server.pooled?.upstream.link) return { ...found, pooled: found.server.pooled };
     const server = found?.server ?? this.#unseen(kind, name);
     if (server === null) return null;
-    const pooled = await this.#up(server, KINDS[kind], found?.own ?? guessed(name)!.own, signal);
+    const pooled = await this.#up(server, KINDS[kind], found?.own ?? readExposedName(name)!.own, signal);
     const again = pooled && offers.find(kind, name);
     return again && again.server.pooled === pooled ? { ...again, pooled } : null;
   }
@@ -73,7 +73,7 @@ export class Finder {
 
   /** A server of which nobody knows yet whether it has this. */
   #unseen(kind: 'tools' | 'prompts', name: string): RunServer | null {
-    const guess = guessed(name);
+    const guess = readExposedName(name);
     const server = guess && this.#options.servers.of(guess.server);
     if (!server || !this.#isGranted(server, KINDS[kind], guess.own)) return null;
     const { pooled } = server;

@@ -123,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     status: workspace => admin.status(workspace),
     toolsOf: (workspace, roleId, roleMcp, env) => admin.toolsOf(workspace, roleId, roleMcp, env),
+    toolsOfSubagent: (directory, servers, env) => admin.toolsOfSubagent(directory, servers, env),
     knownTools: workspace => admin.knownTools(workspace),
     pending: workspace => admin.pending(workspace),
     approve: (workspace, what) => admin.approve(workspace, what),

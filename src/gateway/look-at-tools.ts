@@ -1,6 +1,6 @@
 import type { Thing } from '../core/gateway/decide.ts';
-import { EVERYBODY, grantsOf } from '../core/gateway/grants.ts';
-import { exposedName, NameTable } from '../core/gateway/tool-names.ts';
+import { EVERYBODY, grantsOf, withKnownTools } from '../core/gateway/grants.ts';
+import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
 import type { SeenTool, ServerFault } from '../core/ports/gateway.ts';
 import { newRunId } from '../schema/ids.ts';
@@ -17,6 +17,7 @@ const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string
   server: 'the role does not have this server',
   not_listed: "not in the server's tools",
   excluded: 'excluded for the role',
+  unmatched: 'hidden: a restriction names a tool that the server does not have',
   not_approved: 'pending approval',
   argument: 'an argument rule',
   ended: 'the run has ended',
@@ -31,7 +32,9 @@ export interface Look {
   env: Record<string, string>;
   pool: Pool;
   timers: Timers;
-  onJudged: RunServersOptions['onJudged'];
+  onJudged?: RunServersOptions['onJudged'];
+  /** The servers are a subagent's own, each with its time to start. */
+  startMs?: RunServersOptions['startMs'];
 }
 
 /** What the servers of a role have, each with whether the role has it. What is not up is started for the look. */
@@ -44,6 +47,7 @@ export async function lookAtTools({
   pool,
   timers,
   onJudged,
+  startMs,
 }: Look): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
   const servers = new RunServers({
     // Takes the servers as a run would, so that they are let go like a run's.
@@ -55,16 +59,25 @@ export async function lookAtTools({
     pool,
     variables: async () => env,
     onJudged,
+    ...(startMs && { isOwn: true, startMs }),
   });
   try {
     servers.configure(config);
     await servers.ready();
-    await atMost(timers, PATIENCE_MS, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
-    const holder = holderOf(grantsOf(config, roleId, roleMcp), workspace);
+    const patienceMs = Math.max(PATIENCE_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
+    await atMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
+    const known = new Map(servers.list.map(({ id, pooled }) => [id, pooled?.catalogue.knownTools ?? null]));
+    const grants = grantsOf(config, roleId, roleMcp).map(grant =>
+      withKnownTools(grant, known.get(grant.server) ?? null),
+    );
+    const holder = holderOf(grants, workspace);
     const look = (thing: Thing) => reasonWhyNot(decision(holder, 'use', thing), thing, config, roleId);
     return {
       tools: withoutClashes(servers.list.flatMap(server => [...seenTools(server, look), ...refused(server)])),
-      faults: servers.list.flatMap(faultFound),
+      faults: [
+        ...servers.disabled.map(each => ({ ...each, isStarting: false })),
+        ...servers.list.flatMap(faultFound),
+      ],
     };
   } finally {
     servers.release();
@@ -79,7 +92,7 @@ function reasonWhyNot(
   roleId: string | null,
 ): string | null {
   if (may.allowed) return null;
-  const lists = (names: readonly string[]) => names.includes('*') || names.includes(name);
+  const lists = (list: readonly string[]) => list.includes('*') || names(new Set(list), server, name, null);
   if (may.reason !== 'not_listed' || !lists(servers[server]!.tools)) return REASONS[may.reason];
   const restrictions = [EVERYBODY, roleId].map(who =>
     who !== null && Object.hasOwn(toolRestrictions, who) ? toolRestrictions[who]! : {},
@@ -120,10 +133,10 @@ const refused = ({ id, pooled }: RunServer): SeenTool[] =>
 
 function withoutClashes(tools: SeenTool[]): SeenTool[] {
   const visible = tools.filter(({ isVisible }) => isVisible);
-  const names = new NameTable(visible.map(({ server, tool }) => [server, tool]));
-  if (names.clashes.length === 0) return tools;
+  const table = new NameTable(visible.map(({ server, tool }) => [server, tool]));
+  if (table.clashes.length === 0) return tools;
   return tools.map(seen =>
-    seen.isVisible && names.nameOf(seen.server, seen.tool) === null
+    seen.isVisible && table.nameOf(seen.server, seen.tool) === null
       ? { ...seen, isVisible: false, reason: 'another tool would have the same name' }
       : seen,
   );

@@ -2,7 +2,7 @@ import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import { SERVER_OF_VARIABLE } from '../process/process-info.ts';
 import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { McpConfig } from '../schema/mcp-config.ts';
+import type { McpConfig, OwnServers } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';
 
 /**
@@ -16,7 +16,7 @@ export const hasOwnServers = ({ options: { servers, subagent } }: Run): boolean 
 const START_MS = 30_000;
 
 /** How long such a server may take to be ready. */
-export const ownStartMs = ({ options: { servers } }: Run, id: string): number =>
+export const ownStartMs = (servers: Pick<OwnServers, 'startTimeouts'> | null, id: string): number =>
   servers?.startTimeouts?.[id] ?? START_MS;
 
 /** What such a server is started with: all that its run has, and whose it is. */

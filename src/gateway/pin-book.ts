@@ -1,5 +1,5 @@
 import { pendingChanges } from '../core/gateway/pending-changes.ts';
-import { approvePins, comparePins } from '../core/gateway/pins.ts';
+import { approvePins, comparePins, confirmEntries } from '../core/gateway/pins.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Definition, PendingChange, Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
 
@@ -55,6 +55,11 @@ export class PinBook {
       return names.length === 0 ? pins : approvePins(pins ?? [], names);
     });
     return approved;
+  }
+
+  /** Entries of lists that mean no tool of this server, and are to count as they are. */
+  confirm(entries: readonly string[]): Promise<void> {
+    return this.#change(pins => (pins === null ? null : confirmEntries(pins, entries, this.#clock.now())));
   }
 
   async pending(): Promise<PendingChange[]> {

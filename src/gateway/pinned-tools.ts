@@ -1,6 +1,6 @@
 import { usable, usableAlone } from '../core/gateway/pins.ts';
 import { exposedName } from '../core/gateway/tool-names.ts';
-import type { Definition } from '../core/ports/gateway.ts';
+import type { Definition, Pin } from '../core/ports/gateway.ts';
 import type { PinBook } from './pin-book.ts';
 import { compare, type Item } from './read-lists.ts';
 
@@ -19,6 +19,8 @@ export class PinnedTools {
    * held against the pins: before that, `items` is not what there is.
    */
   isKnown = false;
+  /** The names of all tools it lists, or that are pinned of it, approved or not; null while nobody knows. The same set until it changes. */
+  known: ReadonlySet<string> | null = null;
 
   /** `isAlone`: the server is one run's own, so what others list is nothing to it. */
   constructor(book: PinBook, isAlone: boolean, onChange: () => void) {
@@ -35,7 +37,7 @@ export class PinnedTools {
 
   /** Also those that wait. */
   get listed(): readonly Definition[] {
-    return this.#listed ?? (this.#book.pins ?? []).map(pin => pin.definition);
+    return this.#listed ?? (this.#book.pins ?? []).filter(isTool).map(pin => pin.definition);
   }
 
   async load(): Promise<void> {
@@ -64,8 +66,12 @@ export class PinnedTools {
     const kept = pins
       .filter(({ name, state }) => state === 'approved' && names.has(name))
       .sort((a, b) => compare(a.name, b.name));
+    const isOther = this.#renewKnown(pins);
     const signature = kept.map(({ name, hash }) => `${hash} ${name}`).join('\n');
-    if (signature === this.#signature) return;
+    if (signature === this.#signature) {
+      if (isOther) this.#onChange();
+      return;
+    }
     this.#signature = signature;
     const { server } = this.#book.key;
     this.items = kept.map(({ name, definition }) => ({
@@ -74,4 +80,15 @@ export class PinnedTools {
     }));
     this.#onChange();
   }
+
+  #renewKnown(pins: readonly Pin[]): boolean {
+    const names = [...pins.map(pin => pin.name), ...(this.#listed ?? []).map(tool => tool.name)];
+    // A server that has listed nothing yet was not seen.
+    const known = names.length === 0 && this.#book.pins === null ? null : new Set(names);
+    if (known?.size === this.known?.size && names.every(name => this.known?.has(name))) return false;
+    this.known = known;
+    return true;
+  }
 }
+
+const isTool = ({ state }: Pin): boolean => state !== 'confirmed';

@@ -1,4 +1,5 @@
 import type { Trouble } from '../core/gateway/degradation.ts';
+import { unmatchedNote } from '../core/gateway/list-entries.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Audit, GatewayView } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';
@@ -65,7 +66,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     roleMcp: run.options.mcp,
     roots: { WORKSPACE_ROOT: run.worktree?.workspace ?? root, SQUAD_ROOT: root },
     isOwn,
-    ...(isOwn && { startMs: (id: string) => ownStartMs(run, id) }),
+    ...(isOwn && { startMs: (id: string) => ownStartMs(run.options.servers, id) }),
     pool,
     variables: () => options.variablesOf(run),
     secrets: async () => (isOwn ? ((await options.secretsOf?.(run)) ?? []) : []),
@@ -100,20 +101,29 @@ export function createRunGate(options: RunGateOptions): RunGate {
 
   return {
     view,
-    hasServers: () => servers.list.length > 0,
+    hasServers: () => servers.list.length + servers.disabled.length > 0,
     configure(config) {
       servers.configure(config);
       offers.invalidate();
       if (!isOwn) void warm();
     },
-    invalidate: () => offers.invalidate(),
+    invalidate() {
+      offers.invalidate();
+      noteUnmatched();
+    },
     trouble: (server, trouble, fault) => troubles.tell(server, trouble, fault),
     release: () => servers.release(),
   };
 
+  function noteUnmatched(): void {
+    for (const { entry, known } of servers.unmatched()) troubles.note(unmatchedNote(entry, known));
+  }
+
   async function warm(): Promise<void> {
     await servers.ready();
     offers.invalidate();
+    noteUnmatched();
+    for (const { server, fault } of servers.disabled) troubles.tell(server, 'absent', fault);
     for (const server of servers.list) {
       // Others may have found out before.
       const fault = faultOf(server);

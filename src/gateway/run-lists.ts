@@ -26,7 +26,10 @@ export class RunLists {
 
   async tools(): Promise<Definition[]> {
     await this.#settled(({ pooled }) => pooled?.catalogue.isKnown === false);
-    if (this.#isOwn) for (const server of this.#servers.list) refuseFaulty(server);
+    if (this.#isOwn) {
+      for (const server of this.#servers.list) refuseFaulty(server);
+      refuseUnmatched(this.#servers);
+    }
     return this.#offers.shown('tools');
   }
 
@@ -68,6 +71,19 @@ function refuseFaulty(server: RunServer): void {
   throw new SquadError('SPAWN_FAILED', `${what} ${next}`);
 }
 
+/** Nobody can confirm an entry of a subagent's file but whoever writes the file. */
+function refuseUnmatched(servers: RunServers): void {
+  const wrong = servers.unmatched().find(({ entry }) => entry.takesAway);
+  if (wrong === undefined) return;
+  const { server, entry, where } = wrong.entry;
+  const has = [...wrong.known].sort().slice(0, MAX_NAMES).join(', ') || 'none';
+  throw new SquadError(
+    'SPAWN_FAILED',
+    `\`${where}\` of the subagent's file names "${entry}", and the MCP server ${server} has no such tool. Its tools: ${has}. Correct the name, or take it out.`,
+  );
+}
+
+const MAX_NAMES = 30;
 const LONGEST_COMMAND = 120;
 
 /** As its file says it, without the values of variables. */

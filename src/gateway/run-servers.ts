@@ -1,4 +1,12 @@
-import { grantsOf, type ServerGrant, withFolderOf, withRoots } from '../core/gateway/grants.ts';
+import {
+  disabledFor,
+  grantsOf,
+  type ServerGrant,
+  withFolderOf,
+  withKnownTools,
+  withRoots,
+} from '../core/gateway/grants.ts';
+import { type ListEntry, listEntries, unmatchedEntries } from '../core/gateway/list-entries.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import type { Holder } from '../core/policy.ts';
 import type { Secret } from '../redaction/redactor.ts';
@@ -46,8 +54,10 @@ export class RunServers {
   #config: McpConfig | null = null;
   /** In the order of the configuration. */
   list: readonly RunServer[] = [];
-  /** The run as somebody who may or may not use something of them. */
-  holder: Holder = { kind: 'run', isLive: true };
+  #isLive = true;
+  #holder: { known: readonly Known[]; holder: Holder } | null = null;
+  /** Those the run should have, and that are wrong in the file. */
+  disabled: readonly { server: string; fault: string }[] = [];
 
   constructor(options: RunServersOptions) {
     this.#options = options;
@@ -56,6 +66,33 @@ export class RunServers {
   /** Whether it is known of each server if it can be used. */
   get isReady(): boolean {
     return this.#variables !== null || this.#trouble !== null || this.list.length === 0;
+  }
+
+  /** The run as somebody who may or may not use something of them, as far as it is known what they have. */
+  get holder(): Holder {
+    const known = this.list.map(knownOf);
+    const last = this.#holder;
+    if (last?.known.length === known.length && known.every((one, at) => one === last.known[at]))
+      return last.holder;
+    const grants = this.list.map(({ grant }, at) => withKnownTools(grant, known[at]!));
+    const { WORKSPACE_ROOT } = this.#options.roots;
+    const holder: Holder = this.#isLive ? holderOf(grants, WORKSPACE_ROOT) : { kind: 'run', isLive: false };
+    this.#holder = { known, holder };
+    return holder;
+  }
+
+  /** Names in the lists of its servers that mean none of their tools, as far as it is known what they have. */
+  unmatched(): { entry: ListEntry; known: ReadonlySet<string> }[] {
+    const { roleId, roleMcp, isOwn } = this.#options;
+    return this.list.flatMap(server => {
+      const known = knownOf(server);
+      if (known === null || this.#config === null) return [];
+      const entries = listEntries(this.#config, server.id, { roleId, roleMcp });
+      return unmatchedEntries(entries, known).map(entry => ({
+        entry: isOwn ? asInSubagent(entry) : entry,
+        known,
+      }));
+    });
   }
 
   /** From the next question on only this counts. */
@@ -82,8 +119,8 @@ export class RunServers {
 
   /** The run is over. */
   release(): void {
+    this.#isLive = false;
     this.configure(null);
-    this.holder = { kind: 'run', isLive: false };
   }
 
   async #read(): Promise<void> {
@@ -102,10 +139,8 @@ export class RunServers {
     const grants = this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp), roots);
     const secrets = this.#ownSecrets();
     this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!, secrets));
-    this.holder = holderOf(
-      this.list.map(({ grant }) => grant),
-      roots.WORKSPACE_ROOT,
-    );
+    this.disabled = this.#config === null ? [] : disabledFor(this.#config, roleId, roleMcp);
+    this.#holder = null;
     // Taken first, released then: what stays in use is not ended in between.
     const kept = new Set(this.list.map(server => server.pooled));
     for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
@@ -139,6 +174,16 @@ export class RunServers {
     };
   }
 }
+
+type Known = ReadonlySet<string> | null;
+
+const knownOf = ({ pooled }: RunServer): Known => pooled?.catalogue.knownTools ?? null;
+
+/** As its file calls the lists. */
+const asInSubagent = (entry: ListEntry): ListEntry => ({
+  ...entry,
+  where: `mcpServers.${entry.server}.${entry.takesAway ? 'disabledTools' : 'enabledTools'}`,
+});
 
 export const holderOf = (servers: readonly ServerGrant[], workspaceRoot: string): Holder => ({
   kind: 'run',

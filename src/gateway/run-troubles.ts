@@ -10,9 +10,12 @@ export class RunTroubles {
   }
 
   tell(server: string, trouble: Trouble, fault: string): void {
-    const key = `${server} ${trouble}`;
+    this.note(troubleNote(server, trouble, fault), `${server} ${trouble}`);
+  }
+
+  note(text: string, key = text): void {
     if (this.#told.has(key)) return;
     this.#told.add(key);
-    this.#onTrouble(troubleNote(server, trouble, fault));
+    this.#onTrouble(text);
   }
 }

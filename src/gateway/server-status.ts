@@ -1,6 +1,6 @@
 import { plainWords } from '../core/gateway/visible-text.ts';
 import type { UpstreamStatus } from '../core/ports/gateway.ts';
-import type { Server } from '../schema/mcp-config.ts';
+import type { DisabledServer, Server } from '../schema/mcp-config.ts';
 import type { PinBook } from './pin-book.ts';
 import type { PooledServer } from './pooled-server.ts';
 
@@ -54,21 +54,44 @@ export function configuredStatus(
 ): UpstreamStatus {
   const { pins, key } = book;
   return {
-    workspace: key.workspace,
-    server: key.server,
+    ...unusedStatus(key, now),
     type: 'command' in server ? 'stdio' : server.type,
     instance: server.instance,
     health: fault === null ? 'idle' : 'unusable',
+    fault,
+    tools: pins === null ? null : pins.filter(pin => pin.state === 'approved').length,
+    pending: waiting(book),
+  };
+}
+
+/** A server that is wrong in the file. */
+export const disabledStatus = (
+  workspace: string,
+  server: string,
+  { type, fault }: DisabledServer,
+  now: number,
+): UpstreamStatus => ({ ...unusedStatus({ workspace, server }, now), type, health: 'unusable', fault });
+
+function unusedStatus(
+  { workspace, server }: { workspace: string; server: string },
+  now: number,
+): UpstreamStatus {
+  return {
+    workspace,
+    server,
+    type: 'stdio',
+    instance: 'shared',
+    health: 'idle',
     since: now,
     upSince: null,
     retryAt: null,
-    fault,
+    fault: null,
     lastFault: null,
     pid: null,
     era: null,
     serverName: null,
-    tools: pins === null ? null : pins.filter(pin => pin.state === 'approved').length,
-    pending: waiting(book),
+    tools: null,
+    pending: 0,
     runs: 0,
     callsInFlight: 0,
     calls: 0,

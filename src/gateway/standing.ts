@@ -3,6 +3,9 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Offers } from './offers.ts';
 import type { RunServer, RunServers } from './run-servers.ts';
 
+/** Which entry it is stands in the result of the run: the agent cannot change the file. */
+const HIDDEN = 'its tools are hidden, because a restriction of it names a tool that it does not have';
+
 /** How the servers of one run stand, in words for its agent. */
 export class Standing {
   readonly #servers: RunServers;
@@ -31,7 +34,14 @@ export class Standing {
         ? []
         : [this.#state(server.id, fault, server.pooled?.upstream.condition.retryAt ?? null)];
     });
-    return startNotice(down);
+    const hidden = new Set(
+      this.#servers.unmatched().flatMap(({ entry }) => (entry.takesAway ? [entry.server] : [])),
+    );
+    return startNotice([
+      ...this.#servers.disabled.map(({ server, fault }) => this.#state(server, fault, null)),
+      ...down,
+      ...[...hidden].map(server => this.#state(server, HIDDEN, null)),
+    ]);
   }
 
   #state(server: string, fault: string, retryAt: number | null): Unavailable {

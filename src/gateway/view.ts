@@ -1,8 +1,8 @@
-import { parseExposedUri } from '../core/gateway/tool-names.ts';
+import { parseExposedUri, readExposedName } from '../core/gateway/tool-names.ts';
 import { decision } from '../core/policy.ts';
 import type { Definition, ForwardedRequest, GatewayView } from '../core/ports/gateway.ts';
 import type { Json } from '../wire/upstream/link.ts';
-import { type Denials, guessed } from './denials.ts';
+import type { Denials } from './denials.ts';
 import type { Finder } from './finder.ts';
 import { type ForwardOptions, forward } from './forward.ts';
 import { ForwardedError, OutOfOrder } from './forwarded-error.ts';
@@ -47,11 +47,11 @@ export class RunView implements GatewayView {
   }
 
   takes(name: string): boolean {
-    return guessed(name) !== null;
+    return readExposedName(name) !== null;
   }
 
   isPlain(name: string): boolean {
-    const server = guessed(name)?.server;
+    const server = readExposedName(name)?.server;
     return server !== undefined && this.#options.servers.of(server)?.config.instance !== 'per-agent';
   }
 
@@ -63,7 +63,7 @@ export class RunView implements GatewayView {
     const { finder, denials, servers, forwarding } = this.#options;
     try {
       const found = await finder.named('tools', name, request.signal);
-      if (found === null) return denials.deny('tool', name, guessed(name));
+      if (found === null) return denials.deny('tool', name, readExposedName(name));
       const { server, own } = found;
       const args = params.arguments;
       const thing = { kind: 'tool' as const, server: server.id, name: own, isApproved: true, args };
@@ -92,7 +92,7 @@ export class RunView implements GatewayView {
     const { finder, denials, forwarding } = this.#options;
     return asError(async () => {
       const found = await finder.named('prompts', name, request.signal);
-      if (found === null) return denials.deny('prompt', name, guessed(name));
+      if (found === null) return denials.deny('prompt', name, readExposedName(name));
       return await forward(forwarding, promptGet(found, params), request);
     });
   }
@@ -103,7 +103,7 @@ export class RunView implements GatewayView {
     const asked = String(ref.name ?? ref.uri ?? '');
     return asError(async () => {
       const found = await finder.reference(ref, request.signal);
-      if (found === null) return denials.deny('completion', asked, guessed(asked) ?? ownOf(asked));
+      if (found === null) return denials.deny('completion', asked, readExposedName(asked) ?? ownOf(asked));
       if (!found.pooled.upstream.link?.capabilities.completions) return { completion: { values: [] } };
       return await forward(forwarding, completion(found, params, ref), request);
     });

@@ -46,7 +46,9 @@ async function checkIsThere(
   if (!servers.includes(server)) throw unknown(`There is no server "${server}"`, server, servers);
   if (tool === undefined) return;
   const tools = new Map(Object.entries(await gateway.knownTools(root))).get(server);
-  if (tools && !tools.includes(tool)) throw unknown(`There is no tool "${tool}" in ${server}`, tool, tools);
+  const waiting = await gateway.pending(root);
+  const isThere = tools?.includes(tool) || waiting.some(each => each.server === server && each.tool === tool);
+  if (tools && !isThere) throw unknown(`There is no tool "${tool}" in ${server}`, tool, tools);
 }
 
 function unknown(message: string, wanted: string, names: readonly string[]): SquadError {

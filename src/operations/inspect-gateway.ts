@@ -30,7 +30,7 @@ const Upstream = z.object({
 export const Pending = z.object({
   server: z.string(),
   tool: z.string(),
-  kind: z.enum(['new', 'changed']),
+  kind: z.enum(['new', 'changed', 'unmatched']),
   hash: z.string(),
   seenAt: z.number(),
   diff: z.array(z.string()),

@@ -2,6 +2,20 @@ import { z } from 'zod';
 import { operation } from './operation.ts';
 import { knownServers, serverRemarks } from './server-remarks.ts';
 
+export const FoundTools = {
+  tools: z.array(
+    z.object({
+      server: z.string(),
+      tool: z.string(),
+      name: z.string(),
+      description: z.string(),
+      isVisible: z.boolean(),
+      reason: z.string().nullable(),
+    }),
+  ),
+  faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
+};
+
 /** What a role sees of other MCP servers, and why not the rest. Starts servers that are not up: they have to be asked. */
 export const inspectRoleTools = operation({
   name: 'inspect_role_tools',
@@ -12,17 +26,7 @@ export const inspectRoleTools = operation({
     role: z.string().nullable(),
     state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
     warnings: z.array(z.string()),
-    tools: z.array(
-      z.object({
-        server: z.string(),
-        tool: z.string(),
-        name: z.string(),
-        description: z.string(),
-        isVisible: z.boolean(),
-        reason: z.string().nullable(),
-      }),
-    ),
-    faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
+    ...FoundTools,
   }),
   async run({ services, caller }, { role }) {
     const workspace = await services.workspaces.open(caller);

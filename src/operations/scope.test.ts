@@ -36,6 +36,7 @@ const FOR_THE_USER = [
   'hub_status',
   'inspect_gateway',
   'inspect_role_tools',
+  'inspect_subagent_tools',
   'integrate',
   'list_board',
   'list_conversations',

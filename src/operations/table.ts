@@ -26,6 +26,7 @@ import { hubStatus, stopHub } from './hub.ts';
 import { inspectEngines } from './inspect-engines.ts';
 import { inspectGateway } from './inspect-gateway.ts';
 import { inspectRoleTools } from './inspect-role-tools.ts';
+import { inspectSubagentTools } from './inspect-subagent-tools.ts';
 import { inspectWorkspace } from './inspect-workspace.ts';
 import { integrate } from './integrate.ts';
 import { listBacklog } from './list-backlog.ts';
@@ -133,6 +134,7 @@ export const OPERATIONS: readonly Operation[] = [
   inspectEngines,
   inspectGateway,
   inspectRoleTools,
+  inspectSubagentTools,
   approveTools,
   previewContext,
   listDecisions,

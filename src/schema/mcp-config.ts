@@ -1,17 +1,26 @@
 import { z } from 'zod';
 
-/** The id of another MCP server: short, because it begins the name of each of its tools, and without underscores, because two of them end it there. */
+/** Squad's own connection, which every run has. A server of this id in a file is that connection and nothing else. */
+export const SQUAD_ITSELF = 'squad';
+
+/** The id of another MCP server: short, because it begins the name of each of its tools. */
 export const ServerId = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,23}$/, 'must be 1 to 24 of a-z, 0-9 and -, beginning with a letter')
-  .refine(id => id !== 'squad', '"squad" is Squad itself');
+  // No object can have `__proto__` as an ordinary key.
+  .regex(/^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, - and _')
+  .refine(id => id !== SQUAD_ITSELF, '"squad" is Squad itself');
+
+/** Wherever a file refers to a server. Whether there is one is for the linter: a wrong name must not take the file with it. */
+const serverName = z.string().min(1);
 
 /** `["*"]` is all, `[]` none. */
 const names = z.array(z.string().min(1));
 
 // Descriptions are for whoever edits the file: the published JSON Schema has them.
 const anyServer = {
-  tools: names.describe('Tools that may be used at all, by the server\'s own names. ["*"] is all, [] none.'),
+  tools: names.describe(
+    'Tools that may be used at all: the server\'s own names, or {server}__{tool}. ["*"] is all, [] none.',
+  ),
   resources: names.default([]).describe('Resources that may be read, by their URIs. ["*"] is all.'),
   prompts: names.default([]).describe('Prompts that may be used, by the server\'s own names. ["*"] is all.'),
   timeout: z
@@ -82,7 +91,7 @@ const oneOrMore = z.union([
 export const ArgumentRule = z
   .strictObject({
     role: oneOrMore.default(['*']).describe('Role ids; * is everybody.'),
-    server: ServerId,
+    server: serverName,
     tool: oneOrMore.default(['*']).describe("The server's own names; * is every tool."),
     argument: z
       .string()
@@ -111,10 +120,10 @@ export type ArgumentRule = z.infer<typeof ArgumentRule>;
 export const McpConfig = z.strictObject({
   $schema: z.string().optional(),
   servers: z.record(ServerId, Server).describe('Id → server. The id begins the name of each of its tools.'),
-  agentServers: z.record(z.string(), z.array(ServerId)).default({}).describe('Role id → servers it has.'),
-  shared: z.array(ServerId).default([]).describe('Servers that every run has, also one without a role.'),
+  agentServers: z.record(z.string(), z.array(serverName)).default({}).describe('Role id → servers it has.'),
+  shared: z.array(serverName).default([]).describe('Servers that every run has, also one without a role.'),
   toolRestrictions: z
-    .record(z.string(), z.record(ServerId, Restriction))
+    .record(z.string(), z.record(serverName, Restriction))
     .default({})
     .describe(
       'Role id → server → tools; * is everybody. It takes away from what the server offers and never adds.',
@@ -124,7 +133,16 @@ export const McpConfig = z.strictObject({
     .default([])
     .describe('Calls are refused whose arguments break one of these.'),
 });
-export type McpConfig = z.infer<typeof McpConfig>;
+export type McpConfig = z.infer<typeof McpConfig> & {
+  /** Servers of the file that are wrong there, by id. They are not among `servers`. */
+  disabled?: Readonly<Record<string, DisabledServer>>;
+};
+
+export interface DisabledServer {
+  type: 'stdio' | 'http' | 'sse';
+  /** What is wrong, in a clause. */
+  fault: string;
+}
 
 /** Servers that one run has to itself, as the file of a subagent names them. */
 export const OwnServers = McpConfig.extend({

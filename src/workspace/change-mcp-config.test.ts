@@ -117,7 +117,7 @@ describe('a new server', () => {
   });
 
   it('that no configuration may have is refused', async () => {
-    await expect(change(before => withServer(before, 'No'))).rejects.toMatchObject({
+    await expect(change(before => withServer(before, 'no way'))).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
     });
     await expect(written()).rejects.toMatchObject({ code: 'ENOENT' });

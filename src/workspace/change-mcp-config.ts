@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
-import { McpConfig } from '../schema/mcp-config.ts';
+import type { McpConfig } from '../schema/mcp-config.ts';
 import { withLock } from './file-lock.ts';
-import { parseJsonFile } from './json-file.ts';
 import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
+import { requireMcpConfig } from './parse-mcp-config.ts';
 import { realPlace } from './real-place.ts';
 import { replaceTeamFile, teamFolder } from './team-file.ts';
 import { trust } from './trust.ts';
@@ -37,7 +37,7 @@ export async function currentMcpConfig(workspace: string): Promise<CurrentConfig
       suggestions: ['Fix or remove the file, then try again. Nothing was written.'],
     });
   const text = 'text' in read ? read.text : EMPTY_MCP_CONFIG;
-  return { text, config: parseJsonFile(file, text, McpConfig), isNew: 'missing' in read };
+  return { text, config: requireMcpConfig(file, text), isNew: 'missing' in read };
 }
 
 /** Held while a command of ours changes a configuration: until then its text and the trust in it may not fit together. */
@@ -56,7 +56,7 @@ export async function changeMcpConfig(
   return withLock(changeLock(home), async () => {
     const before = await currentMcpConfig(workspace);
     const after = edit(before);
-    parseJsonFile(file, after, McpConfig);
+    refuseMoreMistakes(file, before.config, requireMcpConfig(file, after));
     const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
     const target = await placeToWrite(workspace);
     // Editors know nothing of the lock.
@@ -65,6 +65,13 @@ export async function changeMcpConfig(
     if (isTrusted) await trust(home, target, after);
     return { file, isTrusted };
   });
+}
+
+/** A change of ours leaves mistakes that were there, and makes none. */
+function refuseMoreMistakes(file: string, before: McpConfig, after: McpConfig): void {
+  const made = Object.entries(after.disabled ?? {}).find(([id]) => !Object.hasOwn(before.disabled ?? {}, id));
+  if (made)
+    throw new SquadError('CONFIG_INVALID', `${file} would be wrong: ${made[1].fault}. Nothing was written.`);
 }
 
 /** Throws where the file is not any more what was shown to the user, or was read for a change of it. */

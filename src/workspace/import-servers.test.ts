@@ -92,7 +92,7 @@ describe('what other clients have', () => {
     }`);
     expect(servers.map(({ id, entry, variables, notes }) => ({ id, entry, variables, notes }))).toEqual([
       {
-        id: 'github',
+        id: 'GitHub',
         entry: {
           command: 'docker',
           args: ['run', 'gh'],
@@ -139,14 +139,14 @@ describe('names', () => {
         '3d',
         '日本',
         'Squad!',
-        'a'.repeat(30),
-        `${'a'.repeat(24)}b`,
+        'a'.repeat(41),
+        `${'a'.repeat(41)}b`,
       ]),
     ).toEqual([
       'my-server',
-      'my-server-2',
-      'my-server-3',
-      'server-3d',
+      'my_server',
+      'MY-SERVER',
+      '3d',
       'server',
       'squad-2',
       'a'.repeat(24),

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { getNodeValue } from 'jsonc-parser';
 import { SquadError } from '../schema/error.ts';
-import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import { type McpConfig, type Server, ServerId } from '../schema/mcp-config.ts';
 import { type TranslatedServer, translateServer } from './foreign-server.ts';
 import { problemText } from './json-file.ts';
 import { parseJsonTree } from './json-tree.ts';
@@ -102,8 +102,9 @@ const startOf = (server: Server) =>
 
 const LONGEST_ID = 24;
 
-/** `GitHub (work)` → `github-work`, and `github-work-2` where there is one. */
+/** The name itself where it can be an id. `GitHub (work)` → `github-work`, and `github-work-2` where there is one. */
 function freeId(name: string, known: ReadonlyMap<string, Server>): string {
+  if (ServerId.safeParse(name).success && !known.has(name)) return name;
   const plain = name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { type ConfigFinding, type KnownToLint, lintMcpConfig } from '../core/gateway/lint-config.ts';
 import { lintRoleFiles, type RoleFinding } from '../core/gateway/lint-roles.ts';
-import { McpConfig } from '../schema/mcp-config.ts';
-import { checkJson } from './json-file.ts';
+import type { McpConfig } from '../schema/mcp-config.ts';
 import { offsetAt } from './json-problems.ts';
 import { placeOf } from './json-tree.ts';
+import { parseMcpConfig } from './parse-mcp-config.ts';
 import { realPlace } from './real-place.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 import { isTrusted } from './trust.ts';
@@ -42,30 +42,24 @@ const NOTHING_KNOWN: KnownToLint = { roles: null, env: null };
 
 /** Everything that can be said of the text by itself, and with what else is known. */
 export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN): CheckedConfig {
-  const checked = checkJson(text, McpConfig);
-  if ('problems' in checked)
-    return {
-      config: null,
-      ofRoles: [],
-      remarks: checked.problems.map(({ offset, message, suggestion = null }) => ({
-        level: 'error',
-        ...placeOf(text, offset),
-        message,
-        suggestion,
-      })),
-    };
-  const { value: config, tree } = checked;
+  const { config, tree, problems } = parseMcpConfig(text);
+  const wrong = problems.map(({ offset, message, suggestion = null }) => ({
+    level: 'error' as const,
+    ...placeOf(text, offset),
+    message,
+    suggestion,
+  }));
+  if (config === null) return { config, ofRoles: [], remarks: wrong };
+  const odd = lintMcpConfig(config, known).map(({ level, path, message, suggestion = null }) => ({
+    level,
+    ...placeOf(text, offsetAt(tree, path)),
+    message,
+    suggestion,
+  }));
   return {
     config,
     ofRoles: lintRoleFiles(config, known.roleFiles ?? [], known.tools ?? {}),
-    remarks: lintMcpConfig(config, known)
-      .map(({ level, path, message, suggestion = null }) => ({
-        level,
-        ...placeOf(text, offsetAt(tree, path)),
-        message,
-        suggestion,
-      }))
-      .sort((one, other) => one.line - other.line || one.column - other.column),
+    remarks: [...wrong, ...odd].sort((one, other) => one.line - other.line || one.column - other.column),
   };
 }
 
@@ -90,8 +84,8 @@ export async function untrustedMcpConfig(home: string, workspace: string): Promi
   const file = mcpConfigPath(workspace);
   const read = await readMcpConfig(workspace);
   if (!('text' in read)) return [];
-  const checked = checkJson(read.text, McpConfig);
-  return 'value' in checked && !(await mayCount(home, file, read.text, checked.value)) ? [file] : [];
+  const { config } = parseMcpConfig(read.text);
+  return config !== null && !(await mayCount(home, file, read.text, config)) ? [file] : [];
 }
 
 const sentence = (message: string) => (/[.?!]$/.test(message) ? message : `${message}.`);

@@ -132,20 +132,37 @@ describe('what is in force', () => {
   });
 });
 
-/** Each key with a value of the wrong kind, and everything else that can be wrong with a file. */
+/** Everything that can be wrong with a file as a whole. */
 const WRONG: [string, string | Buffer][] = [
   ...Object.entries({
     servers: [],
     agentServers: { coder: 'one' },
     shared: 'one',
-    toolRestrictions: { coder: { one: [] } },
-    argumentRules: {},
+    toolRestrictions: { coder: [] },
+    argumentRules: [{ argument: 'a', allow: ['x'] }],
     $schema: 1,
     unknown: 1,
   }).map(([key, value]): [string, string] => [
     key,
     JSON.stringify({ ...JSON.parse(TWO), [key]: value }, null, 2),
   ]),
+  ['empty', ''],
+  ['only space', ' \r\n'],
+  ['not an object', '[]'],
+  ['null', 'null'],
+  ['comments', `// hi\n${TWO}`],
+  ['a key twice', TWO.replace('"servers"', '"servers": {}, "servers"')],
+  ['__proto__', TWO.replace('"two"', '"__proto__"')],
+  ['constructor', TWO.replace('"agentServers"', '"constructor"')],
+  ['very deep', `{"servers": ${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`],
+  ...Array.from({ length: Math.floor(TWO.length / 37) }, (_, index): [string, string] => [
+    `cut after ${(index + 1) * 37} bytes`,
+    TWO.slice(0, (index + 1) * 37),
+  ]),
+];
+
+/** Each key of a server, its restrictions and its rules with a value of the wrong kind: always of the server `one`. */
+const WRONG_SERVER: [string, string][] = [
   ...Object.entries({
     type: 'pipe',
     command: ['one'],
@@ -162,17 +179,19 @@ const WRONG: [string, string | Buffer][] = [
     url: 'https://x.example',
   }).map(([key, value]): [string, string] => [
     `server.${key}`,
-    config({ more: { command: 'more', tools: ['*'] }, one: { command: 'one', tools: ['*'], [key]: value } }),
+    config({ two: { command: 'two', tools: ['*'] }, one: { command: 'one', tools: ['*'], [key]: value } }),
   ]),
   ...Object.entries({ url: 1, headers: [], unknown: 1, command: 'x' }).map(
     ([key, value]): [string, string] => [
       `remote.${key}`,
-      config({ more: { type: 'sse', url: 'https://x.example', tools: ['*'], [key]: value } }),
+      config({
+        two: { command: 'two', tools: ['*'] },
+        one: { type: 'sse', url: 'https://x.example', tools: ['*'], [key]: value },
+      }),
     ],
   ),
   ...Object.entries({
     role: 1,
-    server: 'No',
     tool: [],
     argument: '',
     allow: 'x',
@@ -191,20 +210,41 @@ const WRONG: [string, string | Buffer][] = [
     'a rule that checks nothing',
     JSON.stringify({ ...JSON.parse(TWO), argumentRules: [{ server: 'one', argument: 'a' }] }),
   ],
-  ['empty', ''],
-  ['only space', ' \r\n'],
-  ['not an object', '[]'],
-  ['null', 'null'],
-  ['comments', `// hi\n${TWO}`],
-  ['a key twice', TWO.replace('"servers"', '"servers": {}, "servers"')],
-  ['__proto__', TWO.replace('"two"', '"__proto__"')],
-  ['constructor', TWO.replace('"agentServers"', '"constructor"')],
-  ['very deep', `{"servers": ${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`],
-  ...Array.from({ length: Math.floor(TWO.length / 37) }, (_, index): [string, string] => [
-    `cut after ${(index + 1) * 37} bytes`,
-    TWO.slice(0, (index + 1) * 37),
+  [
+    'an id that is none',
+    config({ two: { command: 'two', tools: ['*'] }, 'one server': { command: 'one', tools: ['*'] } }),
+  ],
+  ...Object.entries({ include: 'read', exclude: [1], neither: {} }).map(([key, value]): [string, string] => [
+    `restriction.${key}`,
+    JSON.stringify({ ...JSON.parse(TWO), toolRestrictions: { coder: { one: { [key]: value } } } }),
   ]),
 ];
+
+describe('a server that is wrong', () => {
+  it.each(WRONG_SERVER)('is disabled, and the rest of the file counts: %s', async (_, text) => {
+    await putTrusted(ONE);
+    expect(await servers()).toEqual(['one']);
+    await put(text);
+    expect(await configs.of(workspace)).toMatchObject({ state: 'untrusted', config: null });
+    await trust(home, file, text);
+    const { state, config, warnings: said } = await configs.of(workspace);
+    expect([state, Object.keys(config!.servers)]).toEqual(['trusted', ['two']]);
+    expect(Object.keys(config!.disabled!)).toEqual([expect.stringMatching(/^one/)]);
+    expect(said[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
+  });
+
+  it('is Squad itself: then it is what every run has anyway, however the file starts it', async () => {
+    const squad = { type: 'local', command: 'node', args: ['./mcp-server.js'], cwd: 1, tools: ['*'] };
+    const text = JSON.stringify({
+      servers: { ...JSON.parse(ONE).servers, squad },
+      agentServers: { coder: ['squad', 'one'] },
+      shared: ['squad'],
+    });
+    await putTrusted(text);
+    const { config, warnings: said } = await configs.of(workspace);
+    expect([Object.keys(config!.servers), config!.disabled, said]).toEqual([['one'], undefined, []]);
+  });
+});
 
 describe('a file that cannot be used', () => {
   it.each(WRONG)('never gives more than there was before, also when it is trusted: %s', async (_, text) => {

@@ -427,7 +427,7 @@ describe('what a file says counts', () => {
     });
     expect((await read()).codeMode).toMatchObject({
       ...{ timeoutMs: 5000, outputChars: 9 },
-      excludedTools: ['edit', 'text-editor__edit', 'files__edit'],
+      excludedTools: ['edit', 'text_editor__edit', 'files__edit'],
     });
   });
 });

@@ -52,6 +52,14 @@ export async function lintSubagent(
   return findings.all;
 }
 
+/** The subagent as far as the file defines it, also where the machine lacks a key or variable. Throws with all that is wrong. */
+export async function readSubagentToInspect(file: string, env: Record<string, string>): Promise<Subagent> {
+  const findings = new Findings({ isLint: true });
+  const subagent = await inspect(resolve(file), env, findings);
+  if (!subagent) throw errorOf(resolve(file), findings.all);
+  return subagent;
+}
+
 async function inspect(
   file: string,
   env: Record<string, string>,

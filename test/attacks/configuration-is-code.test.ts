@@ -166,7 +166,7 @@ const COMMANDS: Record<string, string> = {
   'mcp remove': 'mcp remove kept',
   'mcp lint': 'mcp lint',
   'mcp status': 'mcp status',
-  'mcp tools': 'mcp tools --role lead',
+  'mcp tools': 'mcp tools planted.subagent.yaml',
   'mcp approve': 'mcp approve -y',
   'mcp serve': 'mcp serve --config planted.subagent.yaml <planted.calls',
   completion: 'completion bash',
@@ -191,7 +191,7 @@ const CALLS = [
 const FOR_THE_USER = [
   ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop'],
   ...['attach', 'worktrees', 'worktrees prune', 'review', 'overlap', 'integrate'],
-  ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve'],
+  ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve', 'mcp tools'],
   ...['open', 'up', 'search', 'events', 'cost', 'comment', 'export'],
   ...['conversation list', 'conversation print', 'conversation export'],
   ...['backlog add', 'backlog done', 'backlog reopen', 'backlog move'],

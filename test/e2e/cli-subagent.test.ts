@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, test } from 'vitest';
+import { echoBlock } from '../servers/start.ts';
 import { TestSquad } from '../support/squad.ts';
 
 const KEY = { ANTHROPIC_API_KEY: 'k' };
@@ -179,4 +180,37 @@ test("squad config lint finds CPE's files too, and passes over those that define
     ],
   ]);
   expect((await squad.run(['config', 'lint', 'parent.cpe.yaml'])).code).toBe(2);
+});
+
+test('squad mcp tools FILE lists the tools of a subagent, by the names its model has for them', async () => {
+  await using squad = new TestSquad({});
+  const file = (mcpServers: object) =>
+    squad.write(
+      'coder_agent.cpe.yaml',
+      JSON.stringify({
+        version: '1.0',
+        models: [{ ref: 'opus', id: 'claude-opus-4', type: 'anthropic', api_key_env: 'A_KEY_NOBODY_HAS' }],
+        subagent: { name: 'implement_change', description: 'Make code changes.' },
+        defaults: { model: 'opus' },
+        mcpServers,
+      }),
+    );
+  const { command, args } = echoBlock();
+  file({ repo_coder: { command, args, disabledTools: ['count', 'progress'] } });
+  const { code, stdout } = await squad.run(['mcp', 'tools', 'coder_agent.cpe.yaml']);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('implement_change: Make code changes.')]);
+  expect(stdout).toContain('The subagent sees 2 of 4 tools.');
+  expect(stdout).toMatch(/^repo_coder__echo +yes/m);
+  expect(stdout).toMatch(/^repo_coder__count +no +excluded/m);
+
+  file({ repo_coder: { command, args, disabledTools: ['cuont'] }, gone: { command: './not-there' } });
+  const listed = await squad.run(['mcp', 'tools', 'coder_agent.cpe.yaml', '--json']);
+  expect(listed.code).toBe(1);
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    name: 'implement_change',
+    tools: Array.from({ length: 4 }, () => ({ isVisible: false, reason: expect.stringContaining('hidden') })),
+    faults: [{ server: 'gone', isStarting: false }],
+  });
+  const both = await squad.run(['mcp', 'tools', 'coder_agent.cpe.yaml', '--role', 'coder']);
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('either')]);
 });

@@ -247,7 +247,7 @@ describe('squad mcp lint', () => {
     expect((await squad.run(['mcp', 'lint'])).stdout).toContain('codre');
   });
 
-  test('tells everything that is wrong, and that nothing of such a file counts', async () => {
+  test('tells everything that is wrong, and how much of the file counts', async () => {
     await using squad = new TestSquad();
     squad.write(
       FILE,
@@ -257,7 +257,13 @@ describe('squad mcp lint', () => {
     expect(code).toBe(2);
     for (const part of ['"tols"', '"servers.a.timeout"', '"servers.b.command"'])
       expect(stdout).toContain(part);
-    expect(stdout).toContain('3 errors, 0 warnings\nA file with errors in its form does not count at all');
+    expect(stdout).toContain(
+      '3 errors, 0 warnings\nDisabled until corrected: a, b. The rest of the file counts.\n',
+    );
+    squad.write(FILE, '{ "servers": {}, "shraed": [] }');
+    expect((await squad.run(['mcp', 'lint'])).stdout).toContain(
+      '1 error, 0 warnings\nA file with errors in its form does not count at all',
+    );
     expect(await squad.run(['trust'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/mcp-config\.json, line 1, column \d+: .*\(CONFIG_INVALID\)/s),
@@ -399,7 +405,8 @@ describe('the servers at work', () => {
     squad.write(FILE, JSON.stringify(config));
     await squad.run(['trust', '--yes', join(squad.workspace, FILE)]);
     expect(await squad.run(['mcp', 'lint'])).toMatchObject({ code: 0 });
-    const wrong = 'There is no tool "rite" in demo';
+    const wrong =
+      'There is no tool "rite" in demo, so its tools are hidden until this is corrected or confirmed';
     const tools = await squad.run(['mcp', 'tools', '--role', 'coder']);
     expect(tools.stdout.replaceAll('\n', ' ')).toContain(`${wrong}. Did you mean "write"?`);
     expect((await squad.run(['mcp', 'status'])).stdout.replaceAll('\n', ' ')).toContain(wrong);
@@ -410,7 +417,7 @@ describe('the servers at work', () => {
       code: 2,
       stderr: expect.stringMatching(/There is no server "dmo" \(INVALID_INPUT\)\n {2}Did you mean "demo"\?/),
     });
-    expect((await squad.run(['mcp', 'approve', 'demo/rite'])).stderr).toContain('Did you mean "write"?');
+    expect((await squad.run(['mcp', 'approve', 'demo/wrte'])).stderr).toContain('Did you mean "write"?');
     expect((await squad.run(['mcp', 'approve', 'demo/read'])).stdout).toBe(
       'Nothing of demo/read is pending.\n',
     );
@@ -435,12 +442,10 @@ describe('the servers at work', () => {
       demo__write: true,
       demo__drop: 'pending approval',
     });
-    expect((await squad.run(['mcp', 'status'])).stdout).toContain(
-      '2 definitions are pending: squad mcp approve',
-    );
+    expect((await squad.run(['mcp', 'status'])).stdout).toContain('2 pending: squad mcp approve');
 
     const asked = await squad.run(['mcp', 'approve']);
-    expect(asked).toMatchObject({ code: 3, stderr: expect.stringContaining('Let agents use these 2?') });
+    expect(asked).toMatchObject({ code: 3, stderr: expect.stringContaining('Approve these 2?') });
     expect(asked.stdout).toMatch(/^demo\/read has changed, seen /m);
     expect(asked.stdout).toMatch(/^-.*Reads/m);
     expect(asked.stdout).toMatch(/^\+.*Reads .*all/m);

@@ -1,6 +1,6 @@
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
-import { Server, ServerId } from '../../schema/mcp-config.ts';
+import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
 import { changeMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { checkMcpConfig } from '../../workspace/mcp-config-file.ts';
 import { type CliContext, print } from '../context.ts';
@@ -39,7 +39,7 @@ export async function mcpAdd(
   const given = { roles: options.role ?? [], shared: options.shared ?? false };
   let isNew = false;
   const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
-    if (Object.hasOwn(before.config.servers, id) && !options.force)
+    if (hasServer(before.config, id) && !options.force)
       throw new SquadError('INVALID_INPUT', `There is a server ${id} already. Nothing was written.`, {
         suggestions: ['Take another name, or --force to replace it.'],
       });
@@ -90,6 +90,10 @@ export const trustLines = (isTrusted: boolean, roles: readonly string[]): string
   isTrusted
     ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${oneLine(roles[0])}`}`]
     : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
+
+/** Also one that is disabled because of a mistake. */
+const hasServer = ({ servers, disabled = {} }: McpConfig, id: string): boolean =>
+  Object.hasOwn(servers, id) || Object.hasOwn(disabled, id);
 
 function checkedId(name: string): string {
   const parsed = ServerId.safeParse(name);

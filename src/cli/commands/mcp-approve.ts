@@ -13,7 +13,10 @@ import { type Gateway, inspectedGateway } from './mcp-status.ts';
 type Approved = z.output<typeof approveTools.output>;
 type Pending = Gateway['pending'][number];
 
-/** `squad mcp approve [SERVER[/TOOL]]`: shows what came or changed since the first look, and lets it take effect. */
+/**
+ * `squad mcp approve [SERVER[/TOOL]]`: shows tools that came or changed since the first look, and restrictions that name no tool,
+ * and lets both take effect.
+ */
 export async function mcpApprove(
   given: string | undefined,
   { yes }: { yes?: boolean },
@@ -37,7 +40,7 @@ export async function mcpApprove(
       context,
       waiting.flatMap(change => described(change, context.style)),
     );
-  const question = waiting.length === 1 ? 'Let agents use it?' : `Let agents use these ${waiting.length}?`;
+  const question = questionOn(waiting);
   const answer = yes || (await agreed(question, 'Read it, then: squad mcp approve --yes', context));
   if (!answer) {
     print(context, ['Nothing was approved.']);
@@ -54,6 +57,13 @@ export async function mcpApprove(
   return unseen.length > 0 ? EXIT.failed : EXIT.done;
 }
 
+function questionOn(waiting: readonly Pending[]): string {
+  const [first, ...more] = waiting;
+  if (first && waiting.every(({ kind, server }) => kind === 'unmatched' && server === first.server))
+    return `Keep ${more.length === 0 ? 'it' : 'them'} as written, and show the other tools of ${first.server}?`;
+  return more.length === 0 ? 'Let agents use it?' : `Approve these ${waiting.length}?`;
+}
+
 async function approve(what: object, { workspace }: CliContext): Promise<Approved> {
   const client = await HubClient.start({ workspace });
   return client.call<Approved>('approve_tools', { ...what }).finally(() => client.close());
@@ -66,10 +76,17 @@ function wanted(given: string | undefined): { server?: string; tool?: string } {
   return at < 0 ? { server: given } : { server: given.slice(0, at), tool: given.slice(at + 1) };
 }
 
+const WORDS: Record<Pending['kind'], string> = {
+  new: 'is new',
+  changed: 'has changed',
+  unmatched: 'names no tool, so all tools of the server are hidden',
+};
+
 function described(change: Pending, style: Style): string[] {
-  const word = change.kind === 'new' ? 'is new' : 'has changed';
+  const word = WORDS[change.kind];
   return [
-    style.bold(`${nameOf(change)} ${word}`) + style.dim(`, seen ${formatDateTime(change.seenAt)}`),
+    style.bold(`${nameOf(change)} ${word}`) +
+      (change.kind === 'unmatched' ? '' : style.dim(`, seen ${formatDateTime(change.seenAt)}`)),
     ...change.diff.map(line => coloured(line, style)),
     '',
   ];

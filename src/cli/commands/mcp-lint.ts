@@ -53,8 +53,15 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
       ...(checked.config === null && given === undefined
         ? ['A file with errors in its form does not count at all: what was in force before it stays.']
         : []),
+      ...disabledLine(checked.config),
     ]);
   return errors > 0 ? EXIT.usage : EXIT.done;
+}
+
+function disabledLine(config: CheckedConfig['config']): string[] {
+  const ids = Object.keys(config?.disabled ?? {});
+  if (ids.length === 0) return [];
+  return [`Disabled until corrected: ${ids.map(oneLine).join(', ')}. The rest of the file counts.`];
 }
 
 type Remark = ConfigRemark & { file: string };

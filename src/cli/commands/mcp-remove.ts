@@ -6,7 +6,7 @@ import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../output/json.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
-import { withoutServer } from '../without-server.ts';
+import { serversIn, withoutServer } from '../without-server.ts';
 import { inspectedGateway } from './mcp-status.ts';
 
 /** `squad mcp remove NAME`: takes a server out of the file, with whatever there refers to it. */
@@ -14,7 +14,7 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
   await refuseAgents();
   const { root, roles } = await inspectedGateway(context);
   const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
-    const servers = Object.keys(before.config.servers);
+    const servers = serversIn(before.text);
     if (!servers.includes(name))
       throw new SquadError('INVALID_INPUT', `There is no server ${oneLine(name)}. Nothing was written.`, {
         suggestions: [

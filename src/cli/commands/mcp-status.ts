@@ -73,6 +73,5 @@ const refusals = ({ servers }: Gateway): string[] =>
 
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];
-  const what = pending.length === 1 ? 'One definition is' : `${pending.length} definitions are`;
-  return ['', `${what} pending: squad mcp approve`];
+  return ['', `${pending.length} pending: squad mcp approve`];
 }

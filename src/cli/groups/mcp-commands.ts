@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { SquadError } from '../../schema/error.ts';
 import type { CommandMaker } from '../command-maker.ts';
 import { mcpAdd } from '../commands/mcp-add.ts';
 import { mcpApprove } from '../commands/mcp-approve.ts';
@@ -7,6 +8,7 @@ import { mcpLint } from '../commands/mcp-lint.ts';
 import { mcpRemove } from '../commands/mcp-remove.ts';
 import { mcpStatus } from '../commands/mcp-status.ts';
 import { mcpTools } from '../commands/mcp-tools.ts';
+import { mcpToolsOfFile } from '../commands/mcp-tools-of-file.ts';
 
 /** Other MCP servers for agents. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
@@ -52,9 +54,17 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
     does((context, file: string | undefined) => mcpLint(file, context)),
   );
   command(mcp, 'status', 'how the other servers are doing').action(does(context => mcpStatus(context)));
-  command(mcp, 'tools', 'what a role sees of other servers, and why not the rest')
+  command(mcp, 'tools [file]', "list the tools a role has of other servers, or those of a subagent's file")
     .option('--role <id>', 'this role; otherwise a run without one')
-    .action(does((context, options: object) => mcpTools(options, context)));
+    .action(
+      does((context, file: string | undefined, options: { role?: string }) => {
+        if (file === undefined) return mcpTools(options, context);
+        if (options.role === undefined) return mcpToolsOfFile(file, context);
+        throw new SquadError('INVALID_INPUT', 'Give either the file of a subagent or --role', {
+          suggestions: ["A subagent has the servers of its file, and no role's."],
+        });
+      }),
+    );
   command(mcp, 'approve [what]', 'let tools take effect that came or changed later: SERVER or SERVER/TOOL')
     .option('-y, --yes', 'without asking')
     .action(does((context, what: string | undefined, options: object) => mcpApprove(what, options, context)));

@@ -1,6 +1,7 @@
 import type { ArgumentRule } from '../../schema/mcp-config.ts';
 import { textOf, textsIn, Unsearchable, valuesAt } from './argument-values.ts';
 import { isBelow, type Origins } from './path-below.ts';
+import { isMeant } from './tool-names.ts';
 import { matchesWildcard } from './wildcard.ts';
 
 type Check = 'allow' | 'deny' | 'under' | 'maxLength';
@@ -21,7 +22,7 @@ export function brokenRule(
   origins: Origins,
 ): BrokenRule | null {
   for (const rule of rules) {
-    if (!rule.tool.some(pattern => matchesWildcard(pattern, tool))) continue;
+    if (!rule.tool.some(entry => isMeant(entry, rule.server, tool))) continue;
     const check = brokenCheck(rule, args ?? {}, origins);
     if (check) return { rule: check, argument: rule.argument };
   }

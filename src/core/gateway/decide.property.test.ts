@@ -24,7 +24,11 @@ function objections(
   const server = at(config.servers, id)!;
   const isWhole = [config.shared, at(config.agentServers, role) ?? [], mcp].some(list => list.includes(id));
   const isSingle = (tool: string) => mcp.includes(`${id}/${tool}`);
-  const has = (list: string[], wanted = name) => list.some(entry => entry === '*' || entry === wanted);
+  const prefixes = kind === 'tool' || kind === 'prompt' ? ['', `${id}_`, `${id}__`] : [''];
+  const has = (list: string[]) =>
+    list.some(entry => entry === '*' || prefixes.some(prefix => entry === `${prefix}${name}`));
+  const means = (entry: string) =>
+    prefixes.some(prefix => entry.startsWith(prefix) && like(entry.slice(prefix.length), name));
   const restrictions = ['*', role].map(
     who => at(at(config.toolRestrictions, who) ?? {}, id) ?? { exclude: [] },
   );
@@ -34,14 +38,11 @@ function objections(
     ['not_listed', () => !has(listed!)],
     ['not_listed', () => !isWhole && !(kind === 'tool' && (isSingle(name) || isSingle('*')))],
     ['not_listed', () => kind === 'tool' && restrictions.some(r => 'include' in r && !has(r.include))],
-    [
-      'excluded',
-      () => kind === 'tool' && restrictions.some(r => 'exclude' in r && r.exclude.some(e => like(e, name))),
-    ],
+    ['excluded', () => kind === 'tool' && restrictions.some(r => 'exclude' in r && r.exclude.some(means))],
     ['not_approved', () => !thing.isApproved],
     ...config.argumentRules
       .filter(rule => rule.server === id && rule.role.some(pattern => like(pattern, role ?? '')))
-      .filter(rule => kind === 'tool' && rule.tool.some(pattern => like(pattern, name)))
+      .filter(rule => kind === 'tool' && rule.tool.some(means))
       .map(
         (rule): Objection => ['argument', () => 'args' in thing && objects(rule, thing.args ?? {}, folder)],
       ),

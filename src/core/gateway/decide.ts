@@ -1,6 +1,6 @@
 import { brokenRule } from './argument-rules.ts';
 import type { NameRule, ServerGrant } from './grants.ts';
-import { matchesWildcard } from './wildcard.ts';
+import { isMeant, names } from './tool-names.ts';
 
 /** Something of another server that somebody would see or use, in the server's own names. */
 export interface Thing {
@@ -17,7 +17,7 @@ export type Decision =
   | { allowed: true }
   | {
       allowed: false;
-      reason: 'server' | 'not_listed' | 'excluded' | 'not_approved' | 'argument';
+      reason: 'server' | 'not_listed' | 'excluded' | 'unmatched' | 'not_approved' | 'argument';
       /** Which check of an argument rule: `allow`, `deny`, `under`, `maxLength`. */
       rule?: string;
       /** Which argument, as the rule names it. Never its value. */
@@ -32,9 +32,10 @@ export function decide(
 ): Decision {
   const grant = grants.find(({ server }) => server === thing.server);
   if (!grant) return { allowed: false, reason: 'server' };
-  const names = ruleFor(grant, thing.kind);
-  if (!names.only.every(list => list.has(thing.name))) return { allowed: false, reason: 'not_listed' };
-  if (isExcluded(names, thing.name)) return { allowed: false, reason: 'excluded' };
+  const rule = ruleFor(grant, thing.kind);
+  if (!rule.only.every(list => isIn(list, grant, thing))) return { allowed: false, reason: 'not_listed' };
+  if (isExcluded(rule, thing)) return { allowed: false, reason: 'excluded' };
+  if (thing.kind === 'tool' && grant.unmatched.length > 0) return { allowed: false, reason: 'unmatched' };
   if (!thing.isApproved) return { allowed: false, reason: 'not_approved' };
   const broken =
     thing.kind === 'tool' && Object.hasOwn(thing, 'args')
@@ -48,8 +49,13 @@ function ruleFor(grant: ServerGrant, kind: Thing['kind']): NameRule {
   return kind === 'prompt' ? grant.prompts : grant.resources;
 }
 
-function isExcluded({ except }: NameRule, name: string): boolean {
-  if (except.has(name)) return true;
-  for (const pattern of except) if (pattern.includes('*') && matchesWildcard(pattern, name)) return true;
+/** Of a resource only its URI is a name. */
+const isIn = (list: ReadonlySet<string>, { known }: ServerGrant, { kind, server, name }: Thing): boolean =>
+  kind === 'tool' || kind === 'prompt'
+    ? names(list, server, name, kind === 'tool' ? known : null)
+    : list.has(name);
+
+function isExcluded({ except }: NameRule, { server, name }: Thing): boolean {
+  for (const entry of except) if (isMeant(entry, server, name)) return true;
   return false;
 }

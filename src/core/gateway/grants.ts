@@ -1,5 +1,6 @@
 import type { ArgumentRule, McpConfig, Restriction, Server } from '../../schema/mcp-config.ts';
 import type { ResolvedServer } from './resolved-server.ts';
+import { meansAny } from './tool-names.ts';
 import { matchesWildcard } from './wildcard.ts';
 
 /** Names that may be used: those in every one of the lists. No list lets everything through. */
@@ -18,6 +19,10 @@ export interface ServerGrant {
   argumentRules: readonly ArgumentRule[];
   /** Where the server's process works, which is where it takes relative paths from. Null: it is elsewhere, or not known yet. */
   folder: string | null;
+  /** All tools the server is known to have, by its own names; null while nobody knows. */
+  known: ReadonlySet<string> | null;
+  /** Entries that take tools away and mean none of the known ones. While there are any, every tool stays hidden. */
+  unmatched: readonly string[];
 }
 
 /**
@@ -30,11 +35,7 @@ export function grantsOf(
   roleId: string | null,
   roleMcp: readonly string[],
 ): ServerGrant[] {
-  const whole = new Set([
-    ...config.shared,
-    ...(own(config.agentServers, roleId) ?? []),
-    ...roleMcp.filter(entry => !entry.includes('/')),
-  ]);
+  const whole = wholeServers(config, roleId, roleMcp);
   const single = singleTools(roleMcp);
   const restrictions = [EVERYBODY, roleId].map(who => own(config.toolRestrictions, who) ?? {});
   return Object.entries(config.servers).flatMap(([id, server]) => {
@@ -45,8 +46,34 @@ export function grantsOf(
   });
 }
 
+/** Servers that the role is given and cannot have, because they are wrong in the file. */
+export function disabledFor(
+  config: McpConfig,
+  roleId: string | null,
+  roleMcp: readonly string[],
+): { server: string; fault: string }[] {
+  const whole = wholeServers(config, roleId, roleMcp);
+  const single = singleTools(roleMcp);
+  return Object.entries(config.disabled ?? {}).flatMap(([server, { fault }]) =>
+    whole.has(server) || single.has(server) ? [{ server, fault }] : [],
+  );
+}
+
 /** In the place of a role: for every run, also one without a role. */
 export const EVERYBODY = '*';
+
+/** A rule for a pattern is about whatever tools there will be; one for a name is about that tool. */
+export const isExact = (entry: string): boolean => !entry.includes('*');
+
+/** The grant once it is known which tools the server has. */
+export function withKnownTools(grant: ServerGrant, known: ReadonlySet<string> | null): ServerGrant {
+  if (known === null) return grant;
+  const ofRules = grant.argumentRules.flatMap(rule => rule.tool.filter(isExact));
+  const unmatched = [...grant.tools.except, ...ofRules].filter(
+    entry => !meansAny(entry, grant.server, known, true),
+  );
+  return { ...grant, known, unmatched };
+}
 
 /** The grant of a server of which it is known how it is started or reached. */
 export const withFolderOf = (grant: ServerGrant, server: ResolvedServer): ServerGrant => ({
@@ -90,8 +117,22 @@ function grant(
       rule => rule.server === id && rule.role.some(role => matchesWildcard(role, roleId ?? '')),
     ),
     folder: null,
+    known: null,
+    unmatched: [],
   };
 }
+
+/** Those the role is given as a whole. */
+const wholeServers = (
+  { shared, agentServers }: McpConfig,
+  roleId: string | null,
+  roleMcp: readonly string[],
+): ReadonlySet<string> =>
+  new Set([
+    ...shared,
+    ...(own(agentServers, roleId) ?? []),
+    ...roleMcp.filter(entry => !entry.includes('/')),
+  ]);
 
 function rule(lists: readonly (readonly string[])[], exclude: readonly string[] = []): NameRule {
   return {

@@ -1,8 +1,9 @@
-import type { McpConfig, Restriction } from '../../schema/mcp-config.ts';
+import { type McpConfig, type Restriction, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { nearest } from '../nearest.ts';
-import { EVERYBODY } from './grants.ts';
+import { EVERYBODY, isExact } from './grants.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { serverIn } from './lint-roles.ts';
+import { isMeant, meansAny } from './tool-names.ts';
 
 type Path = (string | number)[];
 
@@ -34,13 +35,16 @@ function lintRestriction(
   restriction: Restriction,
 ): ConfigFinding[] {
   const path = ['toolRestrictions', role, id];
-  const missing = unknownServer(config, id, path);
-  if (missing.length > 0) return missing;
+  if (id === SQUAD_ITSELF) return [ofSquadItself(path)];
+  if (!Object.hasOwn(config.servers, id)) return unknownServer(config, id, path);
   if ('exclude' in restriction)
     return unknownTools(known, id, restriction.exclude, [...path, 'exclude'], true);
   const { include } = restriction;
   const { tools } = config.servers[id]!;
-  const isDisjoint = ![...tools, ...include].includes('*') && !include.some(tool => tools.includes(tool));
+  const listed = new Set(tools);
+  const isDisjoint =
+    ![...tools, ...include].includes('*') &&
+    !include.some(tool => meansAny(tool, id, listed, false) || tools.some(own => isMeant(own, id, tool)));
   return [
     ...unknownTools(known, id, include, [...path, 'include'], false),
     ...(isDisjoint && tools.length > 0
@@ -62,7 +66,6 @@ function lintRule(
   rule: McpConfig['argumentRules'][number],
   path: Path,
 ): ConfigFinding[] {
-  const isExact = (name: string) => !name.includes('*');
   const folders = (rule.under ?? []).flatMap((folder, index): ConfigFinding[] =>
     folder.replace(/\$\{(WORKSPACE_ROOT|SQUAD_ROOT)\}/g, '').includes('${')
       ? [
@@ -78,10 +81,11 @@ function lintRule(
       : [],
   );
   const isIndexed = rule.argument.split('.').some(segment => /^\d+$/.test(segment));
+  if (rule.server === SQUAD_ITSELF) return [ofSquadItself(path)];
   return [
     ...unknownServer(config, rule.server, [...path, 'server']),
     ...rule.role.filter(isExact).flatMap(role => unknownRole(known, role, [...path, 'role'])),
-    ...unknownTools(known, rule.server, rule.tool, [...path, 'tool'], true),
+    ...unknownTools(known, rule.server, rule.tool.filter(isExact), [...path, 'tool'], true),
     ...folders,
     ...(isIndexed
       ? [
@@ -96,44 +100,51 @@ function lintRule(
   ];
 }
 
-function unknownServer({ servers }: McpConfig, id: string, path: Path): ConfigFinding[] {
-  if (Object.hasOwn(servers, id)) return [];
+function unknownServer({ servers, disabled = {} }: McpConfig, id: string, path: Path): ConfigFinding[] {
+  // What is wrong with a disabled one is told where it stands.
+  if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
   return [
     { level: 'error', path, message: `There is no server "${id}"`, ...meant(id, Object.keys(servers)) },
   ];
 }
+
+const ofSquadItself = (path: Path): ConfigFinding => ({
+  level: 'warning',
+  path,
+  message: "This has no effect: it is about Squad's own tools, which do not come from a server of this file",
+  suggestion: 'What a role has of Squad is in its frontmatter: type, spawn and mcp.',
+});
 
 function unknownRole({ roles }: KnownToLint, role: string, path: Path): ConfigFinding[] {
   if (roles === null || roles.includes(role)) return [];
   return [{ level: 'warning', path, message: `There is no role "${role}"`, ...meant(role, roles) }];
 }
 
-/** Names that the server does not have, where it is known what it has, and patterns where only names count. */
+/** Names that mean no tool of the server, where it is known what it has, and patterns where only names count. */
 export function unknownTools(
   { tools }: KnownToLint,
   id: string,
   names: readonly string[],
   path: Path,
-  /** A wrong name that gives has no effect; one that takes away leaves what should be gone. Only the latter may be a pattern. */
+  /** A wrong name that gives has no effect; one that takes away hides the server. Only the latter may be a pattern. */
   takesAway: boolean,
 ): ConfigFinding[] {
   const level = takesAway ? 'error' : 'warning';
-  const there = tools && Object.hasOwn(tools, id) ? tools[id]! : null;
+  const there = tools && Object.hasOwn(tools, id) ? new Set(tools[id]!) : null;
   return names.flatMap((name, index): ConfigFinding[] => {
     const at = [...path, index];
-    if (name === '*') return [];
-    if (name.includes('*'))
-      return takesAway
-        ? []
-        : [
-            {
-              level: 'error',
-              path: at,
-              message: `"${name}" is taken as a name: only "*" alone stands for all`,
-            },
-          ];
-    if (there === null || there.includes(name)) return [];
-    return [{ level, path: at, message: `There is no tool "${name}" in ${id}`, ...meant(name, there) }];
+    if (name !== '*' && name.includes('*') && !takesAway)
+      return [
+        {
+          level: 'error',
+          path: at,
+          message: `"${name}" is taken as a name: only "*" alone stands for all`,
+        },
+      ];
+    if (there === null || meansAny(name, id, there, takesAway)) return [];
+    const hidden = takesAway ? `, so its tools are hidden until this is corrected or confirmed` : '';
+    const message = `There is no tool "${name}" in ${id}${hidden}`;
+    return [{ level, path: at, message, ...meant(name, [...there]) }];
   });
 }
 

@@ -1,6 +1,7 @@
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { KnownToLint, RoleWish } from './lint-config.ts';
 import { meant } from './lint-references.ts';
+import { meansAny } from './tool-names.ts';
 
 /** Something a role file names under `mcp` that is not there. */
 export interface RoleFinding {
@@ -11,7 +12,7 @@ export interface RoleFinding {
 
 /** What role files name and nobody has. Squad's own tools, `squad/…`, are no other server's. */
 export function lintRoleFiles(
-  { servers }: Pick<McpConfig, 'servers'>,
+  { servers, disabled = {} }: Pick<McpConfig, 'servers' | 'disabled'>,
   roleFiles: readonly RoleWish[],
   tools: NonNullable<KnownToLint['tools']>,
 ): RoleFinding[] {
@@ -19,11 +20,12 @@ export function lintRoleFiles(
     mcp.flatMap((entry): RoleFinding[] => {
       const server = serverIn(entry);
       if (server === 'squad') return [];
+      if (Object.hasOwn(disabled, server)) return [];
       if (!Object.hasOwn(servers, server))
         return [{ file, message: `There is no server "${server}"`, ...meant(server, Object.keys(servers)) }];
       const tool = entry.slice(server.length + 1);
       const there = Object.hasOwn(tools, server) ? tools[server]! : null;
-      if (tool === '' || there === null || there.includes(tool)) return [];
+      if (tool === '' || there === null || meansAny(tool, server, new Set(there), false)) return [];
       return [{ file, message: `There is no tool "${tool}" in ${server}`, ...meant(tool, there) }];
     }),
   );

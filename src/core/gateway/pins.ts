@@ -18,7 +18,18 @@ export function comparePins(known: readonly Pin[] | null, listed: readonly Defin
     if (known === null && !isDoubtful) pins.set(name, { name, hash, definition, state: 'approved', seenAt });
     else pending.push({ name, hash, definition, state: 'pending', seenAt });
   }
-  return [...pins.values(), ...pending];
+  return [...pins.values(), ...pending, ...(known ?? []).filter(({ state }) => state === 'confirmed')];
+}
+
+/** With these entries of lists confirmed, which mean no tool. */
+export function confirmEntries(pins: readonly Pin[], entries: readonly string[], now: number): Pin[] {
+  const confirmed = new Set(pins.filter(({ state }) => state === 'confirmed').map(({ name }) => name));
+  return [
+    ...pins,
+    ...entries
+      .filter(name => !confirmed.has(name))
+      .map(name => ({ name, hash: '', definition: { name }, state: 'confirmed' as const, seenAt: now })),
+  ];
 }
 
 /** The names that may be used: approved, and nothing of that name waits. With what is listed now, only what still is as approved. */

@@ -1,9 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkProperty } from '../testing/check-property.ts';
-import { exposedName, exposedUri, NameTable, parseExposedUri } from './tool-names.ts';
+import {
+  exposedName,
+  exposedUri,
+  isMeant,
+  meansAny,
+  NameTable,
+  names,
+  parseExposedUri,
+  readExposedName,
+} from './tool-names.ts';
 
-const server = fc.stringMatching(/^[a-z][a-z0-9-]{0,23}$/);
+const server = fc.oneof(
+  fc.stringMatching(/^[a-z][a-z0-9-]{0,23}$/),
+  fc.stringMatching(/^[A-Za-z0-9_-]{1,40}$/).filter(id => id !== 'squad' && id !== '__proto__'),
+  fc.constantFrom('a', 'a_', 'a__', '_a', '_', '__', 'a_b', 'a__b', 'A', 'my_server'),
+);
 const tool = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/),
   fc.string({ minLength: 1, maxLength: 60, unit: 'binary' }),
@@ -26,6 +39,7 @@ describe('a name that agents know', () => {
   test('is the server, two underscores and the tool, where that can be', () => {
     expect(exposedName('github', 'create_issue')).toBe('github__create_issue');
     expect(exposedName('a', '_b')).toBe('a___b');
+    expect(exposedName('my_server', 'list_all')).toBe('my_server__list_all');
     expect(exposedName('a', 'x'.repeat(48))).toBe(`a__${'x'.repeat(48)}`);
   });
 
@@ -40,6 +54,7 @@ describe('a name that agents know', () => {
     checkProperty(
       fc.property(server, tool, (id, name) => {
         expect(exposedName(id, name)).toContain('__');
+        expect(readExposedName(exposedName(id, name))).not.toBeNull();
       }),
       0.2,
     );
@@ -109,8 +124,10 @@ describe('a URI that agents know', () => {
   test('leads back to the server and its own URI', () => {
     checkProperty(
       fc.property(server, fc.string({ minLength: 1, unit: 'binary' }), (id, uri) => {
-        fc.pre(id !== 'squad');
-        expect(parseExposedUri(exposedUri(id, uri))).toEqual({ server: id, uri });
+        const exposed = exposedUri(id, uri);
+        expect(parseExposedUri(exposed)).toEqual({ server: id, uri });
+        // What begins it is a scheme, and stays as it is where schemes are made lower case.
+        expect(exposed).toMatch(/^[a-z][a-z0-9.-]*\+/);
       }),
       0.2,
     );
@@ -128,5 +145,45 @@ describe('a URI that agents know', () => {
       '__proto__+x:y',
     ])
       expect(parseExposedUri(uri)).toBeNull();
+  });
+});
+
+describe('a name in a list', () => {
+  const known = new Set(['create_pull_request', 'github_create_pull_request', 'merge']);
+
+  test.each(['create_pull_request', 'github_create_pull_request', 'github__create_pull_request'])(
+    '%s means the tool, with the id of the server before it or without',
+    entry => {
+      const one = new Set(['create_pull_request']);
+      expect(names(new Set([entry]), 'github', 'create_pull_request', one)).toBe(true);
+      expect(isMeant(entry, 'github', 'create_pull_request')).toBe(true);
+      expect(names(new Set([entry]), 'github', 'merge', one)).toBe(false);
+      expect(isMeant(entry, 'github', 'merge')).toBe(false);
+      expect(names(new Set([entry]), 'gitlab', 'create_pull_request', one)).toBe(
+        entry === 'create_pull_request',
+      );
+    },
+  );
+
+  test('that could be two tools gives the one with that very name, and takes both away', () => {
+    const entry = 'github_create_pull_request';
+    const given = [...known].filter(tool => names(new Set([entry]), 'github', tool, known));
+    expect(given).toEqual(['github_create_pull_request']);
+    const taken = [...known].filter(tool => isMeant(entry, 'github', tool));
+    expect(taken).toEqual(['create_pull_request', 'github_create_pull_request']);
+  });
+
+  test('that is shortened for agents means the tool it is short for', () => {
+    const tool = 'x'.repeat(60);
+    expect(names(new Set([exposedName('github', tool)]), 'github', tool, null)).toBe(true);
+    expect(isMeant(exposedName('github', tool), 'github', tool)).toBe(true);
+  });
+
+  test('means any tool or none, a pattern only where it takes away', () => {
+    expect(meansAny('*', 'github', new Set(), true)).toBe(true);
+    expect(meansAny('github__m*', 'github', known, true)).toBe(true);
+    expect(meansAny('m*', 'github', known, false)).toBe(false);
+    expect(meansAny('d*', 'db', new Set(['read']), true)).toBe(false);
+    expect(meansAny('delete', 'github', known, true)).toBe(false);
   });
 });

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { ServerId } from '../../schema/mcp-config.ts';
+import { matchesWildcard } from './wildcard.ts';
 
 /** Clients take 63 characters and put `mcp__squad__` before them. */
 const LONGEST = 51;
@@ -9,8 +11,9 @@ const HASH_DIGITS = 8;
  * that not every client takes, as much of it as fits and a hash of the whole. The same pair has the same name for ever.
  */
 export function exposedName(server: string, tool: string): string {
-  const whole = `${server}__${tool}`;
-  if (whole.length <= LONGEST && /^[A-Za-z0-9_-]+$/.test(whole)) return whole;
+  const whole = `${plainId(server)}__${tool}`;
+  const isPlain = whole.length <= LONGEST && /^[A-Za-z0-9_-]+$/.test(whole);
+  if (isPlain && plainId(server) === server) return whole;
   const hash = createHash('sha256')
     .update(JSON.stringify([server, tool]))
     .digest('hex')
@@ -19,13 +22,86 @@ export function exposedName(server: string, tool: string): string {
   return `${readable}_${hash}`;
 }
 
+/** The id if the first `__` of a name ends it; else without the underscores that would hide where it ends. */
+const plainId = (id: string): string =>
+  /^_|__|_$/.test(id) ? id.replace(/_{2,}/g, '_').replace(/^_|_$/g, '') || 'server' : id;
+
+/** The server and tool that an exposed name shows. Of a shortened name only the server is to be relied on. */
+export function readExposedName(name: string): { server: string; own: string } | null {
+  const at = name.indexOf('__');
+  const server = name.slice(0, at);
+  return at > 0 && ServerId.safeParse(server).success ? { server, own: name.slice(at + 2) } : null;
+}
+
 /** The URI, or template of URIs, agents know a resource of another server by. */
-export const exposedUri = (server: string, uri: string): string => `${server}+${uri}`;
+export const exposedUri = (server: string, uri: string): string => `${schemeOf(server)}+${uri}`;
 
 /** Null: it is not another server's. */
 export function parseExposedUri(uri: string): { server: string; uri: string } | null {
-  const parts = /^([a-z][a-z0-9-]{0,23})\+(.+)$/s.exec(uri);
-  return parts && parts[1] !== 'squad' ? { server: parts[1]!, uri: parts[2]! } : null;
+  const parts = /^([a-z][a-z0-9.-]*)\+(.+)$/s.exec(uri);
+  const server = parts && idOf(parts[1]!);
+  return server && ServerId.safeParse(server).success && schemeOf(server) === parts[1]
+    ? { server, uri: parts[2]! }
+    : null;
+}
+
+/** Before ids that no scheme of a URI can begin with. */
+const BEFORE_OTHERS = 's..';
+
+/** Schemes have no underscores, begin with a letter, and programs that read URIs make them lower case. */
+function schemeOf(id: string): string {
+  const scheme = id.replace(/[A-Z_]/g, letter => (letter === '_' ? '.-' : `.${letter.toLowerCase()}`));
+  return /^[a-z]/.test(scheme) ? scheme : `${BEFORE_OTHERS}${scheme}`;
+}
+
+function idOf(scheme: string): string {
+  const rest = scheme.startsWith(BEFORE_OTHERS) ? scheme.slice(BEFORE_OTHERS.length) : scheme;
+  return rest.replace(/\.([a-z-])/g, (_, letter: string) => (letter === '-' ? '_' : letter.toUpperCase()));
+}
+
+/** Every way a list may name a tool: the server's own name first, then with the server's id before it. */
+const namesOf = (server: string, tool: string): string[] => [
+  ...new Set([tool, `${server}__${tool}`, `${server}_${tool}`, exposedName(server, tool)]),
+];
+
+/**
+ * Whether a list that gives tools names this one. A name with the server's id before it is another tool's own name where the
+ * server has such a tool: what gives must not give two. `known`: all tools of the server, where they are known.
+ */
+export function names(
+  list: ReadonlySet<string>,
+  server: string,
+  tool: string,
+  known: ReadonlySet<string> | null,
+): boolean {
+  if (list.has(tool)) return true;
+  if (list.size === 0) return false;
+  return namesOf(server, tool).some(name => list.has(name) && known?.has(name) !== true);
+}
+
+/**
+ * Whether an entry that takes tools away means this one, under any of its names. `*` stands for any run of characters, in the
+ * tool's own part of a name: `d*` does not mean every tool of the server `db`.
+ */
+export const isMeant = (entry: string, server: string, tool: string): boolean =>
+  matchesWildcard(entry, tool) ||
+  [`${server}__`, `${server}_`].some(
+    prefix => entry.startsWith(prefix) && matchesWildcard(entry.slice(prefix.length), tool),
+  ) ||
+  entry === exposedName(server, tool);
+
+/** Whether an entry of a list means any of these tools. `*` alone means whatever there is. */
+export function meansAny(
+  entry: string,
+  server: string,
+  tools: ReadonlySet<string>,
+  takesAway: boolean,
+): boolean {
+  if (entry === '*' || tools.has(entry)) return true;
+  const list = new Set([entry]);
+  for (const tool of tools)
+    if (takesAway ? isMeant(entry, server, tool) : names(list, server, tool, null)) return true;
+  return false;
 }
 
 type Pair = readonly [server: string, tool: string];

@@ -1,5 +1,5 @@
 import type { RunId } from '../../schema/ids.ts';
-import type { McpConfig } from '../../schema/mcp-config.ts';
+import type { McpConfig, OwnServers } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 
 /** A workspace's `.squad/mcp-config.json` as it counts now. */
@@ -35,7 +35,9 @@ export type PinState =
   /** Seen first, or approved since: may be used, if this is still its definition. */
   | 'approved'
   /** Came or changed after the first look: kept from everybody until approved. */
-  | 'pending';
+  | 'pending'
+  /** No tool: an entry of a list that means none, and that the user has confirmed all the same. Its definition is only its name. */
+  | 'confirmed';
 
 /** A definition that was seen. Of one name there may be an approved one and one that waits. */
 export interface Pin {
@@ -163,11 +165,13 @@ export interface ServerFault {
   isStarting: boolean;
 }
 
-/** One change that waits for approval. */
+/** Something that waits for approval. */
 export interface PendingChange {
   server: string;
+  /** Of `unmatched`: the entry of a list. */
   tool: string;
-  kind: 'new' | 'changed';
+  /** `unmatched`: an entry that takes tools away and means none, because of which the server's tools are hidden. */
+  kind: 'new' | 'changed' | 'unmatched';
   hash: string;
   seenAt: number;
   /** Lines that begin with `+`, `-` or a space. */
@@ -185,7 +189,14 @@ export interface GatewayAdmin {
     roleMcp: readonly string[],
     env: Record<string, string>,
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
-  /** By server, in its own names, also what is pending. A server that was never seen is not in it. */
+  /** The same for servers that a subagent's file names. They are started for this alone, and ended. */
+  toolsOfSubagent(
+    /** Where a run of it would work. */
+    directory: string,
+    servers: OwnServers,
+    env: Record<string, string>,
+  ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
+  /** By server, in its own names, also what is pending or confirmed. A server that was never seen is not in it. */
   knownTools(workspace: string): Promise<Record<string, string[]>>;
   pending(workspace: string): Promise<PendingChange[]>;
   /**

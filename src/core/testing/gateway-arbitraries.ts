@@ -6,6 +6,8 @@ import type { Thing } from '../gateway/decide.ts';
 export const ROLES = ['coder', 'tester', 'reviewer', '__proto__', 'constructor'];
 export const SERVERS = ['files', 'db', 'web', 'none'];
 export const NAMES = ['read', 'write', 'delete_all', 'toString', 'file:///a', '__proto__'];
+/** As lists name them: also with the id of a server before them. */
+const LISTED = [...NAMES, 'files_read', 'files__write', 'db__read'];
 export const ROOT = '/w/project';
 
 const PATHS = [
@@ -65,7 +67,7 @@ const some = <T>(values: readonly T[], more: fc.ArrayConstraints = { maxLength: 
   fc.array(fc.constantFrom(...values), more);
 const names = fc.oneof(
   fc.constant('*').map(all => [all]),
-  some([...NAMES, '*']),
+  some([...LISTED, '*']),
 );
 const record = <T>(keys: readonly string[], value: fc.Arbitrary<T>) =>
   fc
@@ -79,7 +81,7 @@ const server = fc.record({ tools: names, resources: names, prompts: names }).map
 }));
 const restriction = fc.oneof(
   names.map(include => ({ include })),
-  some([...NAMES, '*', 'd*', '*e']).map(exclude => ({ exclude })),
+  some([...LISTED, '*', 'd*', '*e', 'db_*', 'files__d*']).map(exclude => ({ exclude })),
 );
 const folders = ['src', '/w/project/src', '/', '.', '../other', `/w/project/$\{X}`];
 
@@ -88,7 +90,7 @@ export const argumentRule: fc.Arbitrary<ArgumentRule> = fc
     {
       role: some([...ROLES, '*', 'c*'], { minLength: 1, maxLength: 2 }),
       server: fc.constantFrom(...SERVERS),
-      tool: some([...NAMES, '*', 'w*'], { minLength: 1, maxLength: 2 }),
+      tool: some([...LISTED, '*', 'w*', 'files_*'], { minLength: 1, maxLength: 2 }),
       argument: fc.constantFrom(
         'path',
         'options',

@@ -6,22 +6,22 @@ test.each<[string[], string[]]>([
   [['files'], ['files']],
   [
     ['repo_coder', 'My Server!'],
-    ['repo-coder', 'my-server'],
+    ['repo_coder', 'my-server'],
   ],
   [
     ['repo_coder', 'repo-coder'],
-    ['repo-coder-2', 'repo-coder'],
+    ['repo_coder', 'repo-coder'],
   ],
   [
     ['a_b', 'a.b', 'A B'],
-    ['a-b', 'a-b-2', 'a-b-3'],
+    ['a_b', 'a-b', 'a-b-2'],
   ],
   [
     ['squad', '', '日本', '1st'],
-    ['squad-server', 'server', 'server-2', 'st'],
+    ['squad-server', 'server', 'server-2', '1st'],
   ],
   [
-    [`${'x'.repeat(30)}1`, `${'x'.repeat(30)}2`],
+    [`${'x'.repeat(40)}1`, `${'x'.repeat(40)}2`],
     ['x'.repeat(24), `${'x'.repeat(22)}-2`],
   ],
 ])('%j are %j', (names, expected) => {

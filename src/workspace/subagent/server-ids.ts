@@ -1,6 +1,8 @@
+import { ServerId } from '../../schema/mcp-config.ts';
+
 const LONGEST = 24;
 
-/** An id for each name of a server: `repo_coder` is `repo-coder`. Names that would be the same are told apart by numbers. */
+/** An id for each name of a server: the name itself where it can be one. Names that would be the same are told apart by numbers. */
 export function serverIds(names: readonly string[]): Map<string, string> {
   const ids = new Map<string, string>();
   const taken = new Set<string>();
@@ -17,6 +19,7 @@ export function serverIds(names: readonly string[]): Map<string, string> {
 }
 
 function idFor(name: string): string {
+  if (ServerId.safeParse(name).success) return name;
   const id = name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -28,9 +28,9 @@ test('each is in a form the gateway takes, and everybody has it', () => {
   });
   expect(found).toEqual([]);
   expect(OwnServers.parse(config)).toEqual(config);
-  expect(config!.shared).toEqual(['repo-coder', 'web', 'bare']);
+  expect(config!.shared).toEqual(['repo_coder', 'web', 'bare']);
   expect(config!.servers).toMatchObject({
-    'repo-coder': { command: 'coder', args: [`\${TOKEN}`, '8080'], env: { PORT: '1' }, timeout: 2000 },
+    repo_coder: { command: 'coder', args: [`\${TOKEN}`, '8080'], env: { PORT: '1' }, timeout: 2000 },
     web: {
       type: 'http',
       url: `https://mcp.example/\${TOKEN}`,

@@ -11,19 +11,25 @@ import { tell } from '../tell.ts';
 
 type Pending = Answers['inspect_gateway']['pending'][number];
 
+function effectOf(asks: readonly Pending[]): string {
+  return asks.every(({ kind }) => kind === 'unmatched')
+    ? 'The entry stays as it is, and agents see the tools of the server that their roles allow.'
+    : 'Agents whose roles allow it may use what is shown here from now on. A later change waits again.';
+}
+
 interface PendingToolsProps {
   pending: readonly Pending[];
   workspace: string;
   onDone(): void;
 }
 
-/** Definitions that came or changed after the first look, each with what is different. */
+/** Definitions that came or changed after the first look, and restrictions that name no tool. */
 export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) {
   const [asks, setAsks] = useState<readonly Pending[] | null>(null);
   useKeys([
     {
       key: 'a',
-      what: 'Approve every pending definition',
+      what: 'Approve everything that is pending',
       run: () => setAsks(pending),
       when: () => pending.length > 0,
     },
@@ -37,7 +43,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
     await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
       told.unseen.length > 0 && chosen.length > told.approved.length
         ? `Approved ${told.approved.length}. ${told.unseen.length} changed once more: look at them again.`
-        : `Approved ${told.approved.length}: agents may use ${told.approved.length === 1 ? 'it' : 'them'} now.`,
+        : `Approved ${told.approved.length}.`,
     );
     onDone();
   };
@@ -45,7 +51,9 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
     <section class="page-part">
       <h2>Pending approvals</h2>
       <p class="soft">
-        These came or changed after the first look at their server. No agent sees them until you say so.
+        New and changed definitions came after the first look at their server, and no agent sees them until
+        you approve them. An unmatched entry of the file names a tool that its server does not have; it hides
+        all tools of that server until you correct it, or approve it as it is.
       </p>
       <p class="page-tools">
         <Button keyName="a" onClick={() => setAsks(pending)}>
@@ -78,8 +86,12 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
       ))}
       {asks && asks.length > 0 && (
         <Confirm
-          title={asks.length === 1 ? 'Approve this definition' : `Approve ${asks.length} definitions`}
-          effect={`Agents whose roles allow it may use ${asks.length === 1 ? 'it' : 'them'} from now on, as shown here. A later change waits again.`}
+          title={
+            asks.length === 1
+              ? `Approve ${asks[0]?.server}/${harmless(asks[0]?.tool ?? '')}`
+              : `Approve ${asks.length}`
+          }
+          effect={effectOf(asks)}
           command={`squad mcp approve ${asks.length === 1 ? `${shellWord(`${asks[0]?.server}/${asks[0]?.tool}`)} ` : ''}--workspace ${shellWord(workspace)}`}
           yes="Approve"
           tone="main"

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { OwnServers } from '../schema/mcp-config.ts';
+import { FoundTools } from './inspect-role-tools.ts';
+import { operation } from './operation.ts';
+
+/** The tools that a subagent has of its servers, and why not the rest. Starts the servers, and ends them. */
+export const inspectSubagentTools = operation({
+  name: 'inspect_subagent_tools',
+  tool: null,
+  input: z.strictObject({ servers: OwnServers }),
+  output: z.object(FoundTools),
+  async run({ services, caller }, { servers }) {
+    const { root } = await services.workspaces.open(caller);
+    const env = await services.workspaces.environment(caller);
+    return services.gateway.toolsOfSubagent(caller.cwd ?? root, servers, env);
+  },
+});
