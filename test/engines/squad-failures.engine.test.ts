@@ -71,6 +71,20 @@ describe.each(chosenClis())('%s', name => {
       expect(result).toMatchObject({ status: 'error', success: false, error: { code } });
     });
 
+  if (name === 'claude')
+    test('a model name is refused only by the CLI, in its own words', async () => {
+      const spawn = async (tag: string, step: object) => {
+        const prompt = `Try. ${mock([step], tag)}`;
+        const { spawn_id } = await it.call('spawn_claude', { prompt, model: 'no-such-model', async: true });
+        return it.end(spawn_id);
+      };
+      expect(await spawn('model-served', { text: 'Here.' })).toMatchObject({ success: true, result: 'Here.' });
+      expect(it.server.first('model-served')?.model).toBe('no-such-model');
+      const refused = await spawn('model-unknown', { status: 404 });
+      expect(refused).toMatchObject({ success: false, error: { code: 'ENGINE_FAILED' } });
+      expect(refused.error?.message).toMatch(/selected model \(no-such-model\).*may not exist/);
+    });
+
   if (TELLS_COST.includes(name))
     test('is stopped at its budget', async () => {
       const usage = { input: 100_000, output: 10 };
