@@ -12,7 +12,8 @@ export function longLineType(beginning: string): string | null {
 export const answerTooLong = (): EngineEnd => ({
   type: 'end',
   ok: false,
-  answer: '',
+  // Without a text here, what was said before would stand in its place.
+  answer: '(The answer is longer than 8 MiB and not shown. It is in the output of the run.)',
   error:
     'Its answer is longer than 8 MiB, which is more than Squad reads. All of it is in the output of the run (`squad log`). Ask for a shorter answer, or for one in a file.',
   code: 'OUTPUT_LIMIT',

@@ -134,6 +134,7 @@ describe.each(CLIS)('$id', ({ id }) => {
   test('that answers in a line too long to read is told as that, and no earlier text is its answer', async () => {
     const result = await spawn(id, 'too-long-answer');
     expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'OUTPUT_LIMIT' } });
+    expect(result.result).toMatch(/^\(The answer is longer than 8 MiB/);
     expect(statSync(outputOf(result, 'stdout')).size).toBeGreaterThan(9_000_000);
   });
 
