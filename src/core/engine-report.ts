@@ -1,16 +1,29 @@
 import type { Usage } from '../schema/run.ts';
-import type { EngineEnd, EngineEvent, EngineReader, UsageFigure } from './ports/engine.ts';
+import type { ApiRetry, EngineEnd, EngineEvent, EngineReader, UsageFigure } from './ports/engine.ts';
 import { ToolTally } from './tool-tally.ts';
 import { isEmpty, sinceLastTurn, totalsAfter, withoutBeginning } from './usage.ts';
 
 /** Enough of it to see how far it came. */
 const LONGEST_SAID = 64 * 1024;
 
+/** Events that come only after the model has answered. */
+const ANSWERED: ReadonlySet<EngineEvent['type']> = new Set([
+  'text',
+  'tool',
+  'more_tools',
+  'message',
+  'usage',
+]);
+
 /** Everything an engine has said about one turn, gathered. Empty for an engine that says nothing. */
 export class EngineReport {
   end: EngineEnd | null = null;
   /** The engine has reported its end and has not continued since, as it does when a sub-agent outlasts the answer. */
   hasEnded = false;
+  /** The API's last failure, while the engine has shown no sign of a later answer. */
+  retry: (ApiRetry & { text: string }) | null = null;
+  /** What the result must say beside the answer. */
+  readonly notes = new Set<string>();
   /** Null: this engine reports no tool calls. */
   readonly tools: ToolTally | null;
   private usage: Usage | null = null;
@@ -73,8 +86,12 @@ export class EngineReport {
     this.tools?.take(event);
     if (event.type === 'end' || event.type === 'text' || event.type === 'tool')
       this.hasEnded = event.type === 'end';
+    if (ANSWERED.has(event.type)) this.retry = null;
     if (event.type === 'end') this.end = event;
-    else if (event.type === 'text')
+    else if (event.type === 'note') {
+      if (event.retry) this.retry = { ...event.retry, text: event.text };
+      if (event.isForResult) this.notes.add(event.text);
+    } else if (event.type === 'text')
       this.said = `${this.said && `${this.said}\n`}${event.text}`.slice(-LONGEST_SAID);
     else if (event.type === 'usage') {
       this.usage = event.usage;

@@ -14,11 +14,12 @@ const facts = (end: TurnEnd, more: Partial<Facts> = {}): Facts => ({
   end,
   stop: null,
   deadlineAt: DEADLINE,
+  timeoutMs: 25_000,
   events: null,
   ...more,
 });
 const said = (ok: boolean, error: string | null = null) => ({
-  events: { end: { type: 'end' as const, ok, answer: '', error }, linesDropped: 0 },
+  events: { end: { type: 'end' as const, ok, answer: '', error }, retry: null, linesDropped: 0 },
 });
 
 describe('an engine whose output is opaque', () => {
@@ -43,7 +44,7 @@ describe('an engine that reports its own end', () => {
 
   test('has failed when it ended without a report, whatever its exit code', () => {
     const unsaid = (linesDropped: number, code = 0) =>
-      judge(facts(exit(code), { events: { end: null, linesDropped } }));
+      judge(facts(exit(code), { events: { end: null, retry: null, linesDropped } }));
     expect(unsaid(0).step).toBe('fail');
     expect(unsaid(0).error?.message).toContain('ended without saying how');
     expect(unsaid(1)).toMatchObject({ step: 'fail', error: { code: 'OUTPUT_LIMIT' } });
@@ -66,6 +67,43 @@ describe('what Squad did outranks what the agent said', () => {
     for (const code of [143, 137, 1]) expect(judge(facts(exit(code, { endedAt }))).step).toBe('time_out');
     expect(judge(facts(exit(0, { endedAt }))).step).toBe('complete');
     expect(judge(facts(exit(137))).step).toBe('fail');
+  });
+});
+
+describe('the API failed and the engine was waiting to ask it again', () => {
+  const waiting = (waitMs: number | null) => ({
+    end: null,
+    retry: { code: 'ENGINE_RATE_LIMITED' as const, text: "The model's API failed with 429", waitMs },
+    linesDropped: 0,
+  });
+
+  test('a timeout says so, and that the wait is longer than the timeout', () => {
+    const judged = judge(facts(exit(143), { stop: 'timeout', events: waiting(3_600_000) }));
+    expect(judged).toEqual({
+      step: 'time_out',
+      error: {
+        code: 'ENGINE_RATE_LIMITED',
+        message:
+          "Timed out after 25 s. The last thing its engine reported: The model's API failed with 429. The wait of 3600 s is longer than the timeout.",
+      },
+    });
+    for (const waitMs of [null, 25_000])
+      expect(
+        judge(facts(exit(143), { stop: 'timeout', events: waiting(waitMs) })).error?.message,
+      ).not.toContain('longer');
+  });
+
+  test('so does the timeout of the wrapper, and a stall', () => {
+    const endedAt = DEADLINE + HARD_LIMIT_GRACE_MS;
+    expect(judge(facts(exit(143, { endedAt }), { events: waiting(null) })).error?.code).toBe(
+      'ENGINE_RATE_LIMITED',
+    );
+    const stalled = judge(facts(exit(143), { stop: 'stall', events: waiting(null) })).error;
+    expect(stalled).toMatchObject({ code: 'STALLED', message: expect.stringContaining('failed with 429') });
+  });
+
+  test('a cancelled run is cancelled, and nothing more', () => {
+    expect(judge(facts(exit(143), { stop: 'cancel', events: waiting(null) })).error).toBeNull();
   });
 });
 

@@ -1,4 +1,5 @@
 import type { RunError, StopReason } from '../schema/run.ts';
+import type { EngineReport } from './engine-report.ts';
 import type { EngineEnd } from './ports/engine.ts';
 import type { TurnEnd } from './ports/turns.ts';
 import type { RunStep } from './run-state.ts';
@@ -16,14 +17,17 @@ export interface Facts {
   stop: StopReason | null;
   deadlineAt: number;
   /** Null when the engine has no events of its own: then the exit code is all there is. */
-  events: { end: EngineEnd | null; linesDropped: number } | null;
+  events: (Pick<EngineReport, 'end' | 'retry'> & { linesDropped: number }) | null;
+  timeoutMs: number;
 }
 
 /** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
-export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
+export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outcome {
+  const retry = events?.retry ?? null;
+  const timedOut: Outcome = { step: 'time_out', error: retry && timeoutWhileRetrying(retry, timeoutMs) };
   if (stop === 'cancel') return { step: 'cancel', error: null };
   if (stop === 'terminate' || stop === 'abandon') return { step: stop, error: null };
-  if (stop === 'timeout') return { step: 'time_out', error: null };
+  if (stop === 'timeout') return timedOut;
   if (stop === 'output_limit')
     return failed('OUTPUT_LIMIT', 'It wrote more than output.max_bytes allows. What it wrote is kept.');
   if (stop === 'budget')
@@ -34,7 +38,9 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
   if (stop === 'stall')
     return failed(
       'STALLED',
-      'It gave no sign of life for as long as its role allows (stall) and was stopped. What it did until then is kept.',
+      `It gave no sign of life for as long as its role allows (stall) and was stopped. What it did until then is kept.${
+        retry ? ` ${lastFailure(retry)}` : ''
+      }`,
     );
   if (end.spawnError) return failed('SPAWN_FAILED', `The agent could not be started: ${end.spawnError}`);
   if (end.exitCode === null)
@@ -47,8 +53,7 @@ export function judge({ end, stop, deadlineAt, events }: Facts): Outcome {
       },
     };
   // Only the wrapper's watchdog ends a turn this late. Most agents heed its TERM; a few need its KILL.
-  if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000)
-    return { step: 'time_out', error: null };
+  if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
   if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
   return failed('ENGINE_FAILED', exitWords(end.exitCode));
@@ -86,6 +91,27 @@ function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCo
   if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
   return { step: 'complete', error: null };
 }
+
+type Retry = NonNullable<EngineReport['retry']>;
+
+/** An engine can wait for its API longer than its run has time. */
+function timeoutWhileRetrying(retry: Retry, timeoutMs: number): RunError {
+  const { code, waitMs } = retry;
+  const isTooLong = waitMs !== null && waitMs > timeoutMs;
+  return {
+    code,
+    message: [
+      `Timed out after ${seconds(timeoutMs)}.`,
+      lastFailure(retry),
+      ...(isTooLong ? [`The wait of ${seconds(waitMs)} is longer than the timeout.`] : []),
+    ].join(' '),
+  };
+}
+
+const lastFailure = ({ text }: Retry): string =>
+  `The last thing its engine reported: ${text.replace(/(?<![.!?])$/, '.')}`;
+
+const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
 
 /** An agent's own words, but not a novel: it goes into the database, into events and into every listing. */
 const LONGEST_MESSAGE = 2_000;

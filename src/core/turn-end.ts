@@ -85,8 +85,10 @@ export async function closeTurn(
     end,
     stop: entry.stop,
     deadlineAt: turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
-    events: engine.reader ? { end: report.end, linesDropped: entry.linesDropped } : null,
+    events: engine.reader ? { end: report.end, retry: report.retry, linesDropped: entry.linesDropped } : null,
+    timeoutMs: run.timeoutMs,
   });
+  if (outcome.error === null) run.notes.push(...[...report.notes].filter(note => !run.notes.includes(note)));
   if (entry.overBudget) {
     if (outcome.error?.code === 'BUDGET_EXCEEDED') outcome.error.message = overBudget(entry.overBudget);
     else run.notes.push(wentOver(entry.overBudget, onlyWarns(entry.overBudget, run)));

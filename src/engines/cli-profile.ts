@@ -1,6 +1,6 @@
 import type { Engine, EngineReader, InteractiveInput, TurnInput } from '../core/ports/engine.ts';
 import type { Command } from '../core/ports/turns.ts';
-import type { CliId } from '../schema/engine-spec.ts';
+import type { CliId, ToolNames } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
 
 /** Everything Squad knows about one agent CLI. A folder per CLI exports one of these. */
@@ -24,6 +24,8 @@ export interface CliProfile {
    * where it is there for another server.
    */
   variables: RegExp;
+  /** Other names for Squad's tools, where this CLI does not let its agents use the usual ones. */
+  toolNames?: ToolNames;
   takesSchema: boolean;
   usageIsReported: Engine['usageIsReported'];
   newChat: Engine['newChat'];

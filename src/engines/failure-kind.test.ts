@@ -7,6 +7,12 @@ test.each([
   ['No auth type is selected.', 'ENGINE_NOT_LOGGED_IN'],
   ['exceeded retry limit, last status: 429 Too Many Requests', 'ENGINE_RATE_LIMITED'],
   ['You have hit your usage limit', 'ENGINE_RATE_LIMITED'],
+  ['API Error: 529 Overloaded. This is a server-side issue', 'ENGINE_RATE_LIMITED'],
+  ['The API answered 529: try later', 'ENGINE_RATE_LIMITED'],
+  ['Last error: 503 The model is overloaded. Please try again later.', 'ENGINE_RATE_LIMITED'],
+  ["Missing API key for OpenAI-compatible auth. Set the 'OPENAI_API_KEY' variable.", 'ENGINE_NOT_LOGGED_IN'],
+  ["Anthropic API key is missing. Pass it using the 'apiKey' parameter.", 'ENGINE_NOT_LOGGED_IN'],
+  ['No API key was given', 'ENGINE_NOT_LOGGED_IN'],
   ['No saved session found with ID 1', 'CHAT_UNKNOWN'],
   ['thread/resume failed: no rollout found for thread id 1', 'CHAT_UNKNOWN'],
   ['HTTP 500 from the server', 'ENGINE_FAILED'],
@@ -16,4 +22,5 @@ test.each([
 
 test('a status that is known outranks the words', () => {
   expect(failureKind('error 401 in the text', 500)).toBe('ENGINE_FAILED');
+  expect(failureKind('busy', 529)).toBe('ENGINE_RATE_LIMITED');
 });

@@ -2,20 +2,23 @@ import type { EngineFailure } from '../core/ports/engine.ts';
 
 /** What kind of failure an API's status or a CLI's words tell of. */
 export function failureKind(words: string, status: number | null = statusIn(words)): EngineFailure {
-  if (status === 429 || RATE_LIMITED.test(words)) return 'ENGINE_RATE_LIMITED';
+  if (status === 429 || status === OVERLOADED || RATE_LIMITED.test(words)) return 'ENGINE_RATE_LIMITED';
   if (status === 401 || status === 403 || NOT_LOGGED_IN.test(words)) return 'ENGINE_NOT_LOGGED_IN';
   if (UNKNOWN_CHAT.test(words)) return 'CHAT_UNKNOWN';
   return 'ENGINE_FAILED';
 }
 
-const RATE_LIMITED = /rate.?limit|usage limit|quota (?:was )?exceeded|exceeded your current quota/i;
+/** Anthropic's own status: the service has too many requests, of whoever. */
+const OVERLOADED = 529;
+const RATE_LIMITED =
+  /rate.?limit|usage limit|too many requests|\boverloaded\b|quota (?:was )?exceeded|exceeded your current quota/i;
 const NOT_LOGGED_IN =
-  /not logged in|authentication required|please run \/login|invalid api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
+  /not logged in|authentication required|please run \/login|invalid api key|missing (?:an? |the )?api.?key|api.?key (?:is )?(?:missing|required|not (?:set|found|provided|configured))|no api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
 const UNKNOWN_CHAT =
   /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found|does not match any session/i;
 
 /** An HTTP status in a message, where it is named as one. */
 function statusIn(words: string): number | null {
-  const found = /(?:status|error|code|http)\D{0,12}\b([45]\d\d)\b|^\s*([45]\d\d)\b/i.exec(words);
+  const found = /(?:status|error|code|http|answered)\D{0,12}\b([45]\d\d)\b|^\s*([45]\d\d)\b/i.exec(words);
   return found ? Number(found[1] ?? found[2]) : null;
 }

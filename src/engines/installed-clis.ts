@@ -60,7 +60,10 @@ export function installedClis(
       );
       return found.filter(cli => cli !== null);
     },
-    clis: () => cliProfiles().map(({ id, name, install, login }) => ({ cli: id, name, install, login })),
+    clis: () =>
+      cliProfiles().map(({ id, name, install, login, toolNames = {} }) => ({
+        ...{ cli: id, name, install, login, toolNames },
+      })),
     isPresent: (cli, env) =>
       cliProfiles().some(
         ({ id, programs }) => id === cli && programs.some(command => pathOf(command, env) !== null),

@@ -1,8 +1,9 @@
 import type { EngineEnd, EngineReader } from '../core/ports/engine.ts';
+import { stderrExcerpt } from '../process/stderr-excerpt.ts';
 import { failureKind } from './failure-kind.ts';
 
-const MOST_LINES = 6;
-const LONGEST_LINE = 300;
+const MAX_LINES = 6;
+const MAX_LINE_LENGTH = 300;
 
 /** The end of a turn that failed before it could say so in events: a bad flag, a missing key, a chat that is not there. */
 export async function stderrEnd(
@@ -10,26 +11,10 @@ export async function stderrEnd(
 ): Promise<EngineEnd[]> {
   // Success needs the engine's own word, and a signal speaks for itself.
   if (exit.exitCode === null || exit.exitCode === 0 || exit.exitCode > 128) return [];
-  const words = lastWords((await exit.file('stderr')) ?? '');
+  const stderr = (await exit.file('stderr')) ?? '';
+  const words = stderrExcerpt(stderr, MAX_LINES).map(shortened).join('\n');
   return words ? [{ type: 'end', ok: false, answer: '', error: words, code: failureKind(words) }] : [];
 }
 
-function lastWords(stderr: string): string {
-  const lines = stderr
-    .slice(-100_000)
-    .replace(ESCAPES, '')
-    .split('\n')
-    .map(line => line.trim())
-    .filter(line => line !== '');
-  const said = lines.filter(line => !LOGGED.test(line));
-  return (said.length > 0 ? said : lines).slice(-MOST_LINES).map(shortened).join('\n');
-}
-
 const shortened = (line: string): string =>
-  line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE).toWellFormed()}…` : line;
-
-/** A line of a log comes before the words that are meant for the user. */
-const LOGGED = /^\d{4}-\d\d-\d\dT\S+\s+(?:ERROR|WARN|INFO|DEBUG)\b/;
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is to be removed
-const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
+  line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH).toWellFormed()}…` : line;

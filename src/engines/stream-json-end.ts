@@ -5,10 +5,15 @@ import { type Fields, fields, number, text } from './json-line.ts';
 /** A failure only this CLI has, by its words; null: one like everybody's. */
 export type OwnFailure = (words: string) => EngineFailure | null;
 
+interface EndDialect {
+  ownFailure?: OwnFailure;
+  isOwnText?(text: string): boolean;
+}
+
 /** `subtype` says "success" for a refused login too: only `is_error` tells. */
-export function streamJsonEnd(line: Fields, ownFailure?: OwnFailure): EngineEnd {
+export function streamJsonEnd(line: Fields, { ownFailure, isOwnText }: EndDialect = {}): EngineEnd {
   const answer = text(line.result) ?? '';
-  if (line.is_error === false)
+  if (line.is_error === false && !isOwnText?.(answer))
     return {
       type: 'end',
       ok: true,

@@ -1,4 +1,6 @@
 import type { EngineEvent, EngineReader } from '../core/ports/engine.ts';
+import { CUT_OFF_AT_LIMIT, cutOffNote } from './cut-off.ts';
+import { failureKind } from './failure-kind.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
 import { answerTooLong, longLineType } from './long-line.ts';
 import { stderrEnd } from './stderr-end.ts';
@@ -6,6 +8,7 @@ import { type OwnFailure, streamJsonEnd } from './stream-json-end.ts';
 import { type Counted, MessageUsage, type Tokens, usageEvent } from './stream-json-usage.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { toolDetail } from './tool-detail.ts';
+import { waitWords } from './wait-words.ts';
 
 export interface StreamJsonDialect {
   /** Tools whose purpose is to change a file. */
@@ -14,6 +17,8 @@ export interface StreamJsonDialect {
   /** `before`: what the results before this one came to. A turn has several when a sub-agent outlasts the agent's answer. */
   resultCount(result: Fields, before: Counted | null): Counted;
   ownFailure?: OwnFailure;
+  /** Text that the CLI itself puts into the place of an answer: what went wrong, not what the agent says. */
+  isOwnText?(text: string): boolean;
 }
 
 /** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
@@ -33,7 +38,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     // What a sub-agent says is not this agent's answer.
     const isOwn = text(line.parent_tool_use_id) === null;
     const events = list(message.content).flatMap((part): EngineEvent[] => {
-      if (part.type === 'text' && isOwn) return spoken(part.text);
+      if (part.type === 'text' && isOwn) return spoken(part.text, dialect);
       if (part.type === 'tool_use') return calls.begin(text(part.id), text(part.name), fields(part.input));
       return [];
     });
@@ -45,14 +50,14 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     line(line) {
       const event = fieldsOf(line);
       if (event?.type === 'assistant') return said(event);
-      if (event?.type === 'user') return toolResults(event, calls);
+      if (event?.type === 'user') return [...toolResults(event, calls), ...cutOffBefore(event)];
       if (event?.type === 'system') return system(event, calls);
       if (event?.type !== 'result') return [];
       ended = true;
       const count = dialect.resultCount(event, counted);
       const used = usageEvent(count);
       if (used.length > 0) counted = count;
-      return [...used, streamJsonEnd(event, dialect.ownFailure)];
+      return [...used, ...cutOffNote(text(event.stop_reason)), streamJsonEnd(event, dialect)];
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
@@ -70,9 +75,18 @@ const toolResults = (line: Fields, calls: ToolCalls): EngineEvent[] =>
     .filter(part => part.type === 'tool_result')
     .flatMap(part => calls.end(text(part.tool_use_id), part.is_error !== true));
 
+/** Told to the model in the user's place: its answer was not whole, and it is to continue. */
+const cutOffBefore = (line: Fields): EngineEvent[] =>
+  line.isSynthetic === true && text(line.parent_tool_use_id) === null
+    ? list(fields(line.message).content).flatMap(part => cutOffNote(text(part.text)))
+    : [];
+
 function system(line: Fields, calls: ToolCalls): EngineEvent[] {
   if (line.subtype === 'init') return begun(line);
-  if (line.subtype === 'api_retry') return [{ type: 'note', text: retryWords(line) }];
+  if (line.subtype === 'api_retry') return [apiRetry(line)];
+  // Qwen Code has the model continue an answer that reached the output limit.
+  if (line.subtype === 'retry' && fields(line.data).preserveText === true)
+    return [{ type: 'note', text: CUT_OFF_AT_LIMIT, isForResult: true }];
   if (line.subtype !== 'permission_denied') return [];
   calls.deny(text(line.tool_use_id));
   return [{ type: 'note', text: `Permission refused: ${text(line.tool_name) ?? 'a tool'}` }];
@@ -93,15 +107,22 @@ function begun(line: Fields): EngineEvent[] {
   return events;
 }
 
-function retryWords(line: Fields): string {
+function apiRetry(line: Fields): EngineEvent {
   const status = number(line.error_status);
+  const waitMs = number(line.retry_delay_ms);
   const count = [number(line.attempt), number(line.max_retries)]
     .filter(figure => figure !== null)
     .join(' of ');
-  return `The model's API failed${status === null ? '' : ` with ${status}`}; retry ${count}`.trimEnd();
+  const failed = `The model's API failed${status === null ? '' : ` with ${status}`}`;
+  return {
+    type: 'note',
+    text: `${failed}; ${`retry ${count}`.trimEnd()}${waitWords(waitMs)}`,
+    retry: { code: failureKind(text(line.error) ?? '', status ?? undefined), waitMs },
+  };
 }
 
-function spoken(value: unknown): EngineEvent[] {
+function spoken(value: unknown, { isOwnText }: StreamJsonDialect): EngineEvent[] {
   const words = text(value);
-  return words ? [{ type: 'text', text: words }] : [];
+  if (!words) return [];
+  return [isOwnText?.(words) ? { type: 'note', text: words } : { type: 'text', text: words }];
 }

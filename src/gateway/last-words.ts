@@ -1,3 +1,4 @@
+import { stderrExcerpt } from '../process/stderr-excerpt.ts';
 import { UpstreamFault } from '../wire/upstream/link.ts';
 
 const MOST = 400;
@@ -14,9 +15,9 @@ export function withLastWords(fault: UpstreamFault, tail: string): UpstreamFault
   });
 }
 
-/** Without the frames of a stack, which would leave no room for what they belong to. */
+const MAX_LINES = 6;
+
 function lastWords(tail: string): string {
-  const lines = tail.split('\n').filter(line => !/^\s+at .*[)\d]$|^Node\.js v\d/.test(line));
-  const line = lines.join(' ').replace(/\s+/g, ' ').trim();
+  const line = stderrExcerpt(tail, MAX_LINES).join(' ').replace(/\s+/g, ' ').trim();
   return line.length > MOST ? `…${line.slice(-MOST).toWellFormed()}` : line;
 }

@@ -13,7 +13,7 @@ import { noTaskSupport } from '../wire/legacy-tasks.ts';
 import { askWhileWaiting, inputRequired, showsForms, takeResponses } from './client-asks.ts';
 import { clientName } from './client-name.ts';
 import type { EndNotices } from './end-notices.ts';
-import { AGENT_INSTRUCTIONS, INSTRUCTIONS } from './instructions.ts';
+import { agentInstructions, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { continueTask, taskState, tasks } from './tasks.ts';
@@ -47,14 +47,14 @@ function ownFace(options: McpFaceOptions): Face {
   const tools = new Tools(services, caller, toolsets);
   return {
     info: { name: 'squad', title: 'Squad', version },
-    instructions: caller.parent ? AGENT_INSTRUCTIONS : INSTRUCTIONS,
+    instructions: caller.parent ? agentInstructions(tools.nameOf('ask_user')) : INSTRUCTIONS,
     tools: {
       list: () => tools.list(),
       async call(name, args, call) {
         const operation = await tools.find(name);
         const from = { ...caller, client: clientName(call) };
         if (operation && call.asTask) return run(operation, args, call, from, options);
-        if (operation) return answer(() => run(operation, args, call, from, options), operation, from);
+        if (operation) return answer(() => run(operation, args, call, from, options), operation, name, from);
         // The caller cannot tell them apart; the user, who reads the events, can.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
@@ -151,6 +151,7 @@ async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, servi
 async function answer(
   work: () => Promise<ToolResult>,
   operation: Operation,
+  name: string,
   { parent }: Caller,
 ): Promise<ToolResult> {
   try {
@@ -158,6 +159,6 @@ async function answer(
   } catch (thrown) {
     const error = asSquadError(thrown).toShape();
     const shape = operation.tool?.forAgents ? flatError : toolError;
-    return { structured: shape(error, operation.name, parent?.id), isError: true };
+    return { structured: shape(error, name, parent?.id), isError: true };
   }
 }

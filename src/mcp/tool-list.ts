@@ -6,9 +6,9 @@ import type { JsonObjectSchema, ToolDef } from '../wire/face.ts';
 const made = new Map<string, ToolDef>();
 
 /** One of Squad's own tools as a client lists it. Made once: its schema does not change while a hub lives. */
-export function ownTool(operation: Operation, mode: StateMode): ToolDef {
-  const key = `${mode} ${operation.name}`;
-  const definition = made.get(key) ?? toolDefinition(operation, mode);
+export function ownTool(operation: Operation, mode: StateMode, name: string): ToolDef {
+  const key = `${mode} ${name}`;
+  const definition = made.get(key) ?? { ...toolDefinition(operation, mode), name };
   made.set(key, definition);
   return definition;
 }

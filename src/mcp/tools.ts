@@ -28,16 +28,23 @@ export class Tools {
     const own = this.#own(hasTeam).filter(({ tool }) => tool?.needs === undefined || has(tool.needs));
     const templates = await this.#templates();
     return [
-      ...own.map(operation => ownTool(operation, mode)),
+      ...own.map(operation => ownTool(operation, mode, this.nameOf(operation.name))),
       ...templates.map(operation => toolDefinition(operation, mode)),
     ];
   }
 
   async find(name: string): Promise<Operation | null> {
-    const isNamed = (operation: Operation) => operation.name === name;
-    const own = this.#own(true).find(isNamed);
+    const own = this.#own(true).find(operation => this.nameOf(operation.name) === name);
     if (own) return this.#own(false).includes(own) || (await this.#surroundings()).hasTeam ? own : null;
-    return (await this.#templates()).find(isNamed) ?? null;
+    return (await this.#templates()).find(operation => operation.name === name) ?? null;
+  }
+
+  /** An operation as this caller calls it: not every agent CLI lets its agents use every name. */
+  nameOf(operation: string): string {
+    const { runner, engines } = this.#services;
+    const { parent } = this.#caller;
+    const engine = parent && runner.current(parent.id)?.engine;
+    return engines.clis().find(({ cli }) => cli === engine)?.toolNames[operation] ?? operation;
   }
 
   /** Asked anew each time: a run that has ended has fewer. */

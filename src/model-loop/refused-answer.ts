@@ -15,7 +15,15 @@ export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Prom
       'ENGINE_FAILED',
       `answered ${status}${placeIn(headers.location)}. ${NOT_FOLLOWED}`,
     );
-  return new ModelFailure(failureOf(status), `answered ${status}: ${said}`);
+  const code = /\boverloaded\b/i.test(said) ? 'ENGINE_RATE_LIMITED' : failureOf(status);
+  return new ModelFailure(code, `answered ${status}: ${said}${retryAfter(headers['retry-after'])}`);
+}
+
+/** In seconds, or as a date. Nothing is asked again by itself here, so whoever reads it needs to know. */
+function retryAfter(header: string | undefined): string {
+  const seconds = Number(header ?? '');
+  const left = Number.isFinite(seconds) ? seconds : (Date.parse(header!) - Date.now()) / 1_000;
+  return left > 0 ? ` (it asks to wait ${Math.ceil(left)} s before the next try)` : '';
 }
 
 /** One with success, and with something else than a model's events in it. */

@@ -56,7 +56,7 @@ function asked(
 ): Promise<InboxItem> {
   if (question === undefined)
     throw new SquadError('INVALID_INPUT', 'Give a question, or the id of one you asked', {
-      suggestions: ['ask_user { question } asks; ask_user { id } goes on waiting.'],
+      suggestions: ['{ question } asks; { id } continues waiting.'],
     });
   return services.inbox.ask({ run, kind, question, ...rest });
 }
@@ -106,7 +106,7 @@ const waiting = ({ id, owner }: InboxItem, to: Wish['to']) => ({
   answer: null,
   by: null,
   note: [
-    `Not answered yet. Call ask_user with {"id": "${id}"} to go on waiting.`,
+    `Not answered yet. Call this tool again with {"id": "${id}"} to continue waiting.`,
     ...(to === 'lead' && owner === 'user'
       ? ['No run that could answer started you: the user was asked.']
       : []),

@@ -33,7 +33,7 @@ export const inspectEngines = operation({
     const found = look ? await engines.installed(await workspaces.environment(caller)) : [];
     const installed = new Map(found.map(each => [each.cli, each]));
     return {
-      engines: engines.clis().map(({ cli, ...facts }) => {
+      engines: engines.clis().map(({ cli, toolNames, ...facts }) => {
         const found = installed.get(cli);
         return {
           id: cli,

@@ -49,16 +49,19 @@ test('when the hub is lost tool calls are answered and not asked again; question
   expect(replayed(traffic)).toMatchObject([LIST]);
 });
 
-test('a question to a person is asked again of the next hub: an error would be taken for its answer', () => {
-  const ASK = {
-    id: 3,
-    method: 'tools/call',
-    params: { name: 'ask_user', arguments: { question: 'May I?' } },
-  };
-  const traffic = after(CALL, ASK);
-  expect(traffic.hubLost().map(text => JSON.parse(text))).toMatchObject([{ id: 2 }]);
-  expect(replayed(traffic)).toMatchObject([ASK]);
-});
+test.each(['ask_user', 'ask_person'])(
+  'a question to a person is asked again of the next hub (%s): an error would be taken for its answer',
+  name => {
+    const ASK = {
+      id: 3,
+      method: 'tools/call',
+      params: { name, arguments: { question: 'May I?' } },
+    };
+    const traffic = after(CALL, ASK);
+    expect(traffic.hubLost().map(text => JSON.parse(text))).toMatchObject([{ id: 2 }]);
+    expect(replayed(traffic)).toMatchObject([ASK]);
+  },
+);
 
 test('what the client gave up is neither answered nor asked again', () => {
   const traffic = after(CALL, LIST, { method: 'notifications/cancelled', params: { requestId: 2 } });

@@ -32,7 +32,7 @@ const LISTENING = 'notifications/subscriptions/acknowledged';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
 /** Asked again it is the same question, and its asker would take an error for an answer. */
-const ASK = 'ask_user';
+const ASK = ['ask_user', 'ask_person'];
 
 /** What passed between client and hub, as far as a new hub or a waiting client needs to know. */
 export class Traffic {
@@ -100,11 +100,14 @@ export class Traffic {
    * answered here, with how to find what it started.
    */
   hubLost(): string[] {
-    return this.answer((method, line) => method === 'tools/call' && parse(line)?.params?.name !== ASK, {
-      code: 'HUB_RESTARTED',
-      message: 'the hub restarted while this call was waiting',
-      suggestions: [this.afterLoss],
-    });
+    return this.answer(
+      (method, line) => method === 'tools/call' && !ASK.includes(String(parse(line)?.params?.name)),
+      {
+        code: 'HUB_RESTARTED',
+        message: 'the hub restarted while this call was waiting',
+        suggestions: [this.afterLoss],
+      },
+    );
   }
 
   /** No hub can be had. Whoever waits is told why; a stream of notifications waits for the next one. */

@@ -61,7 +61,12 @@ export interface CliFacts {
   /** How a user gets it, and how they log in. */
   install: string;
   login: string;
+  /** Other names for Squad's tools, where the CLI does not let its agents use the usual ones. */
+  toolNames: ToolNames;
 }
+
+/** Operation → the name an agent calls it by. */
+export type ToolNames = Readonly<Record<string, string>>;
 
 /** An agent CLI that was found on this machine. */
 export interface InstalledCli {

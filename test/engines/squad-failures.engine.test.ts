@@ -14,10 +14,22 @@ const GIVES_UP: CliName[] = ['claude', 'codex', 'gemini'];
 /** The others say what they spent only at their end. */
 const TELLS_COST: CliName[] = ['claude', 'opencode'];
 
+/** Longer than the role has time. Claude Code does not wait for much longer: it gives up at once. */
+const WAIT_SECONDS = 55;
+const ROLES = { hasty: '---\ntimeout: 45s\n---\nYou have little time.\n' };
+/** The others say that the API failed, not how long they wait. */
+const TELLS_WAIT: CliName[] = ['claude', 'gemini'];
+/** What a CLI gets over by itself, and says in a message. */
+const NOT_WHOLE: Partial<Record<CliName, Record<string, string>>> = {
+  claude: { full: 'output limit', filtered: 'content filter' },
+  codex: { filtered: 'content filter' },
+  qwen: { full: 'output limit' },
+};
+
 describe.each(chosenClis())('%s', name => {
   let it: EngineSquad;
   beforeAll(async () => {
-    it = await EngineSquad.start([name]);
+    it = await EngineSquad.start([name], { roles: ROLES });
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
@@ -65,6 +77,7 @@ describe.each(chosenClis())('%s', name => {
   if (GIVES_UP.includes(name))
     test.each([
       [429, 'ENGINE_RATE_LIMITED'],
+      [529, 'ENGINE_RATE_LIMITED'],
       [500, 'ENGINE_FAILED'],
     ])('an API that answers %i is told as %s', async (status, code) => {
       const result = await it.spawn(name, `Try. ${mock([{ status }], `api-${status}`)}`);
@@ -85,6 +98,27 @@ describe.each(chosenClis())('%s', name => {
       expect(refused.error?.message).toMatch(/selected model \(no-such-model\).*may not exist/);
     });
 
+  if (name !== 'qwen')
+    test('a timeout while the API makes it wait says so', async () => {
+      const steps = [{ status: 429, retryAfter: WAIT_SECONDS }];
+      const result = await it.spawn(name, `Try. ${mock(steps, 'wait')}`, { roleId: 'hasty' });
+      expect(result).toMatchObject({ status: 'timeout', error: { code: 'ENGINE_RATE_LIMITED' } });
+      if (TELLS_WAIT.includes(name)) expect(result.error?.message).toContain('is longer than the timeout');
+    });
+
+  if (NOT_WHOLE[name])
+    test.each(Object.entries(NOT_WHOLE[name]))(
+      'an answer that is not whole is noted: %s',
+      async (stop, about) => {
+        const steps = [{ text: 'In short, the ans', stop: stop as 'full' }, { text: 'The answer.' }];
+        // Qwen Code first asks again with a higher limit.
+        if (name === 'qwen') steps.splice(1, 0, steps[0]!);
+        const result = await it.spawn(name, `Answer. ${mock(steps, stop)}`);
+        expect(result.error).toBeUndefined();
+        expect(result).toMatchObject({ status: 'completed', note: expect.stringContaining(about) });
+      },
+    );
+
   if (TELLS_COST.includes(name))
     test('is stopped at its budget', async () => {
       const usage = { input: 100_000, output: 10 };
@@ -99,3 +133,26 @@ describe.each(chosenClis())('%s', name => {
       await it.nothingLeft();
     });
 });
+
+/** Variables without which a CLI has no key. */
+const KEYS: Partial<Record<CliName, RegExp>> = {
+  claude: /^ANTHROPIC_API_KEY$/,
+  codex: /^MOCK_KEY$/,
+  gemini: /^GEMINI_API_KEY$/,
+  copilot: /^COPILOT_/,
+  qwen: /^OPENAI_API_KEY$/,
+};
+const keyed = chosenClis().filter(name => KEYS[name]);
+
+if (keyed.length > 0)
+  test.each(keyed)('%s without a key: the result says how to log in', async name => {
+    await using it = await EngineSquad.start([name], {
+      prepare: async squad => {
+        for (const variable of Object.keys(squad.env).filter(key => KEYS[name]!.test(key)))
+          delete squad.env[variable];
+      },
+    });
+    const result = await it.spawn(name, `Try. ${mock([{ text: 'Never.' }], 'keyless')}`);
+    expect(result).toMatchObject({ status: 'error', error: { code: 'ENGINE_NOT_LOGGED_IN' } });
+    expect(result.note).toMatch(/For the user: .+/);
+  });

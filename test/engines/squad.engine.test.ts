@@ -75,12 +75,17 @@ describe.each(chosenClis())('%s', name => {
   });
 
   test('is cancelled in the middle of a command, and nothing is left', async () => {
-    const steps = [{ shell: 'touch started; exec tail -f /dev/null' }];
+    // opencode says that it runs a command only in its log, which it writes a moment later.
+    const steps = [{ shell: 'sleep 2; touch started; exec tail -f /dev/null' }];
     const { spawn_id } = await it.begin(name, `Wait. ${mock(steps, 'cancel')}`, { permission: 'edit' });
     await until('its command runs', () => existsSync(inWorkspace('started')), 60_000);
     expect(it.agents()).not.toEqual([]);
     await it.call('cancel_run', { spawn_id });
-    expect(await it.end(spawn_id)).toMatchObject({ status: 'cancelled', success: false });
+    expect(await it.end(spawn_id)).toMatchObject({
+      ...{ status: 'cancelled', success: false },
+      // The command that was running counts.
+      evidence: { tool_calls: 1 },
+    });
     await it.nothingLeft();
   });
 

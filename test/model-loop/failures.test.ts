@@ -26,6 +26,26 @@ describe.each(WIRES)('%s', type => {
     expect(stderr).toBe('');
   });
 
+  test('an overloaded provider is one that limits, and how long it asks to wait is said', async () => {
+    await using agent = await TalkingAgent.start();
+    const overloaded = { status: 503, message: 'The model is overloaded.', retryAfter: 3600 };
+    const { end } = await agent.ask(type, mock([overloaded]));
+    expect(end).toMatchObject({ ok: false, code: 'ENGINE_RATE_LIMITED' });
+    expect(end!.error).toContain('answered 503: The model is overloaded.');
+    expect(end!.error).toContain('(it asks to wait 3600 s before the next try)');
+    const { end: other } = await agent.ask(type, mock([{ status: 529 }]));
+    expect(other).toMatchObject({ ok: false, code: 'ENGINE_RATE_LIMITED' });
+  });
+
+  test.each(['filtered', 'refused'] as const)(
+    'an answer that was %s is not passed off as one',
+    async stop => {
+      await using agent = await TalkingAgent.start();
+      const { end } = await agent.ask(type, mock([{ text: 'I cannot help with that.', stop }]));
+      expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
+    },
+  );
+
   test('an answer that breaks off, and one that nobody can read, are no answers', async () => {
     await using agent = await TalkingAgent.start();
     const text = 'word '.repeat(200);
@@ -47,7 +67,7 @@ describe.each(WIRES)('%s', type => {
 
   test('an answer that its limit cut off is not passed off as one', async () => {
     await using agent = await TalkingAgent.start();
-    const { end } = await agent.ask(type, mock([{ text: 'In short, the ans', full: true }]));
+    const { end } = await agent.ask(type, mock([{ text: 'In short, the ans', stop: 'full' }]));
     expect(end).toMatchObject({
       ok: false,
       code: 'ENGINE_FAILED',

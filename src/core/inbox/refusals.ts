@@ -27,7 +27,7 @@ export const full = (runId: RunId, most: number): SquadError =>
     'INBOX_FULL',
     `Run ${runId} has ${most} questions open; no more are taken until some are answered`,
     {
-      suggestions: ['Wait for answers with ask_user { id }, or go on without.'],
+      suggestions: ['Ask with the { id } of an open question to wait for its answer, or continue without.'],
     },
   );
 

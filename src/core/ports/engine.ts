@@ -14,7 +14,8 @@ export type EngineEvent =
   /** Calls, all over, that were not told one by one. */
   | { type: 'more_tools'; calls: number; failed: number }
   /** Worth showing, and neither words of the agent nor a tool: a retry, a refused permission. */
-  | { type: 'note'; text: string }
+  /** `retry`: the model's API failed and is to be asked again. `isForResult`: the result must say it, not only the log. */
+  | { type: 'note'; text: string; retry?: ApiRetry; isForResult?: true }
   /** All of this turn so far: it replaces what was said before. Fields in `runningTotals` count from the chat's beginning. */
   | { type: 'usage'; usage: Usage; runningTotals?: readonly UsageFigure[] }
   | { type: 'chat'; id: string }
@@ -46,6 +47,12 @@ export type EngineFailure =
   | 'TURN_LIMIT'
   | 'INPUT_UNREADABLE'
   | 'SANDBOX_MISSING';
+
+export interface ApiRetry {
+  code: EngineFailure;
+  /** How long the engine waits before that; null: it does not say. */
+  waitMs: number | null;
+}
 
 export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
 

@@ -125,7 +125,7 @@ describe('the end', () => {
 
   test.each([
     [{ api_error_status: 429, result: 'API Error' }, 'ENGINE_RATE_LIMITED'],
-    [{ api_error_status: 529, result: 'Overloaded' }, 'ENGINE_FAILED'],
+    [{ api_error_status: 529, result: 'Overloaded' }, 'ENGINE_RATE_LIMITED'],
     [{ subtype: 'error_max_budget_usd', errors: ['Reached maximum budget'] }, 'BUDGET_EXCEEDED'],
     [{ errors: ['No conversation found with session ID: 1'] }, 'CHAT_UNKNOWN'],
   ])('%j is %s', (line, code) => expect(end({ is_error: true, ...line })).toMatchObject({ ok: false, code }));
@@ -150,7 +150,14 @@ test('a refused tool, a retry and a server that is down are told', () => {
       model: 'm',
       mcp_servers: [{ name: 'squad', status: 'failed' }],
     },
-    { type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 4, error_status: 529 },
+    {
+      type: 'system',
+      subtype: 'api_retry',
+      attempt: 1,
+      max_retries: 4,
+      error_status: 529,
+      retry_delay_ms: 40_000,
+    },
     message('m', [{ type: 'tool_use', id: 't', name: 'Write', input: { file_path: '/a' } }]),
     { type: 'system', subtype: 'permission_denied', tool_name: 'Write', tool_use_id: 't' },
     { type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 't', is_error: true }] } },
@@ -159,9 +166,51 @@ test('a refused tool, a retry and a server that is down are told', () => {
     { type: 'chat', id: 's' },
     { type: 'model', model: 'm' },
     { type: 'note', text: 'The MCP server squad could not be reached: failed' },
-    { type: 'note', text: "The model's API failed with 529; retry 1 of 4" },
+    {
+      type: 'note',
+      text: "The model's API failed with 529; retry 1 of 4 in 40 s",
+      retry: { code: 'ENGINE_RATE_LIMITED', waitMs: 40_000 },
+    },
     { type: 'tool', name: 'Write', detail: '/a', edits: true },
     { type: 'note', text: 'Permission refused: Write' },
     { type: 'tool_end', name: 'Write', ok: false, denied: true },
   ]);
+});
+
+describe('an answer that is not whole is noted for the result', () => {
+  const noted = (about: string) => ({
+    type: 'note',
+    text: expect.stringContaining(about),
+    isForResult: true,
+  });
+  const told = (text: string, more: object = {}) => ({
+    type: 'user',
+    isSynthetic: true,
+    parent_tool_use_id: null,
+    message: { role: 'user', content: [{ type: 'text', text }] },
+    ...more,
+  });
+
+  test('when Claude Code has the model continue it', () => {
+    expect(read(told('Output token limit hit. Resume directly'))).toEqual([noted('output limit')]);
+    expect(read(told('Your response above was stopped by a safety classifier'))).toEqual([
+      noted('content filter'),
+    ]);
+  });
+
+  test('when its result says so', () => {
+    const result = {
+      type: 'result',
+      is_error: false,
+      result: 'In short, the ans',
+      stop_reason: 'max_tokens',
+    };
+    expect(read(result)).toContainEqual(noted('output limit'));
+    expect(read({ ...result, stop_reason: 'end_turn' })).not.toContainEqual(noted('output limit'));
+  });
+
+  test('not for what a sub-agent was told, nor for what a person says', () => {
+    expect(read(told('Output token limit hit.', { parent_tool_use_id: 't' }))).toEqual([]);
+    expect(read(told('Output token limit hit.', { isSynthetic: false }))).toEqual([]);
+  });
 });

@@ -11,9 +11,20 @@ test('an error event is a notice, not an end', () => {
   expect(
     read({ type: 'error', message: 'Reconnecting... 1/5' }, done({ type: 'error', message: 'No metadata' })),
   ).toEqual([
-    { type: 'note', text: 'Reconnecting... 1/5' },
+    { type: 'note', text: 'Reconnecting... 1/5', retry: { code: 'ENGINE_FAILED', waitMs: null } },
     { type: 'note', text: 'No metadata' },
   ]);
+});
+
+test('a failing API is waited for, and an answer that was filtered is noted for the result', () => {
+  const limited = 'Reconnecting... 1/1 (exceeded retry limit, last status: 429 Too Many Requests)';
+  expect(read({ type: 'error', message: limited })).toEqual([
+    { type: 'note', text: limited, retry: { code: 'ENGINE_RATE_LIMITED', waitMs: null } },
+  ]);
+  const filtered = 'Reconnecting... 1/1 (Incomplete response returned, reason: content_filter)';
+  expect(read({ type: 'error', message: filtered })).toContainEqual(
+    expect.objectContaining({ text: expect.stringContaining('content filter'), isForResult: true }),
+  );
 });
 
 test('the answer is the last message before the turn is complete', () => {

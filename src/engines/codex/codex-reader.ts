@@ -1,4 +1,5 @@
 import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports/engine.ts';
+import { cutOffNote } from '../cut-off.ts';
 import { failureKind } from '../failure-kind.ts';
 import { amount, type Fields, fields, fieldsOf, text } from '../json-line.ts';
 import { answerTooLong, longLineType } from '../long-line.ts';
@@ -41,7 +42,7 @@ export function codexReader(): EngineReader {
       if (event?.type === 'thread.started') return chat ? [{ type: 'chat', id: chat }] : [];
       if (event?.type === 'item.started') return item(fields(event.item), false);
       if (event?.type === 'item.completed') return item(fields(event.item), true);
-      if (event?.type === 'error') return note(text(event.message) ?? '');
+      if (event?.type === 'error') return noticed(text(event.message) ?? '');
       if (event?.type === 'turn.failed') return end([failure(event)]);
       if (event?.type === 'turn.completed') return end([...usage(fields(event.usage)), success()]);
       return [];
@@ -58,6 +59,14 @@ export function codexReader(): EngineReader {
 }
 
 const note = (words: string): EngineEvent[] => (words ? [{ type: 'note', text: words }] : []);
+
+/** Codex does not say how long it waits before it reconnects. */
+const noticed = (words: string): EngineEvent[] => [
+  ...(words.startsWith('Reconnecting')
+    ? [{ type: 'note' as const, text: words, retry: { code: failureKind(words), waitMs: null } }]
+    : note(words)),
+  ...cutOffNote(words),
+];
 
 function failure(event: Fields): EngineEvent {
   const message = text(fields(event.error).message) ?? 'The turn failed; Codex gave no reason.';

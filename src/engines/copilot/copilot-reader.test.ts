@@ -97,6 +97,26 @@ describe('how a turn of Copilot CLI ends', () => {
     });
   });
 
+  it('is no success when its own text stands for an answer that was filtered', async () => {
+    const words = 'The model returned no content because the response was blocked by content filtering.';
+    const { events, end } = await readTurn(copilotReader(), [message({ content: words }), result(0)], 0);
+    expect(end).toMatchObject({ ok: false, answer: '', error: words, code: 'ENGINE_FAILED' });
+    expect(events).toContainEqual({ type: 'note', text: words });
+    const later = [message({ content: words }), message({ content: 'Here.' }), result(0)];
+    expect((await readTurn(copilotReader(), later, 0)).end).toMatchObject({ ok: true, answer: 'Here.' });
+  });
+
+  it('says which failure of the API it is waiting out', () => {
+    const data = { statusCode: 429, errorMessage: '{"message":"slow down"}' };
+    expect(copilotReader().line(JSON.stringify({ type: 'model.call_failure', data }))).toEqual([
+      {
+        type: 'note',
+        text: "The model's API failed: slow down (429)",
+        retry: { code: 'ENGINE_RATE_LIMITED', waitMs: null },
+      },
+    ]);
+  });
+
   it('is no success without a result', async () => {
     expect((await readTurn(copilotReader(), [message({ content: 'Hm' })], 0)).end).toMatchObject({
       ok: false,

@@ -28,8 +28,12 @@ export function copilotReader(): EngineReader {
     const words = (text(data.content) ?? '').trim();
     // What a sub-agent says is not this agent's answer.
     if (!words || text(data.parentToolCallId) !== null) return [];
-    answer = words;
     error = {};
+    if (NO_ANSWER.test(words)) {
+      error = { message: words };
+      return [{ type: 'note', text: words }];
+    }
+    answer = words;
     return [{ type: 'text', text: words }];
   }
 
@@ -46,7 +50,7 @@ export function copilotReader(): EngineReader {
   function result(line: Fields): EngineEvent[] {
     ended = true;
     const chat = text(line.sessionId);
-    const ok = line.exitCode === 0 && !aborted;
+    const ok = line.exitCode === 0 && !aborted && !NO_ANSWER.test(text(error.message) ?? '');
     const end = ok ? success() : failure(error, aborted);
     return [...(chat ? [{ type: 'chat' as const, id: chat }] : []), end];
   }
@@ -67,11 +71,8 @@ export function copilotReader(): EngineReader {
         case 'assistant.turn_retry':
           return [{ type: 'note', text: `Asks the model again: ${text(data.reason) ?? 'no reason given'}` }];
         case 'model.call_failure':
-          error = {
-            message: `The model's API failed: ${text(data.errorMessage) ?? 'no words'}`,
-            statusCode: data.statusCode,
-          };
-          return [];
+          error = { message: failureWords(data), statusCode: data.statusCode };
+          return [callFailed(data)];
         case 'session.error':
           error = data;
           return [];
@@ -93,6 +94,25 @@ export function copilotReader(): EngineReader {
       ...usageInFile(await exit.file(USAGE_FILE)),
       ...(ended ? [] : await withoutResult(error, exit)),
     ],
+  };
+}
+
+/** Its own words in the place of an answer that its provider held back. Its result says success even so. */
+const NO_ANSWER = /^The model returned no content because /;
+
+function failureWords({ errorMessage }: Fields): string {
+  const said = text(errorMessage) ?? 'no words';
+  return `The model's API failed: ${text(fieldsOf(said)?.message) ?? said}`;
+}
+
+/** It does not say whether and when it asks again; its next event does. */
+function callFailed(data: Fields): EngineEvent {
+  const words = failureWords(data);
+  const status = number(data.statusCode);
+  return {
+    type: 'note',
+    text: status === null ? words : `${words} (${status})`,
+    retry: { code: kind(words, status), waitMs: null },
   };
 }
 

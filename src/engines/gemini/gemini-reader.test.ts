@@ -129,6 +129,18 @@ describe('how a turn of Gemini CLI ends', () => {
     });
   });
 
+  it('says from stderr that it was waiting to ask the API again', async () => {
+    const attempt = (number: number, ms: number) =>
+      `Attempt ${number} failed: scripted 429\nSuggested retry after 40s.. Retrying after ${ms}ms...\n`;
+    const stderr = `Ripgrep is not available.\n${attempt(1, 700)}${attempt(2, 46_829)}`;
+    const { events } = await readTurn(geminiReader(), [], 0, { stderr });
+    expect(events).toContainEqual({
+      type: 'note',
+      text: "The model's API failed (scripted 429 Suggested retry after 40s); retry in 47 s",
+      retry: { code: 'ENGINE_RATE_LIMITED', waitMs: 46_829 },
+    });
+  });
+
   it('leaves the end to the signal that ended it', async () => {
     expect((await readTurn(geminiReader(), linesOf('gemini', 'terminated'), 137)).end).toBeUndefined();
   });

@@ -1,4 +1,5 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import { cutOffNote } from '../cut-off.ts';
 import { failureKind } from '../failure-kind.ts';
 import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
 import { longLineType } from '../long-line.ts';
@@ -6,6 +7,7 @@ import { Speech } from '../speech.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { toolDetail } from '../tool-detail.ts';
+import { waitWords } from '../wait-words.ts';
 import { EDITING } from './gemini-policy.ts';
 import { modelIn, usageIn } from './gemini-stats.ts';
 
@@ -42,7 +44,7 @@ export function geminiReader(): EngineReader {
 
   function noted(line: Fields): EngineEvent[] {
     error = text(line.message);
-    return error ? [{ type: 'note', text: error }] : [];
+    return error ? [{ type: 'note', text: error }, ...cutOffNote(error)] : [];
   }
 
   function result(line: Fields): EngineEvent[] {
@@ -69,7 +71,8 @@ export function geminiReader(): EngineReader {
       return [];
     },
     // Only the exit code says what the API answered, so a failure waits for it.
-    finish: async exit => (ok ? [] : [...speech.pause(), ...(await failure(error ?? plain, exit))]),
+    finish: async exit =>
+      ok ? [] : [...speech.pause(), ...(await retryIn(exit)), ...(await failure(error ?? plain, exit))],
   };
 }
 
@@ -90,6 +93,30 @@ function toolEnded(line: Fields, calls: ToolCalls): EngineEvent[] {
   return calls.end(text(line.tool_id), line.status === 'success');
 }
 
+/** Only its stderr says that the API failed and when it is asked again. */
+async function retryIn(exit: Exit): Promise<EngineEvent[]> {
+  const found = /^Attempt \d+ failed:? ([\s\S]*?)\.+ Retrying after (\d+)ms/m.exec(
+    lastAttempt((await exit.file('stderr')) ?? ''),
+  );
+  if (!found) return [];
+  const [, said, wait] = found;
+  const waitMs = Number(wait);
+  const words = said!.split('\n').join(' ');
+  return [
+    {
+      type: 'note',
+      text: `The model's API failed (${words}); retry${waitWords(waitMs)}`,
+      // It says that much only of a quota.
+      retry: {
+        code: /suggested retry after/i.test(words) ? 'ENGINE_RATE_LIMITED' : failureKind(words),
+        waitMs,
+      },
+    },
+  ];
+}
+
+const lastAttempt = (stderr: string): string => stderr.slice(Math.max(0, stderr.lastIndexOf('Attempt ')));
+
 async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
   const { exitCode } = exit;
   // A signal speaks for itself; higher codes than these are statuses of the API.
@@ -106,7 +133,7 @@ async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
 function kind(words: string, exitCode: number | null) {
   if (exitCode === 41) return 'ENGINE_NOT_LOGGED_IN';
   if (exitCode === 42 && /session/i.test(words)) return 'CHAT_UNKNOWN';
-  const status = [401, 403, 429].find(status => status % 256 === exitCode);
+  const status = [401, 403, 429, 529].find(status => status % 256 === exitCode);
   return failureKind(words, status);
 }
 

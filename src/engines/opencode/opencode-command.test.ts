@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
@@ -29,6 +31,16 @@ describe('the command of opencode', () => {
     });
     expect(argv.join(' ')).not.toContain(ENDPOINT.token);
     expect(config((await opencodeCommand(place.input(), CLI)).env).mcp).toEqual({});
+  });
+
+  it('has opencode write its own log, and keeps where that is', async () => {
+    using place = new TurnPlace();
+    const { argv } = await opencodeCommand(place.input(), CLI);
+    expect(argv.join(' ')).toContain('--log-level INFO');
+    const kept = () => readFileSync(join(place.folder, 'turn/opencode-log-path'), 'utf8');
+    expect(kept()).toBe(join(place.home, '.local/share/opencode/log/opencode.log'));
+    await opencodeCommand(place.input({ env: { XDG_DATA_HOME: '/data' } }), CLI);
+    expect(kept()).toBe('/data/opencode/log/opencode.log');
   });
 
   it("turns the user's own servers off, wherever they are configured", async () => {

@@ -2,18 +2,20 @@ import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
+import { LOG_PATH_FILE, logPath } from './opencode-log.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
 import { usersServers } from './user-config.ts';
 
 export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues, env } = input;
   if (model !== null && !/^[^/\s]+\/\S+$/.test(model)) throw badModel(model);
+  await input.files.write(LOG_PATH_FILE, logPath(env));
   return {
     argv: [
       program,
       'run',
-      // Its events hold back the cause of some failures.
-      ...['--print-logs', '--log-level', 'ERROR'],
+      // Its events hold back the cause of some failures, and tool calls that are still running.
+      ...['--log-level', 'INFO'],
       ...['--format', 'json'],
       ...['--agent', AGENT],
       // Without a title a second request asks the model for one.

@@ -2,6 +2,7 @@ import type { EngineEnd, EngineFailure, EngineReader } from '../../core/ports/en
 import { failureKind } from '../failure-kind.ts';
 import { type Fields, fields, number, text } from '../json-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
+import { readLog } from './opencode-log.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
@@ -11,7 +12,8 @@ export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> 
   const said =
     text(data.message) || text(error.message) || text(error.name) || 'opencode says it failed, and not why.';
   if (error.name === 'ProviderAuthError') return failed(said, 'ENGINE_NOT_LOGGED_IN');
-  const words = text(data.ref) ? (causeIn(await exit.file('stderr')) ?? said) : said;
+  const ref = text(data.ref);
+  const words = ref ? (causeIn(await readLog(exit), ref) ?? said) : said;
   const unusable = /Model not found: [^/\s]+\/(\S+)\. Did you mean: (.*)\?$/.exec(words);
   // It has the very model that was asked for, and cannot use it.
   if (unusable && unusable[2]!.split(', ').includes(unusable[1]!))
@@ -19,9 +21,11 @@ export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> 
   return failed(words, failureKind(words, number(data.statusCode) ?? undefined));
 }
 
-/** `… error="ProviderModelNotFoundError: Model not found: x/y." cause=…` → its message. */
-const causeIn = (log: string | null): string | null =>
-  /message=failed .*?error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(log ?? '')?.[1] ?? null;
+/** `… ref=err_1 error="ProviderModelNotFoundError: Model not found: x/y." cause=…` → its message. */
+function causeIn(log: string, ref: string): string | null {
+  const line = log.split('\n').findLast(line => line.includes('message=failed') && line.includes(ref));
+  return /error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(line ?? '')?.[1] ?? null;
+}
 
 export const wasKilled = ({ exitCode }: Exit): boolean => exitCode === null || exitCode > 128;
 

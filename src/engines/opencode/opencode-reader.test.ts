@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { hostileLines } from '../testing/hostile-lines.ts';
 import { linesOf, readTranscript, readTurn, recordOf } from '../testing/transcript.ts';
 import { opencodeReader } from './opencode-reader.ts';
@@ -107,9 +110,12 @@ describe('how a turn of opencode ends', () => {
       sessionID: 's',
       error: { name: 'UnknownError', data: { message: 'Unexpected server error.', ref: 'err_1' } },
     });
-    const log = (words: string) => ({
-      stderr: `timestamp=1 level=ERROR message="share subscriber failed" cause="x"\ntimestamp=1 level=ERROR message=failed ref=err_1 error="ProviderModelNotFoundError: ${words}" cause="y"`,
-    });
+    const log = (words: string) =>
+      logged(
+        'timestamp=1 level=ERROR message="share subscriber failed" cause="x"',
+        `timestamp=1 level=ERROR message=failed ref=err_1 error="ProviderModelNotFoundError: ${words}" cause="y"`,
+        'timestamp=1 level=ERROR message=failed ref=err_2 error="Error: of another process" cause="y"',
+      );
     const unknown = await readTurn(
       opencodeReader(),
       [line],
@@ -134,6 +140,81 @@ describe('how a turn of opencode ends', () => {
     expect(silent.end?.error).toBe('Unexpected server error.');
   });
 
+  describe('from its log', () => {
+    const at = (second: number) => `timestamp=2026-11-16T10:36:0${second}.000Z level=INFO run=r1`;
+    const request = (second: number, chat = 's') =>
+      `${at(second)} message=stream session.id=${chat} small=false`;
+    const checked = (second: number, permission: string, pattern: string) =>
+      `${at(second)} message=evaluated permission=${permission} pattern="${pattern}" action.action=allow`;
+    const start = event('step_start', {});
+    const killed = (lines: string[], log: string[]) => readTurn(opencodeReader(), lines, 143, logged(...log));
+    const over = (tool: string, start: number, end: number) =>
+      event('tool_use', {
+        tool,
+        state: {
+          status: 'completed',
+          time: { start: Date.UTC(2026, 10, 16, 10, 36, start), end: Date.UTC(2026, 10, 16, 10, 36, end) },
+        },
+      });
+    const tools = async (lines: string[], log: string[]) =>
+      (await killed(lines, log)).events.filter(({ type }) => type === 'tool');
+
+    it('counts the calls that were running when it was killed', async () => {
+      const log = [
+        request(1),
+        checked(2, 'bash', 'touch started'),
+        checked(2, 'external_directory', '/tmp'),
+        checked(2, 'bash', 'tail -f /dev/null'),
+        checked(2, 'edit', 'a.ts'),
+      ];
+      expect(await tools([start], log)).toEqual([
+        { type: 'tool', name: 'bash', detail: 'touch started tail -f /dev/null' },
+        { type: 'tool', name: 'edit', detail: 'a.ts', edits: true },
+      ]);
+    });
+
+    it('counts a call that has ended once', async () => {
+      const log = [request(1), checked(2, 'bash', 'ls'), checked(2, 'edit', 'a.ts')];
+      expect(await tools([start, over('bash', 1, 3), over('write', 1, 3)], log)).toHaveLength(2);
+      const next = [...log, request(4), checked(5, 'bash', 'ls')];
+      expect(await tools([start, over('bash', 1, 3), over('write', 1, 3)], next)).toHaveLength(3);
+    });
+
+    it("counts no sub-agent's calls, and none of another process", async () => {
+      const log = [
+        request(1),
+        checked(2, 'task', 'explore'),
+        checked(3, 'bash', 'ls').replace('run=r1', 'run=r2'),
+        request(4, 'other'),
+        checked(5, 'bash', 'ls'),
+      ];
+      expect(await tools([start], log)).toEqual([{ type: 'tool', name: 'task', detail: 'explore' }]);
+    });
+
+    it('says that the API failed and is asked again', async () => {
+      const failed = `${at(2)} message="stream error" session.id=s error.error="AI_APICallError: Too Many Requests"`;
+      expect((await killed([start], [request(1), failed])).events).toContainEqual({
+        type: 'note',
+        text: "The model's API failed: Too Many Requests",
+        retry: { code: 'ENGINE_RATE_LIMITED', waitMs: null },
+      });
+      const created = `${at(0)} message=created id=s slug=x title="Squad run_1" agent=undefined`;
+      for (const argv of [
+        ['opencode', '--title', 'Squad run_1'],
+        ['opencode', '--session', 's'],
+      ]) {
+        const { events } = await readTurn(opencodeReader(), [], 143, {
+          ...logged(created, request(1), failed),
+          'command.json': JSON.stringify(argv),
+        });
+        expect(events).toContainEqual(expect.objectContaining({ retry: expect.anything() }));
+      }
+      expect((await killed([start], [request(1), failed, request(3)])).events).not.toContainEqual(
+        expect.objectContaining({ type: 'note' }),
+      );
+    });
+  });
+
   it('knows a chat that is not there', async () => {
     const stderr = '\u001b[91m\u001b[1mError: \u001b[0mSession not found\n';
     expect((await readTurn(opencodeReader(), [], 1, { stderr })).end?.code).toBe('CHAT_UNKNOWN');
@@ -155,3 +236,12 @@ const step = (reason: string, cost: number) =>
     cost,
     tokens: { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
   });
+
+/** The files of a turn whose opencode logged these lines. */
+function logged(...lines: string[]): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), 'squad-opencode-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'opencode.log');
+  writeFileSync(path, lines.join('\n'));
+  return { 'opencode-log-path': path };
+}

@@ -1,9 +1,18 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import { cutOffNote } from '../cut-off.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
 import { longLineType } from '../long-line.ts';
 import { Speech } from '../speech.ts';
 import { toolDetail } from '../tool-detail.ts';
 import { apiFailure, unfinished, wasKilled } from './opencode-failure.ts';
+import {
+  chatInLog,
+  type EndedCall,
+  failedRequest,
+  readLog,
+  runningCalls,
+  sinceLastRequest,
+} from './opencode-log.ts';
 import { StepUsage } from './opencode-usage.ts';
 
 /**
@@ -13,6 +22,7 @@ import { StepUsage } from './opencode-usage.ts';
 export function opencodeReader(): EngineReader {
   const usage = new StepUsage();
   const speech = new Speech();
+  const ended: EndedCall[] = [];
   let chat: string | null = null;
   let reason: string | null = null;
   let error: Fields | null = null;
@@ -35,10 +45,11 @@ export function opencodeReader(): EngineReader {
       case 'text':
         return [...speech.add(text(part.text) ?? ''), ...speech.pause()];
       case 'tool_use':
+        ended.push(endedCall(part));
         return toolUsed(part);
       case 'step_finish':
         reason = text(part.reason);
-        return [...usage.add(part), ...(reason === 'stop' ? [answered()] : [])];
+        return [...usage.add(part), ...cutOffNote(reason), ...(reason === 'stop' ? [answered()] : [])];
       case 'error':
         error = fields(line.error);
         return [];
@@ -66,8 +77,15 @@ export function opencodeReader(): EngineReader {
       if (error) return [await apiFailure(error, exit)];
       // A signal that came after the answer takes nothing back.
       if (reason === 'stop' && (exit.exitCode === 0 || wasKilled(exit))) return [];
+      const log = await readLog(exit);
+      const id = chat ?? chatInLog(log, await exit.file('command.json'));
+      const last = id === null ? [] : sinceLastRequest(log, id);
       const told = await unfinished(reason, exit);
-      return told.length === 0 && hasAnswered ? [KILLED_LATER] : told;
+      return [
+        ...runningCalls(last, ended),
+        ...failedRequest(last),
+        ...(told.length === 0 && hasAnswered ? [KILLED_LATER] : told),
+      ];
     },
   };
 }
@@ -82,6 +100,16 @@ const KILLED_LATER: EngineEnd = {
 };
 
 const EDITING = ['edit', 'write', 'patch', 'apply_patch', 'multiedit'];
+
+function endedCall({ tool, state }: Fields): EndedCall {
+  const name = text(tool) ?? '';
+  const { start, end } = fields(fields(state).time);
+  return {
+    permission: EDITING.includes(name) ? 'edit' : name,
+    start: number(start) ?? 0,
+    end: number(end) ?? Number.POSITIVE_INFINITY,
+  };
+}
 
 /** A call is reported once, when it is over. */
 function toolUsed({ tool, state }: Fields): EngineEvent[] {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readTurn } from '../testing/transcript.ts';
 import { qwenReader } from './qwen-reader.ts';
 
 test('giving up on an answer that does not fit its schema is told as that', () => {
@@ -12,4 +13,35 @@ test('giving up on an answer that does not fit its schema is told as that', () =
   expect(qwenReader().line(line)).toContainEqual(
     expect.objectContaining({ type: 'end', ok: false, code: 'OUTPUT_MISMATCH', error: words }),
   );
+});
+
+const ERROR = '[API Error: 401 scripted 401]';
+const said = (text: string) =>
+  JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text }] } });
+const result = (fields: object) => JSON.stringify({ type: 'result', ...fields });
+
+test('its own text about a failed request is a note, not words of the agent', async () => {
+  const failed = result({ is_error: true, error: { message: ERROR } });
+  const { events, end } = await readTurn(qwenReader(), [said('Looking.'), said(ERROR), failed], 1);
+  expect(events.filter(({ type }) => type === 'text')).toEqual([{ type: 'text', text: 'Looking.' }]);
+  expect(events).toContainEqual({ type: 'note', text: ERROR });
+  expect(end).toMatchObject({ ok: false, answer: '', error: ERROR, code: 'ENGINE_NOT_LOGGED_IN' });
+});
+
+test('such a text is no answer either, whatever the result says', async () => {
+  const { end } = await readTurn(qwenReader(), [result({ is_error: false, result: ERROR })], 0);
+  expect(end).toMatchObject({ ok: false, answer: '', code: 'ENGINE_NOT_LOGGED_IN' });
+  const quoted = `I saw ${ERROR} in the log.`;
+  expect((await readTurn(qwenReader(), [result({ is_error: false, result: quoted })], 0)).end).toMatchObject({
+    ok: true,
+    answer: quoted,
+  });
+});
+
+test('an answer that had to be continued at the output limit is noted for the result', () => {
+  const line = { type: 'system', subtype: 'retry', data: { preserveText: true } };
+  expect(qwenReader().line(JSON.stringify(line))).toEqual([
+    { type: 'note', text: expect.stringContaining('output limit'), isForResult: true },
+  ]);
+  expect(qwenReader().line(JSON.stringify({ ...line, data: { preserveText: false } }))).toEqual([]);
 });

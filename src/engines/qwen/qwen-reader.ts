@@ -9,6 +9,7 @@ export const qwenReader = (): EngineReader =>
     messageTokens: tokens,
     // It gives up by itself on an answer that does not fit.
     ownFailure: words => (words.includes('--json-schema') ? 'OUTPUT_MISMATCH' : null),
+    isOwnText: text => /^\[API Error: [\s\S]*\]\s*$/.test(text.trimStart()),
     resultCount: result => ({
       ...tokens(fields(result.usage)),
       costUsd: null,

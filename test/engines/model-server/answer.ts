@@ -10,8 +10,8 @@ export function answerFor(step: Step, conversation: Conversation): Answer {
   const { text, calls } = contentOf(step, conversation);
   const id = randomUUID().replaceAll('-', '').slice(0, 24);
   const made = calls.map((call, index) => ({ ...call, id: index === 0 ? id : `${id}${index}` }));
-  const { thinking = '', full: isFull = false } = step;
-  return { thinking, isFull, text, calls: made, id, usage: usageOf(step, conversation, text, calls) };
+  const { thinking = '', stop = null } = step;
+  return { thinking, stop, text, calls: made, id, usage: usageOf(step, conversation, text, calls) };
 }
 
 function contentOf(step: Step, conversation: Conversation): { text: string; calls: ToolCall[] } {

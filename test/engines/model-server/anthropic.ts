@@ -118,8 +118,13 @@ const blocks = ({ thinking, text, calls }: Answer): Block[] => [
 
 const shown = (given: Block) => (given.type === 'tool_use' ? { ...given, call: undefined } : given);
 
-const stopReason = ({ calls, isFull }: Answer) =>
-  isFull ? 'max_tokens' : calls.length > 0 ? 'tool_use' : 'end_turn';
+/** Its content filter is a refusal too. */
+const stopReason = ({ calls, stop }: Answer) =>
+  stop
+    ? { full: 'max_tokens', filtered: 'refusal', refused: 'refusal' }[stop]
+    : calls.length > 0
+      ? 'tool_use'
+      : 'end_turn';
 
 /** Here the cached part is counted beside the rest, not within it. */
 const usage = ({ usage: { input, output, cached } }: Answer) => ({

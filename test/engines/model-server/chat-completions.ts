@@ -50,7 +50,9 @@ export const chatCompletions: WireFormat = {
         index: 0,
         message: {
           role: 'assistant',
-          content: answer.text || null,
+          ...(answer.stop === 'refused'
+            ? { content: null, refusal: answer.text }
+            : { content: answer.text || null }),
           ...(answer.calls.length > 0 && { tool_calls: answer.calls.map(toolCall) }),
         },
         finish_reason: finish(answer),
@@ -67,7 +69,9 @@ export const chatCompletions: WireFormat = {
     return [
       chunk({ role: 'assistant', content: '' }),
       ...pieces(answer.thinking).map(thought => chunk({ reasoning_content: thought })),
-      ...pieces(answer.text).map(text => chunk({ content: text })),
+      ...pieces(answer.text).map(text =>
+        chunk(answer.stop === 'refused' ? { refusal: text } : { content: text }),
+      ),
       ...answer.calls.map((call, index) => chunk({ tool_calls: [{ index, ...toolCall(call) }] })),
       chunk({}, finish(answer)),
       sse({ ...envelope('chat.completion.chunk', answer, conversation), choices: [], usage: usage(answer) }),
@@ -100,7 +104,13 @@ const toolCall = (call: MadeCall) => ({
   function: { name: call.tool.name, arguments: argumentsText(call) },
 });
 
-const finish = ({ calls, isFull }: Answer) => (isFull ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop');
+/** A refusal ends like any answer: its text is in another field. */
+const finish = ({ calls, stop }: Answer) =>
+  stop
+    ? { full: 'length', filtered: 'content_filter', refused: 'stop' }[stop]
+    : calls.length > 0
+      ? 'tool_calls'
+      : 'stop';
 
 const usage = ({ usage: { input, output, cached } }: Answer) => ({
   prompt_tokens: input,

@@ -54,8 +54,8 @@ export interface Answer {
   thinking: string;
   text: string;
   calls: MadeCall[];
-  /** It was cut off by its limit. */
-  isFull: boolean;
+  /** Why it ended early; null: it is whole. */
+  stop: 'full' | 'filtered' | 'refused' | null;
   usage: Usage;
   /** Unique per answer, for the ids a format wants. */
   id: string;
@@ -70,7 +70,7 @@ export interface WireFormat {
   whole(answer: Answer, conversation: Conversation): unknown;
   /** The answer as server-sent events, in order. */
   events(answer: Answer, conversation: Conversation): string[];
-  error(status: number, message: string): unknown;
+  error(status: number, message: string, retryAfter?: number): unknown;
 }
 
 /** Proves that a thought is the model's own. */

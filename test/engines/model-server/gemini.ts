@@ -62,7 +62,16 @@ export const gemini: WireFormat = {
     const all = parts(answer, pieces(answer.text));
     return all.map((one, index) => sse(chunk(answer, conversation, [one], index === all.length - 1)));
   },
-  error: (status, message) => ({ error: { code: status, message, status: ERRORS[status] ?? 'INTERNAL' } }),
+  error: (status, message, retryAfter) => ({
+    error: {
+      code: status,
+      message,
+      status: ERRORS[status] ?? 'INTERNAL',
+      ...(retryAfter && {
+        details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfter}s` }],
+      }),
+    },
+  }),
 };
 
 const ERRORS: Record<number, string> = {
@@ -96,8 +105,10 @@ const parts = ({ thinking, calls }: Answer, texts: string[]): object[] => [
   })),
 ];
 
+const FINISHES = { whole: 'STOP', full: 'MAX_TOKENS', filtered: 'SAFETY', refused: 'PROHIBITED_CONTENT' };
+
 function chunk(
-  { id, isFull, usage: { input, output, cached } }: Answer,
+  { id, stop, usage: { input, output, cached } }: Answer,
   { model }: Conversation,
   given: object[],
   last: boolean,
@@ -109,7 +120,7 @@ function chunk(
       {
         index: 0,
         content: { role: 'model', parts: given },
-        ...(last && { finishReason: isFull ? 'MAX_TOKENS' : 'STOP' }),
+        ...(last && { finishReason: FINISHES[stop ?? 'whole'] }),
       },
     ],
     ...(last && {

@@ -53,14 +53,15 @@ export const responses: WireFormat = {
       tools: [...tools, ...input.flatMap(given => given.tools ?? [])].flatMap(offered),
     };
   },
-  whole: (answer, conversation) => response(answer, conversation, 'completed'),
+  whole: (answer, conversation) =>
+    response(answer, conversation, isIncomplete(answer) ? 'incomplete' : 'completed'),
   events(answer, conversation) {
     const started = { ...response(answer, conversation, 'in_progress'), output: [], usage: null };
     return [
       { type: 'response.created', response: started },
       { type: 'response.in_progress', response: started },
       ...output(answer).flatMap(itemEvents),
-      answer.isFull
+      isIncomplete(answer)
         ? { type: 'response.incomplete', response: response(answer, conversation, 'incomplete') }
         : { type: 'response.completed', response: response(answer, conversation, 'completed') },
     ].map((data, sequence_number) => sse({ ...data, sequence_number }, data.type));
@@ -93,6 +94,9 @@ function offered({ type, name, parameters, tools: inner }: z.infer<typeof tools>
   return [{ name, takesText: type === 'custom', parameters: parameters ?? {} }];
 }
 
+/** A refusal is an answer like any other: a part of another type says that it is one. */
+const isIncomplete = ({ stop }: Answer) => stop === 'full' || stop === 'filtered';
+
 const response = (answer: Answer, { model }: Conversation, status: string) => ({
   id: `resp_${answer.id}`,
   object: 'response',
@@ -100,7 +104,10 @@ const response = (answer: Answer, { model }: Conversation, status: string) => ({
   status,
   model,
   error: null,
-  incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+  incomplete_details:
+    status === 'incomplete'
+      ? { reason: answer.stop === 'full' ? 'max_output_tokens' : 'content_filter' }
+      : null,
   parallel_tool_calls: false,
   output: output(answer),
   usage: {
@@ -112,7 +119,7 @@ const response = (answer: Answer, { model }: Conversation, status: string) => ({
   },
 });
 
-function output({ thinking, text, calls, id }: Answer) {
+function output({ thinking, text, calls, id, stop }: Answer) {
   const thought = {
     type: 'reasoning' as const,
     id: `rs_${id}`,
@@ -125,7 +132,11 @@ function output({ thinking, text, calls, id }: Answer) {
     id: `msg_${id}`,
     role: 'assistant',
     status: 'completed',
-    content: [{ type: 'output_text', text, annotations: [] }],
+    content: [
+      stop === 'refused'
+        ? { type: 'refusal' as const, refusal: text }
+        : { type: 'output_text' as const, text, annotations: [] },
+    ],
   };
   return [...(thinking ? [thought] : []), ...(text ? [said] : []), ...calls.map(calling)];
 }
@@ -183,6 +194,13 @@ function deltas(given: OutputItem): { type: string; [more: string]: unknown }[] 
   if (given.type === 'function_call')
     return pieces(given.arguments).map(delta => ({ type: 'response.function_call_arguments.delta', delta }));
   const done = given.content[0]!;
+  if (done.type === 'refusal')
+    return [
+      { type: 'response.content_part.added', content_index: 0, part: { ...done, refusal: '' } },
+      ...pieces(done.refusal).map(delta => ({ type: 'response.refusal.delta', content_index: 0, delta })),
+      { type: 'response.refusal.done', content_index: 0, refusal: done.refusal },
+      { type: 'response.content_part.done', content_index: 0, part: done },
+    ];
   return [
     { type: 'response.content_part.added', content_index: 0, part: { ...done, text: '' } },
     ...pieces(done.text).map(delta => ({ type: 'response.output_text.delta', content_index: 0, delta })),

@@ -39,12 +39,15 @@ const step = z.strictObject({
   /** Fails with this HTTP status, every time or only the first `times` requests of this tag and step. */
   status: z.int().min(400).max(599).optional(),
   times: z.int().min(1).optional(),
+  /** Beside `status`: the message of the error, and how many seconds the API wants the client to wait. */
+  message: z.string().optional(),
+  retryAfter: z.int().min(1).optional(),
   /** Never answers: before the headers, or after them. */
   hang: z.enum(['headers', 'stream']).optional(),
   /** Answers 200 with what no parser can read. */
   garbage: z.literal(true).optional(),
-  /** Stops because it may say no more. */
-  full: z.literal(true).optional(),
+  /** The answer ends early: at the output limit, by the provider's content filter, or because the model refuses. */
+  stop: z.enum(['full', 'filtered', 'refused']).optional(),
   /** Breaks off in the middle of its answer: the connection, or the answer alone. */
   cut: z.enum(['connection', 'answer']).optional(),
   usage: usage.optional(),

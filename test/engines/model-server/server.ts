@@ -88,11 +88,12 @@ function reply(
   attempt: number,
   call: ModelCall,
 ): void {
-  const { status = 200, times = Number.POSITIVE_INFINITY, hang, garbage } = step;
+  const { status = 200, times = Number.POSITIVE_INFINITY, hang, garbage, retryAfter } = step;
   if (hang === 'headers') return;
   call.status = attempt < times ? status : 200;
   if (call.status !== 200) {
-    send(response, status, format.error(status, `scripted ${status}`));
+    if (retryAfter) response.setHeader('retry-after', retryAfter);
+    send(response, status, format.error(status, step.message ?? `scripted ${status}`, retryAfter));
     return;
   }
   const type = conversation.stream ? 'text/event-stream' : 'application/json';
