@@ -16,7 +16,11 @@ const TELLS_COST: CliName[] = ['claude', 'opencode'];
 
 /** Longer than the role has time. Claude Code does not wait for much longer: it gives up at once. */
 const WAIT_SECONDS = 55;
-const ROLES = { hasty: '---\ntimeout: 45s\n---\nYou have little time.\n' };
+/** Some take long to get to their first request. */
+const SLOW_TO_START: CliName[] = ['opencode', 'copilot'];
+const roles = (name: CliName) => ({
+  hasty: `---\ntimeout: ${SLOW_TO_START.includes(name) ? 45 : 25}s\n---\nYou have little time.\n`,
+});
 /** The others say that the API failed, not how long they wait. */
 const TELLS_WAIT: CliName[] = ['claude', 'gemini'];
 /** What a CLI gets over by itself, and says in a message. */
@@ -29,7 +33,7 @@ const NOT_WHOLE: Partial<Record<CliName, Record<string, string>>> = {
 describe.each(chosenClis())('%s', name => {
   let it: EngineSquad;
   beforeAll(async () => {
-    it = await EngineSquad.start([name], { roles: ROLES });
+    it = await EngineSquad.start([name], { roles: roles(name) });
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
