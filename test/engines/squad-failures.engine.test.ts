@@ -95,7 +95,10 @@ describe.each(chosenClis())('%s', name => {
         const { spawn_id } = await it.call('spawn_claude', { prompt, model: 'no-such-model', async: true });
         return it.end(spawn_id);
       };
-      expect(await spawn('model-served', { text: 'Here.' })).toMatchObject({ success: true, result: 'Here.' });
+      expect(await spawn('model-served', { text: 'Here.' })).toMatchObject({
+        success: true,
+        result: 'Here.',
+      });
       expect(it.server.first('model-served')?.model).toBe('no-such-model');
       const refused = await spawn('model-unknown', { status: 404 });
       expect(refused).toMatchObject({ success: false, error: { code: 'ENGINE_FAILED' } });
