@@ -7,6 +7,7 @@ import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import { tempFile } from '../../store/fixtures/temp-file.ts';
 import type { Store } from '../ports/store.ts';
+import { formOf } from './elicitation.ts';
 import { Inbox } from './inbox.ts';
 
 const squad = aSquad();
@@ -65,6 +66,21 @@ test('an answer that cannot be written down is no answer: the question stays ope
   await inbox.answer(id, 'no', BY);
   expect(await settled).toMatchObject({ state: 'answered', answer: 'no' });
   expect(inbox.open()).toEqual([]);
+});
+
+test('declining is an end of a question, and a no to what takes one; the first is heard', async () => {
+  const { inbox } = await setUp();
+  const question = await inbox.ask({ run: child, kind: 'question', question: 'Well?', default: 'so' });
+  const approval = await inbox.ask({ run: child, kind: 'approval', question: 'May I?' });
+  const { fields } = formOf({ message: 'x', requestedSchema: { properties: { a: { type: 'number' } } } })!;
+  const form = await inbox.ask({ run: child, kind: 'question', question: 'How many?', fields });
+  expect(await inbox.decline(question.id, BY)).toMatchObject({ state: 'declined', answer: null });
+  for (const { id } of [approval, form])
+    expect(await inbox.decline(id, BY)).toMatchObject({ state: 'answered', answer: 'no', answeredBy: BY });
+  await expect(inbox.answer(question.id, 'late', BY)).rejects.toMatchObject({
+    code: 'ALREADY_ANSWERED',
+    message: expect.stringContaining('was declined by the user (terminal)'),
+  });
 });
 
 test('a question that cannot be written down was never asked', async () => {

@@ -85,27 +85,20 @@ export class Inbox {
 
   /** Throws ANSWER_INVALID, INVALID_TEXT, ALREADY_ANSWERED and INBOX_UNKNOWN. Of several who answer, the first is heard. */
   answer(id: InboxId, said: string, by: AnsweredBy): Promise<InboxItem> {
-    return this.queue.run(id, async () => {
-      const item = this.opened.get(id);
-      if (!item) throw alreadySettled(await this.stored(id));
-      // The alarm may be late: the machine was asleep, or busy.
-      if (item.deadlineAt <= this.ports.clock.now())
-        throw alreadySettled(await this.settle(item, unanswered(item)));
-      return this.settle(item, { state: 'answered', answer: answerText(item, said), answeredBy: by });
-    });
+    return this.settleOpen(id, item => ({
+      state: 'answered',
+      answer: answerText(item, said),
+      answeredBy: by,
+    }));
   }
 
   /** The person who was asked will not answer: a no to whatever takes one. Throws ALREADY_ANSWERED and INBOX_UNKNOWN. */
   decline(id: InboxId, by: AnsweredBy): Promise<InboxItem> {
-    return this.queue.run(id, async () => {
-      const item = this.opened.get(id);
-      if (!item) throw alreadySettled(await this.stored(id));
-      const takesNo = item.kind !== 'question' || item.fields.length > 0;
-      return this.settle(item, {
-        ...(takesNo ? { state: 'answered', answer: NO } : { state: 'declined' }),
-        answeredBy: by,
-      });
-    });
+    return this.settleOpen(id, ({ kind, fields }) =>
+      kind === 'question' && fields.length === 0
+        ? { state: 'declined', answeredBy: by }
+        : { state: 'answered', answer: NO, answeredBy: by },
+    );
   }
 
   /** Nobody waits for it any more. */
@@ -253,6 +246,17 @@ export class Inbox {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
       if (item) await this.settle(item, patch);
+    });
+  }
+
+  private settleOpen(id: InboxId, patchOf: (item: InboxItem) => Partial<InboxItem>): Promise<InboxItem> {
+    return this.queue.run(id, async () => {
+      const item = this.opened.get(id);
+      if (!item) throw alreadySettled(await this.stored(id));
+      // The alarm may be late: the machine was asleep, or busy.
+      if (item.deadlineAt <= this.ports.clock.now())
+        throw alreadySettled(await this.settle(item, unanswered(item)));
+      return this.settle(item, patchOf(item));
     });
   }
 
