@@ -39,14 +39,21 @@ export async function serveMcp(
   const stream = serveStream({
     input: socket,
     output: socket,
-    build: () => mcpFace({ services, version, transport: 'stream', caller, toolsets, notices, serversOf }),
+    build: () =>
+      mcpFace({
+        ...{ services, version, transport: 'stream', caller, toolsets, notices, serversOf },
+        onRoots: placed => {
+          leaveTeam();
+          leaveTeam = followTeam(teamUpdates, workspaces, placed, stream, stream);
+        },
+      }),
     onInFlight,
     onError: ports.debug,
   });
   // What ends and when is the user's business; what the team knows is everybody's.
   const leave = caller.parent ? () => {} : notices.join(stream);
   const leaveRun = caller.parent ? audiences.join(caller.parent.id, stream) : () => {};
-  const leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
+  let leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
   socket.resume();
   await stream.closed;
   leave();

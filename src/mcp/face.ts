@@ -12,6 +12,7 @@ import type { Call, Face, ToolResult } from '../wire/face.ts';
 import { noTaskSupport } from '../wire/legacy-tasks.ts';
 import { askWhileWaiting, inputRequired, showsForms, takeResponses } from './client-asks.ts';
 import { clientName } from './client-name.ts';
+import { ClientRoots, ROOTS_KEY } from './client-roots.ts';
 import type { EndNotices } from './end-notices.ts';
 import { agentInstructions, INSTRUCTIONS } from './instructions.ts';
 import { prompts } from './prompts.ts';
@@ -31,6 +32,8 @@ export interface McpFaceOptions {
   /** Null: the client named none. */
   toolsets: readonly Toolset[] | null;
   notices: Pick<EndNotices, 'watch'>;
+  /** The client has said which roots it has, for want of another workspace. */
+  onRoots?(caller: Caller): void;
   /** What a run has of other servers. */
   serversOf(id: RunId): GatewayView | null;
 }
@@ -44,17 +47,32 @@ export function mcpFace(options: McpFaceOptions): Face {
 
 function ownFace(options: McpFaceOptions): Face {
   const { services, version, caller, toolsets } = options;
-  const tools = new Tools(services, caller, toolsets);
+  const roots = new ClientRoots(services.workspaces, caller, options.onRoots);
+  const listed = resources(services, caller);
   return {
     info: { name: 'squad', title: 'Squad', version },
-    instructions: caller.parent ? agentInstructions(tools.nameOf('ask_user')) : INSTRUCTIONS,
+    instructions: caller.parent
+      ? agentInstructions(new Tools(services, caller, toolsets).nameOf('ask_user'))
+      : INSTRUCTIONS,
     tools: {
-      list: () => tools.list(),
+      list: async peer => new Tools(services, await roots.caller(peer), toolsets).list(),
       async call(name, args, call) {
-        const operation = await tools.find(name);
-        const from = { ...caller, client: clientName(call) };
+        const placed = await roots.caller(call);
+        const operation = await new Tools(services, placed, toolsets).find(name);
+        const from = { ...placed, client: clientName(call) };
         if (operation && call.asTask) return run(operation, args, call, from, options);
-        if (operation) return answer(() => run(operation, args, call, from, options), operation, name, from);
+        if (operation)
+          return answer(
+            () =>
+              run(operation, args, call, from, options).catch(async thrown => {
+                const asked = await roots.request(call, thrown);
+                if (asked) return asked;
+                throw thrown;
+              }),
+            operation,
+            name,
+            from,
+          );
         // The caller cannot tell them apart; the user, who reads the events, can.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
@@ -62,11 +80,18 @@ function ownFace(options: McpFaceOptions): Face {
         return null;
       },
     },
-    resources: resources(services, caller),
-    complete: completeAgentName(services, caller),
+    resources: {
+      ...listed,
+      read: async (uri, call) => resources(services, await roots.caller(call)).read(uri, call),
+    },
+    complete: async (params, peer) => completeAgentName(services, await roots.caller(peer))(params, peer),
+    rootsChanged: () => roots.changed(),
     // An agent has its tools, which know what is its business; these do not.
     ...(caller.parent === null && {
-      prompts: prompts(services, caller),
+      prompts: {
+        list: async peer => prompts(services, await roots.caller(peer)).list(peer),
+        get: async (name, args, call) => prompts(services, await roots.caller(call)).get(name, args, call),
+      },
       tasks: tasks(services, caller),
       logging: true,
     }),
@@ -135,8 +160,10 @@ const FIRST_ROUND = { goesOnWith: null, isAnswered: true };
 
 /** A call that comes again with what its client was asked brings answers, and goes on with what it had started. */
 async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: Services) {
-  const { inputResponses } = raw.mcpReq;
-  if (inputResponses === undefined) return FIRST_ROUND;
+  if (raw.mcpReq.inputResponses === undefined) return FIRST_ROUND;
+  // Roots are asked for before anything is started.
+  const { [ROOTS_KEY]: roots, ...inputResponses } = raw.mcpReq.inputResponses;
+  if (roots !== undefined && Object.keys(inputResponses).length === 0) return FIRST_ROUND;
   const state = raw.mcpReq.requestState();
   const goesOnWith = typeof state === 'string' ? state : null;
   // Else what it had started would be started once more.

@@ -87,7 +87,12 @@ export async function planRuns(
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return {
     ...plan,
-    warnings: [...withoutTrust(passedOver(workspace, plan)), ...(await servers).warnings, ...notes],
+    warnings: [
+      ...workspace.notes,
+      ...withoutTrust(passedOver(workspace, plan)),
+      ...(await servers).warnings,
+      ...notes,
+    ],
   };
 }
 

@@ -4,6 +4,7 @@ import {
   type ClientCapabilities,
   type Implementation,
   type JSONRPCRequest,
+  type ListRootsResult,
   type Result,
   Server,
   type ServerContext,
@@ -33,6 +34,9 @@ interface Ends {
   cutOff?: AbortSignal;
 }
 
+/** Some clients declare roots and never answer. */
+const ROOTS_WAIT = { timeout: 3_000 };
+
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
 /** One SDK server that offers what a face offers, in the era it was asked for in. */
@@ -60,17 +64,35 @@ export class FaceServer extends Server {
     if (face.prompts) servePrompts(this, face.prompts);
     if (face.complete) serveCompletion(this, face.complete);
     if (face.tasks) serveTasks(this, face.tasks);
+    if (face.rootsChanged)
+      this.setNotificationHandler('notifications/roots/list_changed', () => face.rootsChanged?.());
   }
 
   /** Without a context: as the client introduced itself at the start, which modern clients do not. */
   peer(ctx?: ServerContext): Peer {
     const envelope: Envelope = ctx?.mcpReq.envelope ?? {};
     const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
+    const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY] ?? this.getClientCapabilities() ?? {};
     return {
       era: this.era,
       client: info ? { name: info.name, version: info.version } : null,
-      capabilities: envelope[CLIENT_CAPABILITIES_META_KEY] ?? this.getClientCapabilities() ?? {},
+      capabilities,
+      ...(ctx && this.#asksRoots(capabilities, () => ctx.mcpReq.send({ method: 'roots/list' }, ROOTS_WAIT))),
     };
+  }
+
+  /** The same for a connection on which the client can be asked at any time. */
+  streamPeer(): Peer {
+    const peer = this.peer();
+    return {
+      ...peer,
+      ...this.#asksRoots(peer.capabilities, () => this.listRoots(undefined, ROOTS_WAIT)),
+    };
+  }
+
+  #asksRoots({ roots }: ClientCapabilities, ask: () => Promise<ListRootsResult>): Pick<Peer, 'roots'> {
+    if (!roots || this.era === 'modern') return {};
+    return { roots: async () => (await ask()).roots.map(({ uri }) => uri) };
   }
 
   /** Runs one call of the face; what it throws leaves as an error we chose, never as a bare message with a wrong code. */

@@ -23,6 +23,8 @@ export interface Peer {
   era: Era;
   client: { name: string; version: string } | null;
   capabilities: ClientCapabilities;
+  /** Asks the client for its roots, as URIs; absent where it cannot be asked while it waits. Rejects when it does not answer. */
+  roots?(): Promise<string[]>;
 }
 
 export interface Call extends Peer {
@@ -117,6 +119,8 @@ export interface Face {
     answer?(taskId: string, responses: Record<string, unknown>, call: Call): Promise<boolean>;
   };
   complete?(params: CompleteRequestParams, peer: Peer): Promise<{ values: string[]; total?: number }>;
+  /** The client says that its roots are others now. */
+  rootsChanged?(): void;
   /** Log messages may be sent; see `Audience.log`. */
   logging?: boolean;
   /** Checks state that travelled through the client between two rounds of one call. */

@@ -57,7 +57,7 @@ export function serveStream(options: StreamOptions): StreamConnection {
     const server = current;
     if (server?.era !== request.era || !isDirect(request, server.face)) return null;
     if (request.era === 'legacy' && !server.getClientVersion()) return null;
-    const peer = request.peer ?? server.peer();
+    const peer = request.peer ?? server.streamPeer();
     return (call: DirectCall) => directAnswer(request, server.face, peer, call);
   }
   const build = ({ era }: { era: Era }) => {

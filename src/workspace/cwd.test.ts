@@ -27,11 +27,60 @@ describe('workspaceRoot', () => {
 
   it('takes the flag, then the variable, then the current folder', async () => {
     const variable = join(workspace, 'client');
-    expect(await chosen({ flag: workspace, variable })).toEqual({ root: workspace, source: '--workspace' });
-    expect(await chosen({ variable })).toEqual({ root: variable, source: 'SQUAD_WORKSPACE' });
+    expect(await chosen({ flag: workspace, variable })).toEqual({
+      ...{ root: workspace, source: '--workspace', notes: [] },
+    });
+    expect(await chosen({ variable })).toEqual({
+      ...{ root: variable, source: 'SQUAD_WORKSPACE', notes: [] },
+    });
     expect(await chosen({ variable: '' })).toEqual({
       root: join(root, 'ws-other'),
       source: 'the current folder',
+      notes: [],
+    });
+  });
+
+  describe("with the client's roots", () => {
+    const withRoots = (roots: string[], given: { variable?: string; cwd?: string } = {}) =>
+      workspaceRoot({
+        env: { SQUAD_WORKSPACE: given.variable },
+        cwd: given.cwd ?? '/',
+        userHome: join(root, 'home'),
+        roots,
+      });
+
+    it.each(['/', 'home'])('takes the one root where the current folder is %s', async cwd => {
+      expect(await withRoots([workspace], { cwd: join(root, cwd === '/' ? '../../../..' : cwd) })).toEqual({
+        ...{ root: workspace, source: "the client's roots", notes: [] },
+      });
+    });
+
+    it('takes the first of several that is in a git repository, and says so', async () => {
+      const [first, second] = [join(workspace, 'client'), join(root, 'ws-other', 'deep')];
+      expect(await withRoots(['/', first, second])).toMatchObject({
+        root: first,
+        notes: [expect.stringMatching(/3 roots.*client, the first that can be one.*--workspace/)],
+      });
+      await mkdir(join(second, '.git', 'objects'), { recursive: true });
+      await mkdir(join(second, '.git', 'refs'));
+      await writeFile(join(second, '.git', 'HEAD'), 'ref: refs/heads/main\n');
+      expect(await withRoots(['/', first, second])).toMatchObject({
+        root: second,
+        notes: [expect.stringContaining('the first in a git repository')],
+      });
+    });
+
+    it('asks them for nothing that something else says', async () => {
+      expect((await withRoots([workspace], { cwd: join(root, 'ws-other') })).root).toBe(
+        join(root, 'ws-other'),
+      );
+      await expect(withRoots([workspace], { variable: join(root, 'gone') })).rejects.toMatchObject({
+        message: expect.stringContaining('SQUAD_WORKSPACE'),
+      });
+      await expect(withRoots(['/', join(root, 'gone')])).rejects.toMatchObject({
+        code: 'WORKSPACE_REFUSED',
+        message: expect.stringContaining('the current folder'),
+      });
     });
   });
 
@@ -59,7 +108,11 @@ describe('workspaceRoot', () => {
   it('names the header when the workspace came in one, and takes no relative path from it', async () => {
     const named = (flag: string) =>
       workspaceRoot({ flag, isHeader: true, env: {}, cwd: '/', userHome: join(root, 'home') });
-    expect(await named(workspace)).toEqual({ root: workspace, source: 'the Squad-Workspace header' });
+    expect(await named(workspace)).toEqual({
+      root: workspace,
+      source: 'the Squad-Workspace header',
+      notes: [],
+    });
     await expect(named(join(root, 'gone'))).rejects.toMatchObject({
       code: 'WORKSPACE_REFUSED',
       message: expect.stringContaining('(from the Squad-Workspace header)'),

@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { checkText } from '../core/text.ts';
 import { SquadError } from '../schema/error.ts';
+import { findGitFolder } from './git-folder.ts';
 
 export interface WorkspaceGiven {
   /** `--workspace` */
@@ -12,12 +13,20 @@ export interface WorkspaceGiven {
   /** Where the asking program was started. */
   cwd: string;
   userHome: string | null;
+  /** Folders that the client named as its roots. */
+  roots?: readonly string[];
 }
 
 export interface Workspace {
   /** Absolute, links resolved. */
   root: string;
-  source: '--workspace' | 'the Squad-Workspace header' | 'SQUAD_WORKSPACE' | 'the current folder';
+  source:
+    | '--workspace'
+    | 'the Squad-Workspace header'
+    | 'SQUAD_WORKSPACE'
+    | 'the current folder'
+    | "the client's roots";
+  notes: readonly string[];
 }
 
 export async function workspaceRoot(options: WorkspaceGiven): Promise<Workspace> {
@@ -35,12 +44,40 @@ export async function workspaceRoot(options: WorkspaceGiven): Promise<Workspace>
       ? ([variable, 'SQUAD_WORKSPACE'] as const)
       : ([cwd, 'the current folder'] as const);
   checkText(given, 'The workspace');
-  const root = await realFolder(resolve(cwd, given));
-  if (typeof root !== 'string') throw refused(resolve(cwd, given), source, WHY[root.problem]);
+  try {
+    return { root: await usableFolder(resolve(cwd, given), source, userHome), source, notes: [] };
+  } catch (refusal) {
+    const chosen = source === 'the current folder' ? await chooseRoot(options.roots ?? [], userHome) : null;
+    if (chosen) return chosen;
+    throw refusal;
+  }
+}
+
+/** Of several, the first that is a repository: editors list folders that are no projects too. */
+async function chooseRoot(roots: readonly string[], userHome: string | null): Promise<Workspace | null> {
+  const source = "the client's roots";
+  const checked = await Promise.allSettled(roots.map(root => usableFolder(root, source, userHome)));
+  const usable = checked.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []));
+  const repositories = await Promise.all(usable.map(findGitFolder));
+  const at = repositories.findIndex(found => found !== null);
+  const root = usable[Math.max(at, 0)];
+  if (root === undefined) return null;
+  const why = at < 0 ? 'the first that can be one' : 'the first in a git repository';
+  const note = `The client has ${roots.length} roots. The workspace is ${root}, ${why}; --workspace or SQUAD_WORKSPACE names another.`;
+  return { root, source, notes: roots.length > 1 ? [note] : [] };
+}
+
+async function usableFolder(
+  path: string,
+  source: Workspace['source'],
+  userHome: string | null,
+): Promise<string> {
+  const root = await realFolder(path);
+  if (typeof root !== 'string') throw refused(path, source, WHY[root.problem]);
   if (root === '/') throw refused(root, source, 'is the whole file system');
   if (userHome !== null && root === (await realpath(userHome).catch(() => userHome)))
     throw refused(root, source, 'is your home folder');
-  return { root, source };
+  return root;
 }
 
 export interface CwdGiven {

@@ -57,14 +57,14 @@ export function createWorkspaces({
   };
   const environmentOf = (caller: Caller) => ({ HOME: homedir(), ...caller.env });
   const rootOf = async (caller: Caller, env: Record<string, string> & { HOME: string }) => {
-    const { root } = await workspaceRoot({
+    return workspaceRoot({
       flag: caller.workspace ?? undefined,
       isHeader: caller.cwd === null,
       env,
       cwd: caller.cwd ?? noFolder(caller, env),
       userHome: env.HOME,
+      roots: caller.roots,
     });
-    return root;
   };
   const templatesIn = (workspace: string | null, env: Record<string, string>, kind: 'tool' | 'prompt') =>
     readAgentTemplates({
@@ -80,12 +80,23 @@ export function createWorkspaces({
     async templates(caller, kind) {
       const env = environmentOf(caller);
       // Without a workspace there are still the user's and the shipped ones; what is wrong with it, a call says.
-      const root = await rootOf(caller, env).catch(() => null);
+      const root = await rootOf(caller, env).then(
+        found => found.root,
+        () => null,
+      );
       return tellFaults(await templatesIn(root, env, kind));
+    },
+    async needsRoots(caller) {
+      const env = environmentOf(caller);
+      if (caller.parent || caller.workspace !== null || caller.env.SQUAD_WORKSPACE) return false;
+      return rootOf({ ...caller, roots: [] }, env).then(
+        () => false,
+        () => true,
+      );
     },
     async open(caller) {
       const env = environmentOf(caller);
-      const root = await rootOf(caller, env);
+      const { root, notes } = await rootOf(caller, env);
       const sources = await readConfigFiles({ workspace: root, home, env });
       const { config, ignored } = resolveConfig(sources);
       const { workspaceFile } = sources;
@@ -106,6 +117,7 @@ export function createWorkspaces({
       const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
       return {
         root,
+        notes,
         config,
         ignored,
         rolesFolder: { folder: folder.directory, reason: folder.why },
@@ -147,7 +159,7 @@ async function liesOutside(folders: string[], path: string): Promise<boolean> {
 }
 
 function noFolder(caller: Caller, env: Record<string, string>): string {
-  if (caller.workspace !== null || env.SQUAD_WORKSPACE) return '/';
+  if (caller.workspace !== null || env.SQUAD_WORKSPACE || caller.roots?.length) return '/';
   throw new SquadError('WORKSPACE_UNSET', 'This request does not say which workspace it is about', {
     suggestions: ['Send the header "Squad-Workspace: /absolute/path", or set SQUAD_WORKSPACE.'],
   });

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TestSquad } from '../support/squad.ts';
+import { callTool, TestSquad, until } from '../support/squad.ts';
 import { storedEvents } from '../support/stored.ts';
 import { type Refused, startAndWait, strictCall } from '../support/tools.ts';
 
@@ -247,6 +249,65 @@ describe('the limits of the hub', () => {
     expect(ran).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(next) });
     expect(ran.stderr).toContain('(CONFIG_INVALID)');
   });
+});
+
+describe.each([false, true])("the client's roots (modern era: %s)", modern => {
+  /** A client that was started outside of any project. */
+  async function rooted(...folders: string[]) {
+    const client = await squad.client({
+      ...{ modern, cwd: '/', env: { RUN_TEMPLATE: 'pwd' } },
+      capabilities: { roots: { listChanged: true } },
+    });
+    let asked = 0;
+    client.setRequestHandler('roots/list', async () => {
+      asked++;
+      return { roots: folders.map(folder => ({ uri: pathToFileURL(folder).href })) };
+    });
+    return { client, asked: () => asked };
+  }
+  const task = { members: [{ roleId: 'architect', task: 'x' }] };
+
+  test('are the workspace when nothing else is, asked for once', async () => {
+    squad.write('rooted/.keep', '');
+    const { client, asked } = await rooted(`${squad.workspace}/rooted`);
+    for (const _ of [1, 2]) {
+      const { members, note } = await startAndWait(client, task);
+      expect(members[0]!.rawStdout.trim()).toBe(`${squad.workspace}/rooted`);
+      expect(note ?? '').not.toContain('roots');
+    }
+    expect(asked()).toBe(1);
+  });
+
+  test('are chosen from, and the result says which it is', async () => {
+    squad.write('plain/.keep', '');
+    squad.write('repo/.keep', '');
+    execFileSync('git', ['init', '-q', `${squad.workspace}/repo`]);
+    const { client } = await rooted(`${squad.workspace}/plain`, `${squad.workspace}/repo`);
+    const { members, note } = await startAndWait(client, task);
+    expect(members[0]!.rawStdout.trim()).toBe(`${squad.workspace}/repo`);
+    expect(note).toContain(`The client has 2 roots. The workspace is ${squad.workspace}/repo`);
+  });
+
+  test('that are none leave the error as it is', async () => {
+    const { client } = await rooted();
+    expect(await callTool<Refused>(client, 'start_squad_members', task)).toMatchObject({
+      isError: true,
+      error: { code: 'WORKSPACE_REFUSED' },
+    });
+  });
+});
+
+test('the tools a client lists are those of the workspace its roots name, as they are now', async () => {
+  squad.write('alone/.keep', '');
+  squad.write('team/.squad/team.md', '');
+  const client = await squad.client({ cwd: '/', capabilities: { roots: { listChanged: true } } });
+  let folder = `${squad.workspace}/alone`;
+  client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: pathToFileURL(folder).href }] }));
+  const has = async () => (await client.listTools()).tools.some(({ name }) => name === 'squad_status');
+  expect(await has()).toBe(false);
+  folder = `${squad.workspace}/team`;
+  await client.sendRootsListChanged();
+  await until('the tools of the new root are listed', has);
 });
 
 test('the workspace is --workspace, then SQUAD_WORKSPACE, then the current folder', async () => {

@@ -14,6 +14,8 @@ export interface Caller {
   /** `--workspace`, or the header of an HTTP request. */
   workspace: string | null;
   env: Record<string, string>;
+  /** Folders its client named as roots, for when nothing else says which workspace it is. */
+  roots?: readonly string[];
   /** The run this caller is part of, when it was started inside one. */
   parent: RunIdentity | null;
 }
@@ -21,6 +23,8 @@ export interface Caller {
 /** One workspace as one caller sees it, read afresh for each call. */
 export interface Workspace {
   root: string;
+  /** What a caller should know about how it was chosen. */
+  notes: readonly string[];
   config: Config;
   /** Where the roles come from, and why there. */
   rolesFolder: { folder: string; reason: string };
@@ -56,6 +60,8 @@ export interface IgnoredSetting {
 
 export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
+  /** Whether only the roots of its client could say which workspace this caller means. */
+  needsRoots(caller: Caller): Promise<boolean>;
   /** Whether its folder is there. One that cannot be looked at for another reason is. */
   isThere(root: string): Promise<boolean>;
   /** Removes what the home holds of the logs of workspaces other than these. */
