@@ -14,7 +14,7 @@ import { type TraceNote, Traces } from './traces.ts';
 
 const HOLDER = new URL('../store/fixtures/hold-database.ts', import.meta.url);
 const ALL = { skip: 0, limit: 100_000 };
-const LONG = { timeout: 20_000 };
+const LONG = { timeout: 60_000 };
 
 interface Setting {
   busyRetryMs?: number;
