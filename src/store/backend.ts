@@ -16,6 +16,8 @@ export interface Backend {
 export interface SchemaWords {
   sequenceType: 'integer' | 'bigserial';
   sequence(column: ColumnDefinitionBuilder): ColumnDefinitionBuilder;
+  /** SQL for a field of a column that holds a JSON object. */
+  jsonField(column: string, field: string): string;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend, SchemaWords } from './backend.ts';
+import { coordinationViews } from './migrations/coordination-views.ts';
 import { inbox } from './migrations/inbox.ts';
 import { inboxUses } from './migrations/inbox-uses.ts';
 import { messages } from './migrations/messages.ts';
@@ -22,6 +23,7 @@ const MIGRATIONS: Migration[] = [
   { name: '004-inbox', up: inbox },
   { name: '005-inbox-uses', up: inboxUses },
   { name: '006-messages', up: messages },
+  { name: '007-coordination-views', up: coordinationViews },
 ];
 
 /** Brings the database to this build's shape, all at once or not at all. */

@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../core/ports/store.ts';
+import { HubSettings } from '../schema/config.ts';
 import { newReviewId, newRunId, type RunId } from '../schema/ids.ts';
 import type { Intent } from '../schema/intent.ts';
 import { openForTest, openWatched } from './fixtures/open-for-test.ts';
@@ -308,3 +309,73 @@ function everyIntent(coderId: RunId, reviewerId: RunId): Intent[] {
     { id: 'c', at: 4, kind: 'abandon', lineageId: coderId, why: 'It takes too long' },
   ];
 }
+
+describe('the views of the database', () => {
+  /** The query that the specification of review loops gives, word for word. */
+  const LOOP_PROTECTION = `
+    SELECT COALESCE(MAX(review_iteration), 0) as current_iteration
+    FROM instance_relationships
+    WHERE parent_instance = :coding_agent_id
+        AND relationship_type = 'spawned_review';`;
+
+  test('answer the loop protection query, and name instances, relationships, events and settings', async () => {
+    const file = tempFile();
+    const { squads, runs, coder, reviewer } = pair();
+    const child = aRun(squads[0]!, { parentId: coder.id });
+    const store = await openForTest(file);
+    const body = {
+      type: 'tool.called' as const,
+      tool: 'send_feedback',
+      client: 'c 1',
+      ok: false,
+      code: 'REVIEW_OVER',
+      durationMs: 3,
+    };
+    await store.commit({
+      squads,
+      runs: [...runs, child],
+      reviews: [aReview(coder, reviewer), aReview(coder, reviewer, { iteration: 2 })],
+      events: [{ at: 5, runId: reviewer.id, squadId: null, body }],
+    });
+    await store.setSetting('review.max_iterations', '7');
+    const handle = new BetterSqlite3(file, { readonly: true });
+    const rows = (query: string, ...values: unknown[]) => handle.prepare(query).all(...values);
+    const iteration = (id: string) => handle.prepare(LOOP_PROTECTION).get({ coding_agent_id: id });
+    expect(iteration(coder.id)).toEqual({ current_iteration: 2 });
+    expect(iteration(child.id)).toEqual({ current_iteration: 0 });
+    expect(rows('select * from instance_relationships where relationship_type = ?', 'spawned')).toMatchObject(
+      [{ parent_instance: coder.id, child_instance: child.id, review_iteration: null }],
+    );
+    expect(
+      rows('select type, status, worktree_path, branch_name from instances where id = ?', coder.id),
+    ).toEqual([
+      {
+        type: coder.type,
+        status: 'waiting_review',
+        worktree_path: coder.worktree!.path,
+        branch_name: coder.worktree!.branch,
+      },
+    ]);
+    expect(rows('select * from mcp_events')).toEqual([
+      expect.objectContaining({
+        instance_id: reviewer.id,
+        event_type: 'tool.called',
+        tool_name: 'send_feedback',
+        success: 0,
+        error_code: 'REVIEW_OVER',
+      }),
+    ]);
+    expect(rows('select * from user_config order by key')).toEqual([
+      { key: 'review.auto_abandon_after', value: '5', is_encrypted: 0 },
+      { key: 'review.max_iterations', value: '7', is_encrypted: 0 },
+      { key: 'review.timeout_hours', value: '24', is_encrypted: 0 },
+    ]);
+    const defaults = HubSettings.parse({});
+    for (const { key, value } of rows("select * from user_config where key like 'review.%'") as {
+      key: keyof HubSettings;
+      value: string;
+    }[])
+      if (key !== 'review.max_iterations') expect(value).toBe(String(defaults[key]));
+    handle.close();
+  });
+});

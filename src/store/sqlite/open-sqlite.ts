@@ -37,7 +37,11 @@ function backendOn(handle: BetterSqlite3.Database, file: string): Backend {
   const append = appender(handle);
   return {
     db,
-    words: { sequenceType: 'integer', sequence: column => column.primaryKey().autoIncrement() },
+    words: {
+      sequenceType: 'integer',
+      sequence: column => column.primaryKey().autoIncrement(),
+      jsonField: (column, field) => `json_extract(${column}, '$.${field}')`,
+    },
     append: async (_trx, events) => append(events),
     failureOf: thrown => sqliteFailure(thrown, file),
     close: async () => {
