@@ -9,6 +9,7 @@ import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
+import { startedSince } from './app/started-since.ts';
 import { SubagentViews } from './app/subagent-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
 import { terminalWindows } from './app/terminal-windows.ts';
@@ -298,7 +299,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       await recovered;
       const caller = await callerOfHello(hello, identities);
       callers.set(hello, caller);
-      return hello.view === 'subagent' ? subagents.prepare(hello, caller) : [];
+      if (hello.view === 'subagent') return { warnings: await subagents.prepare(hello, caller) };
+      const { lostSince } = hello;
+      return lostSince === undefined ? {} : { started: await startedSince(lostSince, caller, services) };
     },
     onClients: reviewClients,
     onNewer: hello => {
@@ -426,7 +429,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     .then(async found => {
       // Whoever called them was told that its hub is lost, or is gone itself: nobody can hear their answer.
       lostCalls = runner.liveRuns().filter(isSubagentCall);
-      for (const { id } of lostCalls) await runner.stop(id, 'cancel', 'the next hub');
+      for (const { id } of lostCalls) await runner.stop(id, 'cancel', { name: 'the next hub', folder: null });
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
       await work.recover();

@@ -3,6 +3,7 @@ import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { keptBaseline } from './baseline.ts';
+import { cancelNote } from './canceller.ts';
 import { keptPlan, PLAN_FILE } from './kept-plan.ts';
 import { MINUTE_MS } from './limits.ts';
 import { LiveRun } from './live-run.ts';
@@ -157,7 +158,13 @@ async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at
   const [ended] = await store.events({ runId: run.id, types: ['run.turn_ended'], limit: 1, reverse: true });
   const after = ended?.seq ?? 0;
   const [event] = await store.events({ runId: run.id, types: ['run.stopping'], after, limit: 1 });
-  return event?.body.type === 'run.stopping' ? { reason: event.body.reason, at: event.at } : null;
+  if (event?.body.type !== 'run.stopping') return null;
+  const { reason, by } = event.body;
+  if (by !== undefined && reason === 'cancel') {
+    const note = cancelNote({ name: by, folder: null }, run);
+    if (!run.notes.includes(note)) run.notes.push(note);
+  }
+  return { reason, at: event.at };
 }
 
 /** A create-chat command that is or was at work is not started again: its folder is taken, and its answer is waited for. */

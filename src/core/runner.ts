@@ -13,6 +13,7 @@ import {
 import type { Baseline } from '../schema/work.ts';
 import { lookAtFolder } from './baseline.ts';
 import { overBudget } from './budget.ts';
+import { type Canceller, cancelNote } from './canceller.ts';
 import { ChatClaims } from './chat-claims.ts';
 import { FoundRuns } from './found-runs.ts';
 import { SpawnFuse } from './limits.ts';
@@ -243,7 +244,7 @@ export class Runner {
   }
 
   /** False when there is nothing left to stop. Settles once the wish is on disk, with who has it. */
-  async stop(id: RunId, reason: StopReason, by: string | null = null): Promise<boolean> {
+  async stop(id: RunId, reason: StopReason, by: Canceller | null = null): Promise<boolean> {
     const entry = this.live.get(id);
     const turn = entry?.turnNumber;
     await entry?.changing;
@@ -256,11 +257,16 @@ export class Runner {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.now();
       if (entry.turn) entry.turn.stop = reason;
+      if (by && reason === 'cancel') entry.run.notes.push(cancelNote(by, entry.run));
       // On disk before the first signal: whoever reads the exit record later must know that it was us.
       const change = {
         turns: entry.turn ? [{ ...entry.turn }] : [],
         events: [
-          this.ledger.event(entry.run, { type: 'run.stopping' as const, reason, ...(by !== null && { by }) }),
+          this.ledger.event(entry.run, {
+            type: 'run.stopping' as const,
+            reason,
+            ...(by !== null && { by: by.name }),
+          }),
         ],
       };
       await this.ports.store

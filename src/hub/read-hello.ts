@@ -18,6 +18,7 @@ const HelloLine = z.object({
   toolsets: z.string().optional(),
   config: z.string().optional(),
   token: z.string().optional(),
+  lostSince: z.number().optional(),
 });
 
 export type Greeting = Hello | { refusal: { code: string; message: string } } | null;

@@ -31,7 +31,10 @@ beforeEach(async () => {
     socketPath: path,
     version: '1.0.0',
     views: { mcp: view, control: view, subagent: view },
-    ready: () => ready,
+    ready: async () => {
+      const warnings = await ready;
+      return warnings.length > 0 ? { warnings } : {};
+    },
     onClients: count => void counts.push(count),
     onNewer: hello => {
       newer.push(hello.version);

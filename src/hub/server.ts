@@ -20,13 +20,16 @@ export interface Connection {
 /** A client that does not read its last lines is not waited for any longer than this. */
 const LAST_LINES_MS = 1_000;
 
+/** For the greeting of a client. */
+export type Readiness = Pick<HelloReply & { ok: true }, 'warnings' | 'started'>;
+
 export interface HubServerOptions {
   socketPath: string;
   version: string;
   /** Serves one connection; settles when it is over. */
   views: Record<View, (connection: Connection) => Promise<void>>;
   /** Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can, it is told why. */
-  ready?(hello: Hello): Promise<string[]>;
+  ready?(hello: Hello): Promise<Readiness>;
   onClients(count: number): void;
   /** A client of a later version came: this hub should make way when it can. */
   onNewer(hello: Hello): void;
@@ -109,10 +112,9 @@ export class HubServer {
     }
   }
 
-  private async readyFor(hello: Hello): Promise<{ warnings?: string[] } | { refusal: ErrorShape }> {
+  private async readyFor(hello: Hello): Promise<Readiness | { refusal: ErrorShape }> {
     try {
-      const warnings = (await this.options.ready?.(hello)) ?? [];
-      return warnings.length > 0 ? { warnings } : {};
+      return (await this.options.ready?.(hello)) ?? {};
     } catch (thrown) {
       return { refusal: asSquadError(thrown).toShape() };
     }

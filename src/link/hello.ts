@@ -20,11 +20,13 @@ export interface Hello {
   config?: string;
   /** A run's, from its identity file. */
   token?: string;
+  /** Tool calls were lost with the hub before, the first of them made at this time: which runs may they have started? */
+  lostSince?: number;
 }
 
 export type HelloReply =
-  /** `warnings`: for whoever started the client; nothing of them keeps it from being served. */
-  | { squad: 1; ok: true; version: string; pid: number; warnings?: string[] }
+  /** `warnings`: for whoever started the client; nothing of them keeps it from being served. `started`: runs since `lostSince`. */
+  | { squad: 1; ok: true; version: string; pid: number; warnings?: string[]; started?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
 /** The hub's last line to every client when it ends in order; one that was killed says nothing. To a client that ended: see `done`. */

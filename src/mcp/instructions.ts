@@ -11,7 +11,7 @@ Where the project has a team: squad_decision_search finds what it has decided (l
 
 An agent sees its prompt, its role and the project's context, not this conversation: say all it needs. Agents started together do not see each other: give them separate files or folders.
 
-If a call returns status "running" or "queued", the agents go on: call get_result until they have ended. "asks": one waits for an answer; put it to the user, give it with answer_question, go on waiting. Ending or losing a call never stops an agent; cancel_run does, with all it started. get_result {spawn_id, stream, offset} pages through output that was cut. list_running shows what is at work, also for other clients.
+If a call returns status "running" or "queued", the agents go on: call get_result until they have ended. "asks": one waits for an answer; put it to the user, give it with answer_question, go on waiting. Ending or losing a call never stops an agent; cancel_run does, with all it started. get_result {spawn_id, stream, offset} pages through output that was cut. list_running shows what runs in this workspace, also for other clients; recent: true also what ended.
 
 permission: read, edit (default: change files and run commands in its folder) or full. "advisory" in a result names limits that nothing but the agent's instructions holds.
 

@@ -7,7 +7,7 @@ import { parallelResult } from '../operations/parallel-result.ts';
 import { reportFailure } from '../operations/report-failure.ts';
 import { runResult } from '../operations/run-result.ts';
 import { statusText } from '../operations/status-text.ts';
-import { stopRuns } from '../operations/stop-runs.ts';
+import { cancellerOf, stopRuns } from '../operations/stop-runs.ts';
 import { type TaskTarget, taskTarget } from '../operations/task-id.ts';
 import { waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
 import { SquadError } from '../schema/error.ts';
@@ -30,10 +30,11 @@ export function tasks(services: Services, caller: Caller): NonNullable<Face['tas
       services.hub.whileAsking(() =>
         waitForTask(services, { ...caller, client: clientName(call) }, taskId, call),
       ),
-    async cancel(taskId) {
+    async cancel(taskId, call) {
       const found = await find(services, taskId);
       if (!found) return false;
-      await stopRuns(services, found.runs);
+      const by = await cancellerOf({ services, caller: { ...caller, client: clientName(call) } });
+      await stopRuns(services, found.runs, by);
       return true;
     },
     async answer(taskId, responses, call) {

@@ -3,9 +3,10 @@ import { firstThatFit } from '../core/digest.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { findRun, findSquad } from './find.ts';
+import { liveRunsOf } from './live-runs.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { type Call, operation } from './operation.ts';
-import { type Stopped, stopBelow, stopRuns } from './stop-runs.ts';
+import { cancellerOf, type Stopped, stopBelow, stopRuns } from './stop-runs.ts';
 import { waitForEnds } from './wait.ts';
 
 /** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
@@ -16,22 +17,24 @@ export const cancelRun = operation({
   name: 'cancel_run',
   tool: {
     title: 'Cancel run',
-    description: 'Stop a run or every run of a squad: the agent and all it started. Output so far is kept.',
+    description:
+      'Stop a run, a squad, or all runs of this workspace, with all they started. Output so far is kept.',
     readOnly: false,
+    listed: { output: z.object({ runs: z.array(z.looseObject({})), note: z.string().optional() }) },
   },
   input: z.strictObject({
     spawn_id: z.string().optional(),
     squad_id: z.string().optional(),
     all: z.boolean().optional(),
+    everywhere: z.boolean().optional(),
   }),
   output: z.object({
     runs: z.array(z.object({ spawn_id: z.string(), status: z.string(), was_running: z.boolean() })),
     note: z.string().optional(),
   }),
   async run(call, input) {
-    const runs = await chosen(call.services, input);
-    const { parent, client } = call.caller;
-    const by = parent?.id ?? client;
+    const runs = await chosen(call, input);
+    const by = await cancellerOf(call);
     const { asked, below } = await stopRuns(call.services, runs, by);
     await settled(call, [...asked, ...below]);
     // What they started while they were being stopped.
@@ -58,14 +61,19 @@ function settled(call: Call, stopped: Stopped[]): Promise<void> {
 }
 
 async function chosen(
-  services: Parameters<typeof findRun>[0],
-  { spawn_id, squad_id, all }: { spawn_id?: string; squad_id?: string; all?: boolean },
+  call: Call,
+  { spawn_id, squad_id, all, everywhere = false }: z.output<typeof cancelRun.input>,
 ): Promise<Run[]> {
   if ([spawn_id !== undefined, squad_id !== undefined, all === true].filter(Boolean).length !== 1)
     throw new SquadError('INVALID_INPUT', 'Give one of spawn_id, squad_id and all', {
       suggestions: ['list_running shows the ids of what runs now.'],
     });
-  if (all) return services.runner.liveRuns();
+  if (everywhere && !all)
+    throw new SquadError('INVALID_INPUT', 'everywhere goes with all', {
+      suggestions: ['Give all: true with it, or leave it out. Nothing was stopped.'],
+    });
+  if (all) return (await liveRunsOf(call, everywhere)).runs;
+  const { services } = call;
   if (squad_id !== undefined) {
     const { squad, runs } = await findSquad(services, squad_id);
     refuseOther(squad.id, squad_id, 'SQUAD_UNKNOWN');

@@ -3,6 +3,7 @@ import type { Store } from '../core/ports/store.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, SquadId } from '../schema/ids.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
+import { runName } from '../schema/run-name.ts';
 import type { Services } from './operation.ts';
 
 /** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
@@ -78,13 +79,25 @@ async function unknown(store: Store, given: string, kind: Kind): Promise<SquadEr
     [...recent, ...alike].filter(id => isOf(kind, id)),
   );
   return new SquadError(codeOf(kind), `There is no ${kind} ${given}`, {
-    suggestions: [
+    suggestions:
       near.length > 0
-        ? `Did you mean ${near.join(' or ')}?`
-        : '`squad ls` in a terminal, or the tool list_running, shows the runs there are.',
-    ],
+        ? [`Did you mean ${near.join(' or ')}?`]
+        : [
+            ...(await newest(store, kind)),
+            '`squad ls` in a terminal, or list_running {"recent": true}, shows the runs there are.',
+          ],
   });
 }
+
+async function newest(store: Store, kind: Kind): Promise<string[]> {
+  const runs = await store.runs({ limit: MAX_NEWEST });
+  const named = runs.map(
+    run => `${kind === 'squad' ? run.squadId : run.id} (${runName(run)}, ${run.status})`,
+  );
+  return named.length === 0 ? [] : [`The newest: ${[...new Set(named)].join(', ')}.`];
+}
+
+const MAX_NEWEST = 3;
 
 const MOST_TRIED = 200;
 

@@ -1,6 +1,7 @@
+import type { Canceller } from '../core/canceller.ts';
 import { descendantsOf } from '../core/descendants.ts';
 import type { Run } from '../schema/run.ts';
-import type { Services } from './operation.ts';
+import type { Call, Services } from './operation.ts';
 
 export interface Stopped {
   run: Run;
@@ -8,11 +9,22 @@ export interface Stopped {
   wasRunning: boolean;
 }
 
+export async function cancellerOf({
+  services,
+  caller,
+}: Pick<Call, 'services' | 'caller'>): Promise<Canceller | null> {
+  const { parent, client } = caller;
+  if (parent) return { name: parent.id, folder: null };
+  if (client === null) return null;
+  // The web UI belongs to no folder.
+  return { name: client, folder: await services.workspaces.root(caller).catch(() => null) };
+}
+
 /** Cancels runs, and with them what they started: work that was handed out has no meaning without who handed it out. `by`: who wants it. */
 export async function stopRuns(
   services: Services,
   runs: Run[],
-  by: string | null = null,
+  by: Canceller | null = null,
 ): Promise<{ asked: Stopped[]; below: Stopped[] }> {
   // They first: who is being stopped soon starts nothing more.
   const asked = await Promise.all(
@@ -25,7 +37,7 @@ export async function stopRuns(
 export async function stopBelow(
   { runner, store }: Services,
   runs: Run[],
-  by: string | null = null,
+  by: Canceller | null = null,
 ): Promise<Stopped[]> {
   const families = await Promise.all(runs.map(run => descendantsOf(store, run.id)));
   const ids = new Set(families.flat().map(({ id }) => id));

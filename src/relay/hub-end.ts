@@ -21,12 +21,14 @@ interface Opening {
   home: string;
   helloMs: number;
   onWarning(text: string): void;
+  /** The hub has greeted us; `started`: runs that lost calls may have started, if it was asked. */
+  onGreeting(started: string[] | undefined): void;
 }
 
 /** Says hello and hands over every line after the greeting, until the connection is over. */
 export function converse(
   socket: Socket,
-  { hello, home, helloMs, onWarning }: Opening,
+  { hello, home, helloMs, onWarning, onGreeting }: Opening,
   onLine: (bytes: Buffer, isWhole: boolean) => void,
 ): Promise<Parting> {
   const parting: Parting = { greeted: false, answered: false, refusal: null, bye: null };
@@ -37,7 +39,7 @@ export function converse(
   const lines = new Lines({
     line(bytes) {
       clearTimeout(patience);
-      if (!parting.greeted) Object.assign(parting, greeting(bytes, onWarning));
+      if (!parting.greeted) Object.assign(parting, greeting(bytes, { onWarning, onGreeting }));
       else if (isBye(bytes)) parting.bye = JSON.parse(bytes.toString());
       else say(bytes, true);
     },
@@ -60,11 +62,15 @@ export function converse(
   });
 }
 
-function greeting(bytes: Buffer, onWarning: Opening['onWarning']): Partial<Parting> {
+function greeting(
+  bytes: Buffer,
+  { onWarning, onGreeting }: Pick<Opening, 'onWarning' | 'onGreeting'>,
+): Partial<Parting> {
   try {
     const reply = JSON.parse(bytes.toString()) as HelloReply;
     if (!reply.ok) return { refusal: reply.error };
     reply.warnings?.forEach(onWarning);
+    onGreeting(reply.started);
     return { greeted: true };
   } catch {
     return { refusal: { code: 'HUB_UNREACHABLE', message: 'What answers on the socket is no hub of Squad' } };

@@ -90,6 +90,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   void stopped.then(() => client.end());
 
   await copy();
+  answerLost();
   await Promise.race([client.untilRead(), stopped, pause(LAST_REPLIES_MS)]);
   return trouble;
 
@@ -130,7 +131,13 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   }
 
   function talk(socket: Socket): Promise<Parting> {
-    const over = converse(socket, { hello, home: connection.home, helloMs, onWarning }, (bytes, isWhole) => {
+    const { lostSince } = traffic;
+    const opening = {
+      hello: lostSince === null ? hello : { ...hello, lostSince },
+      ...{ home: connection.home, helloMs, onWarning },
+      onGreeting: (started?: string[]) => answerLost(started),
+    };
+    const over = converse(socket, opening, (bytes, isWhole) => {
       trouble = null;
       launched = null;
       if (!isWhole || traffic.fromHub(bytes)) client.write(bytes);
@@ -159,7 +166,15 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     if (refusal) refuse(refusal);
     else if (closedDoors > MOST_CLOSED_DOORS)
       refuse(((await launched?.lastWords()) as (Error & Trouble) | null | undefined) ?? CLOSED);
-    else if (greeted && !bye?.idle) for (const answer of traffic.hubLost()) client.write(answer);
+    else if (greeted && !bye?.idle) {
+      traffic.hubLost();
+      // The next hub knows which runs they started. One that was stopped on purpose is not replaced only for that.
+      if (options.afterLoss !== undefined || bye?.bye === 'stop') answerLost();
+    }
+  }
+
+  function answerLost(started?: string[]): void {
+    for (const answer of traffic.answerLost(started)) client.write(answer);
   }
 
   function refuse({ code = 'HUB_UNREACHABLE', kind, message, suggestions }: Trouble): void {
@@ -167,6 +182,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     closedDoors = 0;
     hasLost = false;
     onTrouble(trouble);
+    answerLost();
     for (const answer of traffic.refuse(trouble)) client.write(answer);
     waiting = [];
   }

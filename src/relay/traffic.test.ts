@@ -41,12 +41,28 @@ test('a handshake that is begun anew takes the place of the old one', () => {
 
 test('when the hub is lost tool calls are answered and not asked again; questions are', () => {
   const traffic = after(LIST, CALL, { id: 'x', method: 'tools/call' });
-  const answers = traffic.hubLost().map(text => JSON.parse(text));
+  traffic.hubLost();
+  expect(traffic.open).toBe(3);
+  const answers = traffic.answerLost().map(text => JSON.parse(text));
   expect(answers).toMatchObject(
     [2, 'x'].map(id => ({ jsonrpc: '2.0', id, error: { data: { code: 'HUB_RESTARTED' } } })),
   );
-  expect(traffic.hubLost()).toEqual([]);
+  expect(traffic.answerLost()).toEqual([]);
   expect(replayed(traffic)).toMatchObject([LIST]);
+});
+
+test('a lost tool call is answered with its tool and the runs that were started since it was made', () => {
+  const before = Date.now();
+  const traffic = after({ id: 7, method: 'tools/call', params: { name: 'spawn_agent' } });
+  expect(traffic.lostSince).toBeNull();
+  traffic.hubLost();
+  expect(traffic.lostSince).toBeGreaterThanOrEqual(before);
+  const [answer] = traffic.answerLost(['run_a (coder, running)', 'run_b (qa, queued)']);
+  expect(JSON.parse(answer!).error).toMatchObject({
+    message: expect.stringMatching(/run_a \(coder, running\), run_b \(qa, queued\)\..*get_result/),
+    data: { code: 'HUB_RESTARTED', tool_name: 'spawn_agent' },
+  });
+  expect(traffic.lostSince).toBeNull();
 });
 
 test.each(['ask_user', 'ask_person'])(
@@ -58,14 +74,16 @@ test.each(['ask_user', 'ask_person'])(
       params: { name, arguments: { question: 'May I?' } },
     };
     const traffic = after(CALL, ASK);
-    expect(traffic.hubLost().map(text => JSON.parse(text))).toMatchObject([{ id: 2 }]);
+    traffic.hubLost();
+    expect(traffic.answerLost().map(text => JSON.parse(text))).toMatchObject([{ id: 2 }]);
     expect(replayed(traffic)).toMatchObject([ASK]);
   },
 );
 
 test('what the client gave up is neither answered nor asked again', () => {
   const traffic = after(CALL, LIST, { method: 'notifications/cancelled', params: { requestId: 2 } });
-  expect(traffic.hubLost()).toEqual([]);
+  traffic.hubLost();
+  expect(traffic.answerLost()).toEqual([]);
   expect(replayed(traffic)).toMatchObject([LIST]);
 });
 

@@ -34,10 +34,20 @@ const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 /** Asked again it is the same question, and its asker would take an error for an answer. */
 const ASK = ['ask_user', 'ask_person'];
 
+interface Request {
+  method: string;
+  line: Buffer;
+  /** When it came, in milliseconds since 1970. */
+  at: number;
+  isListening?: true;
+}
+
 /** What passed between client and hub, as far as a new hub or a waiting client needs to know. */
 export class Traffic {
   private session: Buffer[] = [];
-  private readonly inFlight = new Map<Id, { method: string; line: Buffer; isListening?: true }>();
+  private readonly inFlight = new Map<Id, Request>();
+  /** Tool calls whose hub is gone: each is answered here, once the next hub has said what they may have started. */
+  private readonly lost = new Map<Id, Request>();
   /** Ids whose next answer is to a replayed line. */
   private readonly answered = new Set<Id>();
   private readonly afterLoss: string;
@@ -45,13 +55,13 @@ export class Traffic {
   hasCalled = false;
 
   /** `afterLoss`: what to do about a call whose hub was lost. */
-  constructor(afterLoss = 'Runs go on: call list_running, then get_result with the id.') {
+  constructor(afterLoss = 'Runs go on: call list_running {"recent": true}, then get_result with the id.') {
     this.afterLoss = afterLoss;
   }
 
   /** How many requests the client still waits for. A stream of notifications is no such request. */
   get open(): number {
-    let count = 0;
+    let count = this.lost.size;
     for (const { method } of this.inFlight.values()) if (method !== LISTEN) count++;
     return count;
   }
@@ -64,11 +74,12 @@ export class Traffic {
     if (typeof method !== 'string') return 'result' in message || 'error' in message;
     if (method === 'initialize') this.session = [];
     if (SESSION.has(method)) this.session.push(line);
-    if (method === 'notifications/cancelled') this.inFlight.delete(params?.requestId as Id);
+    if (method === 'notifications/cancelled')
+      for (const map of [this.inFlight, this.lost]) map.delete(params?.requestId as Id);
     if (id === undefined) return true;
     if (!isId(id)) return false;
     if (method === 'tools/call') this.hasCalled = true;
-    this.inFlight.set(id, { method, line });
+    this.inFlight.set(id, { method, line, at: Date.now() });
     return true;
   }
 
@@ -96,23 +107,38 @@ export class Traffic {
   }
 
   /**
-   * The hub is gone. Questions are asked again of the next one; a tool call may have started something, so it is
-   * answered here, with how to find what it started.
+   * The hub is gone. Questions are asked again of the next one; a tool call may have started something, so `answerLost`
+   * answers it, with how to find what it started.
    */
-  hubLost(): string[] {
-    return this.answer(
-      (method, line) => method === 'tools/call' && !ASK.includes(String(parse(line)?.params?.name)),
-      {
-        code: 'HUB_RESTARTED',
-        message: 'the hub restarted while this call was waiting',
-        suggestions: [this.afterLoss],
-      },
-    );
+  hubLost(): void {
+    for (const [id, request] of this.inFlight) {
+      if (request.method !== 'tools/call' || ASK.includes(String(parse(request.line)?.params?.name)))
+        continue;
+      this.inFlight.delete(id);
+      this.lost.set(id, request);
+    }
+  }
+
+  /** When the first tool call was made that is lost and not answered yet; null: there is none. */
+  get lostSince(): number | null {
+    return this.lost.size === 0 ? null : Math.min(...[...this.lost.values()].map(({ at }) => at));
+  }
+
+  /** `started`: runs that the next hub knows to have been started since; undefined: nobody could be asked. */
+  answerLost(started?: string[]): string[] {
+    const [first] = started ?? [];
+    const found = first === undefined ? [] : [`Started in this workspace since: ${started!.join(', ')}.`];
+    const trouble = {
+      code: 'HUB_RESTARTED',
+      message: 'the hub restarted while this call was waiting',
+      suggestions: [...found, this.afterLoss],
+    };
+    return this.answer(this.lost, () => true, trouble);
   }
 
   /** No hub can be had. Whoever waits is told why; a stream of notifications waits for the next one. */
   refuse(trouble: Trouble): string[] {
-    return this.answer(method => method !== LISTEN, trouble);
+    return this.answer(this.inFlight, method => method !== LISTEN, trouble);
   }
 
   /** False when the client knows this stream from an earlier hub. */
@@ -123,14 +149,14 @@ export class Traffic {
     return !isKnown;
   }
 
-  private answer(which: (method: string, line: Buffer) => boolean, trouble: Trouble): string[] {
+  private answer(from: Map<Id, Request>, which: (method: string) => boolean, trouble: Trouble): string[] {
     const answers: string[] = [];
     const { code, message, suggestions = [] } = trouble;
     const text = [`${code}: ${message}`, ...suggestions].map(each => each.replace(/\.?$/, '.')).join(' ');
     const data = { code, ...(suggestions.length > 0 && { suggestions }) };
-    for (const [id, { method, line }] of this.inFlight) {
-      if (!which(method, line)) continue;
-      this.inFlight.delete(id);
+    for (const [id, { method, line }] of from) {
+      if (!which(method)) continue;
+      from.delete(id);
       // A handshake that was refused is none.
       this.session = this.session.filter(kept => kept !== line);
       const tool = method === 'tools/call' ? parse(line)?.params?.name : undefined;

@@ -75,6 +75,7 @@ export function createWorkspaces({
     });
   return {
     environment,
+    root: async caller => (await rootOf(caller, environmentOf(caller))).root,
     isThere: isFolder,
     keepTeamFilesOf: known => dropHomeTeamFolders(home, known),
     async templates(caller, kind) {

@@ -198,7 +198,7 @@ describe('squad cancel', () => {
     expect((await squad.run(['cancel', run.squadId])).stdout).toBe(`${second}  cancelled\n`);
     const { runs } = await squad.json<{ runs: unknown[] }>(['cancel', '--all']);
     expect(runs).toEqual([{ spawn_id: third, status: 'cancelled', was_running: true }]);
-    expect((await squad.run(['cancel', '--all'])).stdout).toBe('Nothing is running.\n');
+    expect((await squad.run(['cancel', '--all'])).stdout).toBe('Nothing is running in this workspace.\n');
   });
 
   test('asks which when it is not told, and knows no wrong id', async () => {

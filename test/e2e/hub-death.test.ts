@@ -53,8 +53,10 @@ describe.each([{ modern: false }, { modern: true }])(
       await until('the run is at work', async () => (await runs()).runs[0]?.status === 'running');
       await killHub();
       expect(await waiting).toMatchObject({
-        message: expect.stringMatching(/HUB_RESTARTED.*list_running/),
-        data: { code: 'HUB_RESTARTED' },
+        message: expect.stringMatching(
+          /HUB_RESTARTED.*Started in this workspace since: run_\w+ \(coder, running\).*list_running/,
+        ),
+        data: { code: 'HUB_RESTARTED', tool_name: 'start_squad_members' },
       });
 
       const { agents } = await callTool<{ agents: { spawn_id: string }[] }>(client, 'list_running');

@@ -163,7 +163,7 @@ test('hundreds of queued runs fit into list_running and cancel_run, which say ho
     );
     expect(list.count).toBe(300);
     expect(list.agents.length).toBeGreaterThan(20);
-    expect(list.note).toBe(`${300 - list.agents.length} more are not shown`);
+    expect(list.note).toBe(`${300 - list.agents.length} more are not shown.`);
     const answer = await strictCall<{ runs: { was_running: boolean }[]; note?: string }>(
       client,
       'cancel_run',

@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
@@ -162,6 +164,8 @@ describe.each([
       started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       elapsed_seconds: expect.any(Number),
       task_summary: 'Wait',
+      workspace: squad.workspace,
+      client: 'test 1',
     });
     expect(await strictCall(client, 'get_result', { spawn_id: memberId })).toMatchObject({
       status: 'running',
@@ -218,7 +222,7 @@ describe.each([
         code: 'RUN_UNKNOWN',
         kind: 'usage',
         message: 'There is no run run_0000000000',
-        suggestions: [expect.any(String)],
+        suggestions: expect.arrayContaining([expect.any(String)]),
         tool_name: 'get_result',
       },
     });
@@ -286,4 +290,72 @@ test('a run started by one client is listed, read and cancelled by another', asy
   expect(agents.map(agent => agent.spawn_id)).toContain(id);
   await strictCall(second, 'cancel_run', { spawn_id: id });
   expect(await strictCall(first, 'get_result', { spawn_id: id })).toMatchObject({ status: 'cancelled' });
+});
+
+interface Listed {
+  agents: { spawn_id: string; workspace: string; client: string; role_id: string | null }[];
+  count: number;
+  recent?: { spawn_id: string; role_id: string; status: string; ended_seconds_ago: number }[];
+  note?: string;
+}
+
+test('list_running and cancel_run {all} are about the workspace of their caller, unless it says everywhere', async () => {
+  const other = join(squad.root, 'other');
+  mkdirSync(other);
+  squad.script('stays.sh', 'exec sleep 60');
+  const env = { RUN_TEMPLATE: join(squad.workspace, 'stays.sh') };
+  const here = await squad.client({ name: 'one', env });
+  const there = await squad.client({ name: 'two', env, cwd: other });
+  const start = async (client: Client) =>
+    (
+      await strictCall<{ spawn_id: string }>(client, 'spawn_agent', {
+        prompt: 'x',
+        roleId: 'coder',
+        async: true,
+      })
+    ).spawn_id;
+  const [mine, theirs] = [await start(here), await start(there)];
+
+  const listed = await strictCall<Listed>(here, 'list_running');
+  expect(listed.agents).toEqual([
+    expect.objectContaining({
+      spawn_id: mine,
+      workspace: squad.workspace,
+      client: 'one 1',
+      role_id: 'coder',
+    }),
+  ]);
+  expect(listed).toMatchObject({ count: 1, note: expect.stringContaining('1 more in other workspaces') });
+  const everywhere = await strictCall<Listed>(here, 'list_running', { everywhere: true });
+  expect(everywhere.agents.map(({ workspace }) => workspace).sort()).toEqual([other, squad.workspace].sort());
+
+  const cancelled = (client: Client, args: object) =>
+    strictCall<{ runs: { spawn_id: string }[] }>(client, 'cancel_run', { ...args });
+  expect((await cancelled(here, { all: true })).runs.map(({ spawn_id }) => spawn_id)).toEqual([mine]);
+  expect(await squad.statusOf(theirs)).toBe('running');
+  expect(await cancelled(here, { spawn_id: theirs, everywhere: true })).toMatchObject({ isError: true });
+  expect((await squad.run(['cancel', '--all'])).stdout).toBe('Nothing is running in this workspace.\n');
+
+  // The one whose run it was learns who cancelled it, and from where.
+  expect((await cancelled(here, { all: true, everywhere: true })).runs).toMatchObject([{ spawn_id: theirs }]);
+  const result = await strictCall<{ note: string }>(there, 'get_result', { spawn_id: theirs });
+  expect(result).toMatchObject({
+    status: 'cancelled',
+    note: expect.stringContaining(`Cancelled by one 1 in ${squad.workspace}.`),
+  });
+});
+
+test('runs that have ended are found by tool, and an unknown id is answered with the newest', async () => {
+  const client = await squad.client({ env: { RUN_TEMPLATE: './say.sh <%= roleId %> <%= task %>' } });
+  const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: '0' }] });
+  const id = members[0]!.memberId;
+  const { recent } = await strictCall<Listed>(client, 'list_running', { recent: true });
+  expect(recent![0]).toMatchObject({ spawn_id: id, role_id: 'coder', status: 'completed' });
+  expect(recent![0]!.ended_seconds_ago).toBeGreaterThanOrEqual(0);
+  expect(recent!.length).toBeLessThanOrEqual(10);
+  const refused = await strictCall<Refused>(client, 'get_result', { spawn_id: 'run_0000000000' });
+  expect(refused.error.suggestions).toEqual([
+    expect.stringContaining(`The newest: ${id} (coder, completed)`),
+    expect.stringContaining('list_running {"recent": true}'),
+  ]);
 });

@@ -136,7 +136,7 @@ export class FaultHome {
   async remove(): Promise<string[]> {
     // A hub that does not do as it is told is ended below, with all that it left.
     for (const order of [
-      ['cancel', '--all'],
+      ['cancel', '--all', '--everywhere'],
       ['hub', 'stop'],
     ])
       await within(REMOVE_MS, order.join(' '), this.squad(...order)).catch(() => {});

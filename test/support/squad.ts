@@ -156,7 +156,7 @@ export class TestSquad {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.clients) await client.close();
     if (!(await this.askedToEnd())) {
-      if (existsSync(join(this.home, 'runs'))) await this.run(['cancel', '--all']);
+      if (existsSync(join(this.home, 'runs'))) await this.run(['cancel', '--all', '--everywhere']);
       await this.run(['hub', 'stop']);
     }
     if (existsSync(join(this.root, `tmux-${process.getuid?.()}`, 'default')))
@@ -170,7 +170,7 @@ export class TestSquad {
     const hasRuns = existsSync(join(this.home, 'runs'));
     if (pid === null) return !hasRuns && !LEFT_BY_HUBS.some(path => existsSync(path(this.home)));
     try {
-      if (hasRuns) await askHub(this, 'cancel_run', { all: true });
+      if (hasRuns) await askHub(this, 'cancel_run', { all: true, everywhere: true });
       await askHub(this, 'stop_hub');
       return await until('the hub is gone', () => !isRunning(pid));
     } catch {

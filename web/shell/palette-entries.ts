@@ -109,16 +109,16 @@ const COMMANDS: Entry[] = [
     id: 'cancel all',
     group: 'Squad',
     label: 'Cancel every run',
-    hint: 'squad cancel --all',
+    hint: 'squad cancel --all --everywhere',
     run: () =>
       askFirst({
         title: 'Cancel every run',
         effect:
           'Stops every agent that is at work or waits for a place, in all workspaces. What they did stays.',
-        command: 'squad cancel --all',
+        command: 'squad cancel --all --everywhere',
         yes: 'Cancel all',
         run: async () => {
-          const { runs } = await call('cancel_run', { all: true });
+          const { runs } = await call('cancel_run', { all: true, everywhere: true });
           return runs.length === 0 ? 'Nothing was at work' : `Stopping ${runs.length}`;
         },
       }),

@@ -11,27 +11,32 @@ interface Cancelled {
   note?: string;
 }
 
-/** `squad cancel ID… | --all`: ids of runs or squads. */
+/** `squad cancel ID… | --all [--everywhere]`: ids of runs or squads. */
 export async function cancelCommand(
   ids: string[],
-  { all }: { all?: boolean },
+  { all, everywhere = false }: { all?: boolean; everywhere?: boolean },
   context: CliContext,
 ): Promise<number> {
+  if (everywhere && !all)
+    throw new SquadError('INVALID_INPUT', '--everywhere goes with --all', {
+      suggestions: ['squad cancel --all --everywhere   stops the runs of every workspace'],
+    });
   if (ids.length === 0 && !all)
     throw new SquadError('INVALID_INPUT', 'Which run?', {
       suggestions: [
         'squad cancel RUN…',
-        'squad cancel --all   stops every run',
+        'squad cancel --all   stops every run of this workspace; --everywhere of every one',
         'squad ls --running   shows them',
       ],
     });
-  const client = await HubClient.start();
+  const client = await HubClient.start({ workspace: context.workspace });
   try {
-    const inputs = all ? [{ all: true }] : await Promise.all(ids.map(id => wholeId(client, id)));
+    const inputs = all ? [{ all: true, everywhere }] : await Promise.all(ids.map(id => wholeId(client, id)));
     const answers = await Promise.all(inputs.map(input => client.call<Cancelled>('cancel_run', input)));
     const runs = answers.flatMap(answer => answer.runs);
     if (context.json) printJson(context.out, { runs });
-    else if (runs.length === 0) print(context, ['Nothing is running.']);
+    else if (runs.length === 0)
+      print(context, [everywhere || !all ? 'Nothing is running.' : 'Nothing is running in this workspace.']);
     else
       print(context, [
         ...runs.map(

@@ -128,7 +128,8 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
       ),
     );
   command(program, 'cancel [ids...]', 'stop runs or squads, and everything they started')
-    .option('--all', 'every run')
+    .option('--all', 'every run of this workspace')
+    .option('--everywhere', 'with --all: the runs of every workspace')
     .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
 }
 

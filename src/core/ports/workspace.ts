@@ -62,6 +62,8 @@ export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
   /** Whether only the roots of its client could say which workspace this caller means. */
   needsRoots(caller: Caller): Promise<boolean>;
+  /** The folder of that workspace alone. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED. */
+  root(caller: Caller): Promise<string>;
   /** Whether its folder is there. One that cannot be looked at for another reason is. */
   isThere(root: string): Promise<boolean>;
   /** Removes what the home holds of the logs of workspaces other than these. */
