@@ -14,25 +14,37 @@ export const answerQuestion = operation({
     readOnly: false,
     listed: { output: z.object({ answer: z.string().nullable() }) },
   },
-  input: z.strictObject({ item: z.string(), answer: z.string() }),
+  input: z.strictObject({
+    item: z.string(),
+    answer: z.string().optional(),
+    decline: z.boolean().optional(),
+  }),
   output: z.object({
     id: z.string(),
     state: InboxState,
     answer: z.string().nullable(),
     question: z.string(),
   }),
-  async run({ services, caller, isByModel }, { item: given, answer: said }) {
+  async run({ services, caller, isByModel }, { item: given, answer: said, decline = false }) {
     const { inbox } = services;
     const item = await inbox.find(given);
     const { id } = item;
-    if (isByModel && !caller.parent) checkSeen(item, said);
+    if ((said === undefined) !== decline) throw oneOfBoth();
+    if (isByModel && !caller.parent && said !== undefined) checkSeen(item, said);
     const by = caller.parent
       ? { who: 'run' as const, via: caller.parent.id }
       : { who: 'user' as const, via: caller.client };
-    const { state, answer, question } = await inbox.answer(id, said, by);
+    const { state, answer, question } = await (said === undefined
+      ? inbox.decline(id, by)
+      : inbox.answer(id, said, by));
     return { id, state, answer, question };
   },
 });
+
+const oneOfBoth = () =>
+  new SquadError('INVALID_INPUT', 'Give either an answer or decline', {
+    suggestions: ['{ item, answer } answers; { item, decline: true } tells the agent that nobody will.'],
+  });
 
 /** Nobody allows by way of a model what the model had only the beginning of. */
 function checkSeen(item: InboxItem, said: string): void {

@@ -137,6 +137,34 @@ describe('an agent’s question', () => {
     expect(late.stderr).toContain('"a real one" by the user (terminal)');
   });
 
+  test.each([
+    ['in the terminal', async (id: string) => (await squad.run(['answer', id, '--decline'])).stdout],
+    [
+      'by tool',
+      async (item: string) => (await callTool(client, 'answer_question', { item, decline: true })).state,
+    ],
+  ])('can be declined %s, with choices or without, and the agent reads that', async (_, decline) => {
+    const runId = await start('ask "Which one?" red green', 'ask "What name?"', 'say done');
+    for (const question of ['Which one?', 'What name?']) {
+      const { id } = await asked(runId, question);
+      expect(await decline(id)).toContain('declined');
+      expect(await settled(id)).toMatchObject({ state: 'declined', answer: null });
+    }
+    expect((await resultOf(runId)).result).toBe('The answer is: (declined)\nThe answer is: (declined)\ndone');
+  });
+
+  test('is not answered and declined at once', async () => {
+    const runId = await start('ask "Which one?"', 'say done');
+    const { id } = await asked(runId);
+    const refused = expect.stringContaining('either an answer or decline');
+    for (const args of [{ item: id }, { item: id, answer: 'red', decline: true }])
+      expect(await callTool(client, 'answer_question', args)).toMatchObject({
+        error: { code: 'INVALID_INPUT', message: refused },
+      });
+    expect(await squad.run(['answer', id, 'red', '--decline'])).toMatchObject({ code: 2, stderr: refused });
+    expect((await squad.run(['answer', id, 'red'])).stdout).toContain('answered');
+  });
+
   test('ends the wait of the client that started it, which answers and waits on', async () => {
     const started = await strictCall<{
       status: string;

@@ -50,6 +50,19 @@ test('a question is answered in the list of runs; the agent goes on with it, and
   expect((await squad.run(['inbox', '--all'])).stdout).toMatch(/postgres.*page/s);
 });
 
+test('a question is declined, with choices or without, and the agent reads that', async () => {
+  const run = await startRun(squad, 'Choose', [
+    'ask "Which colour?" red green',
+    'ask "What name?"',
+    'say done',
+  ]);
+  const page = await pages.open('/inbox');
+  for (const question of ['Which colour?', 'What name?'])
+    await page.locator('.ask', { hasText: question }).getByRole('button', { name: 'decline' }).click();
+  expect(await answerOf(run)).toContain('(declined)\nThe answer is: (declined)');
+  await page.locator('.toast', { hasText: 'Declined' }).first().waitFor();
+});
+
 test('one agent that asks twice is one that needs somebody, in every place that counts', async () => {
   await using agent = await AgentAtWork.start(squad, 'coder');
   const client = await agent.overHttp(true);

@@ -15,17 +15,26 @@ import { readInput } from '../read-input.ts';
 import { itemLines } from './inbox.ts';
 
 /** `squad answer ITEM [ANSWER]`: without words, whoever is at the terminal is asked. */
-export async function answerCommand(given: string, words: string[], context: CliContext): Promise<number> {
+export async function answerCommand(
+  given: string,
+  words: string[],
+  { decline }: { decline?: boolean },
+  context: CliContext,
+): Promise<number> {
   const client = await HubClient.start();
   try {
     const answered =
-      words.length === 0
+      words.length === 0 && !decline
         ? await answerHere(client, given, context)
-        : await send(client, given, await spoken(words));
+        : await client.call<Answered>('answer_question', {
+            item: given,
+            ...(words.length > 0 && { answer: await spoken(words) }),
+            ...(decline && { decline }),
+          });
     if (context.json) printJson(context.out, answered);
     else
       print(context, [
-        `${context.style.green('answered')}  ${answered.id}  ${visibleLine(answered.answer ?? '')}`,
+        `${context.style.green(answered.state)}  ${answered.id}  ${visibleLine(answered.answer ?? '')}`.trimEnd(),
       ]);
     return EXIT.done;
   } finally {

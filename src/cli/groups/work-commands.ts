@@ -18,7 +18,13 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     program,
     'answer <item> [answer...]',
     'answer an agent: words, a choice or its number, yes or no; - reads stdin',
-  ).action(does((context, item: string, words: string[]) => answerCommand(item, words, context)));
+  )
+    .option('--decline', 'tell the agent that you will not answer; a no where it asked for leave')
+    .action(
+      does((context, item: string, words: string[], options: object) =>
+        answerCommand(item, words, options, context),
+      ),
+    );
   const worktrees = command(
     program,
     'worktrees',

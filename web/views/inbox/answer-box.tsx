@@ -3,6 +3,7 @@ import { useKeptWords } from '../../state/kept-words.ts';
 import { Button } from '../../ui/button.tsx';
 import { toldApart } from '../../ui/told-apart.ts';
 import { AnswerForm } from './answer-form.tsx';
+import { Decline } from './decline.tsx';
 import { type Answering, useAnswering } from './use-answering.ts';
 import type { Seen } from './use-seen.ts';
 
@@ -60,16 +61,21 @@ function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; see
 
 function Choices({ item: { choices }, answering: { why, send } }: AnswerProps) {
   const shown = toldApart(choices);
-  return choices.map((choice, index) => (
-    <Button
-      key={index}
-      keyName={index < 9 ? String(index + 1) : undefined}
-      why={why}
-      onClick={() => void send(choice)}
-    >
-      {shown[index]}
-    </Button>
-  ));
+  return (
+    <>
+      {choices.map((choice, index) => (
+        <Button
+          key={index}
+          keyName={index < 9 ? String(index + 1) : undefined}
+          why={why}
+          onClick={() => void send(choice)}
+        >
+          {shown[index]}
+        </Button>
+      ))}
+      <Decline {...{ why, send }} />
+    </>
+  );
 }
 
 function Words({ item, answering: { why, send } }: AnswerProps) {
@@ -97,14 +103,17 @@ function Words({ item, answering: { why, send } }: AnswerProps) {
           void submit();
         }}
       />
-      <button
-        type="submit"
-        class="button main"
-        title={why ?? undefined}
-        aria-disabled={why !== null || words.trim() === '' || undefined}
-      >
-        send <kbd>Ctrl enter</kbd>
-      </button>
+      <p class="ask-answers">
+        <button
+          type="submit"
+          class="button main"
+          title={why ?? undefined}
+          aria-disabled={why !== null || words.trim() === '' || undefined}
+        >
+          send <kbd>Ctrl enter</kbd>
+        </button>
+        <Decline {...{ why, send }} />
+      </p>
     </form>
   );
 }

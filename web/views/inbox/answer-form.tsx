@@ -1,8 +1,8 @@
 import type { InboxField } from '../../../src/schema/inbox.ts';
-import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { toldApart } from '../../ui/told-apart.ts';
 import type { AnswerProps } from './answer-box.tsx';
+import { Decline } from './decline.tsx';
 import { formAnswer } from './form-answer.ts';
 
 /** A server's form, as far as a person can be asked for it. */
@@ -27,9 +27,7 @@ export function AnswerForm({ item, answering: { why, send } }: AnswerProps) {
         >
           send
         </button>
-        <Button why={why} onClick={() => void send('decline')}>
-          decline
-        </Button>
+        <Decline {...{ why, send }} />
       </p>
     </form>
   );

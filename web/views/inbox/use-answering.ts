@@ -4,8 +4,8 @@ import { isSent, sendAnswer } from './send-answer.ts';
 export interface Answering {
   /** Why nothing can be sent now. */
   why: string | null;
-  /** False: nothing was sent. */
-  send(answer: string): Promise<boolean>;
+  /** Null declines. False: nothing was sent. */
+  send(answer: string | null): Promise<boolean>;
 }
 
 /** The one way for buttons, boxes and keys: an item that is settled, being answered or new under the pointer takes no answer. */
