@@ -200,7 +200,8 @@ describe('in stateful mode', () => {
         return null;
       }
     });
-    expect(await strictCall(client, 'cancel_run', { spawn_id: members[0]!.memberId })).toMatchObject({
+    const patient = await open();
+    expect(await strictCall(patient, 'cancel_run', { spawn_id: members[0]!.memberId })).toMatchObject({
       runs: [{ status: 'cancelled', was_running: true }],
     });
   });

@@ -36,7 +36,7 @@ describe('what a client sees', () => {
               prompt: { type: 'string', description: expect.any(String) },
               inputs: {
                 type: 'array',
-                items: { type: 'string', minLength: 1 },
+                items: { type: 'string' },
                 maxItems: 100,
                 description: expect.any(String),
               },

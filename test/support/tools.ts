@@ -18,7 +18,7 @@ export async function strictCall<T = Record<string, unknown>>(
   if (!tool) throw new Error(`There is no tool ${name}`);
   check(`the input of ${name}`, tool.inputSchema, args);
   const result = await callTool<T>(client, name, args);
-  const size = JSON.stringify(result).length;
+  const size = JSON.stringify({ ...result, isError: undefined }).length;
   if (size > RESULT_LIMIT) throw new Error(`The result of ${name} has ${size} characters`);
   // A refusal too: clients that validate do not ask first whether it is one.
   check(`the result of ${name}`, tool.outputSchema!, result);
