@@ -3,6 +3,7 @@ import { judgeWorktree } from '../core/worktree-verdict.ts';
 import { RunId } from '../schema/ids.ts';
 import { RunStatus } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { Worktree } from '../schema/worktree.ts';
 import { type KnownWorktree, knownWorktrees, strayFolders } from './known-worktrees.ts';
 import { operation, type Services } from './operation.ts';
@@ -13,7 +14,9 @@ const AT_ONCE = 4;
 export const ListedWorktree = z.object({
   ...Worktree.shape,
   /** Those that have it, the one it was made for first. */
-  runs: z.array(z.object({ id: RunId, name: z.string(), status: RunStatus })),
+  runs: z.array(
+    z.object({ id: RunId, name: z.string(), status: z.enum([...RunStatus.options, 'needs_you']) }),
+  ),
   folder: z.enum(['there', 'missing', 'foreign']),
   tip: z.string().nullable(),
   ahead: z.number().nullable(),
@@ -63,7 +66,7 @@ async function listed(
   ]);
   return {
     ...worktree,
-    runs: runs.map(run => ({ id: run.id, name: runName(run), status: run.status })),
+    runs: runs.map(run => ({ id: run.id, name: runName(run), status: shownStatus(run) })),
     ...state,
     bytes,
     ...judgeWorktree({ worktree, runs, state, isNamed: false }),

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Evidence } from '../../src/schema/evidence.ts';
+import type { IntegrationPlan } from '../../src/schema/integration.ts';
 import type { FeedbackType } from '../../src/schema/review.ts';
 import type { Worktree } from '../../src/schema/worktree.ts';
 import { script, scriptOf } from '../support/git-squad.ts';
@@ -175,10 +176,17 @@ describe('a review loop', () => {
     };
     const before = await needOf();
     expect(before).toMatchObject({ need: 'needs_you' });
-    for (const command of [['ls'], ['ls', '--need'], ['show', id]]) {
+    for (const command of [['ls'], ['ls', '--need'], ['show', id], ['worktrees']]) {
       const line = (await squad.run(command)).stdout.split('\n').find(each => /needs you/.test(each));
       expect(line, command.join(' ')).toBeDefined();
     }
+    expect((await squad.run(['show', id])).stdout.split('Maximum review iterations')).toHaveLength(2);
+
+    const { plan } = await squad.json<{ plan: IntegrationPlan }>(['integrate', '--dry-run']);
+    expect(plan.branches.map(({ runId }) => runId)).not.toContain(id);
+    expect(plan.leftOut).toContainEqual({ runId: id, why: expect.stringContaining('name it to take it in') });
+    const named = await squad.json<{ plan: IntegrationPlan }>(['integrate', '--dry-run', id]);
+    expect(named.plan.branches.map(({ runId }) => runId)).toEqual([id]);
 
     await squad.run(['review', id, '--abandon']);
     expect((await shown(id)).run).toMatchObject({ status: 'abandoned', error: null });

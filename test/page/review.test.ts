@@ -212,6 +212,8 @@ test('a coder whose reviews ran out needs the user in the list, on its page and 
     await page.goto(new URL(`/r/${run}`, page.url()).href);
     await page.locator('.run-head .status.tone-ask', { hasText: 'needs you' }).waitFor();
     await page.locator('.run-why.tone-ask', { hasText: 'Maximum review iterations (1) reached' }).waitFor();
+    await page.getByText('I am finished.').first().waitFor();
+    expect(await page.locator('.failure').count()).toBe(0);
     await page.goto(new URL(`/s/${squadId}`, page.url()).href);
     const member = page.locator('.agent-row', { hasText: 'Out of reviews' });
     await member.locator('.status.tone-ask', { hasText: 'needs you' }).first().waitFor();

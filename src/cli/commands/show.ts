@@ -111,7 +111,7 @@ function lines(
   run.notes.forEach((note, at) => void facts.push([at === 0 ? 'notes' : '', sanitize(note)]));
   const next = nextStep(run, logins);
   if (run.error) facts.push(['error', style.red(`${sanitize(run.error.message)} (${run.error.code})`)]);
-  if (next) facts.push(['next', next]);
+  if (next && next !== run.error?.message) facts.push(['next', next]);
   facts.push(
     ['output', `${files.stdout} (${files.stdoutBytes} bytes)`],
     ['errors', `${files.stderr} (${files.stderrBytes} bytes)`],

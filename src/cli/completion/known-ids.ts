@@ -1,6 +1,7 @@
 import type { ShownItem } from '../../operations/list-inbox.ts';
 import { runSummary, type ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { HubClient } from '../hub-client.ts';
 import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
@@ -35,4 +36,4 @@ async function openItems(client: HubClient): Promise<Candidate[]> {
 }
 
 const wordsOf = (run: ShownRun): string =>
-  oneLine(`${statusWord(run.status)}, ${runName(run)}: ${runSummary(run)}`);
+  oneLine(`${statusWord(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);

@@ -71,6 +71,16 @@ describe('whose branches are merged', () => {
     expect(idsOf(chooseCandidates([done, failed], named(failed)))).toEqual([failed.id]);
   });
 
+  test('a coder whose reviews ran out without approval only by name', () => {
+    const atLimit = run({ error: { code: 'REVIEW_LIMIT_EXCEEDED', message: 'No more reviews' } });
+    const chosen = chooseCandidates([atLimit], null);
+    expect(idsOf(chosen)).toEqual([]);
+    expect(chosen.leftOut).toEqual([
+      { runId: atLimit.id, why: expect.stringContaining('the last did not approve: name it') },
+    ]);
+    expect(idsOf(chooseCandidates([atLimit], named(atLimit)))).toEqual([atLimit.id]);
+  });
+
   test('never one that is at work, whose tree a reply is at work in, that reviewed, or that has no tree', () => {
     const first = run();
     const reply = run({ worktree: first.worktree, status: 'running', createdAt: 2 });

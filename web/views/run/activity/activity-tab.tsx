@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { isAtReviewLimit } from '../../../../src/schema/shown-status.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
@@ -19,7 +20,7 @@ export function ActivityTab({ data }: { data: ShownRun }) {
   return (
     <div class="activity">
       <OpenQuestions runId={run.id} />
-      {run.error && <FailureCard data={data} />}
+      {run.error && !isAtReviewLimit(run) && <FailureCard data={data} />}
       {error && <Problem error={error} onRetry={reload} />}
       {showOlder && (
         <p>
