@@ -320,6 +320,20 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     await lacking.close();
   });
 
+  test('a name in disabledTools that its server does not have', async () => {
+    const servers = { echo: { ...ownServer('echo'), disabledTools: ['cuont'] } };
+    subagents.write('misspelt', { servers });
+    const misspelt = await subagents.client('misspelt');
+    const prompt = mock([{ text: 'ok' }], 'misspelt');
+    const { code, message } = await errorOf(misspelt, misspelt.call('misspelt', { prompt }));
+    expect(code).toBe('ENGINE_FAILED');
+    expect(message).toMatch(
+      /`mcpServers\.echo\.disabledTools`.*"cuont".*Its tools: about, count, echo, progress/,
+    );
+    expect(subagents.model.requests.filter(({ tag }) => tag === 'misspelt')).toEqual([]);
+    await misspelt.close();
+  });
+
   test('somebody who cancels its run: who it was', async () => {
     const id = client.call('helper', { prompt: mock([{ hang: 'stream' }], 'by-somebody') });
     await subagents.model.waitForRequest(({ tag }) => tag === 'by-somebody');
