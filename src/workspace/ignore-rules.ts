@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { readBounded } from './bounded-file.ts';
 import type { Git, GitRun } from './git.ts';
 import { readStatus, readTrackedStatus, type Status } from './git-status.ts';
+import { eachOf, statWorkFile } from './work-file.ts';
 
 /**
  * Ignore rules that no commit or diff shows: `core.excludesFile` (or git's default file of the user), then `.git/info/exclude`,
@@ -25,6 +26,20 @@ export async function readStatusUnder(git: Git, rules: string | null, how: GitRu
   ]);
   const entries = untracked.map(path => ({ path, isUntracked: true }));
   return { ...status, entries: [...status.entries, ...entries] };
+}
+
+/** `.gitignore` files that git ignores, so that no diff shows them, and that were written at `since` or later. */
+export async function hiddenIgnoreFiles(git: Git, since: number, how: GitRun = {}): Promise<string[]> {
+  const ignored = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z'];
+  const env = { ...how.env, GIT_LITERAL_PATHSPECS: '0' };
+  const output = await git.run([...ignored, '--', ':(top,glob)**/.gitignore'], { ...how, env });
+  // Ignored folders are listed too, because git does not search them.
+  const paths = output
+    .toString('latin1')
+    .split('\0')
+    .filter(path => /(^|\/)\.gitignore$/.test(path));
+  const stats = await eachOf(paths, path => statWorkFile(git.folder.root, path));
+  return paths.filter((_, at) => Number(stats[at]?.ctimeMs ?? 0) >= since);
 }
 
 async function untrackedUnder(git: Git, rules: string, how: GitRun): Promise<string[]> {

@@ -2,7 +2,8 @@ import { relative } from 'node:path';
 import type { ChangedFile, DirtyFile, WorkSnapshot } from '../schema/work.ts';
 import { type Git, GitTrouble } from './git.ts';
 import type { Status } from './git-status.ts';
-import { readStatusUnder } from './ignore-rules.ts';
+import { hiddenIgnoreFiles, readStatusUnder } from './ignore-rules.ts';
+import { pathText } from './path-text.ts';
 import { withoutTeamFiles } from './team-file.ts';
 import { type TrackedChange, trackedChanges } from './tracked-changes.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from './work-file.ts';
@@ -34,6 +35,7 @@ export interface Compared {
 }
 
 const LARGEST_HASHED = 4n * 1024n * 1024n;
+const MAX_NAMED = 3;
 
 /** `use` may ask git about the same index, which is gone afterwards. */
 export const withComparison = <T>(
@@ -43,8 +45,12 @@ export const withComparison = <T>(
   use: (compared: Compared) => Promise<T>,
 ): Promise<T> =>
   withHonestIndex(git, async ({ index, keptOut }) => {
-    const compared = await compare(git, before, workspace, { GIT_INDEX_FILE: index.file });
-    return use({ ...compared, notes: hiddenNotes(before, keptOut) });
+    const env = { GIT_INDEX_FILE: index.file };
+    const [compared, ignoring] = await Promise.all([
+      compare(git, before, workspace, env),
+      hiddenIgnoreFiles(git, before.takenAt, { env }),
+    ]);
+    return use({ ...compared, notes: [...hiddenNotes(before, keptOut), ...ignoringNotes(ignoring)] });
   });
 
 /**
@@ -88,6 +94,18 @@ function hiddenNotes({ ignoreRules, keptOut: before }: WorkSnapshot, now: number
   const rules = 'the ignore rules before the run are not known: new files that they hide now are not counted';
   const files = `${more} ${more === 1 ? 'file is' : 'files are'} kept out of the folder (skip-worktree) since the run began, and not counted`;
   return [...(ignoreRules === null ? [rules] : []), ...(more > 0 ? [files] : [])];
+}
+
+function ignoringNotes(paths: readonly string[]): string[] {
+  if (paths.length === 0) return [];
+  const named = [...paths.slice(0, MAX_NAMED).map(pathText), ...(paths.length > MAX_NAMED ? ['…'] : [])].join(
+    ', ',
+  );
+  return [
+    paths.length === 1
+      ? `1 new or changed .gitignore file is itself ignored (${named}): new files that it hides are not counted`
+      : `${paths.length} new or changed .gitignore files are themselves ignored (${named}): new files that they hide are not counted`,
+  ];
 }
 
 const emptyTree = async (git: Git): Promise<string> =>

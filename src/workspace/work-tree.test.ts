@@ -479,6 +479,20 @@ describe('work that git was told not to show', () => {
     expect(changes.names).toEqual([]);
   });
 
+  test('files below a new .gitignore that ignores itself are noted', async () => {
+    const repo = started();
+    repo.write('cache/.gitignore', '*\n');
+    const changes = await changedBy(repo, () => {
+      repo.write('cache/more.txt', 'x\n');
+      repo.write('secret/.gitignore', '*\n');
+      repo.write('secret/new.txt', 'hidden\n');
+    });
+    expect(changes.names).toEqual([]);
+    expect(changes.notes).toEqual([
+      '1 new or changed .gitignore file is itself ignored (secret/.gitignore): new files that it hides are not counted',
+    ]);
+  });
+
   test('files that skip-worktree keeps out of the folder since the run began are noted', async () => {
     const repo = started();
     const changes = await changedBy(repo, () => {
