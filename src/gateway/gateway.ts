@@ -1,9 +1,8 @@
 import { troubleNote } from '../core/gateway/degradation.ts';
 import type { Clock } from '../core/ports/clock.ts';
-import type { Audit, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
+import type { Audit, ConfigInForce, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { McpConfig } from '../schema/mcp-config.ts';
 import type { Run } from '../schema/run.ts';
 import type { Json } from '../wire/upstream/link.ts';
 import { Admin } from './admin.ts';
@@ -140,16 +139,24 @@ export function createGateway(options: GatewayOptions): Gateway {
       return gate;
     }
     const inForce = configs.known(run.workspace);
-    if (inForce !== null) gate.configure(inForce.config);
-    else void configs.of(run.workspace).then(({ config }) => arrived(run, gate, config));
+    if (inForce !== null) apply(gate, inForce);
+    else void configs.of(run.workspace).then(read => arrived(run, gate, read));
     return gate;
   }
 
-  function arrived(run: Run, gate: RunGate, config: McpConfig | null): void {
+  function arrived(run: Run, gate: RunGate, inForce: ConfigInForce): void {
     // It may have ended meanwhile.
-    if (config === null || gates.of(run.id) !== gate) return;
+    if (gates.of(run.id) !== gate) return;
+    apply(gate, inForce);
+    if (inForce.config !== null) changed(run.id, LISTS);
+  }
+
+  function apply(gate: RunGate, { config, state, warnings }: ConfigInForce): void {
     gate.configure(config);
-    changed(run.id, LISTS);
+    if (state === 'invalid')
+      gate.note(
+        `${config === null ? 'The MCP servers of the workspace were not available' : 'The MCP servers are those of an earlier configuration'}: ${warnings[0]} \`squad mcp lint\` says what to correct.`,
+      );
   }
 
   function reconfigure(workspace: string): void {

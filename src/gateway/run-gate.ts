@@ -48,6 +48,8 @@ export interface RunGate {
   configure(config: McpConfig | null): void;
   /** What was worked out for a list is worked out anew. */
   invalidate(): void;
+  /** For the result of the run. */
+  note(text: string): void;
   /** One of its servers is out of order. */
   trouble(server: string, trouble: Trouble, fault: string): void;
   /** The run is over. */
@@ -111,6 +113,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
       offers.invalidate();
       noteUnmatched();
     },
+    note: text => troubles.note(text),
     trouble: (server, trouble, fault) => troubles.tell(server, trouble, fault),
     release: () => servers.release(),
   };
@@ -123,6 +126,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     await servers.ready();
     offers.invalidate();
     noteUnmatched();
+    for (const note of servers.unknownServers()) troubles.note(note);
     for (const { server, fault } of servers.disabled) troubles.tell(server, 'absent', fault);
     for (const server of servers.list) {
       // Others may have found out before.

@@ -6,7 +6,12 @@ import {
   withKnownTools,
   withRoots,
 } from '../core/gateway/grants.ts';
-import { type ListEntry, listEntries, unmatchedEntries } from '../core/gateway/list-entries.ts';
+import {
+  type ListEntry,
+  listEntries,
+  unknownServerNotes,
+  unmatchedEntries,
+} from '../core/gateway/list-entries.ts';
 import { type Roots, resolveServer } from '../core/gateway/variables.ts';
 import type { Holder } from '../core/policy.ts';
 import type { Secret } from '../redaction/redactor.ts';
@@ -93,6 +98,11 @@ export class RunServers {
         known,
       }));
     });
+  }
+
+  /** What the configuration says for the run about servers that it does not have. */
+  unknownServers(): string[] {
+    return this.#config === null ? [] : unknownServerNotes(this.#config, this.#options.roleId);
   }
 
   /** From the next question on only this counts. */

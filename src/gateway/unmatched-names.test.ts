@@ -103,6 +103,29 @@ test('what was confirmed stays so when the server lists its tools again, and mea
   expect(await names()).toEqual(['create_pull_request', 'list_issues', 'merge_pull_request', 'new']);
 });
 
+test('the result of a run names servers that are not there, where the configuration says something of them for its role', async () => {
+  const { fixture, run, names } = setUp(
+    { include: ['*'] },
+    {
+      agentServers: { tester: ['github', 'gitlab'], lead: ['nowhere'] },
+      toolRestrictions: {
+        tester: { githup: { exclude: ['list_issues'] }, squad: { exclude: ['x'] } },
+        lead: { nowhere: { exclude: ['x'] } },
+      },
+      argumentRules: [{ server: 'mail', tool: 'send', argument: 'to', maxLength: 3 }],
+    },
+  );
+  await using _ = fixture;
+  await names();
+  expect(fixture.troubles).toEqual(
+    [
+      'There is no MCP server "gitlab", which agentServers.tester names. Did you mean "github"?',
+      'There is no MCP server "githup", which toolRestrictions.tester names. Did you mean "github"? Until it is corrected, this restricts nothing.',
+      'There is no MCP server "mail", which argumentRules[0] names. Until it is corrected, this restricts nothing.',
+    ].map(text => `${run.id} ${text}`),
+  );
+});
+
 test('a rule on arguments of a tool that is not there hides the server as well; one for a pattern does not', async () => {
   const rule = { server: 'github', argument: 'title', maxLength: 10 };
   const named = setUp({ include: ['*'] }, { argumentRules: [{ ...rule, tool: 'create_pr' }] });

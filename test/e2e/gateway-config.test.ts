@@ -102,3 +102,20 @@ test('names that mean no tool are in the result, in the status and at the web UI
   expect((await squad.json<Gateway>(['mcp', 'status'])).warnings).toEqual([said[1]]);
   await agent.end();
 });
+
+test('a file that cannot be read is in the result of the run', async () => {
+  await using squad = await started({ servers: { echo: echoBlock() }, shared: ['echo'] });
+  const file = { servers: { echo: echoBlock() }, toolRestrictions: { coder: 'all' } };
+  squad.write('.squad/mcp-config.json', JSON.stringify(file));
+  await squad.run(['hub', 'stop']);
+  const agent = await AgentAtWork.start(squad, 'coder');
+  const [note, ...more] = await until('it is noted', async () => {
+    const notes = await notesOf(squad, agent.id);
+    return notes.length > 0 && notes;
+  });
+  expect(note).toMatch(
+    /^The MCP servers of the workspace were not available: .*"toolRestrictions\.coder" is wrong/,
+  );
+  expect(more).toEqual([]);
+  await agent.end();
+});

@@ -1,4 +1,4 @@
-import type { McpConfig } from '../../schema/mcp-config.ts';
+import { type McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { nearest } from '../nearest.ts';
 import type { PendingChange } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
@@ -94,4 +94,34 @@ export function unmatchedNote(
         ]
       : []),
   ].join(' ');
+}
+
+/** For the result of a run: what a configuration says for its role about servers that it does not have. */
+export function unknownServerNotes(config: McpConfig, roleId: string | null): string[] {
+  const { servers, disabled = {}, shared, agentServers, toolRestrictions, argumentRules } = config;
+  const own = <T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined =>
+    key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
+  const given = [
+    ...shared.map(id => ({ id, where: 'shared' })),
+    ...(own(agentServers, roleId) ?? []).map(id => ({ id, where: `agentServers.${roleId}` })),
+  ];
+  const restricted = [
+    ...[EVERYBODY, roleId].flatMap(role =>
+      Object.keys(own(toolRestrictions, role) ?? {}).map(id => ({ id, where: `toolRestrictions.${role}` })),
+    ),
+    ...argumentRules.flatMap(({ server, role }, index) =>
+      role.some(each => matchesWildcard(each, roleId ?? ''))
+        ? [{ id: server, where: `argumentRules[${index}]` }]
+        : [],
+    ),
+  ];
+  const noteOf = ({ id, where }: { id: string; where: string }, effect: string): string[] => {
+    if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
+    const near = nearest(id, Object.keys(servers)).map(name => ` Did you mean "${name}"?`);
+    return [`There is no MCP server "${id}", which ${where} names.${near[0] ?? ''}${effect}`];
+  };
+  return [
+    ...given.flatMap(each => noteOf(each, '')),
+    ...restricted.flatMap(each => noteOf(each, ' Until it is corrected, this restricts nothing.')),
+  ];
 }
