@@ -1,8 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { environmentFilePath, parseEnvironmentFile, writeEnvironmentFile } from './environment-file.ts';
+import {
+  environmentFilePath,
+  isEnvironmentFileEdited,
+  parseEnvironmentFile,
+  writeEnvironmentFile,
+} from './environment-file.ts';
 
 const newHome = () => join(mkdtempSync(join(tmpdir(), 'squad-env-')), 'home');
 
@@ -42,6 +47,19 @@ test('a file that was open to others is closed, and no draft is left', () => {
   writeEnvironmentFile(home, { PATH: 'new' });
   expect(statSync(environmentFilePath(home)).mode & 0o777).toBe(0o600);
   expect(readdirSync(home)).toEqual(['env']);
+});
+
+test('keeps the variables and comments that the user added, and only then the file is the user’s', () => {
+  const home = newHome();
+  writeEnvironmentFile(home, { PATH: 'old' });
+  expect(isEnvironmentFileEdited(home)).toBe(false);
+  appendFileSync(environmentFilePath(home), '# mine\nMINE=1\nLANG=C\n');
+  expect(isEnvironmentFileEdited(home)).toBe(true);
+  for (const PATH of ['new', 'newer']) writeEnvironmentFile(home, { PATH });
+  const text = readFileSync(environmentFilePath(home), 'utf8');
+  expect(parseEnvironmentFile(text, 'env')).toEqual({ PATH: 'newer', MINE: '1', LANG: 'C' });
+  expect(text.match(/^#.*/gm)).toEqual([expect.stringContaining('squad install'), '# mine']);
+  expect(isEnvironmentFileEdited(home)).toBe(true);
 });
 
 test('a hand-written file with comments, blank lines and bare values is read', () => {

@@ -1,4 +1,5 @@
-import { existsSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownFolder } from './home.ts';
 import { replaceFile } from './replace-file.ts';
@@ -30,18 +31,53 @@ const SAVED_NAMES = new Set([
 const SAVED_PREFIXES = ['ANTHROPIC_', 'OPENAI_', 'AZURE_OPENAI_', 'GEMINI_', 'GOOGLE_', 'COPILOT_', 'QWEN_'];
 
 const HEADER =
-  '# Written by `squad install`. One NAME="value" a line, the value as a JSON string; edit or remove lines freely.\n';
+  '# Written by `squad install`. One NAME="value" a line, the value as a JSON string; edit or remove lines freely.';
+/** The checksum of the rest tells a file that the user edited from one that undo may delete. */
+const HEADER_LINE = /^# Written by `squad install`\..*\n?/;
 const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
 export const environmentFilePath = (home: string): string => join(home, 'env');
 
-/** Saves what agents need of `env`, readable by its owner only. Returns the names saved; values are never shown. */
+/**
+ * Saves what agents need of `env`, readable by its owner only, with the other lines of a file that the user edited. Returns
+ * the names saved; values are never shown.
+ */
 export function writeEnvironmentFile(home: string, env: Record<string, string | undefined>): string[] {
   ownFolder(home);
   const names = Object.keys(env).filter(name => isSaved(name) && env[name]);
   const lines = names.sort().map(name => `${name}=${JSON.stringify(env[name])}\n`);
-  replaceFile(environmentFilePath(home), HEADER + lines.join(''), 0o600);
+  const body = lines.join('');
+  const own = ownLines(home, new Set(names));
+  const header = own === '' ? headerOf(body) : `${HEADER}\n`;
+  replaceFile(environmentFilePath(home), header + body + own, 0o600);
   return names;
+}
+
+/** Whether it holds anything but what the install wrote. */
+export function isEnvironmentFileEdited(home: string): boolean {
+  const file = environmentFilePath(home);
+  if (!existsSync(file)) return false;
+  const text = readFileSync(file, 'utf8');
+  const body = text.replace(HEADER_LINE, '');
+  return text !== headerOf(body) + body;
+}
+
+const headerOf = (body: string): string =>
+  `${HEADER} Checksum: ${createHash('sha256').update(body).digest('hex').slice(0, 16)}\n`;
+
+/** Lines of an edited file that set none of these names. */
+function ownLines(home: string, written: ReadonlySet<string>): string {
+  if (!isEnvironmentFileEdited(home)) return '';
+  const text = readFileSync(environmentFilePath(home), 'utf8').replace(HEADER_LINE, '');
+  return text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => {
+      const name = LINE.exec(line)?.[1];
+      return line.startsWith('#') || (name !== undefined && !written.has(name));
+    })
+    .map(line => `${line}\n`)
+    .join('');
 }
 
 /** False when there is none. */

@@ -197,6 +197,10 @@ describe('squad install', () => {
     expect(statSync(join(squad.home, 'env')).mode & 0o777).toBe(0o600);
     expect((await squad.run(['install', 'cursor', '--yes'])).stdout).toContain('already has Squad');
 
+    const both = await squad.run(['install', 'cursor', '--undo', '--dry-run']);
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--undo has no --dry-run') });
+    expect(readFileSync(file, 'utf8')).toBe(after);
+
     const undone = await squad.run(['install', 'cursor', '--undo']);
     expect(undone).toMatchObject({
       code: 0,

@@ -30,6 +30,10 @@ export async function installCommand(
   context: CliContext,
 ): Promise<number> {
   const client = knownClient(name);
+  if (options.undo && options.dryRun)
+    throw new SquadError('INVALID_INPUT', '--undo has no --dry-run', {
+      suggestions: [`squad install ${client} --undo`],
+    });
   // It writes what the user's own programs start, and with which environment.
   if (!options.dryRun) await refuseAgents();
   const home = homeFolder(process.env);

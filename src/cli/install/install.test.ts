@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   lstatSync,
@@ -279,6 +280,19 @@ test('undo removes the environment file with the last install, and until then sa
   expect(undoEnvironment(squadHome, backups)).toBe(`Removed ${join(squadHome, 'env')}.`);
   expect(undoEnvironment(squadHome, backups)).toBeNull();
   expect(readdirSync(squadHome)).toEqual([]);
+});
+
+test('undo keeps an environment file that the user edited or wrote', () => {
+  const { home, backups } = newUser();
+  const squadHome = join(home, 'state');
+  const file = join(squadHome, 'env');
+  const kept = `Kept ${file}: you edited it. Delete it if you do not need it.`;
+  writeEnvironmentFile(squadHome, { PATH: '/bin' });
+  appendFileSync(file, 'MINE=1\n');
+  expect(undoEnvironment(squadHome, backups)).toBe(kept);
+  writeFileSync(file, 'MINE=1\n');
+  expect(undoEnvironment(squadHome, backups)).toBe(kept);
+  expect(readFileSync(file, 'utf8')).toBe('MINE=1\n');
 });
 
 test('two installs are undone one after the other', () => {

@@ -1,5 +1,9 @@
 import { rmSync } from 'node:fs';
-import { environmentFilePath, removeEnvironmentFile } from '../../link/environment-file.ts';
+import {
+  environmentFilePath,
+  isEnvironmentFileEdited,
+  removeEnvironmentFile,
+} from '../../link/environment-file.ts';
 import { type Backup, hashOf, installedClients, lastBackup } from './backup.ts';
 import { readClientFile, removeClientFile, removeEmptyFolder, writeClientFile } from './client-file.ts';
 import type { ClientName } from './clients.ts';
@@ -59,6 +63,9 @@ const isEmpty = (text: string): boolean => /^\uFEFF?\s*(\{\s*\})?\s*$/.test(text
 export function undoEnvironment(home: string, backupFolder: string): string | null {
   const clients = installedClients(backupFolder);
   const file = environmentFilePath(home);
-  if (clients.length === 0) return removeEnvironmentFile(home) ? `Removed ${file}.` : null;
+  if (clients.length === 0) {
+    if (isEnvironmentFileEdited(home)) return `Kept ${file}: you edited it. Delete it if you do not need it.`;
+    return removeEnvironmentFile(home) ? `Removed ${file}.` : null;
+  }
   return `Kept ${file}, which ${clients.join(', ')} still ${clients.length === 1 ? 'uses' : 'use'}.`;
 }
