@@ -37,7 +37,13 @@ describe('a run that completed', () => {
 
   test('and failed by its exit code or its schema is contradicted, whatever it changed', () => {
     expect(of({ exitCode: 1, filesChanged: 1 })).toBe('contradicted');
+    expect(of({ exitCode: 139, filesChanged: 1 })).toBe('contradicted');
     expect(of({ structured: 'invalid', filesChanged: 1 })).toBe('contradicted');
+  });
+
+  test.each([129, 130, 137, 143])('is judged as usual when it was killed after its end: %i', exitCode => {
+    expect(of({ exitCode, filesChanged: 1 })).toBe('verified');
+    expect(of({ exitCode })).toBe('claimed');
   });
 
   test('and reported edits that git does not show has claimed: ignored files are files too', () => {

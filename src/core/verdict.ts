@@ -10,7 +10,7 @@ import type { EndStatus } from '../schema/run.ts';
  * | any           | its structured answer does not fit the schema                               | contradicted |
  * | not completed | neither words nor changes                                                   | empty        |
  * | not completed | words or changes, for whose worth nobody speaks                             | claimed      |
- * | completed     | its exit code is not 0                                                      | contradicted |
+ * | completed     | its exit code is not 0, and not that of a signal which ended it afterwards   | contradicted |
  * | completed     | nothing backs it, and tool calls were denied or all of them failed          | contradicted |
  * | completed     | files changed, commits, or a structured answer that fits the schema         | verified     |
  * | completed     | words only, or edits the engine reported and git does not show              | claimed      |
@@ -23,12 +23,15 @@ export function verdict(facts: VerdictFacts): Verdict {
   const hasAnything = facts.hasWords || hasChanges || (facts.reportedEdits ?? 0) > 0;
   if (facts.structured === 'invalid') return 'contradicted';
   if (facts.status !== 'completed') return hasAnything ? 'claimed' : 'empty';
-  if (facts.exitCode !== null && facts.exitCode !== 0) return 'contradicted';
+  if (facts.exitCode !== null && !HARMLESS_EXITS.has(facts.exitCode)) return 'contradicted';
   const isBacked = facts.structured === 'valid' || (hasChanges && areItsOwn(facts));
   if (!isBacked && wasHeldUp(facts)) return 'contradicted';
   if (isBacked) return 'verified';
   return hasAnything ? 'claimed' : 'empty';
 }
+
+/** Success, and being killed (HUP, INT, KILL, TERM): a run is only completed if it had reported its success before. */
+const HARMLESS_EXITS = new Set([0, 129, 130, 137, 143]);
 
 export interface VerdictFacts {
   status: EndStatus;
