@@ -46,6 +46,17 @@ describe('the board', () => {
     expect(shown.runs[7]).toMatchObject({ status: 'timeout', need: 'done' });
   });
 
+  test('counts who asks apart from coders whose reviews ran out: those are not in the inbox', async () => {
+    const asking = hub.run({ status: 'running' });
+    const atLimit = hub.run({
+      ...{ status: 'completed', endedAt: hub.now },
+      error: { code: 'REVIEW_LIMIT_EXCEEDED', message: 'No more reviews' },
+    });
+    await hub.put(asking, atLimit);
+    hub.asking(asking);
+    expect(await board()).toMatchObject({ counts: { needs_you: 2 }, asking: 1 });
+  });
+
   test('shows who asks the run that started it as at work: that is nobody the user has to see to', async () => {
     const [lead, helper] = [hub.run({ status: 'running' }), hub.run({ status: 'running' })];
     await hub.put(lead, helper);

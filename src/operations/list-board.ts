@@ -29,6 +29,8 @@ export const listBoard = operation({
     runs: z.array(RunCard),
     /** Of everything else that was asked for, whatever its status. */
     counts: z.record(Need, z.number()),
+    /** Of those that need you, the ones with a question in the inbox. */
+    asking: z.number(),
     /** Null: that was the last page. */
     next: z.string().nullable(),
     /** Of runs that were asked for today, here or anywhere; null: none has reported it. */
@@ -62,6 +64,7 @@ export const listBoard = operation({
         queued: live.queued.length,
         done: ended.done - undecided.length,
       },
+      asking: found.needs_you.length,
       next,
       ...(await spentToday(services)),
       budgetDayUsd: settings.all()['budget.day_usd'] ?? null,

@@ -217,6 +217,10 @@ test('a coder whose reviews ran out needs the user in the list, on its page and 
     await page.goto(new URL(`/s/${squadId}`, page.url()).href);
     const member = page.locator('.agent-row', { hasText: 'Out of reviews' });
     await member.locator('.status.tone-ask', { hasText: 'needs you' }).first().waitFor();
+    await page.goto(new URL('/inbox', page.url()).href);
+    await page.getByText('No agent asks').waitFor();
+    await page.getByRole('link', { name: '1 run at its review limit' }).click();
+    await row.waitFor();
   } finally {
     await squad.set('review.max_iterations', '3');
   }

@@ -24,7 +24,7 @@ export function TopBar() {
         Squad
       </a>
       <FilterBox />
-      <Chips counts={data?.counts} />
+      <Chips counts={data?.counts} asking={data?.asking ?? 0} />
       <span class="top-end">
         <button type="button" class="button quiet" onClick={openPalette} aria-label="Commands">
           <Icon name="search" />
@@ -99,7 +99,7 @@ function FilterBox() {
 }
 
 /** How many there are of each, and the way to see only those. */
-function Chips({ counts }: { counts: Partial<Record<Need, number>> | undefined }) {
+function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | undefined; asking: number }) {
   const { path, query } = useLocation();
   const chosen = path === '/' ? (query.need ?? query.status ?? null) : undefined;
   const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need, status: null });
@@ -119,7 +119,7 @@ function Chips({ counts }: { counts: Partial<Record<Need, number>> | undefined }
           {NEED_WORDS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
         </a>
       ))}
-      {counts && <Elsewhere here={counts.needs_you ?? 0} />}
+      {counts && <Elsewhere here={asking} />}
     </nav>
   );
 }

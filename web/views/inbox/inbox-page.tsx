@@ -1,6 +1,7 @@
 import './inbox.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../keys.ts';
+import { useSummary } from '../../shell/summary.ts';
 import type { Changes } from '../../state/live.ts';
 import { telling } from '../../state/notifications.ts';
 import type { Answers } from '../../state/operations.ts';
@@ -34,6 +35,8 @@ export function InboxPage() {
   const held = useHeldOrder<HTMLOListElement>(open.join(' '), '');
   useKeys(itemKeys(held.list));
   useGivenItem(held.ids.length > 0);
+  const { data: summary } = useSummary();
+  const decisions = (summary?.counts.needs_you ?? 0) - (summary?.asking ?? 0);
   const settled = before.data?.items ?? [];
   const total = data?.total ?? data?.items.length ?? 0;
   const more = total - (data?.items.length ?? 0);
@@ -46,9 +49,17 @@ export function InboxPage() {
           Looking elsewhere? <a href="/settings">Have your browser tell you.</a>
         </p>
       )}
+      {decisions > 0 && (
+        <p>
+          <a href="/?need=needs_you">
+            {decisions === 1 ? '1 run at its review limit' : `${decisions} runs at their review limit`}
+          </a>{' '}
+          {decisions === 1 ? 'needs' : 'need'} your decision.
+        </p>
+      )}
       {error && <Problem error={error} onRetry={reload} />}
       {data && total === 0 && held.ids.length === 0 && (
-        <Empty title="Nobody waits for you">
+        <Empty title={decisions > 0 ? 'No agent asks' : 'Nobody waits for you'}>
           Agents ask here, and in a terminal: <code>squad inbox</code>. An answer may come from either.
         </Empty>
       )}
