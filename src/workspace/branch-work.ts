@@ -6,10 +6,12 @@ import { type Change, type ScratchIndex, withScratchIndex } from './branch-commi
 import { type BranchPlace, headOf, type Standing, standingOf, underWay } from './branch-place.ts';
 import { checkLinks, checkUnstaged, uncommittable } from './committable.ts';
 import { GitTrouble } from './git.ts';
+import { readStatus } from './git-status.ts';
 import { copyIndex, isSameIndex, readIndex } from './index-copy.ts';
 import { STAGE_MS, type Unstaged, unstagedPaths } from './unstaged-paths.ts';
 import { ignoredByUser } from './user-excludes.ts';
 import { copiedPaths } from './worktree-place.ts';
+import { readUnsaved } from './worktree-save.ts';
 
 /** An agent that writes while its files are read makes git give up on one. */
 const TRIES = 4;
@@ -28,6 +30,7 @@ export async function prepareAll(
     try {
       const how = { message, env, isTipFirst: tried > 1 };
       const move = await withScratchIndex(place.git, index => commitAll(place, index, how));
+      if (move === null) await refuseHidden(place);
       if (move !== 'again') return move;
     } catch (thrown) {
       if (!(thrown instanceof GitTrouble) || thrown.exitCode === null) throw thrown;
@@ -123,6 +126,21 @@ async function commitStaged(
   await utimes(index.file, later, later);
   const whole = await index.writeTree();
   return whole === tree ? null : { from: tip, to: await index.commitTree(whole, tip, message) };
+}
+
+/** A branch without work of its own, while the folder has changes that git was told not to show. */
+async function refuseHidden(place: BranchPlace): Promise<void> {
+  if ((await standingOf(place)).tip !== place.worktree.base) return;
+  const [{ entries }, shown] = await Promise.all([readUnsaved(place.git), readStatus(place.git)]);
+  const known = new Set(shown.entries.map(({ path }) => path));
+  const hidden = entries.map(({ path }) => path).filter(path => !known.has(path));
+  if (hidden.length === 0) return;
+  throw uncommittable(
+    place,
+    'git was told not to show it (assume-unchanged, skip-worktree or an ignore rule)',
+    hidden,
+    'Run `git update-index --no-assume-unchanged --no-skip-worktree PATH`, or remove the ignore rule, then try again.',
+  );
 }
 
 function refuseUnderWay(place: BranchPlace): void {

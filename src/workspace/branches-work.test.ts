@@ -55,6 +55,18 @@ describe('everything that is not committed', () => {
     expect(at.tip()).toBe(at.base);
   });
 
+  test('is refused, with its names, when git was told to show none of it', async () => {
+    at.write('a.txt', 'changed\n');
+    at.git('update-index', '--assume-unchanged', 'a.txt');
+    await expect(prepare()).rejects.toMatchObject({
+      code: 'UNCOMMITTABLE',
+      message: expect.stringContaining('a.txt'),
+      suggestions: [expect.stringContaining('--no-assume-unchanged')],
+    });
+    at.git('update-index', '--no-assume-unchanged', 'a.txt');
+    expect(await prepare()).not.toBeNull();
+  });
+
   test('is nothing when what was staged is back in the folder as it was', async () => {
     at.write('a.txt', 'two\n');
     at.git('add', 'a.txt');
