@@ -63,7 +63,7 @@ describe('texts that share a budget', () => {
 
   test('a cut one says how to read on from where it is cut, in bytes, and still fits', () => {
     const readOn = (offset: number) => `read(${offset})`;
-    for (let budget = 90; budget < 400; budget += 7) {
+    for (let budget = 140; budget < 400; budget += 7) {
       const [cut] = fitTexts([{ ...whole('é→😀'.repeat(2_000)), readOn }], budget);
       expect(jsonLength(cut!.text)).toBeLessThanOrEqual(budget);
       const [, head, offset] = /^(.*)\n\[… left out, 18000 bytes in all; read\((\d+)\) reads on …\]/.exec(
@@ -71,6 +71,12 @@ describe('texts that share a budget', () => {
       )!;
       expect(Number(offset)).toBe(Buffer.byteLength(head!));
     }
+  });
+
+  test('a cut one with little room has text instead of how to read on', () => {
+    const readOn = () => 'read(0)';
+    const [cut] = fitTexts([{ ...whole('a'.repeat(2_000)), readOn }], 90);
+    expect(cut!.text).toMatch(/^a+\n\[… left out, 2000 bytes in all …\]\na+$/);
   });
 
   test('control characters count as much as they take in JSON', () => {

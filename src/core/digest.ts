@@ -98,9 +98,12 @@ function share(wants: number[], budget: number): number[] {
   return shares;
 }
 
-function cut(sample: Sample, budget: number): Cut {
-  if (!sample.tail && jsonLength(sample.head) <= budget) return { text: sample.head, truncated: false };
+function cut(whole: Sample, budget: number): Cut {
+  if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
   // The offset of the gap is not known yet; no offset has more digits than the size.
+  const longMark = jsonLength(markOf(whole, whole.bytes));
+  // Where many texts share little room, the text matters more than how to read on, which the whole result says once.
+  const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
   const room = budget - jsonLength(markOf(sample, sample.bytes));
   if (room <= 0) return { text: '', truncated: true };
   const end = longestEnd(sample.tail || sample.head, Math.floor(room * TAIL_SHARE));

@@ -44,7 +44,7 @@ describe('a file that does not fit its schema', () => {
     };
     const argumentRules = [
       { server: 'a', argument: '' },
-      { server: 'S', argument: 'x', deny: [] },
+      { server: '', argument: 'x', deny: [] },
     ];
     const found = problems(json({ servers, argumentRules })).join('\n');
     for (const part of [
@@ -112,7 +112,7 @@ describe('a file that does not fit its schema', () => {
 
   it('gives the name of a server that is none, at its key', () => {
     expect(problems(json({ servers: { 'Git Hub': local } }))).toEqual([
-      '3:5 the name "Git Hub" is wrong: must be 1 to 24 of a-z, 0-9 and -, beginning with a letter',
+      '3:5 the name "Git Hub" is wrong: must be 1 to 40 letters, digits, - and _',
     ]);
     expect(problems(json({ servers: { squad: local } }))).toEqual([
       '3:5 the name "squad" is wrong: "squad" is Squad itself',

@@ -59,7 +59,8 @@ beforeAll(async () => {
     },
     shared: ['kept', 'dies', 'missing', 'unset'],
     agentServers: { [`r${EVERYTHING}`]: ['kept'] },
-    argumentRules: [{ server: 'kept', tool: EVERYTHING, argument: EVERYTHING, deny: [EVERYTHING] }],
+    // A pattern: an exact name that no tool has would hide the server's tools.
+    argumentRules: [{ server: 'kept', tool: `${EVERYTHING}*`, argument: EVERYTHING, deny: [EVERYTHING] }],
   });
   [agent] = (await startAgents(squad, 'coder')) as [Agent];
   await until('the tools are there', async () => (await agent.theirs()).length === TOOLS.length);
