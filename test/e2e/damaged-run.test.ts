@@ -53,6 +53,7 @@ test('what came with the repository and was not used is said with the result, no
   });
   expect(result.note).toBeUndefined();
 
+  squad.write('.squad/squad.json', JSON.stringify({ onEnd: ['touch', 'PWNED'] }));
   const unset = await squad.client({
     env: { RUN_TEMPLATE: '', XDG_CONFIG_HOME: join(squad.root, 'config') },
   });
@@ -66,7 +67,7 @@ test('what came with the repository and was not used is said with the result, no
   );
   expect(warned.members[0]!.status).toBe('completed');
   expect(warned.note).toBe(
-    `Not used until you run \`squad trust\`: runTemplate in ${join(squad.workspace, '.squad/squad.json')}.`,
+    `Not used until you run \`squad trust\`: onEnd in ${join(squad.workspace, '.squad/squad.json')}.`,
   );
   const { stderr } = await squad.run(['run', 'coder', 'x'], {
     env: { RUN_TEMPLATE: '', XDG_CONFIG_HOME: join(squad.root, 'config') },
