@@ -14,6 +14,7 @@ export interface Route {
 export const NOT_ROUTED: Readonly<Record<string, string>> = {
   open_page: 'it is for the terminal that opens the page, whose environment it lends',
   follow_events: 'it streams; over HTTP the WebSocket does',
+  inspect_subagent_tools: 'it starts the servers that a file names, which only the terminal may ask for',
 };
 
 /** Every operation that is there, at the place the table gives it. */
