@@ -10,7 +10,7 @@ const AGENTS = 4;
 const IDS = ['steady', 'first', 'second'];
 const TOOLS = ['say', 'repeat'];
 const VARIANTS = 8;
-const KINDS = ['valid', 'valid', 'valid', 'invalid', 'half', 'untrusted'] as const;
+const KINDS = ['valid', 'valid', 'bad entry', 'invalid', 'half', 'untrusted'] as const;
 
 type Block = Record<string, unknown> & { tools: string[] };
 type Servers = Record<string, Block>;
@@ -90,21 +90,24 @@ async function edit(
   const { home } = world;
   const text = JSON.stringify(configOf(variant));
   const before = world.inForce;
-  const next = kind === 'valid' ? variant : kind === 'untrusted' ? {} : before;
+  const isUsable = kind === 'valid' || kind === 'bad entry';
+  const next = isUsable ? variant : kind === 'untrusted' ? {} : before;
   if (!next.steady || !before.steady) {
     world.gaps++;
     world.isGap = true;
   }
-  const apply = (edited: string) => (kind === 'valid' ? home.applyTrusted(edited) : home.apply(edited));
+  const apply = (edited: string) => (isUsable ? home.applyTrusted(edited) : home.apply(edited));
   const state = await apply(
     {
       valid: () => text,
-      invalid: () => JSON.stringify({ ...configOf(variant), servers: { Bad_Id: {} }, shared: [] }),
+      // One bad server is disabled by itself: the rest of the file counts.
+      'bad entry': () => JSON.stringify({ ...configOf(variant), servers: { ...variant, bad: {} } }),
+      invalid: () => JSON.stringify({ ...configOf(variant), servers: [] }),
       half: () => text.slice(0, random.between(1, text.length - 1)),
       untrusted: () => JSON.stringify({ ...configOf(variant), agentServers: { [`role-${world.gaps}`]: [] } }),
     }[kind](),
   );
-  const expected = { valid: 'trusted', invalid: 'invalid', half: 'invalid', untrusted: 'untrusted' }[kind];
+  const expected = isUsable ? 'trusted' : kind === 'untrusted' ? 'untrusted' : 'invalid';
   if (state !== expected) world.problems.push(`a file that is ${kind} counts as ${state}`);
   world.inForce = next;
   world.isGap = !next.steady;
