@@ -62,7 +62,8 @@ beforeAll(async () => {
     ...{ question: `Which ${LINE}?`, choices: [`one ${LINE}`, `two ${LINE}`] },
     ...{ details: `Know ${LINE}`, default: `one ${LINE}` },
   };
-  runs.asks = await startRun(squad, `Ask ${LINE}`, [`call ask_user ${JSON.stringify(question)}`]);
+  // The call returns after a while without an answer; the question stays open as long as its run does.
+  runs.asks = await startRun(squad, `Ask ${LINE}`, [`call ask_user ${JSON.stringify(question)}`, 'hang']);
   await squad.run(['wait', runs.coder, runs.failed]);
   await until('it asks', async () =>
     (await askHub<{ items: ShownItem[] }>(squad, 'list_inbox')).items.some(
