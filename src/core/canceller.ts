@@ -1,6 +1,6 @@
 import type { Run } from '../schema/run.ts';
 
-/** Who wants a run cancelled. */
+/** The client that asked for a cancel. */
 export interface Canceller {
   /** A client by its name, a run by its id. */
   name: string;
@@ -10,7 +10,7 @@ export interface Canceller {
 
 const NAMES: Readonly<Record<string, string>> = { terminal: 'a terminal', page: 'the web UI' };
 
-/** What the result of a cancelled run says about it. */
+/** The note in the result of a cancelled run. */
 export function cancelNote({ name, folder }: Canceller, { workspace }: Pick<Run, 'workspace'>): string {
   const where = folder === null || folder === workspace ? '' : ` in ${folder}`;
   return `Cancelled by ${NAMES[name] ?? name}${where}.`;

@@ -22,7 +22,7 @@ export class EngineReport {
   hasEnded = false;
   /** The API's last failure, while the engine has shown no sign of a later answer. */
   retry: (ApiRetry & { text: string }) | null = null;
-  /** What the result must say beside the answer. */
+  /** Notes for the result, beside the answer. */
   readonly notes = new Set<string>();
   /** Null: this engine reports no tool calls. */
   readonly tools: ToolTally | null;

@@ -10,7 +10,7 @@ const worktree = {
   workspace: '/trees/one',
 };
 
-async function checked(request: Partial<RunRequest>, repository: string | null = '/work/.git') {
+async function checked(request: Partial<RunRequest>, repository: string | null = '/project/.git') {
   const asked: [string | undefined, string | undefined][] = [];
   const directory: Workspace['directory'] = async (cwd, within) => {
     asked.push([cwd, within]);
@@ -28,9 +28,9 @@ async function checked(request: Partial<RunRequest>, repository: string | null =
 }
 
 test('the folder that a reply continues in is checked like any other', async () => {
-  const { place, asked } = await checked({ place: { directory: '/work/sub', worktree: null } });
-  expect(asked).toEqual([['/work/sub', undefined]]);
-  expect(place).toMatchObject({ directory: '/work/sub', worktree: null });
+  const { place, asked } = await checked({ place: { directory: '/project/sub', worktree: null } });
+  expect(asked).toEqual([['/project/sub', undefined]]);
+  expect(place).toMatchObject({ directory: '/project/sub', worktree: null });
 });
 
 test('a subagent works where its caller is, which may be outside the workspace', async () => {

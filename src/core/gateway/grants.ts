@@ -122,7 +122,7 @@ function grant(
   };
 }
 
-/** Those the role is given as a whole. */
+/** Servers that the role has without a list of tools. */
 const wholeServers = (
   { shared, agentServers }: McpConfig,
   roleId: string | null,

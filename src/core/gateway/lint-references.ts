@@ -101,7 +101,7 @@ function lintRule(
 }
 
 function unknownServer({ servers, disabled = {} }: McpConfig, id: string, path: Path): ConfigFinding[] {
-  // What is wrong with a disabled one is told where it stands.
+  // The faults of a disabled server are reported at its own entry.
   if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
   return [
     { level: 'error', path, message: `There is no server "${id}"`, ...meant(id, Object.keys(servers)) },

@@ -126,7 +126,7 @@ describe('a URI that agents know', () => {
       fc.property(server, fc.string({ minLength: 1, unit: 'binary' }), (id, uri) => {
         const exposed = exposedUri(id, uri);
         expect(parseExposedUri(exposed)).toEqual({ server: id, uri });
-        // What begins it is a scheme, and stays as it is where schemes are made lower case.
+        // Clients may lower-case the scheme, so it must survive that.
         expect(exposed).toMatch(/^[a-z][a-z0-9.-]*\+/);
       }),
       0.2,
