@@ -102,7 +102,7 @@ function cut(whole: Sample, budget: number): Cut {
   if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
   // The offset of the gap is not known yet; no offset has more digits than the size.
   const longMark = jsonLength(markOf(whole, whole.bytes));
-  // Where many texts share little room, the text matters more than how to read on, which the whole result says once.
+  // Where many texts share little room, text matters more than the call that reads on. `spawn_parallel` names it once for all.
   const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
   const room = budget - jsonLength(markOf(sample, sample.bytes));
   if (room <= 0) return { text: '', truncated: true };

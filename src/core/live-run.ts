@@ -188,7 +188,7 @@ export class LiveRun {
     else if (event.type === 'model') this.run.model = event.model;
   }
 
-  /** What its chat has used by now, for the next turn; null: what is stored stays. A turn that reported nothing leaves the figures. */
+  /** Totals of its chat, for the next turn; null: what is stored stays. A turn that reported nothing leaves the figures. */
   get totalsOfChat(): ChatTotals | null {
     const before = this.chatMark === undefined || this.chatTotals === NOTHING_USED ? null : this.chatTotals;
     const totals = this.report.totalsOfChat(this.chatTotals) ?? before;

@@ -41,7 +41,7 @@ interface ReviewFacts {
   settings(): HubSettings;
 }
 
-/** What a coder that completed leaves to a person: its task may have no more reviews, and the last did not approve. */
+/** The error of a coder that completed with no review rounds left and no approval: a person has to decide. */
 async function leftUndecided(run: Run, { store, settings }: ReviewFacts): Promise<RunError | null> {
   if (run.type !== 'coding') return null;
   const { id: runId, lineageId } = run;

@@ -16,7 +16,7 @@ Who is at work in this workspace, and what was done last.
 
 `;
 
-/** What such a file is before anything has happened. */
+/** Content of such a file before the first run. */
 export const emptyTeamFile = (name: 'IAC.md' | 'CONTEXT.md'): string =>
   `${name === 'IAC.md' ? IAC_HEAD : CONTEXT_HEAD}No agent has run in this workspace yet.\n`;
 

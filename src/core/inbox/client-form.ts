@@ -38,7 +38,7 @@ export function clientForm(
   };
 }
 
-/** What came of showing a form to a person; null: nothing, so the item stays open for others. */
+/** The person's reply to a form; null: none, so the item stays open for others. */
 export type FormReply = { answer: string } | 'declined' | null;
 
 /** A closed form is no refusal: whoever closed it may answer elsewhere. */

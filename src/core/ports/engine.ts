@@ -170,7 +170,7 @@ export interface Engine {
 
 export interface EngineChoice {
   spec: EngineSpec;
-  /** What the user should know about it: chosen for want of a setting, an untried version. */
+  /** Notes for the user: it was chosen because nothing was set, or its version is untried. */
   notes: string[];
 }
 

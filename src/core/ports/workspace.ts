@@ -23,7 +23,7 @@ export interface Caller {
 /** One workspace as one caller sees it, read afresh for each call. */
 export interface Workspace {
   root: string;
-  /** What a caller should know about how it was chosen. */
+  /** Notes for the caller about how it was chosen. */
   notes: readonly string[];
   config: Config;
   /** Where the roles come from, and why there. */
