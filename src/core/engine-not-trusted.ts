@@ -8,7 +8,7 @@ export const engineNotTrusted = (file: string): SquadError =>
     {
       suggestions: [
         'Read the file, then run `squad trust`.',
-        'Or name the engine of this run, as in `--engine claude`.',
+        'Or name the engine of this run: `engine` in the call, or `--engine claude` in a terminal.',
       ],
     },
   );

@@ -4,6 +4,7 @@ import { SquadError } from '../schema/error.ts';
 import { RunId, SquadId } from '../schema/ids.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import type { Services } from './operation.ts';
 
 /** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
@@ -92,7 +93,8 @@ async function unknown(store: Store, given: string, kind: Kind): Promise<SquadEr
 async function newest(store: Store, kind: Kind): Promise<string[]> {
   const runs = await store.runs({ limit: MAX_NEWEST });
   const named = runs.map(
-    run => `${kind === 'squad' ? run.squadId : run.id} (${runName(run)}, ${run.status})`,
+    run =>
+      `${kind === 'squad' ? run.squadId : run.id} (${runName(run)}, ${shownStatus(run)}, in ${run.workspace})`,
   );
   return named.length === 0 ? [] : [`The newest: ${[...new Set(named)].join(', ')}.`];
 }

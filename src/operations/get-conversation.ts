@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { MessageStore } from '../core/ports/messages.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
-import { isEnd, type Run, RunStatus, runSummary } from '../schema/run.ts';
+import { isEnd, type Run, runSummary, ShownStatus } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { NATIVE, type StoredMessage, traceLabel } from '../schema/trace.ts';
 import { findRun } from './find.ts';
 import { operation } from './operation.ts';
@@ -34,7 +35,7 @@ export const getConversation = operation({
     label: z.string(),
     subagent: z.string().nullable(),
     title: z.string(),
-    status: RunStatus,
+    status: ShownStatus,
     /** How many there are by now. */
     total: z.number(),
     messages: z.array(ShownMessage),
@@ -46,7 +47,7 @@ export const getConversation = operation({
         id: RunId,
         subagent: z.string().nullable(),
         title: z.string(),
-        status: RunStatus,
+        status: ShownStatus,
         createdAt: z.number(),
       }),
     ),
@@ -72,7 +73,7 @@ export const getConversation = operation({
       label: traceLabel(run.id, run.options.subagent),
       subagent: run.options.subagent,
       title: runSummary(run),
-      status: run.status,
+      status: shownStatus(run),
       total: Math.max(total, end),
       messages,
       next: message === undefined && messages.length > 0 && end < total ? end : null,
@@ -82,7 +83,7 @@ export const getConversation = operation({
           id: each.id,
           subagent: each.options.subagent,
           title: runSummary(each),
-          status: each.status,
+          status: shownStatus(each),
           createdAt: each.createdAt,
         })),
       note: total === 0 ? whyNothing(run) : null,

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { nearest } from '../core/nearest.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
-import { RunStatus, runSummary } from '../schema/run.ts';
+import { runSummary, ShownStatus } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { operation, type Services } from './operation.ts';
 
 const MOST = 500;
@@ -27,7 +28,7 @@ export const listConversations = operation({
         label: z.string(),
         subagent: z.string().nullable(),
         title: z.string(),
-        status: RunStatus,
+        status: ShownStatus,
         parent: RunId.nullable(),
         startedAt: z.number(),
         lastAt: z.number().nullable(),
@@ -48,7 +49,7 @@ export const listConversations = operation({
           ...conversation,
           title: run ? runSummary(run) : '',
           // Rows of a run go together; only a reader between two of them finds one without the other.
-          status: run?.status ?? ('lost' as const),
+          status: run ? shownStatus(run) : ('lost' as const),
           parent: run?.parentId ?? null,
         };
       }),

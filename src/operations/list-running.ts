@@ -29,6 +29,8 @@ const Ended = z.object({
   status: z.string(),
   ended_seconds_ago: z.number().nullable(),
   task_summary: z.string(),
+  workspace: z.string(),
+  client: z.string().nullable(),
 });
 
 export const listRunning = operation({
@@ -55,6 +57,8 @@ export const listRunning = operation({
       status: shownStatus(run),
       ended_seconds_ago: run.endedAt === null ? null : Math.round((now - run.endedAt) / 1000),
       task_summary: namedSummary(run),
+      workspace: run.workspace,
+      client: run.client,
     }));
     const agents = live.map(run => ({
       spawn_id: run.id,

@@ -74,11 +74,14 @@ export async function pullRequestOf(
 }
 
 /** Where the changes of a run with a work tree are; a reader of its result finds none in their own checkout. */
-export function branchNotes({ id, worktree, reviewOf }: Run): string[] {
-  if (!worktree || reviewOf !== null) return [];
+export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[] {
+  if (!worktree || reviewOf !== null || changedNothing(evidence)) return [];
   const merge = `\`squad diff ${id}\` shows it, \`squad integrate ${id}\` merges it.`;
   return [`Its work is on branch ${worktree.branch}, in ${worktree.path}. ${merge}`];
 }
+
+const changedNothing = (evidence: Run['evidence']): boolean =>
+  evidence?.filesChanged?.count === 0 && evidence.commits?.count === 0;
 
 /** For a digest: where the work is, in words. */
 export async function workNotes(services: Pick<Services, 'store'>, run: Run): Promise<string[]> {

@@ -4,7 +4,8 @@ import type { Engine } from '../core/ports/engine.ts';
 import { rehearsalFiles, turnFiles } from '../core/turn-input.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
-import { isEnd, type Run, RunStatus } from '../schema/run.ts';
+import { isEnd, type Run, ShownStatus } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
 import { checkProgram, gone } from './reply-to-run.ts';
@@ -30,7 +31,7 @@ export const takeOver = operation({
   output: z.object({
     run_id: z.string(),
     /** As it was before. */
-    status: RunStatus,
+    status: ShownStatus,
     is_over: z.boolean(),
     engine: z.string(),
     chat_id: z.string(),
@@ -47,7 +48,13 @@ export const takeOver = operation({
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
     // Asked once for nothing: a chat it cannot open must not cost the run.
     await interactive({ chatId, env, files: rehearsalFiles(services.files, run) });
-    const told = { run_id: run.id, status, is_over: isEnd(status), engine: run.engine, chat_id: chatId };
+    const told = {
+      run_id: run.id,
+      status: shownStatus(run),
+      is_over: isEnd(status),
+      engine: run.engine,
+      chat_id: chatId,
+    };
     if (only_look) return { ...told, cwd: run.directory, command: null };
     await end(call, run);
     const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);

@@ -17,6 +17,10 @@ const END_STATUSES = [
 
 export const RunStatus = z.enum(['queued', 'running', 'waiting_review', ...END_STATUSES]);
 export type RunStatus = z.infer<typeof RunStatus>;
+
+/** A status as people and tools see it. A completed run whose reviews ran out needs a decision: it is not simply done. */
+export const ShownStatus = z.enum([...RunStatus.options, 'needs_you']);
+export type ShownStatus = z.infer<typeof ShownStatus>;
 export type EndStatus = (typeof END_STATUSES)[number];
 
 export const isEnd = (status: RunStatus): status is EndStatus =>

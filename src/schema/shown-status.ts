@@ -1,7 +1,6 @@
-import type { RunError, RunStatus } from './run.ts';
+import type { RunError, RunStatus, ShownStatus } from './run.ts';
 
-/** A status as people and tools see it. A completed run whose reviews ran out needs a decision: it is not simply done. */
-export type ShownStatus = RunStatus | 'needs_you';
+export type { ShownStatus };
 
 /** The error of such a run, which is otherwise `completed`. */
 export const REVIEW_LIMIT = 'REVIEW_LIMIT_EXCEEDED';

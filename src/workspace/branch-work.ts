@@ -30,8 +30,9 @@ export async function prepareAll(
     try {
       const how = { message, env, isTipFirst: tried > 1 };
       const move = await withScratchIndex(place.git, index => commitAll(place, index, how));
-      if (move === null) await refuseHidden(place);
-      if (move !== 'again') return move;
+      if (move === 'again') continue;
+      await refuseHidden(place);
+      return move;
     } catch (thrown) {
       if (!(thrown instanceof GitTrouble) || thrown.exitCode === null) throw thrown;
       if (tried === TRIES)
@@ -128,9 +129,8 @@ async function commitStaged(
   return whole === tree ? null : { from: tip, to: await index.commitTree(whole, tip, message) };
 }
 
-/** A branch without work of its own, while the folder has changes that git was told not to show. */
+/** A commit without the changes that git was told not to show would pass for all of the work. */
 async function refuseHidden(place: BranchPlace): Promise<void> {
-  if ((await standingOf(place)).tip !== place.worktree.base) return;
   const [{ entries }, shown] = await Promise.all([readUnsaved(place.git), readStatus(place.git)]);
   const known = new Set(shown.entries.map(({ path }) => path));
   const hidden = entries.map(({ path }) => path).filter(path => !known.has(path));

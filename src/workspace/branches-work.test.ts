@@ -67,6 +67,16 @@ describe('everything that is not committed', () => {
     expect(await prepare()).not.toBeNull();
   });
 
+  test('is refused when git was told not to show a part of it', async () => {
+    at.write('a.txt', 'changed\n');
+    at.write('seen.txt', 'new\n');
+    at.git('update-index', '--assume-unchanged', 'a.txt');
+    const refusal = { code: 'UNCOMMITTABLE', message: expect.stringMatching(/a\.txt/) };
+    await expect(prepare()).rejects.toMatchObject(refusal);
+    at.git('commit', '-q', '-m', 'Work that was committed does not make up for it', '--allow-empty');
+    await expect(prepare()).rejects.toMatchObject(refusal);
+  });
+
   test('is nothing when what was staged is back in the folder as it was', async () => {
     at.write('a.txt', 'two\n');
     at.git('add', 'a.txt');

@@ -71,7 +71,10 @@ export async function chooseEngine(
 function unusable({ file, reason }: IgnoredSetting): SquadError {
   if (reason === NOT_TRUSTED) return engineNotTrusted(file);
   return new SquadError('CONFIG_INVALID', `The engine is set in ${file}, but ${reason}`, {
-    suggestions: ['Fix or remove the file.', 'Or name the engine of this run, as in `--engine claude`.'],
+    suggestions: [
+      'Fix or remove the file.',
+      'Or name the engine of this run: `engine` in the call, or `--engine claude` in a terminal.',
+    ],
   });
 }
 

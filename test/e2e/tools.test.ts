@@ -350,12 +350,17 @@ test('runs that have ended are found by tool, and an unknown id is answered with
   const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: '0' }] });
   const id = members[0]!.memberId;
   const { recent } = await strictCall<Listed>(client, 'list_running', { recent: true });
-  expect(recent![0]).toMatchObject({ spawn_id: id, role_id: 'coder', status: 'completed' });
+  expect(recent![0]).toMatchObject({
+    spawn_id: id,
+    role_id: 'coder',
+    status: 'completed',
+    workspace: squad.workspace,
+  });
   expect(recent![0]!.ended_seconds_ago).toBeGreaterThanOrEqual(0);
   expect(recent!.length).toBeLessThanOrEqual(10);
   const refused = await strictCall<Refused>(client, 'get_result', { spawn_id: 'run_0000000000' });
   expect(refused.error.suggestions).toEqual([
-    expect.stringContaining(`The newest: ${id} (coder, completed)`),
+    expect.stringContaining(`The newest: ${id} (coder, completed, in ${squad.workspace})`),
     expect.stringContaining('list_running {"recent": true}'),
   ]);
 });

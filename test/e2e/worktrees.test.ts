@@ -75,6 +75,10 @@ describe('the shipped coder', () => {
       { agents: [{ roleId: 'coder', prompt: work }] },
     );
     expect(parallel.results[0]!.note).toContain(`squad integrate ${parallel.results[0]!.spawn_id}`);
+    const idle = await callTool<{ members: { note?: string }[] }>(client, 'start_squad_members', {
+      members: [{ roleId: 'coder', task: `Only look.${script('say nothing to do')}` }],
+    });
+    expect(idle.members[0]!.note ?? '').not.toContain('squad integrate');
   });
 
   test.each([

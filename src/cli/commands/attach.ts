@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { openSession } from '../../operations/open-session.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { atTerminal } from '../at-terminal.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
@@ -60,8 +61,9 @@ async function showHowItIs(id: string, context: CliContext): Promise<number> {
   const { runs } = await client
     .call<{ runs: ShownRun[] }>('find_runs', { ids: [id] })
     .finally(() => client.close());
-  const status = runs[0]!.status;
-  const isOver = isEnd(status);
+  const run = runs[0]!;
+  const status = shownStatus(run);
+  const isOver = isEnd(run.status);
   print(context, [
     isOver ? `${id} has ended: ${statusWord(status)}` : `${id} goes on: ${statusWord(status)}`,
     isOver ? `  squad show ${id}   what came of it` : `  squad attach ${id}   looks again`,

@@ -70,7 +70,7 @@ export function itemLines(item: ShownItem, { out, style }: CliContext): string[]
     ...(isListed ? choices.map((choice, i) => `  ${i + 1}  ${visibleLine(choice)}`) : []),
     ...fields.map(field => `  ${fieldWords(field)}`),
     item.state === 'open'
-      ? `  ${answerHint(item)}${style.dim(`   if nobody does: ${unansweredWords(item)}`)}`
+      ? `  ${answerHint(item)}${style.dim(` or --decline   if nobody does: ${unansweredWords(item)}`)}`
       : `  ${settledWords(item)}`,
   ];
 }
