@@ -1,21 +1,23 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import { followEvents } from '../operations/follow-events.ts';
 import type { Call, Services } from '../operations/operation.ts';
 import { operationNamed } from '../operations/table.ts';
-import { asSquadError, type ErrorShape } from '../schema/error.ts';
+import { asSquadError, type ErrorShape, SquadError } from '../schema/error.ts';
 import { controlLine } from './control-line.ts';
 
-/** What the terminal says on the hub's socket: one JSON line each. */
-export interface ControlRequest {
-  id: number;
-  operation: string;
-  input?: unknown;
-  /** How long a waiting operation may wait; none given is no ceiling. */
-  waitMs?: number;
-}
+/** A request of the terminal on the hub's socket: one JSON line each. */
+const ControlRequest = z.object({
+  id: z.number(),
+  operation: z.string(),
+  input: z.unknown().optional(),
+  /** How long a waiting operation may wait; without it there is no limit. */
+  waitMs: z.number().nonnegative().optional(),
+});
+export type ControlRequest = z.infer<typeof ControlRequest>;
 
 export type ControlReply =
   | { id: number; result: unknown }
@@ -50,7 +52,9 @@ export async function serveControl(
   socket.on('data', (chunk: Buffer) => {
     const last = chunk.lastIndexOf('\n');
     sinceNewline = last < 0 ? sinceNewline + chunk.length : chunk.length - last - 1;
-    if (sinceNewline > LONGEST_LINE) socket.destroy();
+    if (sinceNewline <= LONGEST_LINE) return;
+    lines.close();
+    socket.end(controlLine({ id: 0, error: TOO_LONG.toShape() }), () => socket.destroy());
   });
   const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
   lines.on('line', line => void answer(line));
@@ -65,8 +69,9 @@ export async function serveControl(
     let id = 0;
     let leave = () => {};
     try {
-      const request = JSON.parse(line) as ControlRequest;
-      id = request.id;
+      const said = jsonIn(line);
+      id = idIn(said);
+      const request = requestIn(said);
       const isFollowing = request.operation === followEvents.name;
       onInFlight(1, isFollowing);
       leave = () => onInFlight(-1, isFollowing);
@@ -86,3 +91,33 @@ export async function serveControl(
     }
   }
 }
+
+function jsonIn(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw malformed('The line is not JSON');
+  }
+}
+
+/** So that a client finds out which of its requests was refused; 0 where there is none. */
+function idIn(said: unknown): number {
+  const id = (said as { id?: unknown } | null)?.id;
+  return typeof id === 'number' ? id : 0;
+}
+
+function requestIn(said: unknown): ControlRequest {
+  const { data, error } = ControlRequest.safeParse(said);
+  if (data) return data;
+  const [issue] = error.issues;
+  throw malformed(`The request is malformed: ${issue!.path.join('.') || 'it'}: ${issue!.message}`);
+}
+
+const malformed = (what: string): SquadError =>
+  new SquadError('INVALID_INPUT', `${what}.`, {
+    suggestions: ['Send one JSON object per line: {"id": 1, "operation": "…", "input": {…}}.'],
+  });
+
+const TOO_LONG = new SquadError('MESSAGE_TOO_LARGE', `The line is over ${LONGEST_LINE} bytes.`, {
+  suggestions: ['Send less: long texts belong into files that a task names.'],
+});

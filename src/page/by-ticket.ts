@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FirstWords } from './first-words.ts';
@@ -51,21 +50,30 @@ function sendJson(response: ServerResponse, status: number, body: object): void 
   response.end(`${JSON.stringify(body)}\n`);
 }
 
-/** The whole file as it is now, however large: what is written meanwhile is not in it. */
+/** The whole file as it is now, however large; bytes written meanwhile are not included. */
 async function download(
   { runId, turn, stream }: Extract<Errand, { purpose: 'download' }>,
   response: ServerResponse,
   { services: { files } }: PagePorts,
 ): Promise<void> {
-  const key = { runId, number: turn };
-  const size = await files.size(key, stream);
+  const file = await files.openOutput({ runId, number: turn }, stream);
+  if (file === 'linked')
+    throw new HttpProblem(
+      403,
+      'PERMISSION_DENIED',
+      `The ${stream} of turn ${turn} of ${runId} is a link, or not a plain file of the run, and is not sent`,
+      ['Look at the folder of the run on disk: something replaced the file.'],
+    );
+  const size = file === 'absent' ? 0 : (await file.stat()).size;
   response.writeHead(200, {
     'content-type': 'text/plain; charset=utf-8',
     'content-length': size,
     'content-disposition': `attachment; filename="${runId}-turn-${turn}-${stream}.txt"`,
   });
-  if (size === 0) return void response.end();
-  await pipeline(createReadStream(files.outputPath(key, stream), { end: size - 1 }), response);
+  if (file === 'absent') return void response.end();
+  // A stream to byte -1 cannot be asked for.
+  if (size === 0) return void file.close().then(() => response.end());
+  await pipeline(file.createReadStream({ end: size - 1 }), response);
 }
 
 /** As it is now. An attachment: opened here it would be a page of ours, with a script of its own. */

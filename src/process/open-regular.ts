@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 
 /**
  * An agent can put anything in the place of its files. To open a pipe would be to wait for its other end, to follow a
@@ -18,6 +19,27 @@ export async function openRegular(path: string): Promise<FileHandle | null> {
   if (isFile) return file;
   await file.close();
   return null;
+}
+
+/**
+ * A plain file below a folder of ours, without a link in its path: neither a symbolic link in any component nor a second name
+ * (hard link) of a file that may lie elsewhere. Checked after opening, so that a swap in between is noticed.
+ */
+export async function openUnlinked(root: string, path: string): Promise<FileHandle | 'absent' | 'linked'> {
+  if ((await lstat(path).catch(notThere)) === null) return 'absent';
+  const file = await openRegular(path);
+  if (!file) return 'linked';
+  try {
+    const opened = await file.stat({ bigint: true });
+    const expected = join(await realpath(root), relative(root, path));
+    const there = await lstat(expected, { bigint: true });
+    const isSame = there.ino === opened.ino && there.dev === opened.dev;
+    if (isSame && opened.nlink === 1n && (await realpath(path)) === expected) return file;
+  } catch {
+    // Moved or removed meanwhile: not the file that was asked for.
+  }
+  await file.close();
+  return 'linked';
 }
 
 /** What `use` makes of the file's descriptor, or null. */

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { mkdirSync, renameSync, type Stats, writeFileSync } from 'node:fs';
+import { type FileHandle, lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLineFollower, type Following } from './line-follower.ts';
 import { createLineIndex, type OutputPlace } from './line-index.ts';
 import type { OnLongLine } from './line-splitter.ts';
-import { openRegular } from './open-regular.ts';
+import { openRegular, openUnlinked } from './open-regular.ts';
 import { type OutputPage, readPage } from './output-page.ts';
 import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
 import { runFolder, type TurnKey, turnFolder } from './turn-folder.ts';
@@ -30,6 +30,7 @@ export interface RunFiles<RunName extends string = string> {
   /** The environment, and the variables with it. */
   dropEnvironment(runId: string): Promise<void>;
   outputPath(turn: TurnKey, stream: OutputStream): string;
+  openOutput(turn: TurnKey, stream: OutputStream): Promise<FileHandle | 'absent' | 'linked'>;
   size(turn: TurnKey, stream: OutputStream): Promise<number>;
   wroteAt(turn: TurnKey): Promise<number | null>;
   page(
@@ -115,13 +116,14 @@ export function createRunFiles<RunName extends string>({
     },
 
     outputPath,
+    openOutput: (turn, stream) => openUnlinked(runsDir, outputPath(turn, stream)),
     async size(turn, stream) {
-      return stat(outputPath(turn, stream)).then(({ size }) => size, none(0));
+      return lstat(outputPath(turn, stream)).then(plainSize, none(0));
     },
     async wroteAt(turn) {
       const times = await Promise.all(
         (['stdout', 'stderr'] as const).map(stream =>
-          stat(outputPath(turn, stream)).then(({ size, mtimeMs }) => (size > 0 ? mtimeMs : 0), none(0)),
+          lstat(outputPath(turn, stream)).then(found => (plainSize(found) > 0 ? found.mtimeMs : 0), none(0)),
         ),
       );
       return Math.max(...times) || null;
@@ -220,6 +222,9 @@ async function sizeOfAll(folder: string): Promise<number> {
   const sizes = files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size);
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
+
+/** A link or a device in the place of a file has no output of ours. */
+const plainSize = (found: Stats): number => (found.isFile() ? found.size : 0);
 
 /** For what does not exist; every other failure stays one. */
 const none =

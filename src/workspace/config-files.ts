@@ -93,6 +93,7 @@ async function leadsOut(workspace: string, directory: string | undefined): Promi
   if (directory === undefined) return false;
   const path = resolve(workspace, directory);
   const real = await realpath(path).catch(() => path);
-  const place = relative(await realpath(workspace), real);
+  // A workspace that was removed meanwhile is reported by the next step that needs it.
+  const place = relative(await realpath(workspace).catch(() => workspace), real);
   return place === '..' || place.startsWith(`..${sep}`);
 }

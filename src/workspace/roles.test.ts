@@ -26,6 +26,38 @@ const listed = async () => (await readRoles(folder, anyone)).map(({ id }) => id)
 const faultOf = async (id: string) => (await readRoles(folder, anyone)).find(role => role.id === id)?.fault;
 
 describe('readRoles', () => {
+  it.each([
+    ['was removed', async (directory: string) => rm(directory, { recursive: true })],
+    [
+      'became a file',
+      async (directory: string) => {
+        await rm(directory, { recursive: true });
+        await writeFile(directory, '');
+      },
+    ],
+  ])('reports a folder that %s after it was found, and no bug', async (_what, change) => {
+    await put('a.md', 'You are A.\n');
+    await change(folder.directory);
+    const refusal = { code: 'ROLES_MISSING', message: expect.stringContaining(folder.directory) };
+    await expect(readRoles(folder, anyone)).rejects.toMatchObject(refusal);
+    await expect(readRole(folder, 'a', anyone)).rejects.toMatchObject(refusal);
+  });
+
+  it('reports a charter whose folder goes away while it is read as a fault of that role', async () => {
+    folder = { ...folder, charters: true };
+    await put('lead/charter.md', '---\nspawn: true\n---\nYou lead.\n');
+    await put('other.md', 'You are another.\n');
+    const goes = async () => {
+      await rm(folder.directory, { recursive: true });
+      return true;
+    };
+    const roles = await readRoles(folder, goes);
+    expect(roles.map(({ id, fault }) => [id, fault === null])).toEqual([
+      ['lead', true],
+      ['other', false],
+    ]);
+  });
+
   it('gives one role for each Markdown file, by id', async () => {
     await put('b.md', '---\nname: Bee\ndescription: "  Buzzes  "\n---\nYou are B.\n');
     const file = await put('a.md', 'You are A.\n');

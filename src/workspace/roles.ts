@@ -42,7 +42,9 @@ interface RoleFile {
 /** By id, sorted the same on every machine. */
 async function roleFiles({ directory, charters }: RolesFolder): Promise<Map<string, RoleFile>> {
   const found = new Map<string, RoleFile>();
-  const entries = await readdir(directory, { withFileTypes: true });
+  const entries = await readdir(directory, { withFileTypes: true }).catch(thrown => {
+    throw unreadable(directory, thrown);
+  });
   for (const entry of entries) {
     if (entry.name.startsWith('.') || !entry.name.endsWith('.md') || entry.isDirectory()) continue;
     const id = entry.name.slice(0, -'.md'.length);
@@ -128,6 +130,15 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     (thrown: NodeJS.ErrnoException) => thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR',
   );
+}
+
+/** It was there a moment ago: removed or replaced while it was read, by a checkout say. */
+function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
+  if (thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR') return thrown;
+  return new SquadError('ROLES_MISSING', `The roles folder ${directory} was removed while it was read.`, {
+    cause: thrown,
+    suggestions: ['Put the folder back, or run `squad init` to create one, then try again.'],
+  });
 }
 
 function unknown(folder: RolesFolder, id: string, ids: string[]): SquadError {

@@ -12,7 +12,7 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   if ('missing' in place) return null;
   if ('outside' in place) throw new Error('.squad is a symbolic link out of the workspace');
   if ('fault' in place) throw new Error(`.squad ${place.fault}`);
-  return (await lstat(place.real)).isDirectory() ? place.real : null;
+  return (await infoOf(place.real))?.isDirectory() ? place.real : null;
 }
 
 /** Where the log and the state of a workspace without `.squad` are kept: its name for people, a hash so that two stay apart. */
@@ -86,7 +86,7 @@ export async function appendTeamFile(file: string, bytes: Buffer): Promise<void>
 
 async function infoOf(file: string): Promise<Stats | null> {
   return lstat(file).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT') return null;
+    if (thrown.code === 'ENOENT' || thrown.code === 'ENOTDIR') return null;
     throw thrown;
   });
 }

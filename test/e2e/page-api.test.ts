@@ -1,7 +1,19 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { showAs } from '../../src/page/testing/another-user.ts';
@@ -324,6 +336,34 @@ describe('a download', () => {
     const again = await download(`?ticket=${ticket}`);
     expect(again.statusCode).toBe(401);
     again.resume();
+  });
+
+  test.each([
+    ['a symbolic link in its place', (file: string, secret: string) => symlinkSync(secret, file)],
+    ['a second name of another file', (file: string, secret: string) => linkSync(secret, file)],
+    [
+      'a symbolic link in the place of its folder',
+      (file: string, secret: string) => {
+        const elsewhere = mkdtempSync(join(dirname(secret), 'elsewhere-'));
+        writeFileSync(join(elsewhere, 'stdout'), 'not for you');
+        renameSync(dirname(file), `${dirname(file)}.old`);
+        symlinkSync(elsewhere, dirname(file));
+      },
+    ],
+  ])('of %s is refused', async (_what, replace) => {
+    const run = await atWork('coder', 'say words');
+    await run.end();
+    const file = join(squad.home, 'runs', run.id, 'turn-1', 'stdout');
+    const secret = join(mkdtempSync(join(squad.home, 'outside-')), 'secret');
+    writeFileSync(secret, 'not for you');
+    rmSync(file);
+    replace(file, secret);
+    const ticket = await ticketFor({ purpose: 'download', run: run.id, stream: 'stdout' });
+    const response = await download(`?ticket=${ticket}`);
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+    expect([response.statusCode, text]).toEqual([403, expect.stringContaining('PERMISSION_DENIED')]);
+    expect(text).not.toContain('not for you');
   });
 
   test('needs a ticket of its own: neither the token, nor one for the live feed, nor one made up will do', async () => {

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises';
 import type { RunId } from '../../schema/ids.ts';
 import type { TurnRef } from './turns.ts';
 
@@ -65,6 +66,8 @@ export interface RunFiles {
   /** The environment, and the variables with it. */
   dropEnvironment(runId: RunId): Promise<void>;
   outputPath(turn: TurnRef, stream: OutputStream): string;
+  /** For the whole of it. `linked`: a link in its path, or a second name of it, may lead out of the run's folder. The caller closes it. */
+  openOutput(turn: TurnRef, stream: OutputStream): Promise<FileHandle | 'absent' | 'linked'>;
   size(turn: TurnRef, stream: OutputStream): Promise<number>;
   /** When it last wrote something; null while it has not. */
   wroteAt(turn: TurnRef): Promise<number | null>;
