@@ -36,7 +36,7 @@ import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
 import type { Hello } from './link/hello.ts';
 import { ownFolder, pricesFile, socketPath } from './link/home.ts';
-import { hubArguments } from './link/start-hub.ts';
+import { hubArguments, hubEnvironment } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
@@ -69,6 +69,8 @@ export interface HubOptions {
   version: string;
   /** The folder of the bundled programs. */
   programs: string;
+  /** Already known at the start: shown with its status. */
+  warnings?: string[];
   /** Called between any two steps that belong together in git and the database: for those who want to see it die there. */
   checkpoint?(name: string): void;
 }
@@ -199,7 +201,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   });
 
   const asking = new PatientCalls();
-  const warnings: string[] = [];
+  const warnings = [...(options.warnings ?? [])];
   let calls = 0;
   let httpOpen = 0;
   let successor: string | null = null;
@@ -313,6 +315,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
           detached: true,
           stdio: 'ignore',
           cwd: '/',
+          env: { ...hubEnvironment(env), SQUAD_HOME: home },
         }).unref(),
       );
       lifetime.makeWay();
@@ -438,6 +441,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   recovered.catch(() => {}); // told below, once the door is open
   await server.listen();
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
+  for (const warning of options.warnings ?? []) log.write('warning', warning);
   const counts = await recovered.catch(async thrown => {
     // Whoever knocked meanwhile is told first.
     await new Promise(settle => setImmediate(settle));

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { startHub } from '../app.ts';
 import { Log } from '../hub/log.ts';
+import { shedInherited } from '../hub/shed-inherited.ts';
 import { homeFolder } from '../link/home.ts';
 import { version } from '../link/program.ts';
 import { LOCK_TAKEN_EXIT } from '../link/start-hub.ts';
@@ -11,7 +12,8 @@ import { asSquadError } from '../schema/error.ts';
 setFlagsFromString('--heap-growing-percent=30');
 
 const home = homeFolder(process.env);
-startHub({ home, env: process.env, version, programs: __dirname }).then(
+const warnings = shedInherited();
+startHub({ home, env: process.env, version, programs: __dirname, warnings }).then(
   hub => {
     if (hub === null) process.exit(LOCK_TAKEN_EXIT);
   },

@@ -127,8 +127,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     detached: true,
     cwd: '/',
     stdio: ['ignore', 'ignore', 'pipe'],
-    // Each thread would keep a pool of freed memory of its own; one process with a few threads needs no more than two.
-    env: { ...pick(env), SQUAD_HOME: home, MALLOC_ARENA_MAX: '2' },
+    env: { ...hubEnvironment(env), SQUAD_HOME: home },
   });
   let words = '';
   const closed = Promise.withResolvers<void>();
@@ -170,8 +169,14 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
 
 const pause = () => new Promise(wake => setTimeout(wake, KNOCK_EVERY_MS));
 
-const pick = (env: ConnectOptions['env']) =>
-  Object.fromEntries(HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])));
+/** The variables that a hub is started with, out of these. */
+export const hubEnvironment = (env: ConnectOptions['env']): Record<string, string> => ({
+  ...Object.fromEntries(
+    HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
+  ),
+  // Each thread would keep a pool of freed memory of its own; one process with a few threads needs no more than two.
+  MALLOC_ARENA_MAX: '2',
+});
 
 /** The hub says why it could not start as one JSON line; anything else it printed is passed on as it is. */
 function failure(exit: number | null, words: string): Error & { code: string; suggestions?: string[] } {

@@ -87,12 +87,15 @@ const variable = (line: string, name: string): string | null =>
 const wrapped = (line: string): string | null =>
   new RegExp(`\\s${WRAPPER_PREFIX}(\\S+)\\s`).exec(line)?.[1] ?? null;
 
+const PS_TIMEOUT_MS = 10_000;
+
 /** Lines of output; none when `ps` is missing or finds nothing. */
 function ps(args: string[]): Promise<string[]> {
   return new Promise(resolve => {
     // Dates in English, whatever the user's language.
-    const options = { env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' }, maxBuffer: 256 * 1024 * 1024 };
-    execFile('ps', args, options, (_error, stdout) =>
+    const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C' };
+    const bounds = { maxBuffer: 256 * 1024 * 1024, timeout: PS_TIMEOUT_MS, killSignal: 'SIGKILL' as const };
+    execFile('ps', args, { env, ...bounds }, (_error, stdout) =>
       resolve(stdout.split('\n').filter(line => line !== '')),
     );
   });

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { endWithUs, killGroup } from './group-reaper.ts';
 
 export interface Hook {
   argv: [string, ...string[]];
@@ -17,11 +18,13 @@ export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promi
   return new Promise(settle => {
     const [program, ...args] = argv;
     const child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] });
+    const { pid } = child;
+    const release = pid === undefined ? () => {} : endWithUs(pid);
     let words = '';
     let cutShort: string | null = null;
     const end = (why: string) => {
       cutShort = why;
-      endGroup(child.pid);
+      if (pid !== undefined) killGroup(pid);
     };
     const timer = setTimeout(() => end(`took longer than ${limitMs / 1000} s`), limitMs);
     const onAbort = () => end('was ended because the hub stops');
@@ -41,15 +44,9 @@ export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promi
     function done(fault: string | null): void {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
-      endGroup(child.pid); // what it left behind in its own group
+      release();
       child.stderr.destroy();
       settle(fault);
     }
   });
-}
-
-function endGroup(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-  } catch {} // nobody left
 }

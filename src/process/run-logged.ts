@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { endWithUs } from './group-reaper.ts';
 import { killTree, type Leftover, sweep } from './kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from './process-info.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -33,6 +34,11 @@ export async function runLogged(run: LoggedRun): Promise<LoggedEnd> {
   const exit = exitOf(child);
   const { pid } = child;
   if (pid === undefined) return exit;
+  const release = endWithUs(pid);
+  return ended(run, pid, exit).finally(release);
+}
+
+async function ended(run: LoggedRun, pid: number, exit: Promise<LoggedEnd>): Promise<LoggedEnd> {
   const tree = createServiceTree(run.table, run.tag, pid);
   const cut = await cutBefore(exit, run);
   if (cut) {

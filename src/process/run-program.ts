@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { endWithUs, killGroup } from './group-reaper.ts';
 
 export interface ProgramRun {
   argv: readonly [string, ...string[]];
@@ -54,6 +55,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
     stdio: [run.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
   });
   if (child.pid !== undefined) atWork.set(child.pid, { cwd: run.cwd, end: promise });
+  const release = child.pid === undefined ? () => {} : endWithUs(child.pid);
   child.stdin?.on('error', () => {}); // it need not read all of it
   if (run.input instanceof Promise)
     run.input.then(
@@ -91,17 +93,10 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 
   function done(code: number | null): void {
     if (child.pid !== undefined) atWork.delete(child.pid);
+    release();
     clearTimeout(timer);
     run.signal?.removeEventListener('abort', onAbort);
     resolve({ code, stdout: Buffer.concat(stdout), stderr, cut });
   }
   return promise;
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // It has just ended by itself.
-  }
 }

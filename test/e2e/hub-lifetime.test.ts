@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HANDSHAKE, RawMcp } from '../support/raw-mcp.ts';
@@ -74,6 +75,29 @@ test('the hub survives the terminal that happened to start it, and a SIGHUP', as
   tmux('kill-server');
   process.kill(pid, 'SIGHUP');
   expect((await status(squad)).pid).toBe(pid);
+});
+
+test('the hub takes over no files, folder, umask, priority, terminal or variables from the process that started it', async () => {
+  await using squad = new TestSquad();
+  const held = join(squad.root, 'held');
+  // 200 is the descriptor that scripts around flock(1) usually hold.
+  const script = `exec 3>"${held}" 9>"${held}" 20>"${held}" 200>"${held}"; umask 0; exec nice -n 5 "$@"`;
+  execFileSync('bash', ['-c', script, 'bash', process.execPath, BIN, 'hub', 'start'], {
+    cwd: squad.workspace,
+    env: { ...squad.env, NODE_OPTIONS: '--no-deprecation', LD_BIND_NOW: '1' },
+  });
+  const { pid, warnings } = await squad.json<{ pid: number; warnings: string[] }>(['hub', 'status']);
+  const proc = (file: string) => `/proc/${pid}/${file}`;
+  const files = readdirSync(proc('fd')).map(fd => readlinkSync(proc(`fd/${fd}`)));
+  expect(files.filter(file => file === held)).toEqual([]);
+  expect(readlinkSync(proc('cwd'))).toBe('/');
+  expect(readFileSync(proc('status'), 'utf8')).toMatch(/^Umask:\t0022$/m);
+  // The system lets only root raise a priority.
+  if (getPriority(pid) === 5) expect(warnings).toEqual([expect.stringContaining('nice 5')]);
+  else expect(getPriority(pid)).toBe(0);
+  const [, , session, terminal] = readFileSync(proc('stat'), 'utf8').split(') ')[1]!.split(' ').slice(1);
+  expect([session, terminal]).toEqual([String(pid), '0']);
+  expect(readFileSync(proc('environ'), 'utf8')).not.toMatch(/NODE_OPTIONS|LD_BIND_NOW/);
 });
 
 test.each([2, 10])(

@@ -94,12 +94,16 @@ async function reports(workspace: string): Promise<{ roleId: string; text: strin
   }
 }
 
+const GIT_TIMEOUT_MS = 20_000;
+
 /** With nothing of the user's own git configuration: signing, hooks and templates would get in the way. */
 function git(folder: string, ...args: string[]): string {
   const author = ['-c', 'user.name=Squad demo', '-c', 'user.email=demo@localhost'];
   try {
     return execFileSync('git', ['-C', folder, ...author, ...args], {
       encoding: 'utf8',
+      timeout: GIT_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
       env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
     });
   } catch (thrown) {

@@ -167,6 +167,8 @@ function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   return [{ name, state: 'warning', detail: fault, next }];
 }
 
+const VERSION_TIMEOUT_MS = 10_000;
+
 async function program(
   name: string,
   args: string[],
@@ -174,7 +176,10 @@ async function program(
   next: string,
 ): Promise<Check> {
   try {
-    const { stdout } = await promisify(execFile)(name, args);
+    const { stdout } = await promisify(execFile)(name, args, {
+      timeout: VERSION_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+    });
     return ok(name, stdout.trim());
   } catch {
     return { name, state: ifMissing, detail: 'not found', next: [next] };

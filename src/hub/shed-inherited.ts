@@ -1,0 +1,49 @@
+import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
+import { hubEnvironment } from '../link/start-hub.ts';
+
+const O_CLOEXEC = 0o2000000;
+
+/**
+ * Drops everything that the hub got from the process that happened to start it; agents would get it from the hub. Returns
+ * warnings about the rest.
+ */
+export function shedInherited(): string[] {
+  process.chdir('/');
+  // Stricter for others is the user's choice; the owner's bits are needed, and nobody else gets to write.
+  process.umask((process.umask() & 0o077) | 0o022);
+  const allowed = hubEnvironment(process.env);
+  for (const name of Object.keys(process.env)) if (!(name in allowed)) delete process.env[name];
+  closeInheritedFiles();
+  return priorityWarnings();
+}
+
+/**
+ * Node marks inherited descriptors close-on-exec only up to the first gap above 15, so a lock file at 200 reaches the hub, which would hold
+ * that lock for as long as it lives. Node's own descriptors all have the mark. Systems without /proc keep theirs.
+ */
+function closeInheritedFiles(): void {
+  if (process.platform !== 'linux') return;
+  for (const name of readdirSync('/proc/self/fd')) {
+    const fd = Number(name);
+    try {
+      const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
+      const isInherited = flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
+      if (fd > 2 && isInherited) closeSync(fd);
+    } catch {
+      // The listing of the folder had a descriptor too, which is closed by now.
+    }
+  }
+}
+
+function priorityWarnings(): string[] {
+  const nice = getPriority();
+  try {
+    if (nice !== 0) setPriority(0);
+    return [];
+  } catch {
+    return [
+      `The hub and its agents run with low priority (nice ${nice}), like the process that started the hub. \`squad hub stop\`, then \`squad hub start\` in a usual shell, changes that.`,
+    ];
+  }
+}

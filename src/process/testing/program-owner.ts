@@ -1,0 +1,27 @@
+/** A process for tests that kill it: runs one program of each kind that does not end by itself. Its argument: a folder for their pids. */
+import { join } from 'node:path';
+import { createProcessTable } from '../process-table.ts';
+import { runHook } from '../run-hook.ts';
+import { runLogged } from '../run-logged.ts';
+import { runProgram } from '../run-program.ts';
+
+const [cwd = ''] = process.argv.slice(2);
+const env = { PATH: '/usr/bin:/bin' };
+const sleeper = (name: string) =>
+  ['/bin/sh', '-c', `sleep 600 & echo $! > ${name}.new; mv ${name}.new ${name}; wait`] as [
+    string,
+    ...string[],
+  ];
+const base = { cwd, env, limitMs: 300_000 };
+
+await Promise.all([
+  runProgram({ ...base, argv: sleeper('program'), maxBytes: 1000 }),
+  runHook({ ...base, argv: sleeper('hook'), stdin: '', signal: new AbortController().signal }),
+  runLogged({
+    ...base,
+    argv: sleeper('logged'),
+    table: createProcessTable(),
+    tag: 'none',
+    logFile: join(cwd, 'log'),
+  }),
+]);
