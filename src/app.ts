@@ -162,6 +162,10 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     ...{ home, version, clock, files },
     pins: store,
     current: id => runner.current(id),
+    rolesOf: async run => {
+      const workspace = await workspaces.open(await callerOfRun(run, identities));
+      return (await workspace.roles()).map(({ id }) => id);
+    },
     note: (id, text) => runner.note(id, text),
     ask: question => askForServer(question, inbox, runner, settings.all()['inbox.timeout_minutes']),
     onDenied: async (run, tool, count) =>

@@ -25,6 +25,8 @@ export interface GatewayPorts {
   files: RunFiles;
   /** The run, if it is at work. */
   current(id: RunId): Run | null;
+  /** Ids of all roles of its workspace. */
+  rolesOf(run: Run): Promise<readonly string[]>;
   /** For the result of the run. */
   note(id: RunId, text: string): void;
   onDenied(run: Run, tool: string, count: number): void;
@@ -81,6 +83,7 @@ export function openGateway({
       if (spec?.kind !== 'native' || !spec.subagent) return [];
       return modelSecrets(spec.subagent.model, await files.environment(run.id));
     },
+    rolesOf: ports.rolesOf,
     onDenied: ports.onDenied,
     onTrouble: ports.note,
     async onQuestion(runId, server, params, signal) {

@@ -197,6 +197,7 @@ describe('what a run may use of other servers', () => {
       folder: null,
       known: null,
       unmatched: [],
+      dangling: [],
     },
   ];
   const grants = { servers, workspaceRoot: '/w' };

@@ -1,3 +1,4 @@
+import { danglingChanges, danglingReferences } from '../core/gateway/dangling-references.ts';
 import { unmatchedChanges } from '../core/gateway/list-entries.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -28,6 +29,9 @@ export interface AdminOptions {
   clock: Clock;
   timers: Timers;
   leftOut: LeftOut;
+  /** The book of restrictions for this server that were confirmed though they dangle. */
+  confirmed(workspace: string, server: string): PinBook;
+  onConfirmed(workspace: string): void;
   /** Those with runs. */
   workspaces(): string[];
 }
@@ -53,11 +57,14 @@ export class Admin implements GatewayAdmin {
     roleId: string | null,
     roleMcp: readonly string[],
     env: Record<string, string>,
+    roles?: readonly string[],
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
     const { pool, leftOut, timers } = this.#options;
+    const confirmed = (server: string) => this.#options.confirmed(workspace, server);
     const config = await this.#config(workspace);
     const onJudged = (server: string, fault: string | null) => leftOut.judged(workspace, server, fault);
-    return await lookAtTools({ workspace, config, roleId, roleMcp, env, pool, timers, onJudged });
+    const look = { workspace, config, roleId, roleMcp, env, pool, timers, onJudged, roles, confirmed };
+    return await lookAtTools(look);
   }
 
   async toolsOfSubagent(
@@ -81,24 +88,30 @@ export class Admin implements GatewayAdmin {
     );
   }
 
-  async pending(workspace: string): Promise<PendingChange[]> {
+  async pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]> {
     const config = await this.#config(workspace);
     const books = await this.#books(workspace);
     const lists = books.map(async book => [...(await book.pending()), ...this.#unmatched(config, book)]);
-    return (await Promise.all(lists)).flat();
+    return [...(await this.#dangling(workspace, config, roles)), ...(await Promise.all(lists)).flat()];
   }
 
   async approve(
     workspace: string,
     { server, tool, hashes }: { server?: string; tool?: string; hashes?: readonly string[] },
+    roles?: readonly string[],
   ): Promise<PendingChange[]> {
     const { audit } = this.#options;
     const config = await this.#config(workspace);
-    const approved: PendingChange[] = [];
+    const isMeant = (change: PendingChange) =>
+      (server ?? change.server) === change.server &&
+      (tool ?? change.tool) === change.tool &&
+      (hashes?.includes(change.hash) ?? true);
+    const dangling = (await this.#dangling(workspace, config, roles)).filter(isMeant);
+    for (const change of dangling)
+      await this.#options.confirmed(workspace, change.server).confirm([change.tool]);
+    const approved: PendingChange[] = [...dangling];
     for (const book of await this.#books(workspace)) {
       if (server !== undefined && book.key.server !== server) continue;
-      const isMeant = (change: PendingChange) =>
-        (tool ?? change.tool) === change.tool && (hashes?.includes(change.hash) ?? true);
       approved.push(...(await book.approve(isMeant)));
       const confirmed = this.#unmatched(config, book).filter(isMeant);
       if (confirmed.length > 0) await book.confirm(confirmed.map(change => change.tool));
@@ -117,6 +130,7 @@ export class Admin implements GatewayAdmin {
         resultHash: change.hash,
       });
     await audit.flush();
+    if (dangling.length > 0) this.#options.onConfirmed(workspace);
     return approved;
   }
 
@@ -140,6 +154,22 @@ export class Admin implements GatewayAdmin {
         }),
       )),
     ];
+  }
+
+  async #dangling(
+    workspace: string,
+    config: McpConfig,
+    roles: readonly string[] | undefined,
+  ): Promise<PendingChange[]> {
+    const { confirmed, clock } = this.#options;
+    const facts = { roles: roles ?? null, isConfirmed: () => false };
+    const references = danglingReferences(config, facts);
+    const books = new Map(references.map(({ server }) => [server, confirmed(workspace, server)]));
+    await Promise.all([...books.values()].map(book => book.load()));
+    const pending = references.filter(
+      ({ server, place }) => !books.get(server)!.pins?.some(({ name }) => name === place),
+    );
+    return danglingChanges(pending, clock.now());
   }
 
   /** Of a book that is loaded. */

@@ -33,6 +33,8 @@ export interface GatewayOptions {
   variablesOf(run: Run): Promise<Record<string, string>>;
   /** What a run with servers of its own has in confidence beside them. */
   secretsOf?(run: Run): Promise<readonly Secret[]>;
+  /** Ids of all roles of the run's workspace; absent: no role counts as missing. */
+  rolesOf?(run: Run): Promise<readonly string[]>;
   clock: Clock;
   timers?: Timers;
   warn(message: string): void;
@@ -48,6 +50,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { configs, clock, timers = realTimers } = options;
   const listeners = new Set<(runId: RunId, what: ListKind) => void>();
   const books = createPinBooks(options.pins, clock);
+  /** Confirmed restrictions have a book of their own: the server may not exist, or may never have been listed. */
+  const confirmed = (workspace: string, server: string) => books({ workspace, server, source: '' });
   const warnings = createWarnings(options.warn);
   const warn = warnings.say;
   const leftOut = new LeftOut();
@@ -73,7 +77,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const gates = new RunGates(run => {
     // A run's own calls ask nobody what counts: it has to be told, however long it works.
     const letGo = hasOwnServers(run) ? () => {} : configs.keep(run.workspace);
-    const gate = createRunGate({ ...options, run, pool, leftOut, timers, warn, longCalls, denialTally });
+    const gate = createRunGate({
+      ...{ ...options, run, pool, leftOut, timers, warn, longCalls, denialTally, confirmed },
+    });
     return {
       ...gate,
       release() {
@@ -90,6 +96,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     timers,
     leftOut,
+    confirmed,
+    onConfirmed: workspace => reconfigure(workspace),
     workspaces: () => gates.workspaces(),
   });
   let isClosed = false;
@@ -121,11 +129,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       await pool.close();
     },
     status: workspace => admin.status(workspace),
-    toolsOf: (workspace, roleId, roleMcp, env) => admin.toolsOf(workspace, roleId, roleMcp, env),
+    toolsOf: (workspace, roleId, roleMcp, env, roles) =>
+      admin.toolsOf(workspace, roleId, roleMcp, env, roles),
     toolsOfSubagent: (directory, servers, env) => admin.toolsOfSubagent(directory, servers, env),
     knownTools: workspace => admin.knownTools(workspace),
-    pending: workspace => admin.pending(workspace),
-    approve: (workspace, what) => admin.approve(workspace, what),
+    pending: (workspace, roles) => admin.pending(workspace, roles),
+    approve: (workspace, what, roles) => admin.approve(workspace, what, roles),
   };
 
   /** Null: the run is over, or the gateway is. */

@@ -1,5 +1,6 @@
+import { EVERYBODY } from '../core/gateway/dangling-references.ts';
 import type { Thing } from '../core/gateway/decide.ts';
-import { EVERYBODY, grantsOf, withKnownTools } from '../core/gateway/grants.ts';
+import { grantsOf, withKnownTools } from '../core/gateway/grants.ts';
 import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
 import type { SeenTool, ServerFault } from '../core/ports/gateway.ts';
@@ -17,7 +18,7 @@ const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string
   server: 'the role does not have this server',
   not_listed: "not in the server's tools",
   excluded: 'excluded for the role',
-  unmatched: 'hidden: a restriction names a tool that the server does not have',
+  unmatched: 'hidden: a restriction names a tool, server or role that does not exist',
   not_approved: 'pending approval',
   argument: 'an argument rule',
   ended: 'the run has ended',
@@ -33,6 +34,8 @@ export interface Look {
   pool: Pool;
   timers: Timers;
   onJudged?: RunServersOptions['onJudged'];
+  roles?: readonly string[] | undefined;
+  confirmed?: RunServersOptions['confirmed'];
   /** The servers are a subagent's own, each with its time to start. */
   startMs?: RunServersOptions['startMs'];
 }
@@ -47,6 +50,8 @@ export async function lookAtTools({
   pool,
   timers,
   onJudged,
+  roles,
+  confirmed,
   startMs,
 }: Look): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
   const servers = new RunServers({
@@ -59,6 +64,8 @@ export async function lookAtTools({
     pool,
     variables: async () => env,
     onJudged,
+    ...(roles && { roles: async () => roles }),
+    ...(confirmed && { confirmed }),
     ...(startMs && { isOwn: true, startMs }),
   });
   try {
@@ -67,7 +74,7 @@ export async function lookAtTools({
     const patienceMs = Math.max(PATIENCE_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
     await atMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
     const known = new Map(servers.list.map(({ id, pooled }) => [id, pooled?.catalogue.knownTools ?? null]));
-    const grants = grantsOf(config, roleId, roleMcp).map(grant =>
+    const grants = grantsOf(config, roleId, roleMcp, servers.facts).map(grant =>
       withKnownTools(grant, known.get(grant.server) ?? null),
     );
     const holder = holderOf(grants, workspace);

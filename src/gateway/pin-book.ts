@@ -57,9 +57,9 @@ export class PinBook {
     return approved;
   }
 
-  /** Entries of lists that mean no tool of this server, and are to count as they are. */
+  /** Entries of lists that mean nothing that exists, and are to count as they are. */
   confirm(entries: readonly string[]): Promise<void> {
-    return this.#change(pins => (pins === null ? null : confirmEntries(pins, entries, this.#clock.now())));
+    return this.#change(pins => confirmEntries(pins ?? [], entries, this.#clock.now()));
   }
 
   async pending(): Promise<PendingChange[]> {

@@ -1,3 +1,4 @@
+import { danglingNote } from '../core/gateway/dangling-references.ts';
 import type { Trouble } from '../core/gateway/degradation.ts';
 import { unmatchedNote } from '../core/gateway/list-entries.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -14,6 +15,7 @@ import type { LeftOut } from './left-out.ts';
 import type { LongCalls } from './long-calls.ts';
 import { Offers } from './offers.ts';
 import { hasOwnServers, ownStartMs } from './own-servers.ts';
+import type { PinBook } from './pin-book.ts';
 import type { Pool } from './pool.ts';
 import { RunLists } from './run-lists.ts';
 import { RunServers } from './run-servers.ts';
@@ -31,6 +33,8 @@ export interface RunGateOptions {
   timers: Timers;
   variablesOf(run: Run): Promise<Record<string, string>>;
   secretsOf?(run: Run): Promise<readonly Secret[]>;
+  rolesOf?(run: Run): Promise<readonly string[]>;
+  confirmed(workspace: string, server: string): PinBook;
   warn(message: string): void;
   longCalls: LongCalls;
   denialTally: DenialTally;
@@ -72,6 +76,10 @@ export function createRunGate(options: RunGateOptions): RunGate {
     pool,
     variables: () => options.variablesOf(run),
     secrets: async () => (isOwn ? ((await options.secretsOf?.(run)) ?? []) : []),
+    ...(!isOwn && {
+      ...(options.rolesOf && { roles: () => options.rolesOf!(run) }),
+      confirmed: (server: string) => options.confirmed(run.workspace, server),
+    }),
     onJudged(id, fault) {
       if (isOwn) return;
       leftOut.judged(run.workspace, id, fault);
@@ -119,7 +127,8 @@ export function createRunGate(options: RunGateOptions): RunGate {
   };
 
   function noteUnmatched(): void {
-    for (const { entry, known } of servers.unmatched()) troubles.note(unmatchedNote(entry, known));
+    for (const { entry, known } of servers.unmatched())
+      troubles.note(unmatchedNote(entry, known, run.roleId));
   }
 
   async function warm(): Promise<void> {
@@ -127,6 +136,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     offers.invalidate();
     noteUnmatched();
     for (const note of servers.unknownServers()) troubles.note(note);
+    for (const reference of servers.dangling()) troubles.note(danglingNote(reference, run.roleId));
     for (const { server, fault } of servers.disabled) troubles.tell(server, 'absent', fault);
     for (const server of servers.list) {
       // Others may have found out before.

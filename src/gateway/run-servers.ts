@@ -1,4 +1,10 @@
 import {
+  type DanglingReference,
+  danglingReferences,
+  hidesFrom,
+  type ReferenceFacts,
+} from '../core/gateway/dangling-references.ts';
+import {
   disabledFor,
   grantsOf,
   type ServerGrant,
@@ -18,6 +24,7 @@ import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
 import { ownSecrets } from './own-servers.ts';
+import type { PinBook } from './pin-book.ts';
 import type { Pool } from './pool.ts';
 import type { PooledServer } from './pooled-server.ts';
 
@@ -45,6 +52,10 @@ export interface RunServersOptions {
   variables(): Promise<Readonly<Record<string, string>>>;
   /** What its agent has in confidence, which servers of the run's own could tell. */
   secrets?(): Promise<readonly Secret[]>;
+  /** Ids of the roles of the workspace; absent: no role counts as missing. */
+  roles?(): Promise<readonly string[]>;
+  /** The book of restrictions for this server that were confirmed though they dangle; absent: none was. */
+  confirmed?(server: string): PinBook;
   /** Whether a server can be used with these variables: null, or why it is left out. */
   onJudged?(server: string, fault: string | null): void;
 }
@@ -63,6 +74,11 @@ export class RunServers {
   #holder: { known: readonly Known[]; holder: Holder } | null = null;
   /** Those the run should have, and that are wrong in the file. */
   disabled: readonly { server: string; fault: string }[] = [];
+  #roles: readonly string[] | null = null;
+  /** Of the configuration, confirmed or not. */
+  #references: readonly DanglingReference[] = [];
+  /** Servers whose confirmations are loaded. */
+  readonly #confirmedRead = new Set<string>();
 
   constructor(options: RunServersOptions) {
     this.#options = options;
@@ -70,7 +86,35 @@ export class RunServers {
 
   /** Whether it is known of each server if it can be used. */
   get isReady(): boolean {
-    return this.#variables !== null || this.#trouble !== null || this.list.length === 0;
+    if (this.list.length === 0) return true;
+    return (this.#variables !== null || this.#trouble !== null) && this.#unreadConfirmations().length === 0;
+  }
+
+  get roleId(): string | null {
+    return this.#options.roleId;
+  }
+
+  /** What decides whether a restriction dangles, as far as it is known. */
+  get facts(): ReferenceFacts {
+    const { confirmed } = this.#options;
+    return {
+      roles: this.#roles,
+      isConfirmed: ({ server, place }) =>
+        confirmed?.(server).pins?.some(({ name }) => name === place) ?? false,
+    };
+  }
+
+  /** Restrictions for servers or roles that do not exist, which hide servers of this run or restrict nobody. */
+  dangling(): DanglingReference[] {
+    const { roleId } = this.#options;
+    if (this.#config === null) return [];
+    return danglingReferences(this.#config, this.facts).filter(reference =>
+      this.list.some(
+        ({ id }) =>
+          hidesFrom(reference, roleId, id) ||
+          (!reference.isRoleKnown && reference.nearRoles.length === 0 && reference.server === id),
+      ),
+    );
   }
 
   /** The run as somebody who may or may not use something of them, as far as it is known what they have. */
@@ -100,7 +144,7 @@ export class RunServers {
     });
   }
 
-  /** What the configuration says for the run about servers that it does not have. */
+  /** Servers that the configuration gives to the run and that do not exist. */
   unknownServers(): string[] {
     return this.#config === null ? [] : unknownServerNotes(this.#config, this.#options.roleId);
   }
@@ -114,8 +158,12 @@ export class RunServers {
   /** Settles, never rejects, when it is known of each server whether it can be used. */
   async ready(): Promise<void> {
     if (this.isReady) return;
-    this.#reading ??= this.#read();
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
     await this.#reading;
+    // The configuration may have changed meanwhile.
+    if (!this.isReady) await this.ready();
   }
 
   of(id: string): RunServer | null {
@@ -134,19 +182,47 @@ export class RunServers {
   }
 
   async #read(): Promise<void> {
+    if (this.#variables === null && this.#trouble === null) await this.#readVariables();
+    this.#settle();
+    const unread = this.#unreadConfirmations();
+    if (unread.length === 0) return;
+    // A list of confirmations that cannot be read confirms nothing.
+    await Promise.all(
+      unread.map(server =>
+        this.#options.confirmed!(server)
+          .load()
+          .catch(() => {}),
+      ),
+    );
+    for (const server of unread) this.#confirmedRead.add(server);
+    this.#settle();
+  }
+
+  async #readVariables(): Promise<void> {
     try {
-      const { variables, secrets } = this.#options;
+      const { variables, secrets, roles } = this.#options;
+      this.#roles = (await roles?.()) ?? null;
       [this.#variables, this.#secrets] = await Promise.all([variables(), secrets?.() ?? []]);
     } catch (error) {
       this.#trouble = `its variables could not be read: ${error instanceof Error ? error.message : String(error)}`;
     }
-    this.#settle();
+  }
+
+  #unreadConfirmations(): string[] {
+    if (this.#options.confirmed === undefined) return [];
+    const servers = new Set(this.#references.map(({ server }) => server));
+    return [...servers].filter(server => !this.#confirmedRead.has(server));
   }
 
   #settle(): void {
     const { runId, roleId, roleMcp, roots, pool } = this.#options;
     const before = this.list;
-    const grants = this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp), roots);
+    const grants =
+      this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp, this.facts), roots);
+    this.#references =
+      this.#config === null
+        ? []
+        : danglingReferences(this.#config, { roles: this.#roles, isConfirmed: () => false });
     const secrets = this.#ownSecrets();
     this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!, secrets));
     this.disabled = this.#config === null ? [] : disabledFor(this.#config, roleId, roleMcp);

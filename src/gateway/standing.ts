@@ -1,10 +1,12 @@
+import { runsOf } from '../core/gateway/dangling-references.ts';
 import { startNotice, type Unavailable, unavailable } from '../core/gateway/degradation.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Offers } from './offers.ts';
 import type { RunServer, RunServers } from './run-servers.ts';
 
-/** Which entry it is stands in the result of the run: the agent cannot change the file. */
-const HIDDEN = 'its tools are hidden, because a restriction of it names a tool that it does not have';
+/** The result of the run names the entry: the agent cannot change the file. */
+const hiddenFrom = (roleId: string | null, missing: string): string =>
+  `its tools are hidden from ${runsOf(roleId)}, because a restriction names a ${missing} that does not exist`;
 
 /** How the servers of one run stand, in words for its agent. */
 export class Standing {
@@ -34,13 +36,18 @@ export class Standing {
         ? []
         : [this.#state(server.id, fault, server.pooled?.upstream.condition.retryAt ?? null)];
     });
-    const hidden = new Set(
-      this.#servers.unmatched().flatMap(({ entry }) => (entry.takesAway ? [entry.server] : [])),
+    const { roleId, list } = this.#servers;
+    const dangling = new Set(list.flatMap(({ id, grant }) => (grant.dangling.length > 0 ? [id] : [])));
+    const unmatched = new Set(
+      this.#servers
+        .unmatched()
+        .flatMap(({ entry: { server, takesAway } }) => (takesAway && !dangling.has(server) ? [server] : [])),
     );
     return startNotice([
       ...this.#servers.disabled.map(({ server, fault }) => this.#state(server, fault, null)),
       ...down,
-      ...[...hidden].map(server => this.#state(server, HIDDEN, null)),
+      ...[...dangling].map(server => this.#state(server, hiddenFrom(roleId, 'server or role'), null)),
+      ...[...unmatched].map(server => this.#state(server, hiddenFrom(roleId, 'tool'), null)),
     ]);
   }
 

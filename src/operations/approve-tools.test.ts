@@ -21,7 +21,7 @@ describe('approval', () => {
         return pending.filter(isMeant);
       },
     };
-    const workspaces = { open: async () => ({ root: '/w' }) };
+    const workspaces = { open: async () => ({ root: '/w', roles: async () => [] }) };
     const mcpConfigs = { of: async () => ({ config: { servers: { a: {}, b: {} } } }) };
     const call = { services: { gateway, workspaces, mcpConfigs }, caller: {} } as unknown as Call;
     const { approved, unseen } = await approveTools.run(call, input);

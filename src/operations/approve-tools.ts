@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nearest } from '../core/nearest.ts';
+import type { PendingChange } from '../core/ports/gateway.ts';
 import { SquadError } from '../schema/error.ts';
 import { Pending } from './inspect-gateway.ts';
 import { operation, type Services } from './operation.ts';
@@ -22,11 +23,13 @@ export const approveTools = operation({
   }),
   async run({ services, caller }, { server, tool, hashes }) {
     const { gateway } = services;
-    const { root } = await services.workspaces.open(caller);
-    await checkIsThere(services, root, server, tool);
+    const workspace = await services.workspaces.open(caller);
+    const { root } = workspace;
+    const roles = (await workspace.roles()).map(({ id }) => id);
+    await checkIsThere(services, await gateway.pending(root, roles), root, server, tool);
     const what = { ...(server && { server }), ...(tool && { tool }), ...(hashes && { hashes }) };
-    const approved = await gateway.approve(root, what);
-    const waiting = await gateway.pending(root);
+    const approved = await gateway.approve(root, what, roles);
+    const waiting = await gateway.pending(root, roles);
     const unseen = waiting.filter(
       change => (server ?? change.server) === change.server && (tool ?? change.tool) === change.tool,
     );
@@ -37,18 +40,20 @@ export const approveTools = operation({
 /** Nothing waits of something that is not there; whoever names it means something else. */
 async function checkIsThere(
   { gateway, mcpConfigs }: Pick<Services, 'gateway' | 'mcpConfigs'>,
+  waiting: readonly PendingChange[],
   root: string,
   server: string | undefined,
   tool: string | undefined,
 ): Promise<void> {
   if (server === undefined) return;
   const servers = Object.keys((await mcpConfigs.of(root)).config?.servers ?? {});
+  const isPending = (each: PendingChange) =>
+    each.server === server && (tool === undefined || each.tool === tool);
+  if (waiting.some(isPending)) return;
   if (!servers.includes(server)) throw unknown(`There is no server "${server}"`, server, servers);
   if (tool === undefined) return;
   const tools = new Map(Object.entries(await gateway.knownTools(root))).get(server);
-  const waiting = await gateway.pending(root);
-  const isThere = tools?.includes(tool) || waiting.some(each => each.server === server && each.tool === tool);
-  if (tools && !isThere) throw unknown(`There is no tool "${tool}" in ${server}`, tool, tools);
+  if (tools && !tools.includes(tool)) throw unknown(`There is no tool "${tool}" in ${server}`, tool, tools);
 }
 
 function unknown(message: string, wanted: string, names: readonly string[]): SquadError {

@@ -30,7 +30,7 @@ const Upstream = z.object({
 export const Pending = z.object({
   server: z.string(),
   tool: z.string(),
-  kind: z.enum(['new', 'changed', 'unmatched']),
+  kind: z.enum(['new', 'changed', 'unmatched', 'dangling']),
   hash: z.string(),
   seenAt: z.number(),
   diff: z.array(z.string()),
@@ -60,11 +60,14 @@ export const inspectGateway = operation({
     const workspace = await services.workspaces.open(caller);
     const { root } = workspace;
     const inForce = await services.mcpConfigs.of(root);
-    const [servers, pending, known] = await Promise.all([
+    const [servers, known] = await Promise.all([
       services.gateway.status(root),
-      services.gateway.pending(root),
       knownServers(services, workspace),
     ]);
+    const pending = await services.gateway.pending(
+      root,
+      known.roles.map(({ id }) => id),
+    );
     const { file, state } = inForce;
     const warnings = [...inForce.warnings, ...serverRemarks(inForce, known)];
     const roles = known.roles.map(role => ({ ...role, mcp: [...role.mcp] }));

@@ -40,6 +40,7 @@ export const inspectRoleTools = operation({
       roleId,
       found?.meta.mcp ?? [],
       env,
+      (await workspace.roles()).map(({ id }) => id),
     );
     // After the look: now it is known what they have.
     const remarks = serverRemarks(inForce, await knownServers(services, workspace));

@@ -103,6 +103,40 @@ test('names that mean no tool are in the result, in the status and at the web UI
   await agent.end();
 });
 
+test('a restriction for a misspelt server or role hides tools until it is confirmed, and the result says how', async () => {
+  const restriction = { exclude: ['count'] };
+  await using squad = await started({
+    servers: { echo: echoBlock() },
+    agentServers: { coder: ['echo'] },
+    toolRestrictions: { coder: { ecko: restriction }, codr: { echo: restriction } },
+  });
+  const agent = await AgentAtWork.start(squad, 'coder');
+  const notes = await until('both are noted', async () => {
+    const found = await notesOf(squad, agent.id);
+    return found.length === 2 && found;
+  });
+  const hidden = 'stay hidden from the role coder until you correct the name';
+  expect(notes).toEqual([
+    expect.stringMatching(
+      `^There is no MCP server "ecko", .* Did you mean "echo"\\? .* ${hidden} .*\`squad mcp approve ecko/toolRestrictions.coder\``,
+    ),
+    expect.stringMatching(
+      `^There is no role "codr", .* Did you mean "coder"\\? .* ${hidden} .*\`squad mcp approve echo/toolRestrictions.codr\``,
+    ),
+  ]);
+  expect(await toolsOf(agent)).toEqual([]);
+  expect((await squad.run(['mcp', 'status'])).stdout).toContain('2 pending: squad mcp approve');
+  const seen = await squad.json<{ tools: { reason: string | null }[] }>(['mcp', 'tools', '--role', 'coder']);
+  expect(seen.tools[0]?.reason).toContain('hidden: a restriction names a tool, server or role');
+
+  await squad.run(['mcp', 'approve', 'ecko/toolRestrictions.coder', '--yes']);
+  expect(await toolsOf(agent)).toEqual([]);
+  const approved = await squad.run(['mcp', 'approve', 'echo/toolRestrictions.codr', '--yes']);
+  expect(approved.stdout).toContain('approved  echo/toolRestrictions.codr');
+  await until('all are there', async () => (await toolsOf(agent)).includes('echo__count'));
+  await agent.end();
+});
+
 test('a file that cannot be read is in the result of the run', async () => {
   await using squad = await started({ servers: { echo: echoBlock() }, shared: ['echo'] });
   const file = { servers: { echo: echoBlock() }, toolRestrictions: { coder: 'all' } };

@@ -14,8 +14,8 @@ type Approved = z.output<typeof approveTools.output>;
 type Pending = Gateway['pending'][number];
 
 /**
- * `squad mcp approve [SERVER[/TOOL]]`: shows tools that came or changed since the first look, and restrictions that name no tool,
- * and lets both take effect.
+ * `squad mcp approve [SERVER[/TOOL]]`: shows tools that came or changed since the first look, and restrictions that
+ * name no tool, server or role that exists, and lets both take effect.
  */
 export async function mcpApprove(
   given: string | undefined,
@@ -61,6 +61,8 @@ function questionOn(waiting: readonly Pending[]): string {
   const [first, ...more] = waiting;
   if (first && waiting.every(({ kind, server }) => kind === 'unmatched' && server === first.server))
     return `Keep ${more.length === 0 ? 'it' : 'them'} as written, and show the other tools of ${first.server}?`;
+  if (waiting.every(({ kind }) => kind === 'dangling'))
+    return `Keep ${more.length === 0 ? 'it' : 'them'} as written, and show the tools that are hidden because of it?`;
   return more.length === 0 ? 'Let agents use it?' : `Approve these ${waiting.length}?`;
 }
 
@@ -80,13 +82,16 @@ const WORDS: Record<Pending['kind'], string> = {
   new: 'is new',
   changed: 'has changed',
   unmatched: 'names no tool, so all tools of the server are hidden',
+  dangling: 'names a server or role that does not exist',
 };
 
 function described(change: Pending, style: Style): string[] {
   const word = WORDS[change.kind];
   return [
     style.bold(`${nameOf(change)} ${word}`) +
-      (change.kind === 'unmatched' ? '' : style.dim(`, seen ${formatDateTime(change.seenAt)}`)),
+      (change.kind === 'unmatched' || change.kind === 'dangling'
+        ? ''
+        : style.dim(`, seen ${formatDateTime(change.seenAt)}`)),
     ...change.diff.map(line => coloured(line, style)),
     '',
   ];

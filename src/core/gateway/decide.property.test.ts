@@ -32,6 +32,11 @@ function objections(
   const restrictions = ['*', role].map(
     who => at(at(config.toolRestrictions, who) ?? {}, id) ?? { exclude: [] },
   );
+  const names = new Set([...Object.keys(config.servers)]);
+  const restricted = ['*', role].flatMap(who => Object.keys(at(config.toolRestrictions, who) ?? {}));
+  const ruled = config.argumentRules
+    .filter(rule => rule.role.some(pattern => like(pattern, role ?? '')))
+    .map(rule => rule.server);
   const listed = kind === 'tool' ? server?.tools : kind === 'prompt' ? server?.prompts : server?.resources;
   return [
     ['server', () => !server || !(isWhole || mcp.some(entry => entry.startsWith(`${id}/`)))],
@@ -39,6 +44,7 @@ function objections(
     ['not_listed', () => !isWhole && !(kind === 'tool' && (isSingle(name) || isSingle('*')))],
     ['not_listed', () => kind === 'tool' && restrictions.some(r => 'include' in r && !has(r.include))],
     ['excluded', () => kind === 'tool' && restrictions.some(r => 'exclude' in r && r.exclude.some(means))],
+    ['unmatched', () => kind === 'tool' && [...restricted, ...ruled].some(other => !names.has(other))],
     ['not_approved', () => !thing.isApproved],
     ...config.argumentRules
       .filter(rule => rule.server === id && rule.role.some(pattern => like(pattern, role ?? '')))
@@ -145,7 +151,7 @@ test('every decision is the one that the objections of the configuration lead to
     ),
   );
   // Otherwise it proves nothing.
-  const outcomes = ['allowed', 'argument', 'excluded', 'not_approved', 'not_listed', 'server'];
+  const outcomes = ['allowed', 'argument', 'excluded', 'not_approved', 'not_listed', 'server', 'unmatched'];
   expect([...seen.keys()].sort()).toEqual(outcomes);
 });
 
@@ -235,7 +241,9 @@ test('what is listed may be called with some arguments, and what may be called i
     fc.property(any.config, any.role, any.roleMcp, any.thing, (config, role, mcp, thing) => {
       const { args, ...seen } = thing;
       const isListed = decided(config, role, mcp, seen).allowed;
-      const call = decided({ ...config, argumentRules: [] }, role, mcp, { ...thing, args: {} }).allowed;
+      // A rule for a server that does not exist hides tools whatever the arguments are.
+      const argumentRules = config.argumentRules.filter(rule => !Object.hasOwn(config.servers, rule.server));
+      const call = decided({ ...config, argumentRules }, role, mcp, { ...thing, args: {} }).allowed;
       expect(call).toBe(isListed);
       expect(decided(config, role, mcp, thing).allowed && !isListed).toBe(false);
     }),

@@ -35,7 +35,8 @@ export function decide(
   const rule = ruleFor(grant, thing.kind);
   if (!rule.only.every(list => isIn(list, grant, thing))) return { allowed: false, reason: 'not_listed' };
   if (isExcluded(rule, thing)) return { allowed: false, reason: 'excluded' };
-  if (thing.kind === 'tool' && grant.unmatched.length > 0) return { allowed: false, reason: 'unmatched' };
+  if (thing.kind === 'tool' && grant.unmatched.length + grant.dangling.length > 0)
+    return { allowed: false, reason: 'unmatched' };
   if (!thing.isApproved) return { allowed: false, reason: 'not_approved' };
   const broken =
     thing.kind === 'tool' && Object.hasOwn(thing, 'args')

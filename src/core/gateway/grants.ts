@@ -1,4 +1,12 @@
 import type { ArgumentRule, McpConfig, Restriction, Server } from '../../schema/mcp-config.ts';
+import {
+  type DanglingReference,
+  danglingReferences,
+  EVERYBODY,
+  hidesFrom,
+  isExact,
+  NO_FACTS,
+} from './dangling-references.ts';
 import type { ResolvedServer } from './resolved-server.ts';
 import { meansAny } from './tool-names.ts';
 import { matchesWildcard } from './wildcard.ts';
@@ -23,6 +31,8 @@ export interface ServerGrant {
   known: ReadonlySet<string> | null;
   /** Entries that take tools away and mean none of the known ones. While there are any, every tool stays hidden. */
   unmatched: readonly string[];
+  /** Restrictions for servers or roles that do not exist and may be meant for this one. While there are any, every tool stays hidden. */
+  dangling: readonly DanglingReference[];
 }
 
 /**
@@ -34,15 +44,18 @@ export function grantsOf(
   config: McpConfig,
   roleId: string | null,
   roleMcp: readonly string[],
+  facts = NO_FACTS,
 ): ServerGrant[] {
   const whole = wholeServers(config, roleId, roleMcp);
   const single = singleTools(roleMcp);
   const restrictions = [EVERYBODY, roleId].map(who => own(config.toolRestrictions, who) ?? {});
+  const dangling = danglingReferences(config, facts);
   return Object.entries(config.servers).flatMap(([id, server]) => {
     const tools = single.get(id);
     if (!whole.has(id) && !tools) return [];
     const ofServer = restrictions.flatMap(each => own(each, id) ?? []);
-    return [grant(config, id, server, whole.has(id) ? null : tools!, ofServer, roleId)];
+    const granted = grant(config, id, server, whole.has(id) ? null : tools!, ofServer, roleId);
+    return [{ ...granted, dangling: dangling.filter(each => hidesFrom(each, roleId, id)) }];
   });
 }
 
@@ -58,12 +71,6 @@ export function disabledFor(
     whole.has(server) || single.has(server) ? [{ server, fault }] : [],
   );
 }
-
-/** In the place of a role: for every run, also one without a role. */
-export const EVERYBODY = '*';
-
-/** A rule for a pattern is about whatever tools there will be; one for a name is about that tool. */
-export const isExact = (entry: string): boolean => !entry.includes('*');
 
 /** The grant once it is known which tools the server has. */
 export function withKnownTools(grant: ServerGrant, known: ReadonlySet<string> | null): ServerGrant {
@@ -104,7 +111,7 @@ function grant(
   tools: readonly string[] | null,
   restrictions: readonly Restriction[],
   roleId: string | null,
-): ServerGrant {
+): Omit<ServerGrant, 'dangling'> {
   const include = restrictions.flatMap(each => ('include' in each ? [each.include] : []));
   const exclude = restrictions.flatMap(each => ('exclude' in each ? each.exclude : []));
   const others = tools === null ? [] : [[]];

@@ -1,6 +1,6 @@
 import { type McpConfig, type Restriction, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { nearest } from '../nearest.ts';
-import { EVERYBODY, isExact } from './grants.ts';
+import { EVERYBODY, isExact } from './dangling-references.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { serverIn } from './lint-roles.ts';
 import { isMeant, meansAny } from './tool-names.ts';

@@ -1,8 +1,8 @@
 import { type McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { nearest } from '../nearest.ts';
 import type { PendingChange } from '../ports/gateway.ts';
+import { EVERYBODY, isExact, runsOf } from './dangling-references.ts';
 import { hashOf } from './definitions.ts';
-import { EVERYBODY, isExact } from './grants.ts';
 import { meansAny } from './tool-names.ts';
 import { matchesWildcard } from './wildcard.ts';
 
@@ -83,6 +83,7 @@ export function unmatchedChanges(
 export function unmatchedNote(
   { server, entry, where, takesAway }: ListEntry,
   known: Iterable<string>,
+  roleId: string | null,
 ): string {
   const near = nearest(entry, known).map(name => `"${name}"`);
   return [
@@ -90,38 +91,24 @@ export function unmatchedNote(
     ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
     ...(takesAway
       ? [
-          `The tools of ${server} stay hidden until the name is corrected, or confirmed by \`squad mcp approve\`.`,
+          `The tools of ${server} stay hidden from ${runsOf(roleId)} until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve ${server}/${entry}\`.`,
         ]
       : []),
   ].join(' ');
 }
 
-/** For the result of a run: what a configuration says for its role about servers that it does not have. */
-export function unknownServerNotes(config: McpConfig, roleId: string | null): string[] {
-  const { servers, disabled = {}, shared, agentServers, toolRestrictions, argumentRules } = config;
-  const own = <T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined =>
-    key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
-  const given = [
-    ...shared.map(id => ({ id, where: 'shared' })),
-    ...(own(agentServers, roleId) ?? []).map(id => ({ id, where: `agentServers.${roleId}` })),
-  ];
-  const restricted = [
-    ...[EVERYBODY, roleId].flatMap(role =>
-      Object.keys(own(toolRestrictions, role) ?? {}).map(id => ({ id, where: `toolRestrictions.${role}` })),
-    ),
-    ...argumentRules.flatMap(({ server, role }, index) =>
-      role.some(each => matchesWildcard(each, roleId ?? ''))
-        ? [{ id: server, where: `argumentRules[${index}]` }]
-        : [],
-    ),
-  ];
-  const noteOf = ({ id, where }: { id: string; where: string }, effect: string): string[] => {
-    if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
-    const near = nearest(id, Object.keys(servers)).map(name => ` Did you mean "${name}"?`);
-    return [`There is no MCP server "${id}", which ${where} names.${near[0] ?? ''}${effect}`];
-  };
+/** For the result of a run: servers that the configuration gives to its role and that do not exist. */
+export function unknownServerNotes(
+  { servers, disabled = {}, shared, agentServers }: McpConfig,
+  roleId: string | null,
+): string[] {
+  const ofRole = roleId !== null && Object.hasOwn(agentServers, roleId) ? agentServers[roleId]! : [];
   return [
-    ...given.flatMap(each => noteOf(each, '')),
-    ...restricted.flatMap(each => noteOf(each, ' Until it is corrected, this restricts nothing.')),
-  ];
+    ...shared.map(id => ({ id, where: 'shared' })),
+    ...ofRole.map(id => ({ id, where: `agentServers.${roleId}` })),
+  ].flatMap(({ id, where }) => {
+    if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
+    const [near] = nearest(id, Object.keys(servers)).map(name => ` Did you mean "${name}"?`);
+    return [`There is no MCP server "${id}", which ${where} names.${near ?? ''}`];
+  });
 }

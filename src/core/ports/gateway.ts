@@ -168,10 +168,13 @@ export interface ServerFault {
 /** Something that waits for approval. */
 export interface PendingChange {
   server: string;
-  /** Of `unmatched`: the entry of a list. */
+  /** Of `unmatched`: the entry of a list. Of `dangling`: its place in the file, as `toolRestrictions.tester`. */
   tool: string;
-  /** `unmatched`: an entry that takes tools away and means none, because of which the server's tools are hidden. */
-  kind: 'new' | 'changed' | 'unmatched';
+  /**
+   * `unmatched`: an entry that takes tools away and means none, because of which the server's tools are hidden. `dangling`: a
+   * restriction or rule for a server or role that does not exist.
+   */
+  kind: 'new' | 'changed' | 'unmatched' | 'dangling';
   hash: string;
   seenAt: number;
   /** Lines that begin with `+`, `-` or a space. */
@@ -188,6 +191,7 @@ export interface GatewayAdmin {
     /** What the role's own file gives it. */
     roleMcp: readonly string[],
     env: Record<string, string>,
+    roles?: readonly string[],
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
   /** The same for servers that a subagent's file names. They are started for this alone, and ended. */
   toolsOfSubagent(
@@ -198,7 +202,8 @@ export interface GatewayAdmin {
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
   /** By server, in its own names, also what is pending or confirmed. A server that was never seen is not in it. */
   knownTools(workspace: string): Promise<Record<string, string[]>>;
-  pending(workspace: string): Promise<PendingChange[]>;
+  /** `roles`: ids of all roles of the workspace; absent: no role counts as missing. */
+  pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]>;
   /**
    * Approves what waits: of one server, of one tool, or all; with hashes, only what still is one of those definitions. Returns
    * what was approved.
@@ -206,6 +211,7 @@ export interface GatewayAdmin {
   approve(
     workspace: string,
     what: { server?: string; tool?: string; hashes?: readonly string[] },
+    roles?: readonly string[],
   ): Promise<PendingChange[]>;
 }
 

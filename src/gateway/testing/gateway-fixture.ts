@@ -30,6 +30,8 @@ export interface FixtureOptions {
   timers?: Timers | undefined;
   pins?: Map<string, Pin[]>;
   workspace?: string;
+  /** Ids of the roles of the workspace. */
+  roles?: readonly string[];
   /** Instead of the one in memory. */
   audit?: Audit | undefined;
   onQuestion?: GatewayOptions['onQuestion'];
@@ -102,6 +104,7 @@ export class GatewayFixture implements AsyncDisposable {
         return { PATH, NODE_COMPILE_CACHE, ...given };
       },
       secretsOf: async () => options.secrets ?? [],
+      ...(options.roles && { rolesOf: async () => options.roles! }),
       clock: this.time,
       timers: options.timers ?? this.time,
       warn: message => this.warnings.push(message),

@@ -11,9 +11,12 @@ import { tell } from '../tell.ts';
 
 type Pending = Answers['inspect_gateway']['pending'][number];
 
+/** An entry of the file, not a definition of a server. */
+const isEntry = ({ kind }: Pending): boolean => kind === 'unmatched' || kind === 'dangling';
+
 function effectOf(asks: readonly Pending[]): string {
-  return asks.every(({ kind }) => kind === 'unmatched')
-    ? 'The entry stays as it is, and agents see the tools of the server that their roles allow.'
+  return asks.every(isEntry)
+    ? 'The entry stays as it is, and agents see the tools that their roles allow.'
     : 'Agents whose roles allow it may use what is shown here from now on. A later change waits again.';
 }
 
@@ -23,7 +26,7 @@ interface PendingToolsProps {
   onDone(): void;
 }
 
-/** Definitions that came or changed after the first look, and restrictions that name no tool. */
+/** Definitions that came or changed after the first look, and restrictions that name nothing that exists. */
 export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) {
   const [asks, setAsks] = useState<readonly Pending[] | null>(null);
   useKeys([
@@ -53,7 +56,8 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
       <p class="soft">
         New and changed definitions came after the first look at their server, and no agent sees them until
         you approve them. An unmatched entry of the file names a tool that its server does not have; it hides
-        all tools of that server until you correct it, or approve it as it is.
+        all tools of that server until you correct it, or approve it as it is. A dangling entry restricts a
+        server or role that does not exist, and hides the tools it may be meant for in the same way.
       </p>
       <p class="page-tools">
         <Button keyName="a" onClick={() => setAsks(pending)}>
@@ -67,9 +71,11 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
               {change.server}/{harmless(change.tool)}
             </h3>
             <span class="tone-ask">{change.kind}</span>
-            <span class="soft">
-              seen <Ago at={change.seenAt} />
-            </span>
+            {!isEntry(change) && (
+              <span class="soft">
+                seen <Ago at={change.seenAt} />
+              </span>
+            )}
             <Button label={`Approve ${change.server}/${change.tool}`} onClick={() => setAsks([change])}>
               Approve
             </Button>
