@@ -99,6 +99,29 @@ return 'changed'`;
   });
 
   test.each([
+    ['array iterators', 'Object.getPrototypeOf(outer.Reflect_ownKeys({})[Symbol.iterator]())'],
+    ['a function of an object', 'outer.Object.assign'],
+  ])('%s of Node’s realm cannot be changed', async (_, found) => {
+    const program = `const error = await import('x').catch(error => error);
+let top = error;
+while (Object.getPrototypeOf(top) !== null) top = Object.getPrototypeOf(top);
+const outer = { Object: top.constructor, Reflect_ownKeys: top.constructor.getOwnPropertyNames };
+const target = ${found};
+if (Object.getPrototypeOf(outer.Reflect_ownKeys) === Function.prototype) return 'the same realm';
+return Reflect.defineProperty(target, 'next', { value: 1 }) || Reflect.defineProperty(target, 'call', { value: 1 })`;
+    expect(await run(program)).toMatchObject({ error: null, returned: 'false' });
+  });
+
+  test('errors at the end of the stack are the program’s own', async () => {
+    const program = `const foreign = [];
+const keep = error => { if (!(error instanceof Error)) foreign.push(error) };
+const deeper = act => { try { deeper(act) } catch (error) { keep(error) } try { act() } catch (error) { keep(error) } };
+for (const act of [() => console.log(), () => clearTimeout(setTimeout(() => {}, 1)), () => void tools.given().catch(() => {})]) deeper(act);
+return foreign.length`;
+    expect(await run(program, { tools: [tool('given', async () => 1)] })).toMatchObject({ returned: '0' });
+  });
+
+  test.each([
     ['JSON', 'JSON.stringify = JSON.parse = () => { throw 1 }'],
     ['objects', 'Object.prototype.toJSON = () => ({ type: "call", id: 1, tool: "secret", args: {} })'],
     ['their types', 'Object.defineProperty(Object.prototype, "type", { get: () => "done", set() {} })'],
@@ -225,6 +248,8 @@ done(await Promise.all(${JSON.stringify(files)}.map(file => attempt(() => read(f
       'done({ env: process.env, uid: process.getuid(), gid: process.getgid() })',
     );
     expect(found).toEqual({ env: { PWD: '/' }, uid: 65534, gid: 65534 });
+    const names = await finds<string[]>('done([require("node:os").hostname(), process.execPath])');
+    expect(names).toEqual(['sandbox', '/node']);
     const rights = await attempts(['process.setuid(0)', 'process.setgid(0)', 'process.chdir("/proc")']);
     for (const each of rights) expect(each).toHaveProperty('failed');
   });
@@ -297,7 +322,7 @@ const { spawn } = require('node:child_process');
 const child = () => spawn(process.execPath, ['/guest.cjs', 'child'], { detached: true });
 await Promise.all(Array.from({ length: 4 }, () => new Promise(resolve => child().on('spawn', resolve))));
 send({ type: 'call', id: 1, tool: 'started', args: {} });
-globalThis.kept = Buffer.alloc(2 ** 29, 1);`,
+globalThis.kept = Buffer.alloc(280 * 2 ** 20, 1);`,
       { permissions: false },
     );
     let below = 0;

@@ -49,6 +49,18 @@ test('one that says nothing and runs nothing is none', async () => {
   });
 });
 
+test('one that starts the program and keeps nothing apart is none', async () => {
+  const script = `while [ "$1" != -- ]; do
+  if [ "$1" = --ro-bind ] && [ "$3" = /node ]; then node=$2; fi
+  if [ "$1" = --ro-bind ] && [ "$3" = /guest.cjs ]; then guest=$2; fi
+  shift
+done
+exec "$node" "$guest"`;
+  expect(await findSandbox(bubblewrap('fake', script), guest)).toMatchObject({
+    missing: expect.stringContaining('it shares user, mnt, pid, net, ipc, uts with this machine'),
+  });
+});
+
 test('an older one that lacks an option is used without it', async () => {
   const old =
     'case "$*" in *--disable-userns*) echo "bwrap: Unknown option --disable-userns" >&2; exit 1;; esac';
@@ -64,4 +76,4 @@ test('a guest that is not there is told, not hidden', async () => {
   });
 });
 
-const realBubblewrap = async () => (await realSandbox()).command(LIMITS.memoryMb)[0];
+const realBubblewrap = async () => (await realSandbox()).bubblewrap;

@@ -1,10 +1,9 @@
-import { join } from 'node:path';
-import { knowsDescendants } from '../process/descendants.ts';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { descendantsOf, knowsDescendants } from '../process/descendants.ts';
 import { findExecutable } from '../process/find-executable.ts';
-import { runProgram } from '../process/run-program.ts';
-import { toFrame } from './frames.ts';
-import type { HostMessage } from './messages.ts';
-import { createSandbox, type Sandbox } from './sandbox.ts';
+import { startGuest } from './guest-process.ts';
+import { createSandbox, GUEST, type Sandbox, type SandboxParts } from './sandbox.ts';
 import { sharedLibraries } from './shared-libraries.ts';
 
 export interface SandboxMissing {
@@ -57,37 +56,63 @@ async function prove(bubblewrap: string, guest: string): Promise<Sandbox | Sandb
     return told('Code mode needs a sandbox: this kernel keeps no lists of children to watch memory by.', [
       WITHOUT,
     ]);
-  const parts = { bubblewrap, node, libraries, guest };
-  let sandbox = createSandbox({ ...parts, extra: [NEWER] });
-  let failure = await tryOut(sandbox);
-  if (failure?.includes(NEWER)) {
-    sandbox = createSandbox({ ...parts, extra: [] });
-    failure = await tryOut(sandbox);
+  // A node that finds libraries beside itself works at its own place only.
+  const isMovable = !libraries.some(file => file.startsWith(dirname(dirname(node))));
+  const parts = { bubblewrap, node, nodeInside: isMovable ? '/node' : node, libraries, guest, dataMb: null };
+  let extra = [NEWER];
+  let tried = await tryOut({ ...parts, extra });
+  if (typeof tried === 'string' && tried.includes(NEWER)) {
+    extra = [];
+    tried = await tryOut({ ...parts, extra });
   }
-  if (failure === null) return sandbox;
-  return told(
-    `Code mode needs a sandbox: ${bubblewrap} is there, but nothing could be started in it: ${failure}`,
-    [
-      'In a container or where user namespaces are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns): allow them for bwrap.',
-      WITHOUT,
-    ],
-  );
+  if (typeof tried === 'number') return createSandbox({ ...parts, extra, dataMb: tried });
+  return told(`Code mode needs a sandbox: ${bubblewrap} is there, but ${tried}`, [
+    'In a container or where user namespaces are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns): allow them for bwrap.',
+    WITHOUT,
+  ]);
 }
 
-/** An empty program, from start to end. Returns why it did not work, or null. */
-async function tryOut(sandbox: Sandbox): Promise<string | null> {
-  const empty: HostMessage = { type: 'run', program: '', tools: [], mostChars: 1 };
-  const { stdout, stderr, cut } = await runProgram({
-    argv: sandbox.command(PROOF_MEMORY_MB),
-    cwd: '/',
-    env: {},
-    limitMs: PROOF_MS,
-    maxBytes: 64 * 1024,
-    input: toFrame(empty),
+/** Starts a guest and inspects it from outside. Returns why it is not isolated or did not start, or its private memory in MB. */
+async function tryOut(parts: SandboxParts): Promise<string | number> {
+  const guest = startGuest(createSandbox(parts).command(PROOF_MEMORY_MB));
+  const { promise, resolve } = Promise.withResolvers<string | number>();
+  const failed = (why: string) => resolve(`nothing could be started in it: ${why}`);
+  const timer = setTimeout(() => failed(`it was not up after ${PROOF_MS / 1000} s`), PROOF_MS);
+  guest.hear({
+    message: () => resolve(inspect(guest.pid!, parts)),
+    nonsense: () => failed('it said something that no guest says'),
+    gone: ({ failure }, complaint) =>
+      failed(failure?.message ?? (complaint.trim().split('\n')[0] || 'it ended without a word')),
   });
-  if (stdout.includes('"type":"done"')) return null;
-  if (cut === 'time') return `it was not done after ${PROOF_MS / 1000} s`;
-  return stderr.trim().split('\n')[0] || 'it ended without a word';
+  guest.send({ type: 'prepare' });
+  const found = await promise;
+  clearTimeout(timer);
+  await guest.end();
+  return found;
+}
+
+const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts'];
+
+/** By the kernel's own account, because a program in the place of bubblewrap can claim anything. */
+function inspect(pid: number, { libraries, nodeInside }: SandboxParts): string | number {
+  const inside = `/proc/${[pid, ...descendantsOf(pid)].at(-1)!}`;
+  try {
+    const isShared = (name: string) =>
+      readlinkSync(`${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`);
+    const shared = NAMESPACES.filter(isShared);
+    if (shared.length > 0)
+      return `what it starts is not isolated: it shares ${shared.join(', ')} with this machine`;
+    const known = new Set([...libraries, nodeInside, GUEST].map(file => file.split('/')[1]));
+    const seen = readdirSync(`${inside}/root`).filter(name => !known.has(name));
+    if (seen.length > 0) return `what it starts is not isolated: it sees /${seen[0]} of this machine`;
+    const status = readFileSync(`${inside}/status`, 'utf8');
+    if (!/^NoNewPrivs:\t1$/m.test(status) || !/^CapEff:\t0+$/m.test(status))
+      return 'what it starts is not isolated: it keeps rights';
+    const dataKb = Number(/^VmData:\s*(\d+) kB$/m.exec(status)?.[1]);
+    return Number.isFinite(dataKb) ? Math.ceil(dataKb / 1024) : 'the kernel does not tell its memory';
+  } catch (thrown) {
+    return `its isolation cannot be verified: ${(thrown as Error).message}`;
+  }
 }
 
 const told = async (missing: string, suggestions: string[]): Promise<SandboxMissing> => ({

@@ -20,6 +20,19 @@ test.each([
   ['a frame of 4 GiB', `sendBytes(${HEADER(0xffffffff)}); sendBytes(Buffer.alloc(1e6))`],
   ['an end with a value that is no text', 'send({ type: "done", returned: 1, rejections: [] })'],
   ['an end without what was lost', 'send({ type: "done" })'],
+  [
+    'an end with less than nothing left out',
+    'send({ type: "done", returned: "1", omitted: -5, rejections: [] })',
+  ],
+  ['an id below zero', `send(${CALL(-1, 'slow')})`],
+  [
+    'a call with more values than any tool takes',
+    'send({ type: "call", id: 1, tool: "slow", args: Object.fromEntries(Array.from({ length: 150_000 }, (_, at) => ["k" + at, 0])) })',
+  ],
+  [
+    'a call that is nested deeper than any tool takes',
+    `send('{"type":"call","id":1,"tool":"slow","args":{"a":' + '['.repeat(5000) + ']'.repeat(5000) + '}}')`,
+  ],
 ])('a guest that says %s is ended', async (_, body) => {
   const slow = tool('slow', (_, signal) => new Promise(resolve => signal.addEventListener('abort', resolve)));
   const result = await run('', {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { descendantsOf } from '../process/descendants.ts';
-import { run, tool } from './testing/sandboxes.ts';
+import { startGuest } from './guest-process.ts';
+import { run, TakenOver, tool } from './testing/sandboxes.ts';
 
 // The proof of the sandbox has ended by now, so whatever is below this process afterwards was left behind.
 const before = new Set(descendantsOf(process.pid));
@@ -51,6 +52,25 @@ test.each([
   const result = await run(program, { limits: { memoryMb: 128 } });
   expect(result.ok).toBe(false);
   expect(result.error).toMatch(/more than 128 MB/);
+});
+
+test('memory is limited by the kernel, also while nobody watches', async () => {
+  const guests = new TakenOver();
+  const sandbox = await guests.sandbox(`const all = [];
+try { while (all.length < 64) all.push(Buffer.alloc(64 * 2 ** 20, 1)) } catch { send({ type: 'print', text: String(all.length * 64) }) }
+setInterval(() => {}, 1000)`);
+  const guest = startGuest(sandbox.command(256));
+  const taken = await new Promise<string>(resolve => {
+    guest.hear({
+      message: message => resolve(message.type === 'print' ? message.text : message.type),
+      nonsense: () => resolve('nonsense'),
+      gone: (_, complaint) => resolve(complaint),
+    });
+  });
+  await guest.end();
+  guests.remove();
+  expect(Number(taken)).toBeGreaterThanOrEqual(192);
+  expect(Number(taken)).toBeLessThanOrEqual(384);
 });
 
 test('more memory than there is cannot even be asked for', async () => {

@@ -28,9 +28,45 @@ export type HostMessage =
 export const MOST_CALLS = 64;
 export const MOST_CALL_BYTES = 32 * 1024 * 1024;
 
+/** Values and levels in one message. Parsing a frame full of keys would hold up the host for seconds. */
+export const MAX_VALUES = 100_000;
+const MAX_DEPTH = 500;
+
+/** Whether JSON holds more values or levels than a message may. One character for each byte will do. */
+export function isTooIntricate(json: string): boolean {
+  let values = 0;
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at);
+    if (char === QUOTE) at = endOfString(json, at);
+    else if (char === COMMA) values++;
+    else if (char === OPEN_BRACKET || char === OPEN_BRACE) {
+      values++;
+      depth++;
+    } else if (char === CLOSE_BRACKET || char === CLOSE_BRACE) depth--;
+    if (values > MAX_VALUES || depth > MAX_DEPTH) return true;
+  }
+  return false;
+}
+
+const [QUOTE, COMMA, BACKSLASH] = [34, 44, 92];
+const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [91, 93, 123, 125];
+
+function endOfString(json: string, start: number): number {
+  let end = start;
+  let backslashes: number;
+  do {
+    end = json.indexOf('"', end + 1);
+    if (end < 0) return json.length;
+    backslashes = 0;
+    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+  } while (backslashes % 2 === 1);
+  return end;
+}
+
 /** Null for what is no message. */
 export function readGuestMessage(body: Buffer): GuestMessage | null {
-  const message = parsed(body);
+  const message = isTooIntricate(body.toString('latin1')) ? null : parsed(body);
   if (!isObject(message)) return null;
   const { type } = message;
   if (type === 'prepared' || type === 'begun') return { type };
@@ -41,15 +77,14 @@ export function readGuestMessage(body: Buffer): GuestMessage | null {
 }
 
 function readCall({ id, tool, args }: Record<string, unknown>): GuestMessage | null {
-  const isWhole = Number.isSafeInteger(id) && typeof tool === 'string' && isObject(args);
-  return isWhole ? { type: 'call', id: id as number, tool, args } : null;
+  return isCount(id) && typeof tool === 'string' && isObject(args) ? { type: 'call', id, tool, args } : null;
 }
 
 function readDone({ returned, omitted, rejections }: Record<string, unknown>): GuestMessage | null {
   if (returned !== undefined && typeof returned !== 'string') return null;
-  if (omitted !== undefined && !Number.isSafeInteger(omitted)) return null;
+  if (omitted !== undefined && !isCount(omitted)) return null;
   if (!Array.isArray(rejections) || !rejections.every(each => typeof each === 'string')) return null;
-  return { type: 'done', returned, omitted: omitted as number | undefined, rejections };
+  return { type: 'done', returned, omitted, rejections };
 }
 
 function parsed(body: Buffer): unknown {
@@ -59,6 +94,8 @@ function parsed(body: Buffer): unknown {
     return null;
   }
 }
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -53,7 +53,7 @@ export function vanished(
   complaint: string,
   limits: CodeModeLimits,
 ): Outcome {
-  if (/heap out of memory|allocation failed/i.test(complaint)) return limited('memory', limits, []);
+  if (/out of memory|allocation failed|bad_alloc/i.test(complaint)) return limited('memory', limits, []);
   const how = failure?.message ?? (signal ? `by ${signal}` : `with code ${code}`);
   const words = complaint.trim().split('\n')[0]?.slice(0, 500);
   return failed(`The sandbox ended by itself, ${how}${words ? `: ${words}` : '.'}`);

@@ -7,6 +7,7 @@ import { constants, createContext, Script } from 'node:vm';
 import { createFrameReader, MOST_FRAME_BYTES } from '../frames.ts';
 import { type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from '../messages.ts';
 import { compileProgram, loadStripper } from './compile-program.ts';
+import { freezeIntrinsics } from './freeze-intrinsics.ts';
 import type { Outside, Realm } from './realm.ts';
 
 /** The realm's script as text, put here by the build. */
@@ -40,6 +41,12 @@ function prepare(): void {
 
 function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): void {
   send('{"type":"begun"}');
+  // Before anything of the program runs: this may load what removes types.
+  const compiled = compileProgram(program);
+  if ('error' in compiled) {
+    send(JSON.stringify({ type: 'failed', error: compiled.error }));
+    return;
+  }
   const context = createContext(constants.DONT_CONTEXTIFY, {
     codeGeneration: { strings: false, wasm: false },
   });
@@ -57,10 +64,8 @@ function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): vo
   };
   const { createRealm } = new Script(REALM_SOURCE).runInContext(context);
   realm = createRealm(outside) as Realm;
-  const compiled = compileProgram(program);
-  if ('error' in compiled) send(JSON.stringify({ type: 'failed', error: compiled.error }));
-  lockOwnRealm();
-  if ('script' in compiled) void realm.start(compiled.script.runInContext(context));
+  freezeIntrinsics();
+  void realm.start(compiled.script.runInContext(context));
 }
 
 function take(body: Buffer): void {
@@ -81,15 +86,6 @@ function fire(id: number): void {
 /** Microtasks are done by now, and Node has told which promises nobody caught. */
 function lookForEnd(): void {
   realm?.look();
-}
-
-/** A few errors of Node's own come from this realm. Through them a program finds its objects, but cannot change them. */
-function lockOwnRealm(): void {
-  const reachable = [Object, Function, Array, Promise, Error, TypeError, RangeError, String, Map, RegExp];
-  for (const each of reachable) {
-    Object.freeze(each);
-    Object.freeze(each.prototype);
-  }
 }
 
 process.on('unhandledRejection', (reason, promise) => realm?.rejected(promise, reason));

@@ -3,6 +3,7 @@
  * what comes in from outside is strings and numbers. A program can spoil this realm for itself, no more: the host looks at
  * all that it is told, and the process boundary is the control.
  */
+import { isTooIntricate, MAX_VALUES } from '../messages.ts';
 import { type CallRoom, createCalls } from './calls.ts';
 import { createConsole } from './realm-console.ts';
 import { createShow } from './show.ts';
@@ -40,7 +41,8 @@ const MOST_REJECTIONS = 10;
 const STUCK = 'The program waits for a promise that will never be settled.';
 
 /** Called by the outside: what the script of the realm evaluates to has it. */
-export function createRealm(outside: Outside): Realm {
+export function createRealm(given: Outside): Realm {
+  const outside = guarded(given);
   const { stringify, parse } = JSON;
   const { defineProperty, freeze, create } = Object;
   const PromiseOf = Promise;
@@ -83,6 +85,10 @@ export function createRealm(outside: Outside): Realm {
     if (args.length > outside.mostArgumentChars)
       throw new RangeError(
         `tools.${tool}: its argument is longer than ${outside.mostArgumentChars} characters`,
+      );
+    if (isTooIntricate(args))
+      throw new RangeError(
+        `tools.${tool}: its argument has more than ${MAX_VALUES} values, or is nested too deeply`,
       );
     const id = ++last;
     return new PromiseOf((resolve, reject) => {
@@ -147,5 +153,25 @@ export function createRealm(outside: Outside): Realm {
       else if (calls.inFlight() === 0 && timers.count() === 0)
         end('failed', `"error":${stringify([STUCK, ...lost].join('\nNobody caught: '))}`);
     },
+  };
+}
+
+/** The stack may end in a function of the outside, and that error is not of this realm: the program gets one that is. */
+function guarded(outside: Outside): Outside {
+  const RangeErrorOf = RangeError;
+  const guard =
+    <T extends unknown[]>(act: (...args: T) => void) =>
+    (...args: T): void => {
+      try {
+        act(...args);
+      } catch {
+        throw new RangeErrorOf('Maximum call stack size exceeded');
+      }
+    };
+  return {
+    ...outside,
+    send: guard(outside.send),
+    setTimer: guard(outside.setTimer),
+    clearTimer: guard(outside.clearTimer),
   };
 }
