@@ -1,5 +1,6 @@
 import type { Caller, Workspace } from '../core/ports/workspace.ts';
 import { isEnd, runSummary } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import type { Services } from './operation.ts';
 import { isRunOf, type Teammate } from './team-agents.ts';
 
@@ -28,11 +29,11 @@ export async function agentStatus(
     running: live.length - queued,
     queued,
   };
-  if (caller.parent) return { ...words, recent: ended.map(({ status }) => ({ status })) };
+  if (caller.parent) return { ...words, recent: ended.map(run => ({ status: shownStatus(run) })) };
   const shown = (run: (typeof live)[number]) => ({
     spawn_id: run.id,
     squad_id: run.squadId,
-    status: run.status,
+    status: shownStatus(run),
     task_summary: runSummary(run),
     started_at: iso(run.startedAt),
     ended_at: iso(run.endedAt),

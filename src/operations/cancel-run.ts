@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { firstThatFit } from '../core/digest.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { findRun, findSquad } from './find.ts';
 import { liveRunsOf } from './live-runs.ts';
 import { RESULT_LIMIT } from './member-result.ts';
@@ -42,7 +43,7 @@ export const cancelRun = operation({
     await settled(call, late);
     const ended = [...asked, ...below, ...late].map(({ run, wasRunning }) => ({
       spawn_id: run.id,
-      status: run.status,
+      status: shownStatus(run),
       was_running: wasRunning,
     }));
     const shown = firstThatFit(ended, RESULT_LIMIT - ROOM_FOR_REST);

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { overlapOf } from '../core/integration/overlap.ts';
 import { RunId } from '../schema/ids.ts';
-import { RunStatus, runSummary } from '../schema/run.ts';
+import { runSummary, ShownStatus } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { operation, type Services } from './operation.ts';
 import { runsOfRepository, type TreeRun } from './runs-of-repository.ts';
 
@@ -20,7 +21,7 @@ export const findOverlap = operation({
         runId: RunId,
         name: z.string(),
         summary: z.string(),
-        status: RunStatus,
+        status: ShownStatus,
         /** How many files it has changed; null: cannot be told, for the reason `why` gives. */
         files: z.number().nullable(),
         why: z.string().nullable(),
@@ -36,7 +37,7 @@ export const findOverlap = operation({
     const trees = await looked(services, root);
     const touched = await services.integration.touched(trees.map(({ worktree }) => worktree));
     const shown = trees.map(({ run }, at) => ({
-      ...{ runId: run.id, name: runName(run), summary: runSummary(run), status: run.status },
+      ...{ runId: run.id, name: runName(run), summary: runSummary(run), status: shownStatus(run) },
       files: touched[at]?.files?.length ?? null,
       why: touched[at]?.why ?? null,
     }));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { findRun, findSquad } from './find.ts';
 import { squadResult } from './member-result.ts';
 import { operation } from './operation.ts';
@@ -76,7 +77,7 @@ export const getResult = operation({
     }
     return {
       spawn_id: run.id,
-      status: run.status,
+      status: shownStatus(run),
       page: await outputPage(services, run, stream ?? 'result', offset),
     };
   },

@@ -6,8 +6,8 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
+import { notesOfRun } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
-import { branchNotes } from './run-work.ts';
 import { waitingCall } from './wait.ts';
 import { waitingFor } from './waiting-for.ts';
 
@@ -53,7 +53,7 @@ export interface SquadResult {
 
 /** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
 export async function squadResult(
-  services: Pick<Services, 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
+  services: Pick<Services, 'engines' | 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
   runs: Run[],
   {
@@ -79,7 +79,7 @@ export async function squadResult(
   const texts: TextItem[] = [];
   for (const [at, run] of runs.entries()) {
     if (at < offset) continue;
-    const member = bare(run);
+    const member = bare(run, notesOfRun(services, run));
     const length = JSON.stringify(member).length + 1;
     const handles = JSON.stringify({ ...member, ...handlesOf(run, files) }).length + 1 - length;
     const samples = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
@@ -109,8 +109,7 @@ export async function squadResult(
   return result;
 }
 
-function bare(run: Run): MemberResult {
-  const notes = [...branchNotes(run), ...run.notes];
+function bare(run: Run, notes: string[]): MemberResult {
   return {
     memberId: run.id,
     roleId: runName(run),

@@ -4,10 +4,10 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { Aggregate, aggregateOf, aggregateText } from './aggregate.ts';
 import { askNotes } from './asks-of.ts';
 import { answerSample, RESULT_LIMIT } from './member-result.ts';
+import { loginHint, notesOfRun } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
 import { briefly } from './run-evidence.ts';
 import { RunResult, withoutText } from './run-result.ts';
-import { branchNotes } from './run-work.ts';
 
 /** A longer value is left out. */
 const LONGEST_STRUCTURED = 300;
@@ -49,14 +49,15 @@ export async function parallelResult(
   const details: Detail[] = ['full', 'brief', 'line'];
   for (const detail of details) {
     const hint = detail === 'full' ? [] : ['get_result {"spawn_id"} has all of one.'];
-    const ofRuns = detail === 'line' ? new Set(runs.flatMap(run => run.notes)) : [];
+    const ofRuns =
+      detail === 'line' ? new Set(runs.flatMap(run => [...loginHint(services, run), ...run.notes])) : [];
     const note = longestStart(
       [...askNotes(services, runs), ...notes, ...hint, ...ofRuns].join(' '),
       LONGEST_NOTE,
     );
     const frame: ParallelResult = {
       squad_id: squadId,
-      results: facts.map((fact, i) => item(fact, runs[i]!, detail)),
+      results: facts.map((fact, i) => item(fact, notesOfRun(services, runs[i]!), detail)),
       ...(aggregates && { aggregate: { ...aggregateOf(runs), text: '' } }),
       ...(note && { note }),
     };
@@ -79,8 +80,7 @@ export async function parallelResult(
 }
 
 /** Everything but the text of the agent and the handles to the rest of it. */
-function item(fact: RunResult, run: Run, detail: Detail): Item {
-  const notes = [...branchNotes(run), ...run.notes];
+function item(fact: RunResult, notes: string[], detail: Detail): Item {
   const error = fact.error && {
     code: fact.error.code,
     message: longestStart(fact.error.message, LONGEST_ERROR[detail]),

@@ -4,6 +4,7 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
 import { answerSample, RESULT_LIMIT } from './member-result.ts';
+import { loginHint } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
 import { RunEvidence, runEvidence } from './run-evidence.ts';
@@ -77,12 +78,6 @@ export async function runResult(
   const samples = [await answerSample(files, run)];
   const [[answer]] = fitItems([{ samples, handles }], RESULT_LIMIT - used) as [Cut[]];
   return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };
-}
-
-/** What to do about it is something only a person can do: the model is to pass it on. */
-function loginHint({ engines }: Services, { engine, error }: Run): string[] {
-  if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
-  return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
 }
 
 /** Everything of a result but the words of the agent and the handles to them. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RunId } from '../schema/ids.ts';
-import { type Run, RunStatus, TakesUp } from '../schema/run.ts';
+import { type Run, ShownStatus, TakesUp } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { asItIsNow } from './find.ts';
 import type { Services } from './operation.ts';
 
@@ -10,7 +11,7 @@ const Try = z.object({
   runId: RunId,
   by: TakesUp.shape.by,
   /** Null: there is no record of it any more. */
-  status: RunStatus.nullable(),
+  status: ShownStatus.nullable(),
 });
 
 /** A run among those that had its task before and since. */
@@ -31,11 +32,11 @@ export async function triesOf(services: Services, run: Run): Promise<Tries> {
   ]);
   const later = lineage.filter(({ options }) => options.takesUp?.runId === run.id).reverse();
   const since = later.map(async row => {
-    const { status } = await asItIsNow(services, row);
+    const status = shownStatus(await asItIsNow(services, row));
     return { runId: row.id, by: row.options.takesUp!.by, status };
   });
   return {
-    of: takesUp && { ...takesUp, status: before && (await asItIsNow(services, before)).status },
+    of: takesUp && { ...takesUp, status: before && shownStatus(await asItIsNow(services, before)) },
     since: await Promise.all(since),
   };
 }

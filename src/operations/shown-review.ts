@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Review } from '../schema/review.ts';
 import { Review as ReviewSchema } from '../schema/review.ts';
-import { RunStatus, runSummary } from '../schema/run.ts';
+import { runSummary, ShownStatus } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import { asItIsNow } from './find.ts';
 import type { Services } from './operation.ts';
 
@@ -10,9 +11,9 @@ import type { Services } from './operation.ts';
 export const ShownReview = ReviewSchema.extend({
   title: z.string().nullable(),
   coder: z.string().nullable(),
-  coderStatus: RunStatus.nullable(),
+  coderStatus: ShownStatus.nullable(),
   reviewer: z.string().nullable(),
-  reviewerStatus: RunStatus.nullable(),
+  reviewerStatus: ShownStatus.nullable(),
 });
 type ShownReview = z.infer<typeof ShownReview>;
 
@@ -26,9 +27,9 @@ export async function shownReview(services: Services, review: Review): Promise<S
     ...review,
     title: coder && runSummary(coder),
     coder: coder && runName(coder),
-    coderStatus: coder?.status ?? null,
+    coderStatus: coder && shownStatus(coder),
     reviewer: reviewer && runName(reviewer),
-    reviewerStatus: reviewer?.status ?? null,
+    reviewerStatus: reviewer && shownStatus(reviewer),
   };
 }
 

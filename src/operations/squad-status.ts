@@ -73,7 +73,7 @@ async function ofRun(services: Services, id: RunId) {
   }));
   const siblings = (await now(ofSquad))
     .filter(other => other.id !== id)
-    .map(({ roleId, status }) => ({ role_id: roleId, status }));
+    .map(other => ({ role_id: other.roleId, status: shownStatus(other) }));
   const shownChildren = firstThatFit(children, RESULT_LIMIT / 2);
   const shownSiblings = firstThatFit(siblings, RESULT_LIMIT / 4);
   const left = children.length + siblings.length - shownChildren.length - shownSiblings.length;

@@ -3,7 +3,7 @@ import { itemsOf } from '../core/review/review-input.ts';
 import { SquadError } from '../schema/error.ts';
 import { FeedbackType } from '../schema/review.ts';
 import { isEnd, type Run } from '../schema/run.ts';
-import { isAtReviewLimit } from '../schema/shown-status.ts';
+import { isAtReviewLimit, shownStatus } from '../schema/shown-status.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
 import { ShownWork, workOf } from './run-work.ts';
@@ -61,7 +61,7 @@ export const steerReview = operation({
     const { lineageId } = coder;
     return {
       run: coder.id,
-      status: (await findRun(services, coder.id)).status,
+      status: shownStatus(await findRun(services, coder.id)),
       rounds: { lineageId, ...(await reviews.rounds(lineageId)) },
       ...(commit !== null && { commit }),
       ...(work && { work }),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TestSquad } from '../support/squad.ts';
+import { callTool, TestSquad } from '../support/squad.ts';
 import {
   allMembers,
   RESULT_LIMIT,
@@ -176,4 +176,22 @@ test('hundreds of queued runs fit into list_running and cancel_run, which say ho
   } finally {
     await squad.json(['config', 'set', 'limits.concurrency', '16']);
   }
+});
+
+test('a member whose engine nobody is logged in to says how to log in, in every shape of its result', async () => {
+  const says = { type: 'result', subtype: 'success', is_error: true, result: 'Invalid API key' };
+  const program = squad.script(
+    'bin/claude',
+    `case "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac\ncat >/dev/null\necho '${JSON.stringify(says)}'\nexit 1`,
+  );
+  const client = await squad.client({ env: { ENGINE_COMMAND: program } });
+  const note = expect.stringMatching(/^For the user: .*set ANTHROPIC_API_KEY/);
+  const started = await startAndWait(client, { members: members(1) });
+  expect(started).toMatchObject({ members: [{ error: { code: 'ENGINE_NOT_LOGGED_IN' }, note }] });
+  expect(await callTool(client, 'get_result', { squad_id: started.squadId })).toMatchObject({
+    members: [{ note }],
+  });
+  expect(await callTool(client, 'spawn_parallel', { agents: [{ prompt: 'x' }] })).toMatchObject({
+    results: [{ error: { code: 'ENGINE_NOT_LOGGED_IN' }, note }],
+  });
 });

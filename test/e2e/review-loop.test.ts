@@ -188,6 +188,14 @@ describe('a review loop', () => {
     const named = await squad.json<{ plan: IntegrationPlan }>(['integrate', '--dry-run', id]);
     expect(named.plan.branches.map(({ runId }) => runId)).toEqual([id]);
 
+    expect(await callTool(client, 'get_result', { spawn_id: id, stream: 'result' })).toMatchObject({
+      status: 'needs_you',
+    });
+    expect(await callTool(client, 'cancel_run', { spawn_id: id })).toMatchObject({
+      runs: [{ spawn_id: id, status: 'needs_you', was_running: false }],
+    });
+    expect((await squad.run(['review', id, '--allow', '1'])).stdout).toContain(`${id}  needs you`);
+
     await squad.run(['review', id, '--abandon']);
     expect((await shown(id)).run).toMatchObject({ status: 'abandoned', error: null });
     await until('its work tree is gone', async () => !existsSync(run.worktree.path));

@@ -1,0 +1,16 @@
+import type { Run } from '../schema/run.ts';
+import type { Services } from './operation.ts';
+import { branchNotes } from './run-work.ts';
+
+/** Notes about one run in a result about several. The next step comes first, because long notes are cut. */
+export const notesOfRun = (services: Pick<Services, 'engines'>, run: Run): string[] => [
+  ...loginHint(services, run),
+  ...branchNotes(run),
+  ...run.notes,
+];
+
+/** How to log in is something only a person can do: the model is to pass it on. */
+export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, error }: Run): string[] {
+  if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
+  return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
+}
