@@ -14,11 +14,11 @@ const worktree = {
 };
 const clean: WorktreeState = {
   ...{ folder: 'there', tip: 'abc', ahead: 0, isMerged: true, uncommitted: 0 },
-  ...{ processes: [], held: null, trouble: null },
+  ...{ processes: [], held: null, large: null, trouble: null },
 };
 const judge = (
   state: Partial<WorktreeState>,
-  more: { status?: RunStatus; isNamed?: boolean; baseBranch?: null } = {},
+  more: { status?: RunStatus; isNamed?: boolean; saveLarge?: boolean; baseBranch?: null } = {},
 ) =>
   judgeWorktree({
     worktree: { ...worktree, ...(more.baseBranch === null && { baseBranch: null }) },
@@ -28,6 +28,7 @@ const judge = (
     ],
     state: { ...clean, ...state },
     isNamed: more.isNamed ?? false,
+    saveLarge: more.saveLarge,
   });
 
 test('what nobody can miss goes', () => {
@@ -54,6 +55,12 @@ test('what somebody did stays until it is named', () => {
   );
   expect(judge({ ahead: 2, isMerged: null }, { baseBranch: null }).why).toMatch(/^2 commits: /);
   expect(judge({ uncommitted: 2 }).why).toMatch(/^2 files not committed/);
+});
+
+test('large files keep it until the user agrees to copy them', () => {
+  const state = { uncommitted: 1, large: 'it is too much' };
+  expect(judge(state, { isNamed: true })).toEqual({ prune: 'keep', why: 'it is too much' });
+  expect(judge(state, { isNamed: true, saveLarge: true }).prune).toBe('remove');
 });
 
 test('what is in use stays even when it is named', () => {

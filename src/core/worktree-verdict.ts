@@ -15,6 +15,8 @@ export interface Judged {
   state: WorktreeState;
   /** The user named it. */
   isNamed: boolean;
+  /** The user agreed to copy large files into the repository. */
+  saveLarge?: boolean;
 }
 
 /** Only what nobody can miss goes by itself; what somebody did in it goes when it is named, and then nothing of it is lost. */
@@ -27,12 +29,13 @@ export function judgeWorktree(judged: Judged): WorktreeVerdict {
   return byItself(judged);
 }
 
-function inUse({ runs, state }: Judged): string | null {
+function inUse({ runs, state, saveLarge = false }: Judged): string | null {
   const live = runs.find(({ status }) => !isEnd(status));
   if (live) return `${live.id} ${AT_WORK[live.status] ?? 'is at work in it'}`;
   if (state.folder === 'foreign') return state.trouble ?? 'something else is there';
   const [first] = state.processes;
-  return first ? `a process is at work in it: ${first.command} (${first.pid})` : state.held;
+  if (first) return `a process is at work in it: ${first.command} (${first.pid})`;
+  return state.held ?? (saveLarge ? null : state.large);
 }
 
 const AT_WORK: Partial<Record<Run['status'], string>> = {

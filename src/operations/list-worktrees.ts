@@ -25,6 +25,8 @@ export const ListedWorktree = z.object({
   processes: z.array(z.object({ pid: z.number(), command: z.string() })),
   /** Why it cannot be removed as it is. */
   held: z.string().nullable(),
+  /** Why removing it needs `saveLarge`. */
+  large: z.string().nullable(),
   trouble: z.string().nullable(),
   /** Null unless asked for: nobody measured. */
   bytes: z.number().nullable(),

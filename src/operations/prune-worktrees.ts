@@ -28,20 +28,22 @@ export const pruneWorktrees = operation({
     /** Only these, whatever they hold. */
     ids: z.array(z.string().min(1)).max(1000).optional(),
     dryRun: z.boolean().default(false),
+    /** Copies large files that are not committed into the repository, instead of keeping their work tree. */
+    saveLarge: z.boolean().default(false),
   }),
   output: z.object({
     /** On a dry run, `removed` is what would be. */
     worktrees: z.array(Pruned),
     dryRun: z.boolean(),
   }),
-  async run({ services, signal, progress }, { workspace, ids, dryRun }) {
+  async run({ services, signal, progress }, { workspace, ids, dryRun, saveLarge }) {
     const named = ids && (await namedPaths(services, ids));
     const known = await knownWorktrees(services, named ? undefined : workspace);
     const wanted = named ? known.filter(({ worktree }) => named.has(worktree.path)) : known;
     const worktrees: Pruned[] = [];
     for (const each of wanted) {
       if (signal.aborted) break;
-      worktrees.push(await pruned(services, each, { isNamed: named !== undefined, dryRun }));
+      worktrees.push(await pruned(services, each, { isNamed: named !== undefined, dryRun, saveLarge }));
       await progress(`${worktrees.length} of ${wanted.length} work trees looked at`);
     }
     return { worktrees, dryRun };
@@ -64,16 +66,16 @@ async function namedPaths(services: Services, ids: string[]): Promise<Set<string
 async function pruned(
   services: Services,
   known: KnownWorktree,
-  { isNamed, dryRun }: { isNamed: boolean; dryRun: boolean },
+  { isNamed, dryRun, saveLarge }: { isNamed: boolean; dryRun: boolean; saveLarge: boolean },
 ): Promise<Pruned> {
   const { worktree, runs } = known;
   const { path, branch } = worktree;
   const state = await services.worktrees.state(worktree);
-  const verdict = judgeWorktree({ worktree, runs, state, isNamed });
+  const verdict = judgeWorktree({ worktree, runs, state, isNamed, saveLarge });
   const shown = { path, branch, runIds: runs.map(({ id }) => id), savedRef: null, branchIsGone: false };
   if (verdict.prune === 'keep' || dryRun)
     return { ...shown, removed: verdict.prune === 'remove', why: verdict.why };
-  const removal = await removeWorktree(services, known);
+  const removal = await removeWorktree(services, known, saveLarge);
   if (removal.outcome === 'kept') return { ...shown, removed: false, why: removal.why };
   const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;
   return { ...shown, removed: true, why: verdict.why, savedRef, branchIsGone: removal.branchIsGone };

@@ -7,12 +7,13 @@ import type { Services } from './operation.ts';
 export async function removeWorktree(
   services: Services,
   { worktree, runs }: KnownWorktree,
+  saveLarge = false,
 ): Promise<Removal> {
   const { runner, worktrees, store, clock } = services;
   const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
   // A reply may have come in since the look at it.
   if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };
-  const removal = await worktrees.remove(worktree, { dropEmptyBranch: true });
+  const removal = await worktrees.remove(worktree, { dropEmptyBranch: true, saveLarge });
   const { id: runId, squadId } = runs[0]!;
   await store.commit({
     events: [{ at: clock.now(), runId, squadId, body: removalEvent(worktree, removal) }],

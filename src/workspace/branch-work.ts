@@ -4,7 +4,7 @@ import { SquadError } from '../schema/error.ts';
 import type { BranchMove } from '../schema/intent.ts';
 import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 import { type BranchPlace, headOf, type Standing, standingOf, underWay } from './branch-place.ts';
-import { checkLinks, checkUnstaged, uncommittable } from './committable.ts';
+import { checkLinks, checkUnstaged, fittingFiles, uncommittable } from './committable.ts';
 import { GitTrouble } from './git.ts';
 import { readStatus } from './git-status.ts';
 import { copyIndex, isSameIndex, readIndex } from './index-copy.ts';
@@ -63,14 +63,19 @@ async function commitAll(
     copyIndex(file, index, async () => (before ?? (await standingOf(place))).tip),
   ]);
   const found = unstagedPaths(index, root, ignored).then(unstaged => workIn(place, unstaged, copies));
+  const files = found.then(paths => fittingFiles(place, paths));
   const standing = before ? Promise.resolve(before) : standingOf(place);
   // Begun while git looks at the folder, because somebody waits: nothing points to what is made, should it be refused.
   const made = standing.then(async at => {
-    await stage(index, found);
+    // Not before the sizes are known: git would copy a file that is too large into the repository.
+    await stage(
+      index,
+      files.then(() => found),
+    );
     return commitStaged(place, index, { standing: at, copies, message, ...(await found) });
   });
-  const checked = standing.then(() => checkUnstaged(place, index, found));
-  await Promise.allSettled([found, made, checked]);
+  const checked = standing.then(() => checkUnstaged(place, index, files));
+  await Promise.allSettled([found, files, made, checked]);
   if (!(await standing).isCheckedOut) throw await elsewhere(place);
   // On a tip that is younger, an index would take back what it keeps out of the folder.
   if (!before && !isSameIndex(await readIndex(file), copied)) return 'again';

@@ -221,8 +221,10 @@ describe('what cannot be committed is named, and nothing is changed', () => {
 
   test('a new file that is huge', async () => {
     at.write('core.dump', '');
+    const before = at.git('count-objects', '-v');
     truncateSync(join(at.root, 'core.dump'), 101 * 1024 * 1024);
     await refused('100 MiB', 'core.dump');
+    expect(at.git('count-objects', '-v')).toBe(before);
   });
 
   test('many are cut, and none can forge a line', async () => {

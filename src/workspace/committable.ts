@@ -19,9 +19,8 @@ interface Found {
 export async function checkUnstaged(
   place: BranchPlace,
   index: ScratchIndex,
-  found: Promise<Found>,
+  files: Promise<string[]>,
 ): Promise<void> {
-  const files = found.then(paths => fittingFiles(place, paths));
   const filtered = withFilter(index, files);
   await Promise.allSettled([files, filtered]);
   await files;
@@ -35,7 +34,7 @@ export async function checkUnstaged(
 }
 
 /** Of plain files only: filters know no others. */
-async function fittingFiles(place: BranchPlace, { changed, isNew }: Found): Promise<string[]> {
+export async function fittingFiles(place: BranchPlace, { changed, isNew }: Found): Promise<string[]> {
   const repositories = isNew.filter(path => path.endsWith('/'));
   if (repositories.length > 0) throw embedded(place, repositories);
   const sizes = await fileSizes(place.worktree.path, [...changed, ...isNew]);

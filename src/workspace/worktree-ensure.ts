@@ -63,7 +63,7 @@ async function make(
   if ('gitDir' in place) {
     await endSetUp(table, worktree);
     await untilGitIsDone(worktree.path);
-    await saveBefore(worktree, place, env).catch(error => {
+    await saveBefore(worktree, place, env, { saveLarge: false }).catch(error => {
       const isWhy = error instanceof Kept || error instanceof GitTrouble;
       throw isWhy ? inTheWay(worktree.path, error.message) : error;
     });

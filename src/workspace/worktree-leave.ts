@@ -1,10 +1,10 @@
 import type { Worktree } from '../schema/worktree.ts';
 import { moveAside, moveBack } from './discard-folder.ts';
-import { GitTrouble, openGit } from './git.ts';
+import { type Git, GitTrouble, openGit } from './git.ts';
 import { withHonestIndex } from './worktree-index.ts';
 import { findNested, nestedWords, unseenIn } from './worktree-nested.ts';
 import type { Place } from './worktree-place.ts';
-import { type Saved, saveWork, unfinishedIn } from './worktree-save.ts';
+import { type Saved, type SaveOptions, saveWork, unfinishedIn } from './worktree-save.ts';
 import { submoduleWork } from './worktree-submodules.ts';
 import { isBareCheckout } from './worktree-torn.ts';
 
@@ -21,6 +21,7 @@ export async function saveBefore(
   worktree: Worktree,
   { kind, gitDir }: Extract<Place, { gitDir: string }>,
   env: Environment,
+  how: SaveOptions,
 ): Promise<Saved | null> {
   if (kind === 'half') return null;
   if (kind === 'torn' && (await isBareCheckout(worktree, gitDir, env))) return null;
@@ -35,7 +36,7 @@ export async function saveBefore(
   if (begun) throw new Kept(begun);
   const unseen = await withHonestIndex(git, ({ links }) => unseenIn(path, links, nested));
   if (unseen) throw new Kept(unseen);
-  return saveWork(git, worktree);
+  return saveWork(git, worktree, how);
 }
 
 /**
@@ -46,12 +47,13 @@ export async function leave(
   worktree: Worktree,
   saved: Saved | null,
   env: Environment,
+  how: SaveOptions,
 ): Promise<string | null> {
   const { path } = worktree;
   const aside = await moveAside(path);
   if (!saved) return null;
   try {
-    return (await settled(worktree, saved, aside, env)).ref;
+    return (await settled(worktree, saved, await openGit(aside, env), how)).ref;
   } catch (error) {
     const place = await moveBack(aside, path);
     const { message } = error as Error;
@@ -60,11 +62,10 @@ export async function leave(
   }
 }
 
-async function settled(worktree: Worktree, saved: Saved, aside: string, env: Environment): Promise<Saved> {
-  const git = await openGit(aside, env);
+async function settled(worktree: Worktree, saved: Saved, git: Git, how: SaveOptions): Promise<Saved> {
   let last = saved;
   for (let look = 0; look < LOOKS; look++) {
-    const now = await saveWork(git, worktree, last);
+    const now = await saveWork(git, worktree, how, last);
     if (now === last) return now;
     last = now;
   }

@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { processesIn } from '../process/processes-in.ts';
@@ -18,6 +27,7 @@ const gitDirOf = ({ path }: Worktree) =>
   readFileSync(join(path, '.git'), 'utf8').slice('gitdir: '.length).trim();
 const remove = (worktree: Worktree, dropEmptyBranch = true) =>
   fixture.worktrees.remove(worktree, { dropEmptyBranch });
+const objectBytes = () => fixture.repo.git('count-objects', '-v');
 const saved = `refs/squad/saved/${runId(1)}`;
 
 function commitIn({ path }: Worktree, message = 'Work'): string {
@@ -47,6 +57,26 @@ test('a branch with commits stays, and an empty one unless it is to go', async (
   expect(await remove(one)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: false });
   expect(await remove(other, false)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: false });
   expect(fixture.repo.git('branch', '--list', 'squad/*').match(/squad/g)).toHaveLength(2);
+});
+
+test('hundreds of megabytes that are not committed are copied into the repository only when the user says so', async () => {
+  const worktree = await fixture.made();
+  const file = join(worktree.path, 'core.dump');
+  writeFileSync(file, 'begin');
+  truncateSync(file, 300 * 1024 ** 2);
+  const before = objectBytes();
+  const why = expect.stringMatching(
+    /take 300\.0 MiB \(core\.dump 300\.0 MiB\).*squad worktrees prune run_\S+ --save-large/,
+  );
+  expect(await fixture.worktrees.state(worktree)).toMatchObject({ uncommitted: 1, large: why, held: null });
+  expect(await remove(worktree)).toEqual({ outcome: 'kept', why });
+  expect(existsSync(file)).toBe(true);
+  expect(objectBytes()).toBe(before);
+  expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true, saveLarge: true })).toMatchObject({
+    outcome: 'removed',
+    savedRef: saved,
+  });
+  expect(fixture.repo.git('cat-file', '-s', `${saved}:core.dump`).trim()).toBe(String(300 * 1024 ** 2));
 });
 
 test('what is not committed is kept under a ref, on top of what is', async () => {

@@ -1,6 +1,6 @@
 import { rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Removal } from '../core/ports/worktrees.ts';
+import type { Removal, RemoveOptions } from '../core/ports/worktrees.ts';
 import { strangersIn } from '../process/processes-in.ts';
 import { ownProgramsOver } from '../process/run-program.ts';
 import type { Worktree } from '../schema/worktree.ts';
@@ -11,19 +11,20 @@ import { Kept, leave, saveBefore } from './worktree-leave.ts';
 import { dropRecord } from './worktree-make.ts';
 import { lockedWords, lookAt, registered } from './worktree-place.ts';
 import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
+import type { SaveOptions } from './worktree-save.ts';
 import { endSetUp } from './worktree-setup.ts';
 
 /** Work is saved, then the folder goes out of the way in one step, then git forgets it. In doubt it stays. */
 export async function removeWorktree(
   worktree: Worktree,
   tools: WorktreeTools,
-  { dropEmptyBranch }: { dropEmptyBranch: boolean },
+  { dropEmptyBranch, saveLarge = false }: RemoveOptions,
 ): Promise<Removal> {
   try {
     const repository = await repositoryOf(worktree, tools.env);
     if (!repository) return await withoutRepository(worktree);
     const removal = await tools.queue(repository.commonDir, async () => {
-      const { savedRef, wasThere } = await takeAway(worktree, repository, tools);
+      const { savedRef, wasThere } = await takeAway(worktree, repository, tools, { saveLarge });
       const branchIsGone = dropEmptyBranch && (await dropBranch(repository.git, worktree));
       return wasThere
         ? ({ outcome: 'removed', savedRef, branchIsGone } as const)
@@ -42,6 +43,7 @@ async function takeAway(
   worktree: Worktree,
   repository: Repository,
   tools: WorktreeTools,
+  how: SaveOptions,
 ): Promise<{ savedRef: string | null; wasThere: boolean }> {
   const { path } = worktree;
   const place = await lookAt(path, repository.commonDir);
@@ -56,10 +58,10 @@ async function takeAway(
   if (place.kind === 'half') await endSetUp(tools.table, worktree);
   await refuseIfLocked(place.gitDir, path);
   await refuseIfOccupied(path);
-  const saved = await saveBefore(worktree, place, tools.env);
+  const saved = await saveBefore(worktree, place, tools.env, how);
   const git = await standing(repository, worktree, tools);
   await refuseIfOccupied(path);
-  const savedRef = await leave(worktree, saved, tools.env);
+  const savedRef = await leave(worktree, saved, tools.env, how);
   // From here on it is gone, whatever happens; what git still knows of it does no harm and goes the next time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
   return { savedRef, wasThere: true };

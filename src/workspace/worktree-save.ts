@@ -1,4 +1,5 @@
 import { lstat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { Worktree } from '../schema/worktree.ts';
 import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';
 import { underWay } from './branch-place.ts';
@@ -6,6 +7,7 @@ import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
 import type { Status, StatusEntry } from './git-status.ts';
 import { readStatusUnder } from './ignore-rules.ts';
+import { describeLargeFiles } from './large-files.ts';
 import { pathBytes } from './path-text.ts';
 import { eachOf, stampOf, statWorkFile } from './work-file.ts';
 import { withHonestIndex } from './worktree-index.ts';
@@ -15,6 +17,8 @@ import { copiedPaths, keptIgnoreRules, readyFile, setUpFile } from './worktree-p
 import { treeOf } from './worktree-tree.ts';
 
 const SAVE_MS = 300_000;
+/** For a look that changes nothing and that somebody waits for. */
+const LOOK_MS = 60_000;
 
 /** What is in a work tree and in no commit: of the agent, not what the set-up put there and nobody touched since. */
 export interface Unsaved extends Status {
@@ -22,11 +26,11 @@ export interface Unsaved extends Status {
 }
 
 export const readUnsaved = (git: Git): Promise<Unsaved> =>
-  withHonestIndex(git, ({ index }) => unsavedBy(git, index));
+  withHonestIndex(git, ({ index }) => unsavedBy(git, index, LOOK_MS));
 
-async function unsavedBy(git: Git, { file }: ScratchIndex): Promise<Unsaved> {
+async function unsavedBy(git: Git, { file }: ScratchIndex, limitMs: number): Promise<Unsaved> {
   const { gitDir, root } = git.folder;
-  const how = { limitMs: SAVE_MS, env: { GIT_INDEX_FILE: file } };
+  const how = { limitMs, env: { GIT_INDEX_FILE: file } };
   const rules = await keptIgnoreRules(gitDir);
   const [status, copied] = await Promise.all([readStatusUnder(git, rules, how), copiedPaths(gitDir)]);
   const marks = [readyFile(gitDir), setUpFile(gitDir)];
@@ -59,6 +63,19 @@ export function nestedIn({ entries }: Unsaved): string | null {
   return nested ? nestedWords(nested.path) : null;
 }
 
+/** Null: what is not committed is small enough to be saved without asking. */
+export async function tooLargeIn(git: Git, path: string, { entries }: Unsaved): Promise<string | null> {
+  const root = git.folder.root;
+  const large = await describeLargeFiles(
+    root,
+    entries.map(entry => entry.path),
+  );
+  return (
+    large &&
+    `${large}: delete or move what is not needed, or have all of it copied with \`squad worktrees prune ${basename(path)} --save-large\``
+  );
+}
+
 /** What was put under refs, and how the folder was then. */
 export interface Saved {
   ref: string | null;
@@ -67,18 +84,30 @@ export interface Saved {
   seen: string;
 }
 
+export interface SaveOptions {
+  /** Also when it is so much that the user has to decide. */
+  saveLarge: boolean;
+}
+
 /**
  * Puts it under a ref of its own, without touching folder, index or branch; `ref` is null when there is nothing to save.
  * `last` is what a look before this one saved: nothing more is done when all is as it was.
  */
-export async function saveWork(git: Git, { path, branch }: Worktree, last?: Saved): Promise<Saved> {
+export async function saveWork(
+  git: Git,
+  { path, branch }: Worktree,
+  { saveLarge }: SaveOptions,
+  last?: Saved,
+): Promise<Saved> {
   return withHonestIndex(git, async ({ index }) => {
     const before = await statWorkFile(git.folder.gitDir, 'index');
-    const unsaved = await unsavedBy(git, index);
+    const unsaved = await unsavedBy(git, index, SAVE_MS);
     const seen = [before && stampOf(before), ...(await stampsOf(git.folder.root, unsaved))].join('\0');
     if (last?.seen === seen) return last;
     const nested = nestedIn(unsaved);
     if (nested) throw new GitTrouble(nested);
+    const large = saveLarge ? null : await tooLargeIn(git, path, unsaved);
+    if (large) throw new GitTrouble(large);
     if (unsaved.entries.length === 0) {
       const loose = await saveLoose(git, path, git.folder.gitDir);
       return { ref: last?.ref ?? loose, commit: last?.commit ?? null, seen };

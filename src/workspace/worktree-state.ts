@@ -6,7 +6,7 @@ import { type Git, GitTrouble, openGit } from './git.ts';
 import { withoutTeamFiles } from './team-file.ts';
 import { lockedWords, lookAt, type Place } from './worktree-place.ts';
 import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
-import { nestedIn, readUnsaved, unfinishedIn } from './worktree-save.ts';
+import { nestedIn, readUnsaved, tooLargeIn, unfinishedIn } from './worktree-save.ts';
 
 type Environment = Record<string, string | undefined>;
 type BranchState = Pick<WorktreeState, 'tip' | 'ahead' | 'isMerged'>;
@@ -37,6 +37,7 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
     uncommitted: held?.uncommitted ?? null,
     processes: processes ?? [],
     held: lock ?? held?.why ?? null,
+    large: held?.large ?? null,
     trouble: troubles.length > 0 ? troubles.join('; ') : null,
   };
 }
@@ -64,9 +65,10 @@ const isIn = async (git: Git, tip: string, target: string): Promise<boolean> =>
 async function heldIn(
   { path, workspace }: Worktree,
   env: Environment,
-): Promise<{ uncommitted: number; why: string | null }> {
+): Promise<{ uncommitted: number; why: string | null; large: string | null }> {
   const git = await openGit(path, env);
   const unsaved = await readUnsaved(git);
   const uncommitted = withoutTeamFiles(unsaved.entries, relative(path, workspace)).length;
-  return { uncommitted, why: unfinishedIn(git) ?? nestedIn(unsaved) };
+  const large = await tooLargeIn(git, path, unsaved);
+  return { uncommitted, why: unfinishedIn(git) ?? nestedIn(unsaved), large };
 }

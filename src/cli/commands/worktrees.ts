@@ -15,6 +15,7 @@ export interface WorktreesOptions {
   all?: boolean;
   disk?: boolean;
   dryRun?: boolean;
+  saveLarge?: boolean;
 }
 
 /** `squad worktrees`: each with its run, what is in it, and why it is still there. */
@@ -35,13 +36,14 @@ export async function listWorktrees({ all, disk }: WorktreesOptions, context: Cl
 /** `squad worktrees prune`: exit code 1 when one that was named is still there. */
 export async function pruneWorktrees(
   runs: string[],
-  { all, dryRun }: WorktreesOptions,
+  { all, dryRun, saveLarge }: WorktreesOptions,
   context: CliContext,
 ): Promise<number> {
   const pruned = await asking<Pruned>(context, 'prune_worktrees', {
     ...within(all, context),
     ...(runs.length > 0 && { ids: runs }),
     dryRun: dryRun === true,
+    ...(saveLarge && { saveLarge }),
   });
   if (context.json) printJson(context.out, pruned);
   else print(context, pruneLines(pruned, context));

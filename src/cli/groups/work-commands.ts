@@ -40,6 +40,10 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
   )
     .option('-a, --all', 'of every repository')
     .option('--dry-run', 'only show what would go')
+    .option(
+      '--save-large',
+      'copy more than 256 MiB of uncommitted files into .git instead of keeping them in place',
+    )
     .action(does((context, runs: string[], options: object) => pruneWorktrees(runs, options, context)));
   command(program, 'review [run]', 'reviews here, or all rounds of one task; with an option, decide about it')
     .option('-a, --all', 'of every workspace')

@@ -54,6 +54,8 @@ export interface WorktreeState {
   processes: { pid: number; command: string }[];
   /** Why it cannot be removed as it is, with what to do about that. */
   held: string | null;
+  /** Why removing it would copy so much that the user has to decide, with what to do about that. */
+  large: string | null;
   /** Why something cannot be told. */
   trouble: string | null;
 }
@@ -66,6 +68,12 @@ export interface Remains {
   tip: string | null;
   /** Refs that hold what was not committed when it was removed, the newest last. */
   saved: string[];
+}
+
+export interface RemoveOptions {
+  dropEmptyBranch: boolean;
+  /** Also copies hundreds of megabytes that are not committed into the repository, instead of keeping the work tree. */
+  saveLarge?: boolean;
 }
 
 export type Removal =
@@ -106,7 +114,7 @@ export interface Worktrees {
    * Never loses work: what is not committed is kept under a ref first, and in doubt the work tree stays. The branch goes only
    * when asked to and when it has nothing of its own. The caller knows that no run is at work in it.
    */
-  remove(worktree: Worktree, how: { dropEmptyBranch: boolean }): Promise<Removal>;
+  remove(worktree: Worktree, how: RemoveOptions): Promise<Removal>;
   /** Folders where work trees are kept that no run is known for. */
   strays(known: readonly Worktree[]): Promise<string[]>;
 }
