@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { socketPath } from '../src/link/home.ts';
+import { Proof } from '../src/link/proof.ts';
 import { hubArguments } from '../src/link/start-hub.ts';
 import type { BenchSquad } from './bench-squad.ts';
 
@@ -36,24 +37,28 @@ export function askHub<T>(
     pid: process.pid,
     cwd: squad.workspace,
     env: squad.env(env),
-    hub: { node: process.execPath, script: join(squad.program, 'dist', 'hub.cjs') },
   };
   return new Promise((resolve, reject) => {
     const socket = createConnection(socketPath(squad.home));
     let text = '';
+    const proof = new Proof();
     socket.on('connect', () =>
       socket.write(`${JSON.stringify(hello)}\n${JSON.stringify({ id: 1, operation, input, waitMs })}\n`),
     );
     socket.setEncoding('utf8').on('data', chunk => {
       text += chunk;
-      const [, answer, rest] = text.split('\n');
-      if (rest === undefined) return;
-      const { result, error } = JSON.parse(answer!);
+      const lines = text.split('\n');
+      text = lines.pop()!;
+      const words = lines.map(line => JSON.parse(line)).filter(each => !proof.answers(each));
+      const answer = words.find(each => each.ok !== true);
+      if (!answer) return;
+      const { result, error } = answer;
       if (error) reject(new Error(error.message));
       else resolve(result);
       socket.destroy();
     });
     socket.on('error', () => resolve(null));
+    socket.on('close', () => proof.release());
     socket.on('close', () => resolve(null));
   });
 }

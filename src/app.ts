@@ -1,5 +1,4 @@
 /** Puts the hub together: this file and its parts in `app/` are the only ones that know every adapter. */
-import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { definedIn, savedEnvironment } from './app/environments.ts';
@@ -34,9 +33,8 @@ import { HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
-import type { Hello } from './link/hello.ts';
+import { type Hello, isNewer } from './link/hello.ts';
 import { ownFolder, pricesFile, socketPath } from './link/home.ts';
-import { hubArguments, hubEnvironment } from './link/start-hub.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
@@ -44,8 +42,9 @@ import type { HubStatus, Services } from './operations/operation.ts';
 import { planReviewer } from './operations/plan-reviewer.ts';
 import { OPERATIONS } from './operations/table.ts';
 import { childEnvironment } from './process/environment.ts';
+import { canProveProcesses, createProcessProofs } from './process/prove-process.ts';
 import { createRunFiles } from './process/run-files.ts';
-import { createRunOfProcess } from './process/run-of-process.ts';
+import { createRunOfProcess, createStartedByUser } from './process/run-of-process.ts';
 import { createSupervisor } from './process/supervisor.ts';
 import type { EventBody } from './schema/event.ts';
 import type { RunId } from './schema/ids.ts';
@@ -208,7 +207,13 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const warnings = [...(options.warnings ?? [])];
   let calls = 0;
   let httpOpen = 0;
-  let successor: string | null = null;
+  /** Clients that may replace this hub by one of their own, later version; and those of them that are here to do so. */
+  const heirs = new WeakSet<Hello>();
+  const successors = new Set<Hello>();
+  /** The beginning of the first run that this hub has known. */
+  let firstRunAt = Number.POSITIVE_INFINITY;
+  const proofs = createProcessProofs(join(home, 'proofs'));
+  const startedByUser = createStartedByUser();
   /** Until a terminal lends its own: what this hub was started with. */
   let pageEnvironment = definedIn(env);
   const tokenFile = join(home, 'token');
@@ -261,7 +266,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         url: http.url,
         tokenFile,
         warnings,
-        successor,
+        successor: [...successors][0]?.version ?? null,
       }),
       lendEnvironment: lent => {
         pageEnvironment = lent;
@@ -300,29 +305,29 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         await serveTerminal(connection, callers.get(connection.hello)!, views);
       },
     },
-    ready: async hello => {
+    ready: async (hello, ask) => {
       toolsetsOf(hello);
       await recovered;
-      const caller = await callerOfHello(hello, identities);
+      const caller = await callerOf(hello, ask);
       callers.set(hello, caller);
       if (hello.view === 'subagent') return { warnings: await subagents.prepare(hello, caller) };
       const { lostSince } = hello;
       return lostSince === undefined ? {} : { started: await startedSince(lostSince, caller, services) };
     },
     onClients: reviewClients,
-    onNewer: hello => {
-      if (successor !== null) return;
-      successor = hello.version;
+    onNewer: (hello, gone) => {
+      if (!heirs.has(hello))
+        return log.write(
+          'info',
+          `Version ${hello.version} is here, but it is not proven to be the user's; the hub stays`,
+        );
       log.write('info', `Version ${hello.version} is here; making way when no call is in flight`);
-      onEnd.push(() =>
-        spawn(hello.hub.node, hubArguments(hello.hub.script), {
-          detached: true,
-          stdio: 'ignore',
-          cwd: '/',
-          env: { ...hubEnvironment(env), SQUAD_HOME: home },
-        }).unref(),
-      );
+      successors.add(hello);
       lifetime.makeWay();
+      void gone.then(() => {
+        successors.delete(hello);
+        if (successors.size === 0) lifetime.stay();
+      });
     },
     warn,
   });
@@ -375,7 +380,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     callsInFlight: () => calls - asking.count,
     end: reason => void stop(reason),
   });
-  const onEnd: (() => void)[] = [];
   const stopped = new AbortController();
   store.onEvents(events => {
     activity.take(events);
@@ -385,6 +389,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     // The runner lets go of a run only after its end was written down.
     for (const { body, runId } of events) {
       const run = runId === null ? null : runner.current(runId);
+      if (body.type === 'run.started') firstRunAt = Math.min(firstRunAt, clock.now());
       if (run && body.type === 'run.started') void sessions.open(run);
       if (run && body.type === 'inbox.asked') hooks.tellAsk(run, body.item);
       if (body.type === 'run.ended' && runId !== null)
@@ -404,7 +409,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     // At once where nobody waits: a newer client that was just greeted is to be answered by the newer hub.
     if (subagents.isBusy) await subagents.close();
     if (asking.count > 0) await asking.end();
-    await Promise.all([server.close(successor === null ? 'stop' : 'handover'), http.close()]);
+    await Promise.all([server.close(successors.size === 0 ? 'stop' : 'handover'), http.close()]);
     runner.close();
     traces.close();
     await Promise.all([reviews.close(), inbox.close()]);
@@ -415,7 +420,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     await store.close();
     forgetHub(home);
     lock.release();
-    for (const act of onEnd) act();
     process.exit(0);
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
@@ -436,6 +440,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     .then(async found => {
       // Whoever called them was told that its hub is lost, or is gone itself: nobody can hear their answer.
       lostCalls = runner.liveRuns().filter(isSubagentCall);
+      for (const { startedAt } of runner.liveRuns())
+        firstRunAt = Math.min(firstRunAt, startedAt ?? Number.POSITIVE_INFINITY);
       for (const { id } of lostCalls) await runner.stop(id, 'cancel', { name: 'the next hub', folder: null });
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
@@ -466,6 +472,27 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     void sessions.sweep(id => runner.current(id) !== null);
   }, PORT_AFTER_MS);
   return { stop };
+
+  /**
+   * Who says hello, and whether that is certainly the user, with a later version. What is not proven is the word of the
+   * client, which may be an agent: nothing is asked where no run could say it, and a hub is replaced only by proof.
+   */
+  async function callerOf(hello: Hello, ask: (file: string) => void): Promise<Caller> {
+    const isLater = hello.startsHub === true && isNewer(hello.version, version);
+    const isAsked =
+      canProveProcesses && (runner.liveRuns().length > 0 || (isLater && firstRunAt < clock.now()));
+    const proven = isAsked ? await proofs.processOf(hello.pid, ask) : null;
+    const pid = proven ?? hello.pid;
+    const caller = await callerOfHello({ ...hello, pid }, identities, !isAsked || proven !== null);
+    const isFirst = firstRunAt === Number.POSITIVE_INFINITY;
+    if (
+      isLater &&
+      caller.parent === null &&
+      (isFirst || (proven !== null && (await startedByUser(pid, firstRunAt))))
+    )
+      heirs.add(hello);
+    return caller;
+  }
 
   function record(body: EventBody): Promise<void> {
     return store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] });

@@ -2,11 +2,12 @@ import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
-import type { Bye, Hello, HelloReply } from '../link/hello.ts';
+import { type Bye, type Challenge, type Hello, type HelloReply, isNewer } from '../link/hello.ts';
 import { homeFault, homeFolder, socketPath, unusable } from '../link/home.ts';
 import { HELLO_MS, noAnswer } from '../link/hub-record.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
-import { connect, connectOrStart, type LaunchedHub } from '../link/start-hub.ts';
+import { Proof } from '../link/proof.ts';
+import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';
 
 export interface CallOptions {
@@ -33,6 +34,8 @@ export class HubGone extends SquadError {
 /** Hubs in a row that end before they have answered anything. */
 export const MOST_CLOSED_DOORS = 5;
 const BACK_OFF_MS = 20;
+/** A newer hub that was promised and does not come: then one is started. */
+const HANDOVER_MS = 5_000;
 
 /** Twice as long after each further closed door. */
 export const backOff = (closedDoors: number): Promise<void> =>
@@ -53,6 +56,7 @@ export class HubClient {
   private lastId = 0;
   /** What the last hub said at the end, if anything. */
   private bye: Bye | null = null;
+  private hubVersion: string | null = null;
   private isClosed = false;
   /** False: when its hub goes, that is told, and no other is looked for or started. */
   private staysConnected = true;
@@ -77,7 +81,7 @@ export class HubClient {
 
   /** The same for as long as that hub is there: this program must not be what starts the next one. */
   static findOnly(helloMs = HELLO_MS): Promise<HubClient | null> {
-    const client = new HubClient({});
+    const client = new HubClient({ startsHub: undefined });
     client.staysConnected = false;
     return client.join(helloMs);
   }
@@ -117,11 +121,17 @@ export class HubClient {
     const onLaunch = (hub: LaunchedHub) => {
       this.launched = hub;
     };
-    const options = { home: homeFolder(process.env), env: process.env, program: hubProgram, onLaunch };
+    const home = homeFolder(process.env);
+    const options = { home, env: process.env, program: hubProgram, onLaunch };
     for (let tries = 0; tries < MOST_CLOSED_DOORS; tries++) {
-      const socket = await connectOrStart(options).catch(thrown => {
-        throw asHubError(thrown);
-      });
+      // A hub that made way did so for a later client, which starts the next one.
+      const isAwaited = this.bye?.bye === 'handover' && !this.isHeir;
+      const successor = isAwaited ? await knock(home, HANDOVER_MS) : null;
+      const socket =
+        successor ??
+        (await connectOrStart(options).catch(thrown => {
+          throw asHubError(thrown);
+        }));
       if (await this.greet(socket)) return;
       await backOff(tries);
     }
@@ -131,6 +141,7 @@ export class HubClient {
   /** False when the connection is over before it began. */
   private greet(socket: Socket, helloMs = HELLO_MS): Promise<boolean> {
     let isGreeted = false;
+    const proof = new Proof();
     return new Promise((resolve, reject) => {
       const patience = setTimeout(() => {
         reject(asHubError(noAnswer(homeFolder(process.env))));
@@ -140,12 +151,15 @@ export class HubClient {
       lines.on('error', () => {}); // it repeats the socket's
       lines.on('line', line => {
         clearTimeout(patience);
-        const words = JSON.parse(line) as HelloReply | Bye | ControlReply;
+        const words = JSON.parse(line) as Challenge | HelloReply | Bye | ControlReply;
         if ('bye' in words) this.bye = words;
         else if (!('squad' in words)) this.hear(words);
+        else if (proof.answers(words) || !('ok' in words)) return;
         else if (!words.ok) reject(asHubError(Object.assign(new Error(words.error.message), words.error)));
         else {
           isGreeted = true;
+          proof.release();
+          this.hubVersion = words.version;
           this.socket = socket;
           this.bye = null;
           resolve(true);
@@ -154,6 +168,7 @@ export class HubClient {
       for (const end of [socket, lines]) end.on('error', () => {}); // 'close' follows
       socket.on('close', () => {
         clearTimeout(patience);
+        proof.release();
         resolve(false);
         if (isGreeted) void this.parted();
       });
@@ -177,7 +192,7 @@ export class HubClient {
     const isUntaken = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
     if (!isUntaken || this.isClosed || !this.staysConnected)
       return this.drop((await this.lastWords()) ?? new HubGone());
-    if (this.open.size === 0) return;
+    if (this.open.size === 0 && !(this.bye?.bye === 'handover' && this.isHeir)) return;
     this.socket = null;
     try {
       await this.connect();
@@ -185,6 +200,13 @@ export class HubClient {
     } catch (thrown) {
       this.drop(asSquadError(thrown));
     }
+  }
+
+  /** The last hub is older: if it makes way, it is for this client, or for one like it. */
+  private get isHeir(): boolean {
+    return (
+      this.hello.startsHub === true && isNewer(this.hello.version, this.hubVersion ?? this.hello.version)
+    );
   }
 
   /** Why the hub that was started for this client ended, if it did so before it answered anything, and said why. */

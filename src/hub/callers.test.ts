@@ -26,7 +26,6 @@ const hello = (more: Partial<Hello> = {}): Hello => ({
   pid: 4711,
   cwd: '/elsewhere',
   env: { FROM: 'hello' },
-  hub: { node: 'node', script: 'hub.cjs' },
   workspace: '/other',
   ...more,
 });
@@ -196,4 +195,11 @@ test('what a coder starts is a part of its task, and so is what came of that; wh
   expect(await task(live[0]!)).toBe(lineageId);
   expect(await task(lead)).toBeNull();
   expect(await task(run('planner', { type: 'planning', parentId: lead.id }), lead)).toBeNull();
+});
+
+test('a process that nobody has seen takes rights away, and gives none', async () => {
+  const around = await callerOfHello(hello(), ports(live[0]!.id), false);
+  expect(around.parent).toMatchObject({ id: live[0]!.id, isProven: false });
+  for (const given of [hello(), hello({ token: one.token })])
+    await expect(callerOfHello(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
 });

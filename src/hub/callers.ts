@@ -40,9 +40,14 @@ export interface CallerPorts {
   runOfProcess(pid: number): Promise<{ runId: string; isProven: boolean } | null>;
 }
 
-/** Who speaks on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. */
-export async function callerOfHello(hello: Hello, ports: CallerPorts): Promise<Caller> {
-  const around = await runAround(hello, ports);
+/**
+ * Who speaks on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the hub has seen for
+ * itself that the client is the process it names. Otherwise its word can only take rights away.
+ */
+export async function callerOfHello(hello: Hello, ports: CallerPorts, isKnown = true): Promise<Caller> {
+  const found = await runAround(hello, ports);
+  if (!isKnown && (hello.token !== undefined || !found)) throw unknownProcess();
+  const around = found && { ...found, isProven: found.isProven && isKnown };
   const run = hello.token === undefined ? around?.run : bearer(hello.token, around?.run ?? null, ports);
   const client = hello.view === 'control' ? 'terminal' : null;
   if (!run)
@@ -88,10 +93,18 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
   };
 }
 
-/**
- * The run this client was started in. The kernel does not tell Node who is at the other end, so the process is the one the
- * client names; where that one is in no run, the mark in the client's environment counts.
- */
+const unknownProcess = () =>
+  new SquadError(
+    'NOT_ALLOWED',
+    'While agents work, a client has to prove which process it is, and this one did not',
+    {
+      suggestions: [
+        "Use Squad's own programs, as the user whose hub it is, with SQUAD_HOME writable; restart clients that an older version serves.",
+      ],
+    },
+  );
+
+/** The run this client was started in. Where its process is in no run, the mark in the client's environment counts. */
 async function runAround(
   { pid, env }: Hello,
   ports: CallerPorts,

@@ -47,6 +47,16 @@ test('a client, a run or a call keeps it; the linger begins anew when the last o
   expect(ends).toEqual(['idle']);
 });
 
+test('it stays when whoever it would make way for has gone', () => {
+  state.calls = 1;
+  lifetime.makeWay();
+  lifetime.stay();
+  state.calls = 0;
+  lifetime.onClients(1);
+  vi.advanceTimersByTime(5000);
+  expect(ends).toEqual([]);
+});
+
 test('it makes way as soon as no call is in flight, whatever clients and runs there are', () => {
   lifetime.onClients(3);
   state.runs = 2;

@@ -29,7 +29,7 @@ export class Lifetime {
     if (this.makesWay && callsInFlight() === 0)
       // Never in the middle of reading: the same chunk may hold the next call.
       setImmediate(() => {
-        if (callsInFlight() === 0) end('a newer version takes over');
+        if (this.makesWay && callsInFlight() === 0) end('a newer version takes over');
       });
     if (!this.isIdle && this.timer) {
       clearTimeout(this.timer);
@@ -45,6 +45,11 @@ export class Lifetime {
   makeWay(): void {
     this.makesWay = true;
     this.review();
+  }
+
+  /** Nobody is there any more who would start the newer one. */
+  stay(): void {
+    this.makesWay = false;
   }
 
   private get isIdle(): boolean {

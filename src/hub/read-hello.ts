@@ -13,7 +13,7 @@ const HelloLine = z.object({
   pid: z.number().int(),
   cwd: z.string(),
   env: z.record(z.string(), z.string()),
-  hub: z.object({ node: z.string(), script: z.string() }),
+  startsHub: z.literal(true).optional(),
   workspace: z.string().optional(),
   toolsets: z.string().optional(),
   config: z.string().optional(),

@@ -65,7 +65,6 @@ const hello = (words: Partial<Hello> = {}) =>
     pid: 1,
     cwd: '/',
     env: {},
-    hub: { node: 'n', script: 's' },
     ...words,
   });
 

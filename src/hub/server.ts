@@ -1,7 +1,7 @@
 import { chmodSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import type { Bye, Hello, HelloReply, View } from '../link/hello.ts';
+import type { Bye, Challenge, Hello, HelloReply, View } from '../link/hello.ts';
 import { isNewer } from '../link/hello.ts';
 import { ownFolder } from '../link/home.ts';
 import { asSquadError, type ErrorShape } from '../schema/error.ts';
@@ -28,11 +28,14 @@ export interface HubServerOptions {
   version: string;
   /** Serves one connection; settles when it is over. */
   views: Record<View, (connection: Connection) => Promise<void>>;
-  /** Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can, it is told why. */
-  ready?(hello: Hello): Promise<Readiness>;
+  /**
+   * Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can,
+   * it is told why. `ask` challenges the client to prove which process it is.
+   */
+  ready?(hello: Hello, ask: (file: string) => void): Promise<Readiness>;
   onClients(count: number): void;
-  /** A client of a later version came: this hub should make way when it can. */
-  onNewer(hello: Hello): void;
+  /** A client of a later version came: if it may, this hub should make way when it can, for as long as that client is there. */
+  onNewer(hello: Hello, gone: Promise<void>): void;
   warn(message: string, cause: unknown): void;
 }
 
@@ -90,7 +93,7 @@ export class HubServer {
       const hello = await readHello(socket);
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
-      const ready = await this.readyFor(hello);
+      const ready = await this.readyFor(hello, file => void socket.write(line({ squad: 1, prove: file })));
       if ('refusal' in ready) return void socket.end(line({ squad: 1, ok: false, error: ready.refusal }));
       if (!socket.writable) return;
       const connection: Connection = { hello, socket, calls: 0, isOver: false };
@@ -100,7 +103,7 @@ export class HubServer {
         socket.write(line({ squad: 1, ok: true, version, pid: process.pid, ...ready }), written),
       );
       if (isNewer(hello.version, version)) {
-        onNewer(hello);
+        onNewer(hello, new Promise(settle => socket.once('close', () => settle())));
         // If this hub can go at once, it does so before it takes the first question: the newer one answers it.
         await new Promise(settle => setImmediate(settle));
       }
@@ -112,9 +115,12 @@ export class HubServer {
     }
   }
 
-  private async readyFor(hello: Hello): Promise<Readiness | { refusal: ErrorShape }> {
+  private async readyFor(
+    hello: Hello,
+    ask: (file: string) => void,
+  ): Promise<Readiness | { refusal: ErrorShape }> {
     try {
-      return (await this.options.ready?.(hello)) ?? {};
+      return (await this.options.ready?.(hello, ask)) ?? {};
     } catch (thrown) {
       return { refusal: asSquadError(thrown).toShape() };
     }
@@ -140,4 +146,4 @@ function endSoon(socket: Socket): void {
   setTimeout(() => socket.destroy(), LAST_LINES_MS).unref();
 }
 
-const line = (words: HelloReply | Bye): string => `${JSON.stringify(words)}\n`;
+const line = (words: Challenge | HelloReply | Bye): string => `${JSON.stringify(words)}\n`;

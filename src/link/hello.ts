@@ -10,8 +10,8 @@ export interface Hello {
   pid: number;
   cwd: string;
   env: Record<string, string>;
-  /** How to start a hub of this version, for an older hub that makes way for it. */
-  hub: { node: string; script: string };
+  /** This client starts a hub of its own version when an older one makes way for it. */
+  startsHub?: true;
   /** `--workspace`, when given. */
   workspace?: string;
   /** `--toolsets`, when given. */
@@ -22,6 +22,15 @@ export interface Hello {
   token?: string;
   /** Tool calls were lost with the hub before, the first of them made at this time: which runs may they have started? */
   lostSince?: number;
+}
+
+/**
+ * Asked before the greeting where it matters which process the client is: it opens this file for writing, writes to it and
+ * keeps it open until it is greeted. See `Proof`.
+ */
+export interface Challenge {
+  squad: 1;
+  prove: string;
 }
 
 export type HelloReply =

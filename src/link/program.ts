@@ -18,7 +18,7 @@ export function helloFor(view: View, workspace?: string): Hello {
     pid: process.pid,
     cwd: currentFolder(),
     env: ownEnvironment(),
-    hub: hubProgram,
+    startsHub: true,
     ...(workspace !== undefined && { workspace }),
   };
 }

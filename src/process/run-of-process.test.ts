@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createProcSource } from './proc-source.ts';
 import { createPsSource } from './ps-source.ts';
-import { createRunOfProcess } from './run-of-process.ts';
+import { createRunOfProcess, createStartedByUser } from './run-of-process.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-run-of-'));
 const runsDir = join(root, 'runs');
@@ -100,3 +100,25 @@ describe.each(sources)('by $name', ({ name, source }) => {
     expect(await runOf(-1)).toBeNull();
   });
 });
+
+// Elsewhere sessions are not shown, and nothing is certain.
+test.runIf(process.platform === 'linux')(
+  'a process in a session from before the first run is certainly not of a run; an orphan with one of its own may be',
+  async () => {
+    const byUser = createStartedByUser();
+    const later = Date.now() + 60_000;
+    wrapper(
+      'run_user_daemon',
+      `setsid -f env -i /bin/sh -c 'echo $$ >"$0.new"; /bin/mv "$0.new" "$0"; exec /bin/sleep 60' "${root}/user-daemon" </dev/null >/dev/null 2>&1`,
+    );
+    const orphan = await pidIn('user-daemon');
+    strays.push(orphan);
+    const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+    started.push(child);
+    expect(await createRunOfProcess(runsDir)(orphan)).toBeNull();
+    expect(await byUser(child.pid!, Date.now())).toBe(true);
+    expect(await byUser(orphan, Date.now())).toBe(false);
+    expect(await byUser(orphan, later)).toBe(true);
+    expect(await byUser(2 ** 30, later)).toBe(false);
+  },
+);

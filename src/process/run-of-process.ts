@@ -38,6 +38,33 @@ export function createRunOfProcess(
   };
 }
 
+/** Start times are known to a tick, those of runs by the wall clock. */
+const CLOCK_SLACK_MS = 1000;
+
+/**
+ * Whether this process was certainly not started by a run, when the first run began at `firstRunAt`: its session, or a
+ * process above it, is older than that. A session cannot be joined. A process above it counts until the line reaches one
+ * that adopts orphans: these are above this hub too, or a service manager. False also where nobody can tell, as in a
+ * terminal whose whole line is younger than the run.
+ */
+export function createStartedByUser(
+  source: ProcessSource = process.platform === 'linux' ? createProcSource() : createPsSource(),
+): (pid: number, firstRunAt: number) => Promise<boolean> {
+  return async (pid, firstRunAt) => {
+    const aboveHub = new Set((await source.line(process.pid)).map(each => each.pid));
+    const isOlder = (each: ProcessInfo | undefined) =>
+      each !== undefined && each.startedAt < firstRunAt - CLOCK_SLACK_MS;
+    for (const each of await source.line(pid)) {
+      const mayAdopt = aboveHub.has(each.pid) || each.name === 'systemd';
+      if (each.pid !== pid && mayAdopt) return false;
+      if (isOlder(each)) return true;
+      // At most 1: the session of a container's first process, or one from outside the container.
+      if (each.sid !== null && (each.sid <= 1 || isOlder((await source.line(each.sid))[0]))) return true;
+    }
+    return false;
+  };
+}
+
 /** A hub may have been started inside a run; what it starts is not in that run for it. */
 function untilSquad(line: ProcessInfo[]): ProcessInfo[] {
   const own = line.findIndex(({ pid }) => pid === process.pid);

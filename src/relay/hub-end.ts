@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
-import type { Bye, Hello, HelloReply } from '../link/hello.ts';
+import type { Bye, Challenge, Hello, HelloReply } from '../link/hello.ts';
 import { noAnswer } from '../link/hub-record.ts';
+import { Proof } from '../link/proof.ts';
 import { Lines } from './lines.ts';
 import type { Trouble } from './traffic.ts';
 
@@ -8,6 +9,8 @@ import type { Trouble } from './traffic.ts';
 export interface Parting {
   /** A hub takes nothing from a client it has not greeted. */
   greeted: boolean;
+  /** Of the hub that greeted. */
+  version: string | null;
   /** It said something after its greeting. */
   answered: boolean;
   /** It would not talk to us. */
@@ -31,7 +34,8 @@ export function converse(
   { hello, home, helloMs, onWarning, onGreeting }: Opening,
   onLine: (bytes: Buffer, isWhole: boolean) => void,
 ): Promise<Parting> {
-  const parting: Parting = { greeted: false, answered: false, refusal: null, bye: null };
+  const parting: Parting = { greeted: false, version: null, answered: false, refusal: null, bye: null };
+  const proof = new Proof();
   const say = (bytes: Buffer, isWhole: boolean) => {
     parting.answered = true;
     onLine(bytes, isWhole);
@@ -39,7 +43,7 @@ export function converse(
   const lines = new Lines({
     line(bytes) {
       clearTimeout(patience);
-      if (!parting.greeted) Object.assign(parting, greeting(bytes, { onWarning, onGreeting }));
+      if (!parting.greeted) Object.assign(parting, greeting(bytes, { proof, onWarning, onGreeting }));
       else if (isBye(bytes)) parting.bye = JSON.parse(bytes.toString());
       else say(bytes, true);
     },
@@ -55,6 +59,7 @@ export function converse(
     // At the first sign, so that not a line more is given to it.
     const over = () => {
       clearTimeout(patience);
+      proof.release();
       socket.destroy();
       settle(parting);
     };
@@ -64,14 +69,16 @@ export function converse(
 
 function greeting(
   bytes: Buffer,
-  { onWarning, onGreeting }: Pick<Opening, 'onWarning' | 'onGreeting'>,
+  { proof, onWarning, onGreeting }: Pick<Opening, 'onWarning' | 'onGreeting'> & { proof: Proof },
 ): Partial<Parting> {
   try {
-    const reply = JSON.parse(bytes.toString()) as HelloReply;
+    const reply = JSON.parse(bytes.toString()) as Challenge | HelloReply;
+    if (proof.answers(reply) || !('ok' in reply)) return {};
+    proof.release();
     if (!reply.ok) return { refusal: reply.error };
     reply.warnings?.forEach(onWarning);
     onGreeting(reply.started);
-    return { greeted: true };
+    return { greeted: true, version: reply.version };
   } catch {
     return { refusal: { code: 'HUB_UNREACHABLE', message: 'What answers on the socket is no hub of Squad' } };
   }

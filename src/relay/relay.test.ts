@@ -37,7 +37,7 @@ function connect(script = 'process.exit(75)', helloMs?: number, more: Partial<Re
   writeFileSync(file, script);
   const [input, output] = [new PassThrough(), new PassThrough()];
   const program = { node: process.execPath, script: file };
-  const hello: Hello = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {}, hub: program };
+  const hello: Hello = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {} };
   const troubles: Trouble[] = [];
   const over = relay({
     home,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import type { Hello } from '../link/hello.ts';
+import { type Hello, isNewer } from '../link/hello.ts';
 import { HELLO_MS } from '../link/hub-record.ts';
 import { type ConnectOptions, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { ClientEnd } from './client-end.ts';
@@ -122,7 +122,10 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   }
 
   async function open(): Promise<Socket | Error> {
-    const successor = last?.bye?.bye === 'handover' ? await knock(connection.home, HANDOVER_MS) : null;
+    // The hub that makes way does so for a later client, which starts the next one.
+    const isHeir = isNewer(hello.version, last?.version ?? hello.version);
+    const isAwaited = last?.bye?.bye === 'handover' && !isHeir;
+    const successor = isAwaited ? await knock(connection.home, HANDOVER_MS) : null;
     return successor ?? connectOrStart({ ...connection, onLaunch }).catch((thrown: Error) => thrown);
   }
 

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Hello } from '../../src/link/hello.ts';
+import { Proof } from '../../src/link/proof.ts';
 import type { TestSquad } from '../support/squad.ts';
 
 /** The hub's socket by hand: one hello, then lines as they are. */
@@ -28,10 +29,12 @@ export class SocketLine implements Disposable {
       pid: process.pid,
       cwd: squad.workspace,
       env: squad.env,
-      hub: { node: process.execPath, script: '' },
       ...hello,
     };
-    const reply = await line.ask(JSON.stringify(whole));
+    const proof = new Proof();
+    let reply = await line.ask(JSON.stringify(whole));
+    if (reply !== null && proof.answers(JSON.parse(reply))) reply = await line.hear();
+    proof.release();
     if (!reply?.includes('"ok":true')) throw new Error(`No greeting: ${reply}`);
     return line;
   }
@@ -41,14 +44,20 @@ export class SocketLine implements Disposable {
     return (await this.askAll([line]))[0] ?? null;
   }
 
+  /** A line that nobody asked for; null when there is none any more. */
+  async hear(): Promise<string | null> {
+    const { value, done } = await this.#lines.next();
+    return done ? null : (value as string);
+  }
+
   /** As many lines as were said, in whatever order they come. */
   async askAll(lines: string[]): Promise<string[]> {
     this.#socket.write(lines.map(line => `${line}\n`).join(''));
     const replies: string[] = [];
     while (replies.length < lines.length) {
-      const { value, done } = await this.#lines.next();
-      if (done) break;
-      replies.push(value as string);
+      const reply = await this.hear();
+      if (reply === null) break;
+      replies.push(reply);
     }
     return replies;
   }

@@ -105,7 +105,6 @@ export class FaultHome {
       pid: process.pid,
       cwd: this.workspace,
       env: this.envFor(isStateful),
-      hub: { node: process.execPath, script: join(this.program, 'dist', 'hub.cjs') },
     };
     return HubLink.connect(socketPath(this.home), hello);
   }

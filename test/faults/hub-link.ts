@@ -1,7 +1,8 @@
 import { createConnection, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { ControlReply } from '../../src/control/serve-control.ts';
-import type { Hello, HelloReply } from '../../src/link/hello.ts';
+import type { Challenge, Hello, HelloReply } from '../../src/link/hello.ts';
+import { Proof } from '../../src/link/proof.ts';
 import { within } from './patience.ts';
 
 interface Open {
@@ -29,11 +30,14 @@ export class HubLink {
     return new Promise(settle => {
       const socket = createConnection(path);
       let link: HubLink | null = null;
+      const proof = new Proof();
       const lines = createInterface({ input: socket });
       lines.on('error', () => {}); // it repeats the socket's; 'close' follows
       lines.on('line', line => {
         if (link) return link.hear(JSON.parse(line) as ControlReply);
-        const reply = JSON.parse(line) as HelloReply;
+        const reply = JSON.parse(line) as Challenge | HelloReply;
+        if (proof.answers(reply) || !('ok' in reply)) return;
+        proof.release();
         if (!reply.ok) return void socket.destroy();
         link = new HubLink(socket, reply.pid);
         settle(link);
@@ -41,6 +45,7 @@ export class HubLink {
       socket.on('error', () => {}); // 'close' follows
       socket.on('close', () => {
         link?.drop();
+        proof.release();
         settle(null);
       });
       socket.write(`${JSON.stringify(hello)}\n`);

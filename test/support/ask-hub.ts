@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
-import { join } from 'node:path';
 import { socketPath } from '../../src/link/home.ts';
+import { Proof } from '../../src/link/proof.ts';
 import { type ErrorShape, SquadError } from '../../src/schema/error.ts';
 import type { TestSquad } from './squad.ts';
 
@@ -13,18 +13,22 @@ export function askHub<T>(squad: TestSquad, operation: string, input: object = {
     pid: process.pid,
     cwd: squad.workspace,
     env: squad.env,
-    hub: { node: process.execPath, script: join(import.meta.dirname, '..', '..', 'dist', 'hub.cjs') },
   };
   return new Promise((resolve, reject) => {
     const socket = createConnection(socketPath(squad.home));
     let text = '';
+    const proof = new Proof();
     socket.on('connect', () =>
       socket.write(`${JSON.stringify(hello)}\n${JSON.stringify({ id: 1, operation, input })}\n`),
     );
     socket.setEncoding('utf8').on('data', chunk => {
       text += chunk;
-      for (const line of text.split('\n').slice(1, -1)) {
-        const { result, error } = JSON.parse(line) as { result?: T; error?: ErrorShape };
+      const lines = text.split('\n');
+      text = lines.pop()!;
+      for (const line of lines) {
+        const words = JSON.parse(line) as { result?: T; error?: ErrorShape };
+        if (proof.answers(words)) continue;
+        const { result, error } = words;
         if (error) reject(SquadError.from(error));
         else if (result !== undefined) resolve(result);
         else continue;
@@ -32,6 +36,7 @@ export function askHub<T>(squad: TestSquad, operation: string, input: object = {
       }
     });
     socket.on('error', reject);
+    socket.on('close', () => proof.release());
     socket.on('close', () => reject(new Error(`The hub has not answered ${operation}: ${text}`)));
   });
 }
