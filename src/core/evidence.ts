@@ -52,6 +52,7 @@ export function evidenceOf(seen: Observed): Evidence {
       toolDenials: tools?.denials ?? null,
       reportedEdits: tools?.edits ?? null,
       isShared: seen.otherRuns > 0,
+      isElsewhere: changes?.isElsewhere === true,
     }),
   };
 }

@@ -48,7 +48,12 @@ export async function gatherEvidence(
     structured: structuredOf(run, status, error),
     tools: report.tools,
     baseline,
-    changes: baseline?.snapshot ? await workTree.changes(run.directory, baseline.snapshot, run) : null,
+    changes: baseline?.snapshot
+      ? await workTree.changes(run.directory, baseline.snapshot, {
+          workspace: run.workspace,
+          branch: run.worktree?.branch,
+        })
+      : null,
     startedAt: run.startedAt,
     // Written down at the end of the turn before, and there again after a restart.
     earlier: turnNumber > 1 ? run.evidence : null,

@@ -14,6 +14,7 @@ const spoke: VerdictFacts = {
   toolDenials: 0,
   reportedEdits: 0,
   isShared: false,
+  isElsewhere: false,
 };
 const of = (facts: Partial<VerdictFacts>) => verdict({ ...spoke, ...facts });
 
@@ -33,6 +34,10 @@ describe('a run that completed', () => {
     expect(of({ commits: 1 })).toBe('verified');
     expect(of({ structured: 'valid' })).toBe('verified');
     expect(of({ filesChanged: 1, toolDenials: 1, toolFailures: 3 })).toBe('verified');
+  });
+
+  test('with work on another branch than its own has claimed', () => {
+    expect(of({ filesChanged: 1, commits: 1, reportedEdits: 1, isElsewhere: true })).toBe('claimed');
   });
 
   test('and failed by its exit code or its schema is contradicted, whatever it changed', () => {

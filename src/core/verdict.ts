@@ -13,7 +13,7 @@ import type { EndStatus } from '../schema/run.ts';
  * | completed     | its exit code is not 0, and not that of a signal which ended it afterwards   | contradicted |
  * | completed     | nothing backs it, and tool calls were denied or all of them failed          | contradicted |
  * | completed     | files changed, commits, or a structured answer that fits the schema         | verified     |
- * | completed     | words only, or edits the engine reported and git does not show              | claimed      |
+ * | completed     | words only, edits the engine reported and git does not show, or work on another branch than the run's | claimed |
  * | completed     | nothing                                                                     | empty        |
  *
  * *Verified* says that something happened, not that it is right.
@@ -51,11 +51,13 @@ export interface VerdictFacts {
   reportedEdits: number | null;
   /** Other runs worked in the same folder meanwhile: changes may be theirs. */
   isShared: boolean;
+  /** The work tree is not on the run's own branch: its changes are not what the run delivers. */
+  isElsewhere: boolean;
 }
 
 /** In a shared folder only with the engine's word for it: either alone could be mistaken. */
-const areItsOwn = ({ isShared, reportedEdits }: VerdictFacts): boolean =>
-  !isShared || (reportedEdits ?? 0) > 0;
+const areItsOwn = ({ isShared, isElsewhere, reportedEdits }: VerdictFacts): boolean =>
+  !isElsewhere && (!isShared || (reportedEdits ?? 0) > 0);
 
 function wasHeldUp({ toolCalls, toolFailures, toolDenials }: VerdictFacts): boolean {
   const allFailed = toolCalls !== null && toolCalls > 0 && toolFailures === toolCalls;

@@ -92,6 +92,8 @@ describe('the environment of an agent', () => {
       'SQUAD_HUB_LINGER_MS',
     ],
     ...['MCP_DATABASE_PATH', 'MCP_SERVER_PORT', 'MCP_LOG_LEVEL', 'MCP_TOOL_TIMEOUT', 'MCP_TIMEOUT'],
+    ...['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_COMMON_DIR', 'GIT_OBJECT_DIRECTORY', 'GIT_PREFIX'],
+    ...['GIT_AUTHOR_NAME', 'GIT_SSH_COMMAND', 'GIT_ASKPASS', 'GIT_CONFIG_COUNT', 'GIT_EXEC_PATH'],
   ])('leaves out %s, from either source', name => {
     expect(build({ [name]: 'x' }, { [name]: 'y' })).toEqual({ PATH: '' });
   });

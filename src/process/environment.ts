@@ -49,6 +49,8 @@ const SESSION_PREFIXES = [
   'VSCODE_',
   // npm: the script that happened to be running.
   'npm_',
+  // git: in a hook these name the user's repository, index and author. An agent's own git would write there.
+  'GIT_',
 ];
 
 /** VS Code answers git's questions for a password through these. */

@@ -51,6 +51,8 @@ export interface WorkChanges {
   commits: { count: number; newest: CommitMade[] } | null;
   lines: { insertions: number; deletions: number } | null;
   notes: string[];
+  /** The work tree is on another branch than the run's: its files are not what the run has to show. */
+  isElsewhere?: true;
 }
 
 export interface WorkDiff {

@@ -12,13 +12,18 @@ const MOST_TIPS = 200;
 /**
  * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then, if a branch or tag
  * still has them. A merge or a switch of branch brings older ones in: those were not made here. Nor were those that hold a
- * reviewer's words: Squad made them.
+ * reviewer's words: Squad made them. Of a run with a branch of its own only those on that branch count.
  */
-export async function commitsMade(git: Git, before: WorkSnapshot, now: Status): Promise<CommitsMade> {
+export async function commitsMade(
+  git: Git,
+  before: WorkSnapshot,
+  now: Status,
+  branch?: string,
+): Promise<CommitsMade> {
   const since = Math.floor(before.takenAt / 1000);
   const visited = pointedTo(await headLogSince(git.folder, before.headLogSize));
   const tips = new Set([...(now.head ? [now.head] : []), ...visited].filter(id => id !== before.head));
-  if (tips.size === 0) return { count: 0, newest: [], dropped: 0, hasFeedback: false };
+  if (tips.size === 0) return { count: 0, newest: [], dropped: 0, elsewhere: 0, hasFeedback: false };
   const chosen = [
     ...['--ignore-missing', '--topo-order', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
     ...(before.head ? ['--not', before.head] : []),
@@ -33,15 +38,20 @@ export async function commitsMade(git: Git, before: WorkSnapshot, now: Status): 
   const feedback = all.some(({ by }) => by === EMAIL) ? await feedbackCommits(git, chosen) : null;
   const own = all.filter(({ id }) => !feedback?.ids.has(id));
   const dropped = await droppedFrom(git, tips, now.head);
-  const made = own.filter(({ oid }) => !dropped.has(oid));
+  const kept = own.filter(({ oid }) => !dropped.has(oid));
+  const away = branch === undefined ? new Set() : await notOn(git, tips, branch);
+  const made = kept.filter(({ oid }) => !away.has(oid));
   const newest = made.slice(0, MOST_COMMITS_NAMED).map(({ id, subject }) => ({ id, subject }));
   const hasFeedback = feedback?.isOurs ?? false;
-  return { count: made.length, newest, dropped: own.length - made.length, hasFeedback };
+  const elsewhere = kept.length - made.length;
+  return { count: made.length, newest, dropped: own.length - kept.length, elsewhere, hasFeedback };
 }
 
 type CommitsMade = NonNullable<WorkChanges['commits']> & {
   /** Made, and then reset away, amended or rebased. */
   dropped: number;
+  /** Made, and kept by another branch than the run's own. */
+  elsewhere: number;
   hasFeedback: boolean;
 };
 
@@ -52,6 +62,19 @@ async function droppedFrom(git: Git, tips: ReadonlySet<string>, head: string | n
   const kept = ['--branches', '--tags', '--remotes', ...(head ? [head] : [])];
   const args = ['rev-list', '--ignore-missing', `--max-count=${MOST_COUNTED}`, ...others, '--not', ...kept];
   return new Set(String(await git.run([...args, '--'])).split('\n'));
+}
+
+/** Of the commits that these tips lead to, those that this branch does not lead to; all of them when it is gone. */
+async function notOn(git: Git, tips: ReadonlySet<string>, branch: string): Promise<Set<string>> {
+  const args = ['rev-list', '--ignore-missing', `--max-count=${MOST_COUNTED}`, ...tips];
+  return new Set(String(await git.run([...args, '--not', `refs/heads/${branch}`, '--'])).split('\n'));
+}
+
+export function elsewhereNotes(count: number, branch: string | undefined): string[] {
+  if (count === 0) return [];
+  const subject =
+    count === 1 ? '1 commit made during the run is' : `${count} commits made during the run are`;
+  return [`${subject} not on the run's branch ${branch}, and not counted`];
 }
 
 export function droppedNotes(count: number): string[] {

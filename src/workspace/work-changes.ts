@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
+import type { WorkPlace } from '../core/ports/work-tree.ts';
 import type { WorkChanges, WorkSnapshot } from '../schema/work.ts';
-import { branchNotes, commitsMade, droppedNotes } from './commits-made.ts';
+import { branchNotes, commitsMade, droppedNotes, elsewhereNotes } from './commits-made.ts';
 import { withoutReview } from './feedback-commits.ts';
 import { type Git, GitTrouble } from './git.ts';
 import { pathText } from './path-text.ts';
@@ -16,7 +17,7 @@ export async function findChanges(
   git: Git,
   directory: string,
   before: WorkSnapshot,
-  workspace?: string,
+  { workspace, branch }: WorkPlace,
 ): Promise<WorkChanges> {
   const notes: string[] = [];
   const known = async <T>(part: Promise<T>): Promise<T | null> => {
@@ -31,10 +32,14 @@ export async function findChanges(
 
   const compared = await known(withComparison(git, before, workspace, async found => found));
   if (!compared) return { files: null, commits: null, lines: null, notes };
-  const made = await known(commitsMade(git, before, compared.status));
+  const made = await known(commitsMade(git, before, compared.status, branch));
   const commits = made && { count: made.count, newest: made.newest };
   const own = made?.hasFeedback ? withoutReview(compared.files) : compared.files;
-  if (made) notes.push(...droppedNotes(made.dropped));
+  if (made) notes.push(...droppedNotes(made.dropped), ...elsewhereNotes(made.elsewhere, branch));
+  const { branch: current } = compared.status;
+  const isElsewhere = branch !== undefined && current !== branch;
+  if (isElsewhere)
+    notes.push(`the work tree is on ${current ?? 'a detached HEAD'}, not on the run's branch ${branch}`);
   notes.push(...compared.notes);
   notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
   const lines = await countLines(git.folder.root, { ...compared, files: own }, notes);
@@ -45,7 +50,7 @@ export async function findChanges(
       isOutside: isOutside(git.folder.root, directory, each.path),
     }))
     .sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { files, commits, lines, notes };
+  return { files, commits, lines, notes, ...(isElsewhere && { isElsewhere }) };
 }
 
 function isOutside(root: string, directory: string, path: string): boolean {

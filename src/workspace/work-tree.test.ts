@@ -28,14 +28,19 @@ function started(): Repository {
 }
 
 /** Takes a snapshot, lets the run work, and says what it changed. */
-async function changedBy(repo: Repository, work: () => void, directory = repo.root) {
+async function changedBy(repo: Repository, work: () => void, directory = repo.root, branch?: string) {
   const tree = createWorkTree(repo.env);
   const { snapshot } = await tree.snapshot(directory);
   work();
   // As it comes back from where it is kept.
   const before = WorkSnapshot.parse(JSON.parse(JSON.stringify(snapshot)));
-  const changes = await tree.changes(directory, before);
+  const changes = await tree.changes(directory, before, { branch });
   return { ...changes, names: changes.files?.map(({ status, path }) => `${status} ${path}`) };
+}
+
+function commitFile(repo: Repository, path: string): void {
+  repo.write(path, path);
+  repo.commit(path);
 }
 
 /** Commits as Squad does on an agent's branch. */
@@ -327,6 +332,46 @@ describe('commits', () => {
     expect(changes.commits).toMatchObject({ count: 1, newest: [{ subject: 'On the side' }] });
     expect(changes.names).toEqual([]);
     expect(changes.notes).toEqual([]);
+  });
+
+  test('of a run with a branch of its own count only on that branch', async () => {
+    const repo = started();
+    repo.git('switch', '-qc', 'own');
+    const there = await changedBy(repo, () => commitFile(repo, 'x.txt'), repo.root, 'own');
+    expect(there).toMatchObject({ commits: { count: 1 }, notes: [] });
+    expect(there.isElsewhere).toBeUndefined();
+    const left = await changedBy(
+      repo,
+      () => {
+        repo.git('switch', '-qc', 'other');
+        commitFile(repo, 'y.txt');
+        repo.git('switch', '-q', 'own');
+      },
+      repo.root,
+      'own',
+    );
+    expect(left).toMatchObject({
+      commits: { count: 0, newest: [] },
+      notes: ["1 commit made during the run is not on the run's branch own, and not counted"],
+    });
+    expect(left.isElsewhere).toBeUndefined();
+  });
+
+  test('of a run that ends on another branch than its own, as files there, are elsewhere', async () => {
+    const repo = started();
+    repo.git('switch', '-qc', 'own');
+    const away = await changedBy(
+      repo,
+      () => {
+        repo.git('switch', '-qc', 'other');
+        commitFile(repo, 'y.txt');
+        repo.git('branch', '-qD', 'own');
+      },
+      repo.root,
+      'own',
+    );
+    expect(away).toMatchObject({ isElsewhere: true, commits: { count: 0 } });
+    expect(away.notes).toContain("the work tree is on other, not on the run's branch own");
   });
 
   test('older ones that a switch of branch brings in do not, and the switch is told', async () => {

@@ -18,9 +18,9 @@ export function createWorkTree(env: Record<string, string | undefined> = process
       }
     },
 
-    async changes(directory, before, { workspace } = {}) {
+    async changes(directory, before, place = {}) {
       try {
-        return await findChanges(await openGit(directory, env), directory, before, workspace);
+        return await findChanges(await openGit(directory, env), directory, before, place);
       } catch (trouble) {
         return { files: null, commits: null, lines: null, notes: [wordsOf(trouble, directory)] };
       }

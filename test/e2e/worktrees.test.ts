@@ -248,6 +248,37 @@ describe('squad worktrees', () => {
   });
 });
 
+describe('an agent that is started from a hook of git', () => {
+  const hook = () => ({
+    GIT_DIR: join(squad.workspace, '.git'),
+    GIT_INDEX_FILE: join(squad.workspace, '.git', 'index'),
+    GIT_WORK_TREE: squad.workspace,
+    GIT_PREFIX: '',
+    GIT_AUTHOR_NAME: 'The user',
+  });
+  const commit =
+    'git -c user.name=Agent -c user.email=agent@localhost commit --quiet --all --message Agent && git log -1 --format=%an';
+  const work = `Do it.${script('write hooked.txt', '| x', 'run git add hooked.txt', `run ${commit}`)}`;
+
+  test('commits to its own branch, as itself', async () => {
+    const before = squad.git('rev-parse', 'main');
+    const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', work], { env: hook() });
+    const { run } = await done(runIds[0]!);
+    expect(squad.git('rev-parse', 'main')).toBe(before);
+    expect(squad.git('status', '--porcelain')).toBe('');
+    expect(squad.git('log', '-1', '--format=%an %s', run.worktree!.branch)).toBe('Agent Agent');
+    expect(run.evidence).toMatchObject({ commits: { count: 1 }, verdict: 'verified' });
+  });
+
+  test('has such a variable only where its role names it', async () => {
+    squad.role('named', '---\nenv: [GIT_AUTHOR_NAME]\n---\nYou code.');
+    const show = `Say.${script('run env | grep ^GIT_')}`;
+    const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'named', show], { env: hook() });
+    await done(runIds[0]!);
+    expect((await squad.run(['log', runIds[0]!])).stdout.match(/^GIT_\w+=/gm)).toEqual(['GIT_AUTHOR_NAME=']);
+  });
+});
+
 describe('what makes a work tree usable', () => {
   test('is copied and run before the agent starts, once it is trusted, for reviewers too', async () => {
     await using other = new GitSquad({

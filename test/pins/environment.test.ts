@@ -35,6 +35,10 @@ const LEFT_OUT = {
   SQUAD_TURN: '9',
   MCP_TOOL_TIMEOUT: '30000',
   MCP_SERVER_PORT: '0',
+  GIT_DIR: '/x',
+  GIT_INDEX_FILE: '/x',
+  GIT_WORK_TREE: '/x',
+  GIT_AUTHOR_NAME: 'x',
 };
 
 /** Credentials and settings, which an agent needs. */

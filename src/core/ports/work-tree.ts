@@ -15,4 +15,6 @@ export interface WorkTree {
 export interface WorkPlace {
   /** The team files that Squad itself keeps there are nobody's work. */
   workspace?: string;
+  /** Of a run that has one of its own: what it commits elsewhere is not its work. */
+  branch?: string;
 }
