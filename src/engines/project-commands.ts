@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
-import { readText } from './read-text.ts';
+import { readProjectText } from './read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from './worktree-twin.ts';
 
 export interface ProjectSettings {
@@ -22,7 +22,7 @@ export function refuseProjectCommands(cwd: string, settings: ProjectSettings, fo
   const isTrusted = upwards(cwd).some(settings.isTrusted);
   const twinIsTrusted = upwards(ownFolder).some(settings.isTrusted);
   for (const file of projectFolders(cwd).flatMap(folder => settings.files.map(name => join(folder, name)))) {
-    const key = settings.runsCommands.exec(readText(file))?.[1];
+    const key = settings.runsCommands.exec(readProjectText(file))?.[1];
     if (!key || isTrusted) continue;
     const twin = twinOf(file, fork);
     if (!twinIsTrusted) throw refusal(file, key, ownFolder, settings);

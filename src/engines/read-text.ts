@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { SquadError } from '../schema/error.ts';
 
-/** Empty where a CLI could not read it either. */
+/** A file of the user's own; empty where a CLI could not read it either. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -8,3 +9,34 @@ export function readText(file: string): string {
     return '';
   }
 }
+
+/** Settings of a project have a few kilobytes. */
+const MAX_PROJECT_BYTES = 256 * 1024;
+
+/**
+ * A file that came with a repository. One that cannot be checked is refused, since the CLI might read what we did not; a pipe
+ * would be waited for for ever.
+ */
+export function readProjectText(file: string): string {
+  let fd: number;
+  try {
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return ''; // the CLI cannot read it either
+  }
+  try {
+    const found = fstatSync(fd);
+    if (found.isDirectory()) return '';
+    if (!found.isFile()) throw unchecked(file, 'is not a regular file');
+    if (found.size > MAX_PROJECT_BYTES)
+      throw unchecked(file, `is ${found.size} bytes; at most ${MAX_PROJECT_BYTES} are read`);
+    return readFileSync(fd, 'utf8');
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const unchecked = (file: string, why: string): SquadError =>
+  new SquadError('NOT_ALLOWED', `${file} came with the repository and ${why}, so it cannot be checked.`, {
+    suggestions: ['Make it a plain, shorter file, or let another engine do this task.'],
+  });

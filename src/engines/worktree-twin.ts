@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path';
 import type { TurnInput } from '../core/ports/engine.ts';
 import { fieldsOf } from './json-line.ts';
-import { readText } from './read-text.ts';
+import { readProjectText } from './read-text.ts';
 
 export type Fork = TurnInput['worktree'];
 
@@ -14,7 +14,7 @@ export const twinOf = (path: string, fork: Fork): string | null =>
  * same there: an agent may have written this one.
  */
 export function isAsTrusted(file: string, twin: string | null): boolean {
-  return twin !== null && meaningOf(readText(file)) === meaningOf(readText(twin));
+  return twin !== null && meaningOf(readProjectText(file)) === meaningOf(readProjectText(twin));
 }
 
 /** Qwen Code writes a settings file anew, with a version of its format, whenever it finds one without. */

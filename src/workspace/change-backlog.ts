@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { offThread } from '../core/off-thread.ts';
 import { firstLines, MOST_LINES } from '../core/team/bounds.ts';
 import { type BacklogEdit, editBacklog } from '../core/team/edit-backlog.ts';
 import { SquadError } from '../schema/error.ts';
@@ -25,7 +26,13 @@ export function changeBacklog(
   return queue(file, async () => {
     const before = await readText(file);
     if (revision !== null && revision !== revisionOf(before?.text ?? null)) throw changedMeanwhile();
-    const { text, number, item } = editBacklog(before?.text ?? null, edit);
+    const { text, number, item } = await offThread(
+      'edited backlog',
+      editBacklog,
+      before?.text.length ?? 0,
+      before?.text ?? null,
+      edit,
+    );
     const bytes = Buffer.from((before?.mark ?? '') + text);
     const now = await readTeamBytes(file);
     if (!(now === null ? before === null : before?.bytes.equals(now))) throw changedMeanwhile();

@@ -68,12 +68,15 @@ function paths(settings: (string | undefined)[], base: string): string[] {
     .filter(path => path !== null);
 }
 
+/** Read at every call, in the hub's own thread: honest ones have a few kilobytes. */
+const MAX_SETTINGS_BYTES = 64 * 1024;
+
 async function settingsFile<T>(
   file: string,
   base: string,
   schema: z.ZodObject & z.ZodType<T>,
 ): Promise<SettingsFile<T> | null> {
-  const read = await readTextFile(file);
+  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
   if ('missing' in read) return null;
   if ('fault' in read)
     throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`, {
@@ -83,7 +86,7 @@ async function settingsFile<T>(
 }
 
 async function templateFile(home: string, file: string): Promise<TemplateFile | null> {
-  const read = await readTextFile(file);
+  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
   if ('missing' in read) return null;
   if ('fault' in read) return { file, text: '', fault: read.fault, trusted: false };
   return { file, text: read.text, fault: null, trusted: await isTrusted(home, file, read.text) };

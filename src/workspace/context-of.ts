@@ -1,4 +1,5 @@
 import { buildContext, type Context } from '../core/context.ts';
+import { offThread } from '../core/off-thread.ts';
 import type { Config } from '../schema/config.ts';
 import { readContextFiles } from './context-files.ts';
 
@@ -11,5 +12,6 @@ export async function contextOf(
 ): Promise<Context> {
   const { files, budgetTokens } = context.value;
   const found = await readContextFiles(root, wanted === true ? (files ?? true) : wanted);
-  return buildContext(found, { budgetTokens, loadedByEngine });
+  const size = found.reduce((sum, file) => sum + ('text' in file ? file.text.length : 0), 0);
+  return offThread('context', buildContext, size, found, { budgetTokens, loadedByEngine });
 }

@@ -1,6 +1,7 @@
-import { isMap, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
 import { RoleMeta } from '../schema/role.ts';
+import { parseBoundedYaml } from './bounded-yaml.ts';
 
 export type Frontmatter<Meta = RoleMeta> =
   | { meta: Meta; body: string; warnings: string[] }
@@ -18,34 +19,46 @@ export const readFrontmatter = (source: string): Frontmatter => readHeaded(sourc
 
 /** The same for any file with such a head. */
 export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontmatter<Meta> {
-  const lines = source.split(/\r\n|\n|\r/);
-  const hasHead = lines[0]?.trimEnd() === '---';
-  const end = hasHead ? lines.findIndex((line, index) => index > 0 && line.trimEnd() === '---') : 0;
-  if (end < 0)
+  const parts = splitHead(source);
+  if (parts === null)
     return { fault: 'line 1: the frontmatter that begins with "---" is never closed by another "---"' };
-  const head = readHead(lines.slice(1, end).join('\n'), shape);
+  const head = readHead(lineFeeds(parts.head), shape);
   if ('fault' in head) return head;
-  return {
-    ...head,
-    body: lines
-      .slice(hasHead ? end + 1 : 0)
-      .join('\n')
-      .trim(),
-  };
+  return { ...head, body: lineFeeds(parts.body).trim() };
 }
+
+const BOUNDS = { chars: 16 * 1024, lines: 500, depth: 50, references: 50 };
+const FIRST_LINE = /^---[^\S\r\n]*(\r\n|\n|\r)/;
+const LAST_LINE = /(?:\r\n|\n|\r)---[^\S\r\n]*(?:\r\n|\n|\r|$)/g;
+
+/** Null: the head has a beginning and no end. */
+function splitHead(source: string): { head: string; body: string } | null {
+  const start = FIRST_LINE.exec(source)?.[0].length;
+  if (start === undefined) return source.trimEnd() === '---' ? null : { head: '', body: source };
+  // The line feed before the head may end it as well: an empty head.
+  LAST_LINE.lastIndex = start - 1;
+  const end = LAST_LINE.exec(source);
+  if (end === null) return null;
+  return { head: source.slice(start, Math.max(start, end.index)), body: source.slice(LAST_LINE.lastIndex) };
+}
+
+const lineFeeds = (text: string): string => (text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text);
 
 function readHead<Meta>(
   yaml: string,
   { schema, allowed }: HeadShape<Meta>,
 ): { meta: Meta; warnings: string[] } | { fault: string } {
   const counter = new LineCounter();
-  const document = parseDocument(yaml, { lineCounter: counter, prettyErrors: false });
+  const source = parseBoundedYaml(yaml, BOUNDS, { lineCounter: counter });
   // The head begins on the file's second line.
   const lineAt = (offset: number | undefined) =>
     offset === undefined ? 'frontmatter' : `line ${counter.linePos(offset).line + 1}`;
 
-  const [error] = document.errors;
-  if (error) return { fault: `${lineAt(error.pos[0])}: ${firstLine(error.message)}` };
+  const [error] = source.faults;
+  if (error?.code === 'BOUND')
+    return { fault: `the frontmatter ${error.message}: long text belongs below it` };
+  if (error) return { fault: `${lineAt(error.offset)}: ${firstLine(error.message)}` };
+  const { document } = source as { document: Document.Parsed };
   if (document.contents !== null && !isMap(document.contents))
     return {
       fault: `${lineAt(document.contents.range?.[0])}: the frontmatter is not a list of "key: value" lines`,
@@ -72,9 +85,7 @@ function readHead<Meta>(
   };
 }
 
-function toObject(
-  document: ReturnType<typeof parseDocument>,
-): { object: Record<string, unknown> } | { fault: string } {
+function toObject(document: Document.Parsed): { object: Record<string, unknown> } | { fault: string } {
   try {
     const object = (document.toJS() ?? {}) as Record<string, unknown>;
     // `description:` with nothing after it says nothing.

@@ -9,6 +9,9 @@ import { parseJsonTree } from './json-tree.ts';
 /** Where other clients keep a project's servers, below the workspace. */
 export const FOREIGN_FILES = ['.mcp.json', '.cursor/mcp.json', '.vscode/mcp.json'];
 
+/** Each is compared with all others. */
+const MAX_SERVERS = 500;
+
 export interface ImportedServer extends TranslatedServer {
   file: string;
   /** As that file calls it. */
@@ -70,6 +73,12 @@ function contentOf(
     throw new SquadError('CONFIG_INVALID', `${file} has neither "mcpServers" nor "servers".`, {
       suggestions: [`Known are ${FOREIGN_FILES.join(', ')}, and files of the same form.`],
     });
+  if (Object.keys(servers).length > MAX_SERVERS)
+    throw new SquadError(
+      'CONFIG_INVALID',
+      `${file} has ${Object.keys(servers).length} servers; at most ${MAX_SERVERS} are read.`,
+      { suggestions: ['Keep the servers you want, then try again.'] },
+    );
   const inputs = Array.isArray(content.inputs) ? content.inputs.map(asRecord) : [];
   return {
     servers,

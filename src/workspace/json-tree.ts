@@ -29,6 +29,12 @@ export function parseJsonTree(
   return problem ? { problems: [problem, ...more.slice(0, MOST - 1)] } : { tree };
 }
 
+/** The first thing that keeps a text from being JSON; null when nothing does. */
+export function jsonProblem(text: string): JsonProblem | null {
+  const parsed = parseJsonTree(text);
+  return 'problems' in parsed ? parsed.problems[0] : null;
+}
+
 export function placeOf(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset).split('\n');
   return { line: before.length, column: before.at(-1)!.length + 1 };

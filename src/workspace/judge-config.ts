@@ -1,7 +1,7 @@
 import type { ConfigInForce } from '../core/ports/gateway.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
-import { checkMcpConfig, mayCount, remarkText } from './mcp-config-file.ts';
+import { checkMcpConfigAside, mayCount, remarkText } from './mcp-config-file.ts';
 import { summaryText } from './mcp-summary.ts';
 import type { TextFile } from './text-file.ts';
 import type { isTrusted } from './trust.ts';
@@ -21,7 +21,7 @@ export async function judgeConfig(
 ): Promise<ConfigInForce & Before> {
   if ('missing' in read) return { file, state: 'none', config: null, text: null, warnings: [] };
   if ('fault' in read) return invalid([`${file} ${read.fault}.`]);
-  const { config, remarks } = checkMcpConfig(read.text);
+  const { config, remarks } = await checkMcpConfigAside(read.text);
   const said = remarks.map(remark => remarkText(file, remark));
   if (!config) return invalid(said);
   const verdict = await trusted(() => mayCount(home, file, read.text, config));

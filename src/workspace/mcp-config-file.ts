@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type ConfigFinding, type KnownToLint, lintMcpConfig } from '../core/gateway/lint-config.ts';
 import { lintRoleFiles, type RoleFinding } from '../core/gateway/lint-roles.ts';
+import { offThread } from '../core/off-thread.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
 import { offsetAt } from './json-problems.ts';
 import { placeOf } from './json-tree.ts';
@@ -31,11 +32,14 @@ export interface CheckedConfig {
   ofRoles: RoleFinding[];
 }
 
+/** Room for thousands of servers, roles and rules. */
+const MAX_CONFIG_BYTES = 256 * 1024;
+
 /** The text of a workspace's configuration. A link that leads out of the workspace is not followed. */
 export async function readMcpConfig(workspace: string): Promise<TextFile> {
   const place = await realPlace(workspace, mcpConfigPath(workspace));
   if ('outside' in place) return { fault: 'is a symbolic link that leads out of the workspace' };
-  return 'real' in place ? readTextFile(place.real) : place;
+  return 'real' in place ? readTextFile(place.real, MAX_CONFIG_BYTES) : place;
 }
 
 const NOTHING_KNOWN: KnownToLint = { roles: null, env: null };
@@ -63,6 +67,10 @@ export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN)
   };
 }
 
+/** The same, without keeping others waiting for a large file. */
+export const checkMcpConfigAside = (text: string): Promise<CheckedConfig> =>
+  offThread('mcp-config', checkMcpConfig, text.length, text);
+
 export function remarkText(file: string, { line, column, message, suggestion }: ConfigRemark): string {
   return [`${file}, line ${line}, column ${column}: ${sentence(message)}`, suggestion]
     .filter(part => part !== null)
@@ -84,7 +92,7 @@ export async function untrustedMcpConfig(home: string, workspace: string): Promi
   const file = mcpConfigPath(workspace);
   const read = await readMcpConfig(workspace);
   if (!('text' in read)) return [];
-  const { config } = parseMcpConfig(read.text);
+  const { config } = await checkMcpConfigAside(read.text);
   return config !== null && !(await mayCount(home, file, read.text, config)) ? [file] : [];
 }
 

@@ -1,3 +1,4 @@
+import { offThread } from '../core/off-thread.ts';
 import { pathText } from './path-text.ts';
 import { isBinary, readWorkFile, statWorkFile } from './work-file.ts';
 
@@ -22,15 +23,21 @@ export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   if (content.length === 0) return Buffer.from(head);
   if (isBinary(content))
     return Buffer.from(`${head}Binary files /dev/null and ${prefixed('b', name)} differ\n`);
-  const text = content.toString('latin1');
+  const { lines, body } = await offThread('new file', addedLines, content.length, content);
+  const range = lines === 1 ? '+1' : `+1,${lines}`;
+  return Buffer.concat([
+    Buffer.from(`${head}--- /dev/null\n+++ ${prefixed('b', name)}\n@@ -0,0 ${range} @@\n`),
+    body,
+  ]);
+}
+
+/** The content as lines of a diff, and how many. */
+export function addedLines(content: Uint8Array): { lines: number; body: Uint8Array } {
+  const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('latin1');
   const isWhole = text.endsWith('\n');
   const lines = (isWhole ? text.slice(0, -1) : text).split('\n');
   const body = `+${lines.join('\n+')}\n${isWhole ? '' : '\\ No newline at end of file\n'}`;
-  const range = lines.length === 1 ? '+1' : `+1,${lines.length}`;
-  return Buffer.concat([
-    Buffer.from(`${head}--- /dev/null\n+++ ${prefixed('b', name)}\n@@ -0,0 ${range} @@\n`),
-    Buffer.from(body, 'latin1'),
-  ]);
+  return { lines: lines.length, body: Buffer.from(body, 'latin1') };
 }
 
 const prefixed = (side: string, name: string): string =>

@@ -3,7 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import { JsonSchema } from '../schema/run.ts';
 import { readInside } from './read-inside.ts';
 
-const LARGEST = 1024 * 1024;
+const LARGEST = 256 * 1024;
 
 /** The schema an answer has to follow, from a file of the workspace. */
 export async function readOutputSchema(root: string, file: string): Promise<JsonSchema> {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { offThread } from '../core/off-thread.ts';
 import { countLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../core/team/bounds.ts';
 import { type DecisionFile, type Decisions, readDecisions } from '../core/team/decisions.ts';
 import { realPlace } from './real-place.ts';
@@ -45,7 +46,8 @@ export async function decisionsIn(folder: string, before: KeptDecisions | null):
     notes.push(
       `${INBOX} holds too much to read: ${left} of its ${names.length} files are left out. Merge some into ${MAIN}.`,
     );
-  const found = readDecisions(main, inbox);
+  const size = inbox.reduce((sum, { text }) => sum + text.length, main?.text.length ?? 0);
+  const found = await offThread('decisions', readDecisions, size, main, inbox);
   return { decisions: found.decisions, notes: [...notes, ...found.notes], revision };
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { offThread } from '../core/off-thread.ts';
 import type { TeamMemory } from '../core/ports/team.ts';
 import { readBacklog } from '../core/team/backlog.ts';
 import { firstLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../core/team/bounds.ts';
@@ -37,14 +38,14 @@ export function createTeamMemories(): (root: string) => TeamMemory {
     roster: async () => {
       const read = await readNamed(root, 'team.md');
       if (read.text === null) return { members: [], notes: read.notes };
-      const { members, notes } = readRoster(read.text);
+      const { members, notes } = await offThread('roster', readRoster, read.text.length, read.text);
       return { members, notes: [...read.notes, ...notes] };
     },
     backlog: async () => {
       const read = await readNamed(root, 'backlog.md');
       const revision = revisionOf(read.text);
       if (read.text === null) return { groups: [], notes: read.notes, revision };
-      const { groups, notes } = readBacklog(read.text);
+      const { groups, notes } = await offThread('backlog', readBacklog, read.text.length, read.text);
       return { groups, notes: [...read.notes, ...notes], revision };
     },
     changeBacklog: async (edit, revision) => {
@@ -68,7 +69,7 @@ export function createTeamMemories(): (root: string) => TeamMemory {
     charter: name => ofAgent(root, name, 'charter'),
     history: async name => {
       const text = await ofAgent(root, name, 'history');
-      return text === null ? null : readHistory(text);
+      return text === null ? null : offThread('history', readHistory, text.length, text);
     },
     record: async (decision, at) => {
       const { folder, note } = await folderOf(root);

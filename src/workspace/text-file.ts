@@ -6,22 +6,22 @@ const MAX_TEXT_BYTES = 1024 * 1024;
 export type TextFile = { text: string } | { missing: true } | { fault: string };
 
 /** A small file that people write: UTF-8, without its byte order mark. Never waits on a pipe or a device. */
-export async function readTextFile(file: string): Promise<TextFile> {
-  const read = await readSmallFile(file);
+export async function readTextFile(file: string, maxBytes = MAX_TEXT_BYTES): Promise<TextFile> {
+  const read = await readSmallFile(file, maxBytes);
   return 'bytes' in read ? decode(read.bytes) : read;
 }
 
 /** The same, whatever is in it. */
 export async function readSmallFile(
   file: string,
+  maxBytes = MAX_TEXT_BYTES,
 ): Promise<{ bytes: Buffer } | Exclude<TextFile, { text: string }>> {
   try {
     const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const info = await handle.stat();
       if (!info.isFile()) return { fault: info.isDirectory() ? 'is a folder' : 'is not a regular file' };
-      if (info.size > MAX_TEXT_BYTES)
-        return { fault: `is ${info.size} bytes; at most ${MAX_TEXT_BYTES} are read` };
+      if (info.size > maxBytes) return { fault: `is ${info.size} bytes; at most ${maxBytes} are read` };
       return { bytes: await handle.readFile() };
     } finally {
       await handle.close();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { TurnInput } from '../../core/ports/engine.ts';
 import { projectFolders, upwards } from '../project-commands.ts';
-import { readText } from '../read-text.ts';
+import { readProjectText } from '../read-text.ts';
 import { modelIn, trustedIn, userConfig } from './user-config.ts';
 
 /** The nearest `.codex/config.toml` of a trusted project counts before the user's own. */
@@ -12,7 +12,7 @@ export function configuredModel({
 }: Pick<TurnInput, 'env' | 'cwd' | 'worktree'>): string | null {
   const config = userConfig(env);
   const [ofProject] = projectFolders(cwd).flatMap(
-    folder => modelIn(readText(join(folder, '.codex', 'config.toml'))) ?? [],
+    folder => modelIn(readProjectText(join(folder, '.codex', 'config.toml'))) ?? [],
   );
   if (ofProject === undefined) return modelIn(config);
   // Whether Codex takes a work tree for trusted depends on the checkout it was made from.

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import { type Fields, fieldsOf } from '../json-line.ts';
-import { readText } from '../read-text.ts';
+import { readProjectText, readText } from '../read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from '../worktree-twin.ts';
 import { usersFolder } from './gemini-settings.ts';
 
@@ -14,7 +14,7 @@ const RUNS_COMMANDS = /"(?:discoveryCommand|callCommand|hooks)"\s*:/;
  */
 export function refuseProjectCommands(cwd: string, env: Record<string, string>, fork: Fork = null): void {
   const file = join(cwd, '.gemini', 'settings.json');
-  const found = RUNS_COMMANDS.exec(readText(file));
+  const found = RUNS_COMMANDS.exec(readProjectText(file));
   if (!found || isTrusted(cwd, env)) return;
   const twin = twinOf(file, fork);
   const ownFolder = twinOf(cwd, fork) ?? cwd;

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { schemaFault } from '../../core/json-schema.ts';
+import { offThread } from '../../core/off-thread.ts';
 import { JsonSchema } from '../../schema/run.ts';
-import { parseJsonTree, placeOf } from '../json-tree.ts';
+import { jsonProblem, placeOf } from '../json-tree.ts';
 import { readTextFile } from '../text-file.ts';
 import type { Findings } from './findings.ts';
 import { filled, type Variables } from './variables.ts';
@@ -44,11 +45,10 @@ export async function readAnswerSchema(
     findings.error(path, `the output schema ${file} ${why}`, { code: 'SCHEMA_INVALID', suggestion });
     return null;
   };
-  const parsed = parseJsonTree(text);
-  if ('problems' in parsed) {
-    const [{ offset, message }] = parsed.problems;
-    const { line, column } = placeOf(text, offset);
-    return refuse(`is not JSON: line ${line}, column ${column}: ${message}`);
+  const problem = await offThread('json', jsonProblem, text.length, text);
+  if (problem) {
+    const { line, column } = placeOf(text, problem.offset);
+    return refuse(`is not JSON: line ${line}, column ${column}: ${problem.message}`);
   }
   const schema = JsonSchema.safeParse(JSON.parse(text));
   if (!schema.success) return refuse('is not a JSON object');
@@ -72,6 +72,8 @@ export async function readAnswerSchema(
   return schema.data;
 }
 
+const MAX_SCHEMA_BYTES = 256 * 1024;
+
 async function readAttached(
   given: string,
   path: Path,
@@ -82,7 +84,7 @@ async function readAttached(
   const name = filled(given, path, variables, findings);
   if (name === null) return null;
   const file = resolve(variables.folder, name);
-  const read = await readTextFile(file);
+  const read = await readTextFile(file, code === 'SCHEMA_INVALID' ? MAX_SCHEMA_BYTES : undefined);
   if ('text' in read) return { file, text: read.text };
   const why = 'missing' in read ? 'does not exist' : read.fault;
   findings.error(path, `${file} ${why}`, {

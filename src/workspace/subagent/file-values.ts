@@ -12,7 +12,7 @@ export async function fileValues(file: string, findings: Findings): Promise<Reco
   if ('missing' in read)
     return refuse('there is no such file', 'A new one is made by: squad init --subagent NAME');
   if ('fault' in read) return refuse(`this ${read.fault}`, 'Give the path of a YAML file.');
-  const source = readYaml(read.text);
+  const source = await readYaml(read.text);
   if ('faults' in source) {
     for (const { place, message } of source.faults) findings.add('error', [], message, {}, place);
     return null;

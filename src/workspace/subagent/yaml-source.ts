@@ -1,4 +1,6 @@
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
+import { offThread } from '../../core/off-thread.ts';
+import { parseBoundedYaml, type YamlFault } from '../bounded-yaml.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -15,22 +17,42 @@ export interface YamlSource {
   warnings: { place: Place; message: string }[];
 }
 
+type Faults = { faults: { place: Place; message: string }[] };
+
 /** The text of a file, or everything that keeps it from being one YAML document. */
-export function readYaml(text: string): YamlSource | { faults: { place: Place; message: string }[] } {
+export async function readYaml(text: string): Promise<YamlSource | Faults> {
+  const parsed = await offThread('yaml', parseYamlFile, text.length, text);
+  if ('faults' in parsed) return parsed;
+  const { marks, ...source } = parsed;
+  return { ...source, place: path => placeIn(marks, path) };
+}
+
+/** A place in the file, and those of what is below it. */
+interface Mark {
+  place: Place;
+  below: Map<string, Mark> | Mark[] | null;
+}
+
+const BOUNDS = { chars: 256 * 1024, lines: 10_000, depth: 200, references: 1_000 };
+
+/** The same as plain data, for the thread that reads large files. */
+export function parseYamlFile(
+  text: string,
+): (Pick<YamlSource, 'value' | 'warnings'> & { marks: Mark }) | Faults {
   const counter = new LineCounter();
   const at = (offset: number | undefined): Place => {
     if (offset === undefined) return { line: null, column: null };
     const { line, col } = counter.linePos(offset);
     return { line, column: col };
   };
-  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, merge: true });
-  if (document.errors.length > 0)
-    return { faults: document.errors.map(error => ({ place: at(error.pos[0]), message: wordsOf(error) })) };
+  const parsed = parseBoundedYaml(text, BOUNDS, { lineCounter: counter, merge: true });
+  if (!('document' in parsed) || parsed.faults.length > 0)
+    return { faults: parsed.faults.map(fault => ({ place: at(fault.offset), message: wordsOf(fault) })) };
+  const { document } = parsed;
   try {
-    const root = document.contents as Node | null;
     return {
       value: withoutNulls(document.toJS()),
-      place: path => at(offsetOf(root, path)),
+      marks: markOf(document.contents as Node | null, undefined, at),
       warnings: document.warnings.map(({ pos, message }) => ({
         place: at(pos[0]),
         message: firstLine(message),
@@ -43,26 +65,37 @@ export function readYaml(text: string): YamlSource | { faults: { place: Place; m
   }
 }
 
-const wordsOf = ({ code, message }: { code?: string; message: string }): string =>
-  code === 'MULTIPLE_DOCS'
+const wordsOf = ({ code, message }: Omit<YamlFault, 'offset'>): string => {
+  if (code === 'BOUND') return `the file ${message}`;
+  return code === 'MULTIPLE_DOCS'
     ? 'the file holds several documents, parted by "---"; a subagent is one'
     : `this is not YAML: ${firstLine(message)}`;
+};
 
-function offsetOf(root: Node | null, path: Path): number | undefined {
-  let node: unknown = root;
-  let offset = root?.range?.[0];
-  for (const step of path) {
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => (isScalar(key) ? String(key.value) : null) === String(step));
-      if (!pair) break;
-      offset = (pair.key as Node).range?.[0] ?? offset;
-      node = pair.value;
-    } else if (isSeq(node)) {
-      node = node.items[Number(step)];
-      offset = (node as Node | undefined)?.range?.[0] ?? offset;
-    } else break;
+/** `offset`: of the key, for what stands under one. */
+function markOf(node: Node | null, offset: number | undefined, at: (offset?: number) => Place): Mark {
+  const place = at(offset ?? node?.range?.[0]);
+  if (isMap(node)) {
+    const below = new Map<string, Mark>();
+    for (const { key, value } of node.items)
+      if (isScalar(key) && !below.has(String(key.value)))
+        below.set(String(key.value), markOf(value as Node | null, key.range?.[0], at));
+    return { place, below };
   }
-  return offset;
+  if (isSeq(node)) return { place, below: node.items.map(item => markOf(item as Node, undefined, at)) };
+  return { place, below: null };
+}
+
+function placeIn(marks: Mark, path: Path): Place {
+  let mark = marks;
+  for (const step of path) {
+    const below: Mark | undefined = Array.isArray(mark.below)
+      ? mark.below[Number(step)]
+      : mark.below?.get(String(step));
+    if (!below) break;
+    mark = below;
+  }
+  return mark.place;
 }
 
 /** `mcpServers:` with nothing after it says nothing. */

@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { type ErrorShape, SquadError } from '../schema/error.ts';
+
+/** Texts up to this size are read at once: every reader needs a few milliseconds for them, and a thread needs more to start. */
+export const MAX_INLINE_CHARS = 16 * 1024;
+const TASK_TIMEOUT_MS = 10_000;
+const IDLE_MS = 10_000;
+/** A hostile file can exhaust the memory of the thread, not that of the hub. */
+const MAX_HEAP_MB = 512;
+
+export type ThreadReply = { result: unknown } | { error: ErrorShape };
+
+/**
+ * Calls a pure reader with these arguments, in another thread when `size` is more than a moment's work: files that came with a
+ * repository must not keep everybody else waiting. The thread knows readers by name (`OFF_THREAD_READERS`).
+ */
+export async function offThread<Args extends unknown[], Result>(
+  name: string,
+  read: (...args: Args) => Result | Promise<Result>,
+  size: number,
+  ...args: Args
+): Promise<Result> {
+  if (size <= MAX_INLINE_CHARS) return read(...args);
+  return new Promise((resolve, reject) => {
+    waiting.push({ name, args, resolve: result => resolve(result as Result), reject });
+    next();
+  });
+}
+
+interface Task {
+  name: string;
+  args: unknown[];
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+const waiting: Task[] = [];
+let current: Task | null = null;
+let thread: Worker | null = null;
+let idle: NodeJS.Timeout | undefined;
+
+/** One task at a time, so that the one that takes too long is the one that is given up. */
+function next(): void {
+  if (current || waiting.length === 0) return;
+  current = waiting.shift()!;
+  clearTimeout(idle);
+  thread ??= start();
+  thread.ref();
+  idle = setTimeout(giveUp, TASK_TIMEOUT_MS);
+  try {
+    thread.postMessage({ name: current.name, args: current.args });
+  } catch (thrown) {
+    // A value that cannot be copied: it is nested deeper than the stack.
+    finish(task => task.reject(thrown));
+  }
+}
+
+function start(): Worker {
+  // The sources run as they are; the bundles lie beside each other.
+  const script = import.meta.url
+    ? new URL('../bin/reader.ts', import.meta.url)
+    : join(__dirname, 'reader.cjs');
+  const worker = new Worker(script, {
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+  });
+  worker.on('message', (reply: ThreadReply) => {
+    if ('error' in reply) finish(task => task.reject(SquadError.from(reply.error)));
+    else finish(task => task.resolve(reply.result));
+  });
+  // The task that a broken thread had is over; the next one gets a new thread.
+  const broken = (error: unknown) => {
+    if (thread !== worker) return;
+    thread = null;
+    finish(task => task.reject(error));
+  };
+  worker.on('error', broken);
+  worker.on('exit', () => broken(new Error('The thread that reads files ended')));
+  return worker;
+}
+
+function giveUp(): void {
+  const slow = thread;
+  thread = null;
+  void slow?.terminate();
+  finish(task => task.reject(new TookTooLong()));
+}
+
+/** The content could not be read within the time that any honest file needs. */
+export class TookTooLong extends SquadError {
+  constructor() {
+    super('CONFIG_INVALID', `Reading took longer than ${TASK_TIMEOUT_MS / 1000} s and was given up.`, {
+      suggestions: ['Make the file shorter or simpler, then try again.'],
+    });
+  }
+}
+
+function finish(settle: (task: Task) => void): void {
+  const task = current;
+  if (!task) return;
+  current = null;
+  clearTimeout(idle);
+  thread?.unref();
+  const over = thread;
+  idle = setTimeout(() => {
+    if (thread === over) thread = null;
+    void over?.terminate();
+  }, IDLE_MS).unref();
+  settle(task);
+  next();
+}

@@ -1,0 +1,108 @@
+import { type Document, isMap, isScalar, type LineCounter, parseDocument, visit } from 'yaml';
+
+/** Limits of a YAML text, checked before it is parsed. No file that a person wrote comes near them. */
+export interface YamlBounds {
+  chars: number;
+  lines: number;
+  /** Of brackets that are open; indented blocks are bounded by their column. */
+  depth: number;
+  /** Anchors and aliases. */
+  references: number;
+}
+
+/** A deeper indentation than this is no nesting that anybody reads. */
+const MAX_COLUMN = 200;
+
+export interface YamlFault {
+  offset: number | undefined;
+  code?: string;
+  message: string;
+}
+
+/** Parses a text within its bounds. Takes time in proportion to its length, whatever it holds. */
+export function parseBoundedYaml(
+  text: string,
+  bounds: YamlBounds,
+  options: { lineCounter: LineCounter; merge?: boolean },
+): { document: Document.Parsed; faults: YamlFault[] } | { faults: [YamlFault] } {
+  const beyond = beyondBounds(text, bounds);
+  if (beyond) {
+    // The parser, which notes where lines begin, is never asked.
+    for (let at = 0; at >= 0 && at <= beyond.offset!; at = text.indexOf('\n', at) + 1 || -1)
+      options.lineCounter.addNewLine(at);
+    return { faults: [beyond] };
+  }
+  // The parser compares every key with every other one: with thousands of keys that takes many seconds.
+  const document = parseDocument(text, { ...options, prettyErrors: false, uniqueKeys: false });
+  const faults = document.errors.map(({ pos, code, message }) => ({ offset: pos[0], code, message }));
+  return { document, faults: faults.length > 0 ? faults : repeatedKeys(document) };
+}
+
+function repeatedKeys(document: Document.Parsed): YamlFault[] {
+  const faults: YamlFault[] = [];
+  visit(document, {
+    Map(_key, map) {
+      if (!isMap(map)) return;
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) faults.push({ offset: key.range?.[0], message: 'Map keys must be unique' });
+        seen.add(key.value);
+      }
+    },
+  });
+  return faults;
+}
+
+/** By its characters alone. Brackets and marks inside of texts count too: honest texts have few. */
+function beyondBounds(text: string, { chars, lines, depth, references }: YamlBounds): YamlFault | null {
+  if (text.length > chars) return fault(0, `has ${text.length} characters; at most ${chars} are read`);
+  let line = 1;
+  let open = 0;
+  let marks = 0;
+  let column = 0;
+  let isIndent = true;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === LINE_FEED) {
+      if (++line > lines) return fault(at, `has more than ${lines} lines`);
+      column = 0;
+      isIndent = true;
+      continue;
+    }
+    column++;
+    if (isIndent && column > MAX_COLUMN) return fault(at, `is indented by more than ${MAX_COLUMN} columns`);
+    isIndent &&= sign === SPACE || sign === DASH || sign === QUESTION || sign === TAB;
+    if (sign === OPEN_SQUARE || sign === OPEN_CURLY) open++;
+    else if ((sign === CLOSE_SQUARE || sign === CLOSE_CURLY) && open > 0) open--;
+    else if ((sign === STAR || sign === AMPERSAND) && isName(text.charCodeAt(at + 1))) marks++;
+    if (open > depth) return fault(at, `has more than ${depth} open brackets`);
+    if (marks > references) return fault(at, `has more than ${references} anchors and aliases`);
+  }
+  return null;
+}
+
+const fault = (offset: number, message: string): YamlFault => ({
+  offset,
+  code: 'BOUND',
+  message: `${message}. Make it shorter or simpler`,
+});
+
+/** Whether a mark names something: `* ` is an item of a Markdown list, `**` bold text, `&&` a command. */
+const isName = (sign: number): boolean =>
+  (sign >= 0x30 && sign <= 0x39) ||
+  (sign >= 0x41 && sign <= 0x5a) ||
+  sign === 0x5f ||
+  (sign >= 0x61 && sign <= 0x7a);
+
+const LINE_FEED = 0x0a;
+const TAB = 0x09;
+const SPACE = 0x20;
+const AMPERSAND = 0x26;
+const STAR = 0x2a;
+const DASH = 0x2d;
+const QUESTION = 0x3f;
+const OPEN_SQUARE = 0x5b;
+const CLOSE_SQUARE = 0x5d;
+const OPEN_CURLY = 0x7b;
+const CLOSE_CURLY = 0x7d;
