@@ -36,6 +36,7 @@ const headersOf = ({ status }: Refusal): Record<string, string> => ({
   'content-type': 'application/json',
   connection: 'close',
   ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+  ...(status === 429 && { 'retry-after': '1' }),
 });
 
 function bodyOf({ status, code, message, suggestions = [] }: Refusal): string {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
+import { type BodyLimitOptions, BodyLimits } from './body-limits.ts';
 import { refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { listenNear } from './listen-near.ts';
 import { OWN_ONLY, type Refusal, refuse, refuseUpgrade } from './refusal.ts';
@@ -16,6 +17,8 @@ export interface HttpServerOptions {
   admits(token: string, request: IncomingMessage): boolean;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   page: PageFace;
+  /** Of request bodies; as they are unless given. */
+  bodyLimits?: BodyLimitOptions;
   /** How many admitted requests are being answered, streams that stay open included. */
   onOpen?(count: number): void;
   onError?(error: unknown): void;
@@ -48,6 +51,7 @@ const MOST_CONNECTIONS = 4_096;
 /** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const { admits, mcp, page, onOpen, onError } = options;
+  const bodies = new BodyLimits(options.bodyLimits);
   let open = 0;
   const limits = {
     headersTimeout: HEADERS_MS,
@@ -100,7 +104,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
 
   function passes(request: IncomingMessage, response: ServerResponse): boolean {
     for (const [name, value] of Object.entries(OWN_ONLY)) response.setHeader(name, value);
-    const refusal = refusalOf(request);
+    const refusal = refusalOf(request) ?? bodies.admit(request, response, tokenOf(request) ?? '');
     if (refusal) refuse(response, refusal);
     return refusal === null;
   }

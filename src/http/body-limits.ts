@@ -1,0 +1,125 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Refusal, refuse } from './refusal.ts';
+
+export interface BodyBounds {
+  /** Bodies that are still on their way. */
+  bodies: number;
+  /** Of all bodies whose requests are not answered yet. */
+  bytes: number;
+}
+
+export interface BodyLimitOptions {
+  perToken: BodyBounds;
+  all: BodyBounds;
+  /** How long a body may take to arrive. On loopback the largest takes less than a second. */
+  timeoutMs: number;
+}
+
+const MIB = 1024 * 1024;
+export const BODY_LIMITS: BodyLimitOptions = {
+  perToken: { bodies: 64, bytes: 64 * MIB },
+  all: { bodies: 512, bytes: 256 * MIB },
+  timeoutMs: 15_000,
+};
+
+/**
+ * Counts what requests bring before anybody buffers it: by the size a request declares, or chunk by chunk where it declares
+ * none. A request beyond a limit is refused with a status, and its connection is closed.
+ */
+export class BodyLimits {
+  readonly #limits: BodyLimitOptions;
+  readonly #held = new Map<string, BodyBounds>();
+  readonly #all: BodyBounds = { bodies: 0, bytes: 0 };
+
+  constructor(limits: BodyLimitOptions = BODY_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** Null: it may be read. `token` is '' for requests that show none: together they have as much as one. */
+  admit(request: IncomingMessage, response: ServerResponse, token: string): Refusal | null {
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+    const declared = Number(length ?? 0);
+    if (declared === 0 && encoding === undefined) return null;
+    const held = this.#held.get(token) ?? { bodies: 0, bytes: 0 };
+    const isFull = held.bodies >= this.#limits.perToken.bodies || this.#all.bodies >= this.#limits.all.bodies;
+    if (isFull) return TOO_MANY;
+    if (!this.#hasRoom(held, declared)) return TOO_MUCH;
+    this.#held.set(token, held);
+    const counts = [held, this.#all];
+    for (const count of counts) {
+      count.bodies += 1;
+      count.bytes += declared;
+    }
+    let bytes = declared;
+    let received = 0;
+    let isArriving = true;
+    const arrived = () => {
+      if (!isArriving) return;
+      isArriving = false;
+      clearTimeout(timer);
+      for (const count of counts) count.bodies -= 1;
+    };
+    const stop = (refusal: Refusal) => {
+      arrived();
+      cutOff(request, response, refusal);
+    };
+    const timer = setTimeout(() => stop(TOO_SLOW), this.#limits.timeoutMs).unref();
+    // Every chunk comes through here, whoever reads it; a listener of our own would start the flow before there is a reader.
+    const push = request.push.bind(request);
+    request.push = (chunk: Buffer | null, ...rest) => {
+      if (chunk === null) arrived();
+      else if (isArriving) {
+        received += chunk.length;
+        const more = received - bytes;
+        if (more > 0 && !this.#hasRoom(held, more)) {
+          stop(TOO_MUCH);
+          return false;
+        }
+        if (more > 0) {
+          bytes += more;
+          for (const count of counts) count.bytes += more;
+        }
+      } else if (!request.complete) return false;
+      return push(chunk, ...rest);
+    };
+    response.once('close', () => {
+      arrived();
+      for (const count of counts) count.bytes -= bytes;
+      if (held.bodies === 0 && held.bytes === 0) this.#held.delete(token);
+    });
+    return null;
+  }
+
+  #hasRoom(held: BodyBounds, more: number): boolean {
+    return (
+      held.bytes + more <= this.#limits.perToken.bytes && this.#all.bytes + more <= this.#limits.all.bytes
+    );
+  }
+}
+
+/** Answers in the middle of a body, and does not wait for the rest of it. */
+function cutOff(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+  if (response.headersSent) return void request.socket.destroy();
+  response.once('finish', () => request.socket.destroySoon());
+  refuse(response, refusal);
+}
+
+const AGAIN = ['Send it again when the requests before it are answered.'];
+const TOO_MANY: Refusal = {
+  status: 429,
+  code: 'TOO_MANY_BODIES',
+  message: 'Too many request bodies are on their way at once',
+  suggestions: AGAIN,
+};
+const TOO_MUCH: Refusal = {
+  status: 429,
+  code: 'TOO_MANY_BODIES',
+  message: 'The request bodies that wait for an answer are too large together',
+  suggestions: AGAIN,
+};
+const TOO_SLOW: Refusal = {
+  status: 408,
+  code: 'BODY_TOO_SLOW',
+  message: 'The request body took too long to arrive',
+  suggestions: ['Send the whole body at once.'],
+};
