@@ -7,7 +7,7 @@ import { createProcessTable } from '../process/process-table.ts';
 import { createServiceTags } from '../process/service-tag.ts';
 import { isAlive, until } from '../process/testing/turn-fixture.ts';
 import { createConnect } from './connect.ts';
-import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
+import { firstText, GatewayFixture, local, plainRequest, refusalOf } from './testing/gateway-fixture.ts';
 import { realTimers } from './timers.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-gateway-'));
@@ -108,12 +108,12 @@ test('a process that hangs is unhealthy until it answers a probe, and is the sam
   const told =
     /^The server first is unavailable: No answer to tools\/call within the time limit\. It is being tried again now\. Still there for your role: second \(second__note, second__other\)\..*not known whether/;
   const long = await view.call('first__note', note('long', { delay: 5_000 }), plainRequest());
-  expect(firstText(long)).toMatch(told);
+  expect(refusalOf(long).message).toMatch(told);
   await answered('after the long one');
   process.kill(pid!, 'SIGSTOP');
   const stuck = view.call('first__note', note('stuck'), plainRequest());
   expect(firstText(await view.call('second__note', note('well'), plainRequest()))).toBe('well');
-  expect(firstText(await stuck)).toMatch(told);
+  expect(refusalOf(await stuck).message).toMatch(told);
   expect(await statusOf('first')).toMatchObject({ health: 'checking', upSince: null, failures: 2 });
   // It answers the question whether it is well before anybody has lost patience.
   process.kill(pid!, 'SIGCONT');

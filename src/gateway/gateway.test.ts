@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { UpstreamFault } from '../wire/upstream/link.ts';
-import { firstText, GatewayFixture, local, plainRequest, variable } from './testing/gateway-fixture.ts';
+import {
+  firstText,
+  GatewayFixture,
+  local,
+  plainRequest,
+  refusalOf,
+  variable,
+} from './testing/gateway-fixture.ts';
 import { connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
@@ -106,11 +113,17 @@ test('an argument rule is named to the agent, and the server is not asked', asyn
       argumentRules: [{ server: 'files', argument: 'path', under: [`${variable('WORKSPACE_ROOT')}/src`] }],
     },
   });
-  const view = fixture.view(fixture.run());
+  const run = fixture.run();
+  const view = fixture.view(run);
   await view.tools();
   const refused = await view.call('files__echo', { arguments: { path: '/etc/passwd' } }, plainRequest());
   expect(refused).toMatchObject({ isError: true });
-  expect(firstText(refused)).toMatch(/"path".*"under"/);
+  expect(refusalOf(refused)).toMatchObject({
+    code: 'NOT_ALLOWED',
+    message: expect.stringMatching(/"path".*"under"/),
+    tool_name: 'files__echo',
+    instance_id: run.id,
+  });
   expect(firstText(refused)).not.toContain('passwd');
   expect(calls).toBe(0);
   expect(fixture.audit.at(-1)).toMatchObject({ decision: 'denied', outcome: 'argument_rule' });
@@ -135,7 +148,7 @@ test.each([
   const view = fixture.view(fixture.run());
   await view.tools();
   const call = (path: string) => view.call('files__echo', { arguments: { path } }, plainRequest());
-  expect(firstText(await call(refused))).toMatch(/"path".*"under"/);
+  expect(refusalOf(await call(refused)).message).toMatch(/"path".*"under"/);
   expect(firstText(await call(passed))).toBe(JSON.stringify({ path: passed }));
 });
 
@@ -290,7 +303,11 @@ test('with every server down the list is empty, the agent is told, and nothing t
   expect(await view.tools()).toEqual([]);
   expect(view.notice()).toMatch(/files: The port is closed.*tried again in 1 s/);
   const result = await view.call('files__echo', {}, plainRequest());
-  expect(firstText(result)).toMatch(/files is unavailable/);
+  expect(refusalOf(result)).toMatchObject({
+    code: 'SERVER_UNAVAILABLE',
+    message: expect.stringContaining('files is unavailable'),
+    tool_name: 'files__echo',
+  });
 });
 
 test('runs with other values of a variable have another connection, and each sees its own secret only as a name', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
-import { firstText, GatewayFixture, local, plainRequest } from './testing/gateway-fixture.ts';
+import { firstText, GatewayFixture, local, plainRequest, refusalOf } from './testing/gateway-fixture.ts';
 import { connectTo, MemoryServer } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
@@ -23,7 +23,7 @@ async function setUp() {
     if (params.name === 'echo') throw new UpstreamFault('timeout', 'No answer within the time limit.');
     return {};
   };
-  const call = async () => firstText(await one.call('files__echo', {}, plainRequest()));
+  const call = async () => refusalOf(await one.call('files__echo', {}, plainRequest())).message;
   const status = async () => (await fixture.gateway.status(null)).find(({ server }) => server === 'files');
   return { fixture, files, one, other, call, status, pinged };
 }
@@ -44,7 +44,7 @@ test('while it is being checked every run is told so, the lists stay, and its st
   await call();
   const before = fixture.changes.length;
   const told = `The server files is unavailable: No answer within the time limit. ${ROUTES}`;
-  expect(firstText(await other.call('files__echo', {}, plainRequest()))).toBe(told);
+  expect(refusalOf(await other.call('files__echo', {}, plainRequest())).message).toBe(told);
   await expect(other.readResource('files+file:///a', {}, plainRequest())).rejects.toThrow(told);
   expect(fixture.audit.at(-1)).toMatchObject({ server: 'files', outcome: 'unavailable' });
   expect(firstText(await other.call('mail__echo', {}, plainRequest()))).toBe('{}');

@@ -95,6 +95,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
   const hasOwnTools = run.options.tools === null || run.options.tools.length > 0;
   const standing = new Standing(servers, offers, clock, hasOwnTools);
   const view = new RunView({
+    runId: run.id,
     servers,
     lists: new RunLists(servers, offers, timers, isOwn),
     standing,

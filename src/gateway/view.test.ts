@@ -4,7 +4,14 @@ import { type Json, UpstreamFault } from '../wire/upstream/link.ts';
 import { openAuditLog } from './audit-log.ts';
 import { auditFolder } from './testing/audit-folder.ts';
 import { faultyDisk } from './testing/faulty-disk.ts';
-import { firstText, GatewayFixture, local, plainRequest, variable } from './testing/gateway-fixture.ts';
+import {
+  firstText,
+  GatewayFixture,
+  local,
+  plainRequest,
+  refusalOf,
+  variable,
+} from './testing/gateway-fixture.ts';
 import { type Asked, connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
@@ -431,7 +438,7 @@ test('a call that finds no free place in time is told so, and that is no fault o
   await fixture.time.pass(10_000);
   const result = await calls[8]!;
   expect(result).toMatchObject({ isError: true });
-  expect(firstText(result)).toMatch(/^The server files is busy: .*within 10 s.*It was not asked/);
+  expect(refusalOf(result).message).toMatch(/^The server files is busy: .*within 10 s.*It was not asked/);
   expect(fixture.audit.filter(({ outcome }) => outcome !== 'asked')).toMatchObject([{ outcome: 'busy' }]);
   answered.resolve({ content: [] });
   await Promise.all(calls);

@@ -1,6 +1,9 @@
 import { parseExposedUri, readExposedName } from '../core/gateway/tool-names.ts';
 import { decision } from '../core/policy.ts';
 import type { Definition, ForwardedRequest, GatewayView } from '../core/ports/gateway.ts';
+import { SquadError } from '../schema/error.ts';
+import type { RunId } from '../schema/ids.ts';
+import { toolError } from '../schema/tool-error.ts';
 import type { Json } from '../wire/upstream/link.ts';
 import type { Denials } from './denials.ts';
 import type { Finder } from './finder.ts';
@@ -14,6 +17,7 @@ import type { Standing } from './standing.ts';
 const INTERNAL_ERROR = -32603;
 
 export interface RunViewOptions {
+  runId: RunId;
   servers: RunServers;
   lists: RunLists;
   standing: Standing;
@@ -70,13 +74,20 @@ export class RunView implements GatewayView {
       const may = decision(servers.holder, 'use', thing);
       if (!may.allowed) {
         const refusal = denials.denyCall(name, { server: server.id, own }, may);
-        return refusal === null ? null : failedResult(refusal);
+        return refusal === null ? null : this.#failed(name, new SquadError('NOT_ALLOWED', refusal));
       }
       return await forward(forwarding, toolCall(found, params), request);
     } catch (error) {
-      if (error instanceof OutOfOrder) return failedResult(error.message);
+      if (error instanceof OutOfOrder)
+        return this.#failed(name, new SquadError('SERVER_UNAVAILABLE', error.message));
       throw error;
     }
+  }
+
+  /** As text alone: structured content would have to fit the schema of the server's tool. */
+  #failed(tool: string, error: SquadError): Json {
+    const text = JSON.stringify(toolError(error.toShape(), tool, this.#options.runId));
+    return { content: [{ type: 'text', text }], isError: true };
   }
 
   readResource(uri: string, params: Json, request: ForwardedRequest): Promise<Json | null> {
@@ -109,8 +120,6 @@ export class RunView implements GatewayView {
     });
   }
 }
-
-const failedResult = (text: string): Json => ({ content: [{ type: 'text', text }], isError: true });
 
 function ownOf(uri: string): { server: string; own: string } | null {
   const asked = parseExposedUri(uri);

@@ -6,6 +6,7 @@ import { OPERATIONS } from '../operations/table.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
+import { flatError, toolError } from '../schema/tool-error.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/client-ceiling.ts';
 import type { Call, Face, ToolResult } from '../wire/face.ts';
@@ -19,7 +20,6 @@ import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { continueTask, taskState, tasks } from './tasks.ts';
 import { completeAgentName } from './team-resources.ts';
-import { flatError, toolError } from './tool-error.ts';
 import { Tools } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
@@ -149,7 +149,10 @@ async function run(
   }
   if (operation.tool?.textOnly) return { raw: { content: [{ type: 'text', text: JSON.stringify(result) }] } };
   const made = task?.(result, args);
-  const state = made && (made.isOpen || call.asTask) ? await taskState(services, made.id) : null;
+  const state =
+    made && (made.isOpen || call.asTask)
+      ? await taskState(services, made.id, { tool: operation.name })
+      : null;
   if (!state) return { structured: result as Record<string, unknown>, isError };
   return { task: { ...state, statusMessage: [...warnings, state.statusMessage].join(' ') } };
 }

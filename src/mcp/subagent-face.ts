@@ -6,10 +6,10 @@ import { runSubagent, type SubagentAnswer, type SubagentPorts } from '../operati
 import { asSquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Subagent } from '../schema/subagent.ts';
+import { toolError } from '../schema/tool-error.ts';
 import type { Call, Face, JsonObjectSchema, ToolDef, ToolResult } from '../wire/face.ts';
 import { clientName } from './client-name.ts';
 import { failureLog, type SubagentLog, subagentLogs } from './subagent-logs.ts';
-import { toolError } from './tool-error.ts';
 import { toolDefinition } from './tool-list.ts';
 
 export interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/ports/workspace.ts';
 import { allFailed } from '../core/run-state.ts';
 import { findRun, findSquad } from '../operations/find.ts';
-import { squadResult } from '../operations/member-result.ts';
+import { type ResultOptions, squadResult } from '../operations/member-result.ts';
 import type { Call as OperationCall, Services } from '../operations/operation.ts';
 import { parallelResult } from '../operations/parallel-result.ts';
 import { reportFailure } from '../operations/report-failure.ts';
@@ -24,7 +24,7 @@ const TTL_MS = 30 * 24 * 3_600_000;
 /** Runs and squads as the tasks of clients that have such. Nothing is kept: the store and the runner know it all. */
 export function tasks(services: Services, caller: Caller): NonNullable<Face['tasks']> {
   return {
-    get: (taskId, call) => taskState(services, taskId, showsForms(call)),
+    get: (taskId, call) => taskState(services, taskId, { mayAsk: showsForms(call) }),
     wait: (taskId, call) =>
       // Its relay asks the next hub again, so nothing has to wait for this.
       services.hub.whileAsking(() =>
@@ -71,7 +71,7 @@ async function waitForTask(
 export async function taskState(
   services: Services,
   taskId: string,
-  mayAsk = false,
+  { mayAsk = false, tool }: { mayAsk?: boolean; tool?: string } = {},
 ): Promise<TaskState | null> {
   const found = await find(services, taskId);
   if (!found) return null;
@@ -90,7 +90,7 @@ export async function taskState(
     return { ...facts, status: 'input_required', inputRequests: requestsFor(services, asks) as never };
   if (!runs.every(run => isEnd(run.status))) return { ...facts, status: 'working' };
   if (runs.every(run => run.status === 'cancelled')) return { ...facts, status: 'cancelled' };
-  const structured = { ...(await result(services, found)) };
+  const structured = { ...(await result(services, found, { tool })) };
   const isError = allFailed(runs.map(({ status }) => status));
   return { ...facts, status: 'completed', result: { structured, isError } };
 }
@@ -104,7 +104,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
     });
   await waitForEndsOrAsks(call, found.runs, call.waitMs);
   reportFailure(call, found.runs);
-  return result(call.services, found, call.ceilingMs);
+  return result(call.services, found, call);
 }
 
 const unasked = ({ inbox }: Services, runs: Run[]) =>
@@ -133,8 +133,20 @@ async function find(services: Services, taskId: string): Promise<Found | null> {
 }
 
 /** What the call would have returned, had it waited. */
-function result(services: Services, { target, squad, runs }: Found, ceilingMs?: number | null) {
-  if (target.shape === 'run') return runResult(services, runs[0]!, { ceilingMs });
-  if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, { ceilingMs });
-  return parallelResult(services, squad.id, runs, { aggregates: target.shape === 'aggregate' });
+function result(services: Services, { target, squad, runs }: Found, how: ResultOptions) {
+  // A task that is read later does not say by which tool it was started; these have its shape.
+  const options = { ...how, tool: how.tool ?? TOOLS[target.shape] };
+  if (target.shape === 'run') return runResult(services, runs[0]!, options);
+  if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, options);
+  return parallelResult(services, squad.id, runs, {
+    aggregates: target.shape === 'aggregate',
+    tool: options.tool,
+  });
 }
+
+const TOOLS: Readonly<Record<TaskTarget['shape'], string>> = {
+  run: 'spawn_agent',
+  members: 'start_squad_members',
+  results: 'spawn_parallel',
+  aggregate: 'spawn_parallel',
+};

@@ -12,7 +12,10 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
   let code: string | null = null;
   try {
     const permitted = await permit(operation.name, call);
-    return await operation.run(permitted, parse(operation.input, input));
+    return await operation.run(
+      { ...permitted, ...(operation.tool && { tool: operation.name }) },
+      parse(operation.input, input),
+    );
   } catch (thrown) {
     const error = asSquadError(thrown);
     if (error.code === 'INTERNAL') call.services.hub.reportBug(operation.name, thrown);

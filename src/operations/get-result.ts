@@ -67,13 +67,13 @@ export const getResult = operation({
       const { squad, runs } = await findSquad(services, squad_id);
       await waitForEndsOrAsks(call, runs, wait);
       reportFailure(call, runs);
-      return squadResult(services, squad, runs, { offset, ceilingMs: call.ceilingMs });
+      return squadResult(services, squad, runs, { ...call, offset });
     }
     const run = await findRun(services, spawn_id!);
     await waitForEndsOrAsks(call, [run], wait);
     if (stream === undefined && offset === 0) {
       reportFailure(call, [run]);
-      return runResult(services, run, { ceilingMs: call.ceilingMs });
+      return runResult(services, run, call);
     }
     return {
       spawn_id: run.id,

@@ -7,7 +7,8 @@ import { runName } from '../schema/run-name.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
 import { notesOfRun } from './notes-of-run.ts';
-import type { Services } from './operation.ts';
+import type { Call, Services } from './operation.ts';
+import { runError } from './run-error.ts';
 import { waitingCall } from './wait.ts';
 import { waitingFor } from './waiting-for.ts';
 
@@ -31,12 +32,15 @@ export type MemberResult = {
   rawStderr: string;
   /** The short of it; `get_result` of the member has all. */
   evidence?: { verdict: Verdict; files_changed: number | null; tool_calls: number | null };
-  error?: { code: string; message: string };
+  error?: { code: string; message: string; tool_name?: string };
   /** What a reader should know about this run, such as a server that it had to do without. */
   note?: string;
   truncated?: true;
   outputFile?: string;
 };
+
+/** How a call is answered, as far as results depend on it. */
+export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;
 
 export interface SquadResult {
   squadId: string;
@@ -60,7 +64,8 @@ export async function squadResult(
     offset = 0,
     warnings = [],
     ceilingMs,
-  }: { offset?: number; warnings?: string[]; ceilingMs?: number | null } = {},
+    tool,
+  }: { offset?: number; warnings?: string[] } & ResultOptions = {},
 ): Promise<SquadResult> {
   const { files } = services;
   const result: SquadResult = {
@@ -79,7 +84,7 @@ export async function squadResult(
   const texts: TextItem[] = [];
   for (const [at, run] of runs.entries()) {
     if (at < offset) continue;
-    const member = bare(run, notesOfRun(services, run));
+    const member = bare(run, notesOfRun(services, run), tool);
     const length = JSON.stringify(member).length + 1;
     const handles = JSON.stringify({ ...member, ...handlesOf(run, files) }).length + 1 - length;
     const samples = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
@@ -109,7 +114,8 @@ export async function squadResult(
   return result;
 }
 
-function bare(run: Run, notes: string[]): MemberResult {
+function bare(run: Run, notes: string[], tool: string | undefined): MemberResult {
+  const error = runError(run, tool, LONGEST_ERROR);
   return {
     memberId: run.id,
     roleId: runName(run),
@@ -126,9 +132,7 @@ function bare(run: Run, notes: string[]): MemberResult {
         tool_calls: run.evidence.toolCalls,
       },
     }),
-    ...(run.error && {
-      error: { code: run.error.code, message: longestStart(run.error.message, LONGEST_ERROR) },
-    }),
+    ...(error && { error }),
     ...(notes.length > 0 && { note: longestStart(notes.join(' '), MAX_NOTE) }),
   };
 }

@@ -151,6 +151,8 @@ export interface HubStatus {
 export interface Call {
   services: Services;
   caller: Caller;
+  /** The tool that was called; absent: the operation is none. */
+  tool?: string;
   signal: AbortSignal;
   /** How long a waiting operation may take before it must answer with what there is; null is no ceiling, 0 is at once. */
   waitMs: number | null;

@@ -32,6 +32,7 @@ type Item = ParallelResult['results'][number];
 export interface ParallelOptions {
   aggregates: boolean;
   notes?: string[];
+  tool?: string | undefined;
 }
 
 /** Every run's result in order, within the limit: the more there are, the less is said of each. */
@@ -39,11 +40,11 @@ export async function parallelResult(
   services: Services,
   squadId: string,
   live: Run[],
-  { aggregates, notes = [] }: ParallelOptions,
+  { aggregates, notes = [], tool }: ParallelOptions,
 ): Promise<ParallelResult> {
   const runs = live.map(run => ({ ...run }));
   const { files } = services;
-  const facts = await Promise.all(runs.map(run => withoutText(services, run)));
+  const facts = await Promise.all(runs.map(run => withoutText(services, run, tool)));
   const samples = await Promise.all(runs.map(run => (isEnd(run.status) ? answerSample(files, run) : EMPTY)));
   const paths = runs.map(run => files.outputPath({ runId: run.id, number: run.turn }, 'stdout'));
   const details: Detail[] = ['full', 'brief', 'line'];
@@ -82,7 +83,7 @@ export async function parallelResult(
 /** Everything but the text of the agent and the handles to the rest of it. */
 function item(fact: RunResult, notes: string[], detail: Detail): Item {
   const error = fact.error && {
-    code: fact.error.code,
+    ...fact.error,
     message: longestStart(fact.error.message, LONGEST_ERROR[detail]),
   };
   const words = fact.success === null ? {} : { result: '' };

@@ -82,7 +82,10 @@ async function fullest(some: Partial<Run> = {}): Promise<Run> {
 
 describe('a result with as much of everything as there can be', () => {
   test('keeps to the limit, and says what is cut', async () => {
-    const result = await runResult(services, await fullest(), { warnings: ['A warning. '.repeat(500)] });
+    const result = await runResult(services, await fullest(), {
+      tool: 'spawn_agent',
+      warnings: ['A warning. '.repeat(500)],
+    });
     expect(JSON.stringify(result).length).toBeLessThanOrEqual(RESULT_LIMIT);
     expect(RunResult.parse(result)).toMatchObject({
       usage_source: 'estimated',
@@ -96,7 +99,11 @@ describe('a result with as much of everything as there can be', () => {
     const runs = await Promise.all(Array.from({ length: count }, () => fullest()));
     for (const aggregates of [false, true]) {
       const notes = ['A warning. '.repeat(500)];
-      const result = await parallelResult(services, squad.id, runs, { aggregates, notes });
+      const result = await parallelResult(services, squad.id, runs, {
+        aggregates,
+        notes,
+        tool: 'spawn_parallel',
+      });
       expect(JSON.stringify(result).length).toBeLessThanOrEqual(RESULT_LIMIT);
       expect(result.results.map(({ spawn_id }) => spawn_id)).toEqual(runs.map(({ id }) => id));
       for (const each of result.results) expect(each).toMatchObject({ success: false, truncated: true });

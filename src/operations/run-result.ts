@@ -3,10 +3,11 @@ import { type Cut, firstThatFit, fitItems, longestStart } from '../core/digest.t
 import { isEnd, type Run } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
-import { answerSample, RESULT_LIMIT } from './member-result.ts';
+import { answerSample, RESULT_LIMIT, type ResultOptions } from './member-result.ts';
 import { loginHint } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
+import { runError } from './run-error.ts';
 import { RunEvidence, runEvidence } from './run-evidence.ts';
 import { workNotes } from './run-work.ts';
 import { waitingCall } from './wait.ts';
@@ -35,7 +36,7 @@ export const RunResult = z.object({
   model: z.string().nullable(),
   tokens: Tokens.nullable(),
   usage_source: z.enum(['reported', 'estimated', 'none']).describe('`estimated`: cost from a price list'),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  error: z.object({ code: z.string(), message: z.string(), tool_name: z.string().optional() }).optional(),
   evidence: RunEvidence,
   advisory: z.array(z.string()).optional().describe('Limits that only its instructions hold'),
   activity: z.string().optional().describe('What it did last, while it runs'),
@@ -51,12 +52,12 @@ export type RunResult = z.infer<typeof RunResult>;
 export async function runResult(
   services: Services,
   live: Run,
-  { warnings = [], ceilingMs }: { warnings?: string[]; ceilingMs?: number | null } = {},
+  { warnings = [], ceilingMs, tool }: { warnings?: string[] } & ResultOptions = {},
 ): Promise<RunResult> {
   // As it is now: it changes while its turns are read, and an end must not be told without its facts.
   const run = { ...live };
   const { files } = services;
-  const result = await withoutText(services, run);
+  const result = await withoutText(services, run, tool);
   const notes = [
     ...warnings,
     ...askNotes(services, [run]),
@@ -81,7 +82,12 @@ export async function runResult(
 }
 
 /** Everything of a result but the words of the agent and the handles to them. */
-export async function withoutText(services: Services, run: Run): Promise<RunResult> {
+export async function withoutText(
+  services: Services,
+  run: Run,
+  tool: string | undefined,
+): Promise<RunResult> {
+  const error = runError(run, tool, ROOM.error);
   const { store, files, clock } = services;
   const over = isEnd(run.status);
   const { usage, options } = run;
@@ -107,9 +113,7 @@ export async function withoutText(services: Services, run: Run): Promise<RunResu
     model: run.model && longestStart(run.model, ROOM.model),
     tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
     usage_source: usage === null ? 'none' : usage.costIsEstimated ? 'estimated' : 'reported',
-    ...(run.error && {
-      error: { code: run.error.code, message: longestStart(run.error.message, ROOM.error) },
-    }),
+    ...(error && { error }),
     evidence: runEvidence(run, turns.at(-1)),
     ...(advisory.length > 0 && { advisory: firstThatFit(advisory, ROOM.advisory) }),
     ...(activity !== null && { activity }),

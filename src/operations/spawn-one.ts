@@ -17,7 +17,7 @@ export async function spawnOne(
   const { run } = runs[0]!;
   await waitForEndsOrAsks(call, [run], isAsync ? 0 : call.waitMs);
   reportFailure(call, [run]);
-  return runResult(call.services, run, { warnings, ceilingMs: call.ceilingMs });
+  return runResult(call.services, run, { ...call, warnings });
 }
 
 const { spawn_id, status, success, result, cost_usd, note } = RunResult.shape;

@@ -57,6 +57,7 @@ export const spawnParallel = operation({
     return parallelResult(call.services, squad.id, runs, {
       aggregates: input.aggregate_results ?? false,
       notes: warnings,
+      tool: call.tool,
     });
   },
 });

@@ -17,7 +17,7 @@ const memberResult = z.object({
   evidence: z
     .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
     .optional(),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
   note: z.string().optional(),
   truncated: z.boolean().optional(),
   outputFile: z.string().optional(),
@@ -52,6 +52,6 @@ export const startSquadMembers = operation({
     const runs: Run[] = planned.map(({ run }) => run);
     await waitForEndsOrAsks(call, runs, call.waitMs);
     reportFailure(call, runs);
-    return squadResult(call.services, { id: squad.id }, runs, { warnings, ceilingMs: call.ceilingMs });
+    return squadResult(call.services, { id: squad.id }, runs, { ...call, warnings });
   },
 });

@@ -91,6 +91,7 @@ const ERRORS = {
   PLAN_UNKNOWN: { kind: 'state', exit: 2 },
   TERMINAL_UNAVAILABLE: { kind: 'external', exit: 1 },
   CHECK_FAILED: { kind: 'external', exit: 1 },
+  SERVER_UNAVAILABLE: { kind: 'external', exit: 1 },
   AUDIT_UNAVAILABLE: { kind: 'external', exit: 1 },
   OUTPUT_LIMIT: { kind: 'external', exit: 1 },
   DIFF_UNAVAILABLE: { kind: 'external', exit: 1 },

@@ -2,7 +2,7 @@ import { ProtocolErrorCode, SERVER_INFO_META_KEY } from '@modelcontextprotocol/s
 import type { Face, Peer } from './face.ts';
 import { isObject, type PlainRequest } from './plain-request.ts';
 import { risingProgress } from './progress.ts';
-import { asProtocolError, internalError, unknownTool } from './protocol-errors.ts';
+import { asProtocolError, internalError, toolCallError, unknownTool } from './protocol-errors.ts';
 import { readableResult } from './readable-result.ts';
 import { toolListText } from './tool-list-text.ts';
 
@@ -42,8 +42,9 @@ export async function directAnswer(
   }
 }
 
-export function errorAnswer({ id }: PlainRequest, thrown: unknown): DirectAnswer {
-  const { code, message, data } = asProtocolError(thrown);
+export function errorAnswer({ id, method, name }: PlainRequest, thrown: unknown): DirectAnswer {
+  const { code, message, data } =
+    method === 'tools/call' ? toolCallError(thrown, name) : asProtocolError(thrown);
   const error = { code: code === OLD_NOT_FOUND ? ProtocolErrorCode.InvalidParams : code, message, data };
   return {
     text: JSON.stringify({ jsonrpc: '2.0', id, error }),

@@ -150,7 +150,7 @@ describe.each<Era>(['legacy', 'modern'])('a forwarded call of a %s client over H
     expect(await answer(await lost)).toEqual({
       jsonrpc: '2.0',
       id: 1,
-      error: { code: -32000, message: 'This access has ended' },
+      error: { code: -32000, message: 'This access has ended', data: { tool_name: 'far__hold' } },
     });
     expect(far.aborted).toEqual(['lost']);
     for (const { release } of far.held) release();

@@ -78,7 +78,9 @@ describe('a modern call that takes long, for a client that asked for no progress
     const response = await call('hold');
     await until(() => sample.held.length === 1, 'the call');
     await rig.handler.endSessions('');
-    expect(await response.text()).toContain('{"code":-32000,"message":"This access has ended"}');
+    expect(await response.text()).toContain(
+      '{"code":-32000,"message":"This access has ended","data":{"tool_name":"hold"}}',
+    );
   });
 });
 

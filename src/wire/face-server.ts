@@ -17,7 +17,7 @@ import { serveResources } from './face-resources.ts';
 import { serveTasks, TASKS } from './face-tasks.ts';
 import { serveTools } from './face-tools.ts';
 import { progressReporter } from './progress.ts';
-import { asProtocolError, invalidParams } from './protocol-errors.ts';
+import { asProtocolError, invalidParams, toolCallError } from './protocol-errors.ts';
 import { unlessCutOff } from './unless-cut-off.ts';
 
 /** The SDK leaves these two untyped. */
@@ -149,8 +149,12 @@ export class FaceServer extends Server {
         if (method === 'logging/setLevel') this.#hasLevel = true;
         return result;
       } catch (thrown) {
-        if (!(thrown instanceof Error) || 'code' in thrown) throw thrown;
-        throw invalidParams(`Invalid params for ${method}: ${thrown.message}`);
+        const error =
+          !(thrown instanceof Error) || 'code' in thrown
+            ? thrown
+            : invalidParams(`Invalid params for ${method}: ${thrown.message}`);
+        const name = method === 'tools/call' ? request.params?.name : undefined;
+        throw typeof name === 'string' ? toolCallError(error, name) : error;
       }
     };
   }

@@ -2,7 +2,6 @@ import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/
 import type { Call, ToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { taskCreated } from './face-tasks.ts';
-import { taskRefused } from './legacy-tasks.ts';
 import { refuseCursor, unknownTool } from './protocol-errors.ts';
 import { readableResult } from './readable-result.ts';
 import { toolsOfEra } from './tool-list-text.ts';
@@ -20,10 +19,7 @@ export function serveTools(server: FaceServer): void {
     const asTask = server.era === 'legacy' && server.face.tasks !== undefined && params.task !== undefined;
     return server.call(ctx, async plain => {
       const call = asTask ? { ...plain, asTask, acceptsTasks: true } : plain;
-      const answered = tools.call(params.name, params.arguments ?? {}, call);
-      const result = await (asTask
-        ? answered.catch(thrown => Promise.reject(taskRefused(thrown, params.name)))
-        : answered);
+      const result = await tools.call(params.name, params.arguments ?? {}, call);
       if (result === null) throw unknownTool(params.name);
       return rendered(result, call);
     });

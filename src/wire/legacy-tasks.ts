@@ -46,12 +46,6 @@ export const legacyTaskCreated = (task: TaskState) => ({ content: [], task: lega
 export const noTaskSupport = (tool: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.MethodNotFound, `${tool} cannot be called as a task`);
 
-/** A client that waits for a task cannot read a refusal that comes as a tool's result. */
-export function taskRefused(thrown: unknown, tool: string): ProtocolError {
-  const { code, message, data } = asProtocolError(thrown);
-  return new ProtocolError(code, message, { ...(data as object | undefined), tool_name: tool });
-}
-
 function legacyTask(task: TaskState) {
   return {
     taskId: task.id,

@@ -27,6 +27,13 @@ export function asProtocolError(thrown: unknown): ProtocolError {
   return new ProtocolError(code, error.message, shape);
 }
 
+/** The same for a call of a tool, which every error of it names. Data of another server that is no object stays as it was. */
+export function toolCallError(thrown: unknown, tool: string): ProtocolError {
+  const { code, message, data = {} } = asProtocolError(thrown);
+  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
+  return new ProtocolError(code, message, isObject ? { ...data, tool_name: tool } : data);
+}
+
 function saidElsewhere(thrown: unknown): { code: number; message: string; data?: unknown } | null {
   if (thrown instanceof UpstreamFault) return thrown.error;
   // An abort has a number too, which is not one of the protocol.

@@ -122,7 +122,7 @@ test('an agent whose call runs out of time is told what it still has, and people
     return (content as { text: string }[])[0]!.text;
   };
   await until('it answers', async () => (await call({ nonce: 'first' })) === 'first');
-  expect(await call({ nonce: 'n', delayMs: 60_000 })).toMatch(
+  expect(JSON.parse(await call({ nonce: 'n', delayMs: 60_000 })).error.message).toMatch(
     /^The server late is unavailable: No answer .*being tried again now\. Still there for your role: well \(well__echo\)\./,
   );
   await until('it answers again', async () => (await call({ nonce: 'again' })) === 'again');

@@ -154,7 +154,12 @@ describe('a server that dies', () => {
       const { text } = await call(client, 'echo__echo', { nonce: 'n' });
       return text.includes('is unavailable') && text;
     });
-    expect(told).toMatch(/^The server echo is unavailable: .*tried again (in \d+ s|now)/);
+    expect(JSON.parse(told).error).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringMatching(/^The server echo is unavailable: .*tried again (in \d+ s|now)/),
+      tool_name: 'echo__echo',
+      instance_id: agent.id,
+    });
     expect(told).toContain('spare (spare__echo)');
     expect(await call(client, 'spare__echo', { nonce: 'other' })).toMatchObject({ text: 'other' });
     await until('it is back', async () => !(await call(client, 'echo__echo', { nonce: 'n' })).isError);

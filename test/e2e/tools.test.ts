@@ -64,7 +64,7 @@ describe.each([
           roleId: 'architect',
           cwd: '.',
           status: 'error',
-          error: { code: 'ENGINE_FAILED', message: 'exit code 7' },
+          error: { code: 'ENGINE_FAILED', message: 'exit code 7', tool_name: 'start_squad_members' },
           ...streams('architect'),
         },
         { ...base, roleId: 'coder', cwd: './', status: 'completed', ...streams('coder') },
@@ -234,18 +234,30 @@ describe.each([
       startAndWait(client, { members: tasks.map(task => ({ roleId: 'coder', task })) });
     const failed = await start('3', '4');
     expect(failed).toMatchObject({ isError: true, status: 'failed' });
+    const error = { code: 'ENGINE_FAILED', tool_name: 'start_squad_members' };
+    expect(failed.members).toMatchObject([{ error }, { error }]);
     expect(await start('3', '0')).not.toHaveProperty('isError');
     const read = (args: object) => strictCall(client, 'get_result', { ...args });
     expect(await read({ squad_id: failed.squadId })).toMatchObject({ isError: true });
     const spawn_id = failed.members[0]!.memberId;
-    expect(await read({ spawn_id })).toMatchObject({ isError: true, status: 'error' });
+    expect(await read({ spawn_id })).toMatchObject({
+      ...{ isError: true, status: 'error' },
+      error: { code: 'ENGINE_FAILED', tool_name: 'get_result' },
+    });
     expect(await read({ spawn_id, stream: 'stdout' })).not.toHaveProperty('isError');
     squad.script('hangs.sh', 'exec sleep 60');
     const slow = await open({ RUN_TEMPLATE: './hangs.sh', PROCESS_TIMEOUT_MS: '300' });
     const prompt = { prompt: 'x', include_context: false };
-    expect(await strictCall(slow, 'spawn_agent', prompt)).toMatchObject({ isError: true, status: 'timeout' });
+    const late = { code: 'TIMEOUT', message: expect.stringContaining('its time limit of 0.3 s') };
+    expect(await strictCall(slow, 'spawn_agent', prompt)).toMatchObject({
+      ...{ isError: true, status: 'timeout' },
+      error: { ...late, tool_name: 'spawn_agent' },
+    });
     const both = await strictCall(slow, 'spawn_parallel', { agents: [prompt, prompt] });
-    expect(both).toMatchObject({ isError: true, results: [{ status: 'timeout' }, { status: 'timeout' }] });
+    expect(both).toMatchObject({
+      isError: true,
+      results: [{ status: 'timeout' }, { error: { ...late, tool_name: 'spawn_parallel' } }],
+    });
   });
 
   test.each([

@@ -92,6 +92,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   TERMINAL_UNAVAILABLE: ['external', 1],
   CHECK_FAILED: ['external', 1],
   DIFF_UNAVAILABLE: ['external', 1],
+  SERVER_UNAVAILABLE: ['external', 1],
   AUDIT_UNAVAILABLE: ['external', 1],
   OUTPUT_LIMIT: ['external', 1],
   LOST: ['external', 1],

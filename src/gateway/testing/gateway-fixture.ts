@@ -202,5 +202,11 @@ export function firstText(result: Record<string, unknown> | null): string {
   return first.text;
 }
 
+/** The error that a call was refused with. */
+export const refusalOf = (
+  result: Record<string, unknown> | null,
+): { code: string; message: string; tool_name: string; instance_id: string } =>
+  JSON.parse(firstText(result)).error;
+
 /** A variable as a configuration writes it. */
 export const variable = (name: string): string => `\${${name}}`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SquadError } from '../schema/error.ts';
+import { SquadError } from './error.ts';
 import { flatError, toolError } from './tool-error.ts';
 
 test('an error is one level, with what belongs to it, and nothing of that takes the place of what every error has', () => {

@@ -1,4 +1,4 @@
-import type { ErrorShape } from '../schema/error.ts';
+import type { ErrorShape } from './error.ts';
 
 /** An error as a tool answers it: with the tool's name and, if an agent called it, the agent's run. */
 export function toolError(
