@@ -25,6 +25,7 @@ import { isSubagentCall } from './core/subagent-call.ts';
 import { Traces } from './core/traces.ts';
 import { createEngines } from './engines/create-engines.ts';
 import { callerOfHello, callerOfRun } from './hub/callers.ts';
+import { HomeGuard } from './hub/home-guard.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { PatientCalls } from './hub/patient-calls.ts';
@@ -35,6 +36,7 @@ import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
 import { type Hello, isNewer } from './link/hello.ts';
 import { ownFolder, pricesFile, socketPath } from './link/home.ts';
+import { hubRecordPath, lockPath, otherHub } from './link/hub-record.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
@@ -51,7 +53,7 @@ import type { RunId } from './schema/ids.ts';
 import type { Run } from './schema/run.ts';
 import { type Toolset, toolsetsIn } from './schema/toolset.ts';
 import { openStore } from './store/open.ts';
-import { takeLock } from './store/sqlite/lock.ts';
+import { type Lock, takeLock } from './store/sqlite/lock.ts';
 import { createTextSearch } from './store/sqlite/text-search.ts';
 import { createBranches } from './workspace/branches.ts';
 import { createWorkspaces } from './workspace/open-workspace.ts';
@@ -88,12 +90,18 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const { home, env, version, programs, checkpoint = () => {} } = options;
   ownFolder(home);
   const socket = socketPath(home);
-  const lock = await lockUnlessServed(() => takeLock(join(home, 'hub.lock')), socket);
-  if (!lock) return null;
+  const taken = await lockUnlessServed(() => lockOfHome(home), socket);
+  if (!taken) return null;
+  let lock = taken;
+  let guard: HomeGuard | null = null;
   const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
   const clock = { now: () => Date.now() };
   const startedAt = clock.now();
-  recordHub(home, { pid: process.pid, version, startedAt });
+  const writeRecord = () => {
+    recordHub(home, { pid: process.pid, version, startedAt });
+    return true;
+  };
+  writeRecord();
   const database = env.MCP_DATABASE_PATH || join(home, 'squad.db');
   const runsDir = join(home, 'runs');
   const warn = (message: string, cause: unknown) => log.write('warning', message, cause);
@@ -404,6 +412,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
 
   const stop = once(async (reason: string) => {
     log.write('info', `Hub ${process.pid} stops: ${reason}`);
+    guard?.close();
     // A hub that does not end would keep the next one out.
     setTimeout(() => process.exit(1), STOP_MS).unref();
     // At once where nobody waits: a newer client that was just greeted is to be answered by the newer hub.
@@ -450,6 +459,16 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     });
   recovered.catch(() => {}); // told below, once the door is open
   await server.listen();
+  guard = new HomeGuard({
+    home,
+    files: [
+      { path: lockPath(home), restore: lockAgain },
+      { path: hubRecordPath(home), restore: writeRecord },
+      { path: socket, restore: () => server.listen().then(() => true) },
+    ],
+    warn,
+    onLost: reason => void stop(reason),
+  });
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
   for (const warning of options.warnings ?? []) log.write('warning', warning);
   const counts = await recovered.catch(async thrown => {
@@ -494,6 +513,12 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     return caller;
   }
 
+  function lockAgain(): boolean {
+    const again = takeLock(lockPath(home));
+    if (again) lock = again;
+    return again !== null;
+  }
+
   function record(body: EventBody): Promise<void> {
     return store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] });
   }
@@ -508,6 +533,14 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   function reviewClients(): void {
     lifetime.onClients(server.clients + httpOpen);
   }
+}
+
+/** Null while another hub lives, also one whose lock file was removed: that hub restores it. */
+function lockOfHome(home: string): Lock | null {
+  const lock = takeLock(lockPath(home));
+  if (lock === null || otherHub(home) === null) return lock;
+  lock.release();
+  return null;
 }
 
 /** Throws INVALID_INPUT. */

@@ -4,7 +4,7 @@ import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
 import { type Bye, type Challenge, type Hello, type HelloReply, isNewer } from '../link/hello.ts';
 import { homeFault, homeFolder, socketPath, unusable } from '../link/home.ts';
-import { HELLO_MS, noAnswer } from '../link/hub-record.ts';
+import { HELLO_MS, hubPid, noAnswer } from '../link/hub-record.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
 import { Proof } from '../link/proof.ts';
 import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
@@ -36,6 +36,8 @@ export const MOST_CLOSED_DOORS = 5;
 const BACK_OFF_MS = 20;
 /** A newer hub that was promised and does not come: then one is started. */
 const HANDOVER_MS = 5_000;
+const SOCKET_RESTORED_MS = 4_000;
+const KNOCK_MS = 100;
 
 /** Twice as long after each further closed door. */
 export const backOff = (closedDoors: number): Promise<void> =>
@@ -90,6 +92,12 @@ export class HubClient {
     const home = homeFolder(process.env);
     const socket = await connect(socketPath(home));
     if (socket) return (await this.greet(socket, helloMs)) ? this : null;
+    // A living hub whose socket was removed makes another one within a second or two.
+    for (const until = performance.now() + SOCKET_RESTORED_MS; hubPid(home) !== null; ) {
+      const restored = await knock(home, KNOCK_MS);
+      if (restored) return (await this.greet(restored, helloMs)) ? this : null;
+      if (performance.now() > until) throw asHubError(noAnswer(home));
+    }
     const fault = homeFault(home);
     if (fault) throw unusable(fault);
     return null;

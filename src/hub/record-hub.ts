@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { hubRecordPath } from '../link/hub-record.ts';
+import { hubRecordPath, recordedPid } from '../link/hub-record.ts';
 import { replaceFile } from '../link/replace-file.ts';
 
 /** Only for whoever holds the lock of this home. */
@@ -7,6 +7,7 @@ export function recordHub(home: string, record: { pid: number; version: string; 
   replaceFile(hubRecordPath(home), `${JSON.stringify(record)}\n`, 0o600);
 }
 
+/** Unless another hub has taken this home meanwhile. */
 export function forgetHub(home: string): void {
-  rmSync(hubRecordPath(home), { force: true });
+  if (recordedPid(home) === process.pid) rmSync(hubRecordPath(home), { force: true });
 }

@@ -42,21 +42,26 @@ export interface HubServerOptions {
 /** The hub's front door: one socket, one hello line, then the view that was asked for. */
 export class HubServer {
   private readonly options: HubServerOptions;
-  private readonly server: Server;
+  private server: Server | null = null;
+  /** Earlier ones, whose socket file was removed: their connections go on. */
+  private readonly retired: Promise<void>[] = [];
   private readonly sockets = new Map<Socket, Connection | null>();
 
   constructor(options: HubServerOptions) {
     this.options = options;
-    this.server = createServer({ allowHalfOpen: true }, socket => void this.greet(socket));
   }
 
   get clients(): number {
     return this.sockets.size;
   }
 
-  /** The caller holds the lock, so whatever is at the path is a dead hub's. */
+  /** The caller holds the lock, so whatever is at the path is a dead hub's. Called again, it replaces a socket that was removed. */
   async listen(): Promise<void> {
     const { socketPath } = this.options;
+    // Closed first: closing removes whatever is at the path.
+    if (this.server) this.retired.push(closed(this.server));
+    const server = createServer({ allowHalfOpen: true }, socket => void this.greet(socket));
+    this.server = server;
     ownFolder(dirname(socketPath));
     try {
       unlinkSync(socketPath);
@@ -64,20 +69,20 @@ export class HubServer {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
     await new Promise<void>((resolve, reject) => {
-      this.server.once('error', reject);
-      this.server.listen(socketPath, () => resolve());
+      server.once('error', reject);
+      server.listen(socketPath, () => resolve());
     });
     chmodSync(socketPath, 0o600);
   }
 
   /** No new connections; those there are hear a last word, and their clients start or find the next hub. */
   async close(bye: Bye['bye']): Promise<void> {
-    const closed = new Promise<void>(resolve => this.server.close(() => resolve()));
+    const over = Promise.all([...this.retired, ...(this.server ? [closed(this.server)] : [])]);
     for (const [socket, connection] of this.sockets) {
       if (connection) part(connection, bye);
       endSoon(socket);
     }
-    await closed;
+    await over;
   }
 
   private async greet(socket: Socket): Promise<void> {
@@ -126,6 +131,8 @@ export class HubServer {
     }
   }
 }
+
+const closed = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()));
 
 /** From here on nothing is taken from the client: what is still on its way is thrown away unread, and it is told so. */
 function part(connection: Connection, bye: Bye['bye']): void {

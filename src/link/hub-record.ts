@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRunning } from './is-running.ts';
 
@@ -8,10 +8,36 @@ export const HELLO_MS = 10_000;
 /** Where a hub says which process it is, for when it cannot say so itself. */
 export const hubRecordPath = (home: string): string => join(home, 'hub.json');
 
-/** The hub's process by its own record, if it is really there and really the hub of this home: others may have its number by now. */
+/** The hub's process by its own record or by its lock, if it is really the hub of this home: others may have its number by now. */
 export function hubPid(home: string): number | null {
-  const pid = recordedPid(home);
-  return pid !== null && isRunning(pid) && isHub(pid, home) ? pid : null;
+  const known = [recordedPid(home), ...lockHolders(lockPath(home))];
+  return known.find(pid => pid !== null && isRunning(pid) && isHub(pid, home)) ?? null;
+}
+
+/**
+ * Another process that is this home's hub, whether or not its lock file is still there. Only where that is certain:
+ * elsewhere than on Linux a number in a record may by now be any program's.
+ */
+export function otherHub(home: string): number | null {
+  const pid = process.platform === 'linux' ? hubPid(home) : null;
+  return pid === process.pid ? null : pid;
+}
+
+/** Held by the hub for as long as it lives. */
+export const lockPath = (home: string): string => join(home, 'hub.lock');
+
+/** Processes with a lock on this file. Only Linux tells. */
+function lockHolders(file: string): number[] {
+  try {
+    const { ino } = statSync(file);
+    // `1: POSIX ADVISORY WRITE <pid> <major>:<minor>:<inode> <start> <end>`; overlay file systems report other device numbers.
+    const locks = readFileSync('/proc/locks', 'utf8')
+      .split('\n')
+      .map(line => line.trim().split(/\s+/));
+    return locks.filter(([, , , , , place]) => place?.endsWith(`:${ino}`)).map(fields => Number(fields[4]));
+  } catch {
+    return [];
+  }
 }
 
 /** What to tell somebody whose hello got no answer. */
@@ -27,7 +53,7 @@ export function noAnswer(home: string): Error & { code: string; suggestions: str
   });
 }
 
-function recordedPid(home: string): number | null {
+export function recordedPid(home: string): number | null {
   try {
     const { pid } = JSON.parse(readFileSync(hubRecordPath(home), 'utf8'));
     return Number.isSafeInteger(pid) && pid > 1 ? pid : null;

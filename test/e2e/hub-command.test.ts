@@ -1,12 +1,21 @@
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
 import { HANDSHAKE, RawMcp } from '../support/raw-mcp.ts';
-import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
+import { BIN, callTool, isAlive, TestSquad, until } from '../support/squad.ts';
 import { Subagents } from '../support/subagents.ts';
 
 interface Status {
@@ -227,6 +236,34 @@ test('a hub that does not answer is told with its pid, and ends only by force', 
 
   const forced = await squad.run(['hub', 'stop', '--force']);
   expect(forced).toMatchObject({ code: 0, stdout: expect.stringContaining(`Killed the hub (pid ${pid})`) });
+  expect(isAlive(pid)).toBe(false);
+}, 60_000);
+
+test('a hub whose socket, lock and record are removed restores them and stays the only hub', async () => {
+  await using squad = new TestSquad();
+  const client = await squad.client();
+  const pid = await squad.hubPid();
+  const files = ['hub.sock', 'hub.lock', 'hub.json'].map(name => join(squad.home, name));
+  for (const gone of [...files.map(file => [file]), files]) {
+    for (const file of gone) rmSync(file);
+    expect(await squad.hubPid()).toBe(pid);
+    await until('all files are there', () => files.every(file => existsSync(file)));
+  }
+  expect(await callTool(client, 'list_running')).toMatchObject({ count: 0 });
+  expect(readFileSync(join(squad.home, 'hub.log'), 'utf8')).toContain(
+    'hub.sock was removed; the hub restored it',
+  );
+  expect(await squad.json(['hub', 'stop'])).toMatchObject({ stopped: true, pid });
+  expect(isAlive(pid)).toBe(false);
+}, 60_000);
+
+test('hub stop finds a living hub by its lock', async () => {
+  await using squad = new TestSquad();
+  const pid = await squad.hubPid();
+  process.kill(pid, 'SIGSTOP');
+  for (const name of ['hub.sock', 'hub.json']) rmSync(join(squad.home, name));
+  const { code, stdout } = await squad.run(['hub', 'stop', '--force']);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`Killed the hub (pid ${pid})`)]);
   expect(isAlive(pid)).toBe(false);
 }, 60_000);
 
