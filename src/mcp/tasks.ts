@@ -9,7 +9,7 @@ import { runResult } from '../operations/run-result.ts';
 import { statusText } from '../operations/status-text.ts';
 import { cancellerOf, stopRuns } from '../operations/stop-runs.ts';
 import { type TaskTarget, taskTarget } from '../operations/task-id.ts';
-import { waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
+import { TOLD_USER, waitForEndsOrAsks } from '../operations/wait-or-asks.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import type { Call, Face } from '../wire/face.ts';
@@ -24,7 +24,8 @@ const TTL_MS = 30 * 24 * 3_600_000;
 /** Runs and squads as the tasks of clients that have such. Nothing is kept: the store and the runner know it all. */
 export function tasks(services: Services, caller: Caller): NonNullable<Face['tasks']> {
   return {
-    get: (taskId, call) => taskState(services, taskId, { mayAsk: showsForms(call) }),
+    get: (taskId, call) =>
+      taskState(services, taskId, { askUnlessTold: showsForms(call) ? toldKey(call) : null }),
     wait: (taskId, call) =>
       // Its relay asks the next hub again, so nothing has to wait for this.
       services.hub.whileAsking(() =>
@@ -67,11 +68,11 @@ async function waitForTask(
   }
 }
 
-/** Null when there is no such task. */
+/** Null when there is no such task. `askUnlessTold`: the client may be asked, except for questions told under this key. */
 export async function taskState(
   services: Services,
   taskId: string,
-  { mayAsk = false, tool }: { mayAsk?: boolean; tool?: string } = {},
+  { askUnlessTold = null, tool }: { askUnlessTold?: string | null; tool?: string } = {},
 ): Promise<TaskState | null> {
   const found = await find(services, taskId);
   if (!found) return null;
@@ -85,7 +86,7 @@ export async function taskState(
     ttlMs: TTL_MS,
     pollIntervalMs: POLL_MS,
   };
-  const asks = mayAsk ? unasked(services, runs) : [];
+  const asks = askUnlessTold === null ? [] : unasked(services, runs, askUnlessTold);
   if (asks.length > 0)
     return { ...facts, status: 'input_required', inputRequests: requestsFor(services, asks) as never };
   if (!runs.every(run => isEnd(run.status))) return { ...facts, status: 'working' };
@@ -107,8 +108,11 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
   return result(call.services, found, call);
 }
 
-const unasked = ({ inbox }: Services, runs: Run[]) =>
-  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, CLOSED));
+const unasked = ({ inbox }: Services, runs: Run[], key: string) =>
+  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, key));
+
+/** Clients of the older revisions get the form with `tasks/result`, which shows each question once. */
+const toldKey = ({ era }: Call): string => (era === 'modern' ? CLOSED : TOLD_USER);
 
 interface Found {
   target: TaskTarget;

@@ -6,6 +6,9 @@ import type { Run } from '../schema/run.ts';
 import type { Call, Services } from './operation.ts';
 import { waitForEnds } from './wait.ts';
 
+/** Under this key the inbox remembers which questions whoever waits has been told. */
+export const TOLD_USER = 'user';
+
 /**
  * Waits for runs to end, or for one of them to ask something of whoever waits: the answer may well be theirs, and the run goes
  * no further without. Each question ends one wait: who then waits on has left it to somebody else. Where the client can put it
@@ -17,7 +20,7 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   const { inbox } = services;
   const ids = runs.map(({ id }) => id);
   const over = new AbortController();
-  const isNews = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? 'user');
+  const isNews = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
   const end = (items: readonly InboxItem[]) => {
     call.onAsked?.(items);
     over.abort();

@@ -31,7 +31,8 @@ export function serveLegacyTasks(server: FaceServer, tasks: NonNullable<Face['ta
   server.setRequestHandler('tasks/cancel', { params: byId }, ({ taskId }, ctx) =>
     server.call(ctx, async call => {
       const { status } = legacyTask(known(await tasks.get(taskId, call), taskId));
-      if (status !== 'working') throw invalidParams(`Task ${taskId} is already ${status}`);
+      if (status !== 'working' && status !== 'input_required')
+        throw invalidParams(`Task ${taskId} is already ${status}`);
       await tasks.cancel(taskId, call);
       // The answer has to say `cancelled`, which is true only once the work has stopped.
       return legacyTask(known(await tasks.wait(taskId, call), taskId));
@@ -59,8 +60,7 @@ function legacyTask(task: TaskState) {
 }
 
 /** In this revision a tool call with `isError` is a failed task. */
-function legacyStatus(task: TaskState): 'working' | 'completed' | 'failed' | 'cancelled' {
-  if (task.status === 'input_required') return 'working';
+function legacyStatus(task: TaskState): TaskState['status'] {
   return task.status === 'completed' && renderedResult(task.result).isError ? 'failed' : task.status;
 }
 

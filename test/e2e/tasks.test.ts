@@ -226,6 +226,38 @@ describe('a client of 2025-11-25', () => {
     await client.close();
   });
 
+  test('learns from the status that a question waits for it, once, and gets the form with tasks/result', async () => {
+    const client = new RawMcp(squad);
+    const capabilities = { elicitation: { form: {} } };
+    await client.ask('initialize', { ...HANDSHAKE, protocolVersion: '2025-11-25', capabilities });
+    client.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    const { task } = await start(client, 'spawn_agent', spawn('ask Which colour?'));
+    const { taskId } = task as { taskId: string };
+    const status = async () => (await client.ask('tasks/get', { taskId })).result?.status;
+    await until('it needs input', async () => (await status()) === 'input_required');
+    const waiting = client.ask('tasks/result', { taskId });
+    const [form] = await until('the form is there', () => {
+      const forms = client.notices('elicitation/create');
+      return forms.length > 0 && forms;
+    });
+    // The form is shown already: the client need not ask for it again.
+    expect(await status()).toBe('working');
+    client.send({ jsonrpc: '2.0', id: form!.id, result: { action: 'decline' } });
+    expect((await waiting).result?.structuredContent).toMatchObject({
+      result: expect.stringMatching(/declined/),
+    });
+    expect(client.notices('elicitation/create')).toHaveLength(1);
+
+    const other = await start(client, 'spawn_agent', spawn('ask Which colour?'));
+    const again = { taskId: (other.task as { taskId: string }).taskId };
+    await until(
+      'it asks',
+      async () => (await client.ask('tasks/get', again)).result?.status === 'input_required',
+    );
+    expect((await client.ask('tasks/cancel', again)).result).toMatchObject({ status: 'cancelled' });
+    await client.close();
+  });
+
   test('is refused with a protocol error: it could not read a result', async () => {
     const client = await legacy();
     expect((await start(client, 'list_roles', {})).error).toMatchObject({
