@@ -6,6 +6,7 @@ import type { Store } from '../core/ports/store.ts';
 import type { Remains, Worktrees } from '../core/ports/worktrees.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Worktree } from '../schema/worktree.ts';
 
 interface FolderPorts {
@@ -74,7 +75,7 @@ async function putBack(
   if (await wasDropped(run, worktree, store)) return null;
   throw new SquadError(
     'WORKTREE_MISSING',
-    `The work tree of run ${run.id} is gone and so is its branch ${worktree.branch}: there is nothing to go on with. If you know a commit of it: git branch ${worktree.branch} COMMIT in ${worktree.repository}, then reply to the run.`,
+    `The work tree of run ${run.id} is gone and so is its branch ${worktree.branch}: there is nothing to go on with. If you know a commit of it: git branch ${shellWord(worktree.branch)} COMMIT in ${worktree.repository}, then reply to the run.`,
   );
 }
 
@@ -95,6 +96,8 @@ function madeAgain({ branch }: Worktree, { saved }: Remains, putBackAt: string |
     putBackAt === null
       ? `Its work tree was gone and was made again from its branch ${branch}: what was not committed is not in it.`
       : `Its work tree and its branch ${branch} were gone. Both were made again from the commit that was reviewed last (${putBackAt.slice(0, 12)}): what came after it is not in there.`,
-    ...(newest ? [`What was saved from the old one is ${newest}: git checkout ${newest} -- .`] : []),
+    ...(newest
+      ? [`What was saved from the old one is ${newest}: git checkout ${shellWord(newest)} -- .`]
+      : []),
   ].join(' ');
 }

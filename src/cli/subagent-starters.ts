@@ -1,3 +1,4 @@
+import { shellWord } from '../schema/shell-word.ts';
 import { SUBAGENT_MODEL_TYPES } from '../schema/subagent-names.ts';
 
 /** What a new subagent begins with: files to edit, which work as they are. */
@@ -33,8 +34,8 @@ function config(
   const model = MODELS.find(({ key }) => env[key]) ?? MODELS[0];
   return `# yaml-language-server: $schema=${schemaPath}
 # One subagent: a tool named ${name} for any MCP client.
-#   squad config lint ${name}.subagent.yaml
-#   squad mcp serve --config ${name}.subagent.yaml
+#   squad config lint ${shellWord(`${name}.subagent.yaml`)}
+#   squad mcp serve --config ${shellWord(`${name}.subagent.yaml`)}
 version: "1.0"
 
 models:

@@ -1,5 +1,6 @@
 import type { HubSettings } from '../schema/config.ts';
 import { SquadError } from '../schema/error.ts';
+import { shellWord } from '../schema/shell-word.ts';
 
 export type BudgetScope = 'run' | 'squad' | 'day';
 
@@ -37,7 +38,7 @@ export function refuseOverDay(spentToday: number, settings: HubSettings): void {
     `${dollars(spentToday)} were spent today; budget.day_usd is ${budgetUsd}`,
     {
       suggestions: [
-        `Raise it with \`squad config set ${SETTING.day} ${Math.ceil(spentToday * 2)}\`, or go on tomorrow. Nothing was started.`,
+        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or go on tomorrow. Nothing was started.`,
       ],
     },
   );
@@ -59,7 +60,7 @@ function reached({ spentUsd, budgetUsd, scope }: Spending): string {
 }
 
 const howToRaise = ({ scope }: Spending): string =>
-  `Raise the limit: ${scope === 'run' ? "max_cost_usd, the role's `budget`, or " : ''}\`squad config set ${SETTING[scope]} …\`.`;
+  `Raise the limit: ${scope === 'run' ? "max_cost_usd, the role's `budget`, or " : ''}\`squad config set ${shellWord(SETTING[scope])} …\`.`;
 
 /** The first moment of the day it is, in the user's own time. */
 export function startOfDay(now: number): number {

@@ -1,6 +1,7 @@
 import { asSquadError, type SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { NATIVE, type TraceMessage, type TraceRole, traceLabel } from '../schema/trace.ts';
 import type { MessageStore, PlacedMessage } from './ports/messages.ts';
 import { TracedTurn } from './traced-turn.ts';
@@ -101,7 +102,7 @@ export class Traces {
     const isMissing = [...(this.turns.get(run.id)?.values() ?? [])].some(turn => turn.isMissing);
     if (!isMissing || !this.trouble) return [];
     return [
-      `Not all of its conversation was stored when it ended (${this.trouble.message}). It is read again from its output; until then \`squad log ${run.id}\` has all of it.`,
+      `Not all of its conversation was stored when it ended (${this.trouble.message}). It is read again from its output; until then \`squad log ${shellWord(run.id)}\` has all of it.`,
     ];
   }
 

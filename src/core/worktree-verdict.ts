@@ -1,4 +1,5 @@
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import type { WorktreeState } from './ports/worktrees.ts';
 
@@ -51,14 +52,14 @@ function byItself({ worktree, state, runs }: Judged): WorktreeVerdict {
     return keep(`what it holds cannot be told (${trouble ?? 'its branch is gone'})`);
   if (uncommitted > 0)
     return keep(
-      `${counted(uncommitted, 'file')} not committed: squad diff ${name} shows ${uncommitted === 1 ? 'it' : 'them'}, squad worktrees prune ${name} saves ${uncommitted === 1 ? 'it' : 'them'} under a ref`,
+      `${counted(uncommitted, 'file')} not committed: squad diff ${shellWord(name)} shows ${uncommitted === 1 ? 'it' : 'them'}, squad worktrees prune ${shellWord(name)} saves ${uncommitted === 1 ? 'it' : 'them'} under a ref`,
     );
   if (ahead === 0) return remove('nothing was done in it');
   if (isMerged) return remove(`all of it is in ${baseBranch}`);
   const where = baseBranch === null ? '' : ` that ${ahead === 1 ? 'is' : 'are'} not in ${baseBranch}`;
-  const merge = `squad integrate ${name}`;
+  const merge = `squad integrate ${shellWord(name)}`;
   return keep(
-    `${counted(ahead, 'commit')}${where}: ${merge} merges ${ahead === 1 ? 'it' : 'them'}, squad worktrees prune ${name} removes the folder (the branch stays)`,
+    `${counted(ahead, 'commit')}${where}: ${merge} merges ${ahead === 1 ? 'it' : 'them'}, squad worktrees prune ${shellWord(name)} removes the folder (the branch stays)`,
   );
 }
 

@@ -3,6 +3,7 @@ import type { Engines } from '../core/ports/engine.ts';
 import { type FoundExecutable, findExecutable } from '../process/find-executable.ts';
 import { cliNamed, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { CliProfile } from './cli-profile.ts';
 import { cliProfile, cliProfiles } from './cli-profiles.ts';
 import type { ProgramVersions } from './program-versions.ts';
@@ -114,7 +115,7 @@ function notExecutable(
     .find(({ status }) => status === 'not_executable');
   if (blocked?.status !== 'not_executable') return null;
   return new SquadError('ENGINE_NOT_EXECUTABLE', `The program of ${name} cannot be run: ${blocked.path}`, {
-    suggestions: [`chmod +x ${blocked.path}`],
+    suggestions: [`chmod +x ${shellWord(blocked.path)}`],
   });
 }
 

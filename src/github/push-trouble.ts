@@ -2,6 +2,7 @@ import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
 import type { ProgramEnd } from '../process/run-program.ts';
 import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { isServedBy } from './api-url.ts';
 import { parseRemoteUrl, shownAddress } from './remote-url.ts';
 
@@ -46,7 +47,7 @@ const CAUSES: Cause[] = [
   {
     pattern: /\((non-fast-forward|fetch first|stale info|needs force)\)/,
     next: ({ branch, repository: { remote } }) =>
-      `The host has commits on ${branch} that are not in this work tree. Bring them in (\`git fetch ${remote} ${branch}\`, then \`git merge FETCH_HEAD\`) and ask again; Squad never forces a push.`,
+      `The host has commits on ${branch} that are not in this work tree. Bring them in (\`git fetch ${shellWord(remote)} ${shellWord(branch)}\`, then \`git merge FETCH_HEAD\`) and ask again; Squad never forces a push.`,
   },
   {
     pattern: /\[remote rejected\]|\[remote failure\]/,
@@ -77,12 +78,12 @@ const CAUSES: Cause[] = [
   {
     pattern: /error: 3\d\d\b|redirect/i,
     next: ({ repository: { remote } }) =>
-      `The repository has moved. Put its new address in with \`git remote set-url ${remote} URL\`; a token is not sent along to another place.`,
+      `The repository has moved. Put its new address in with \`git remote set-url ${shellWord(remote)} URL\`; a token is not sent along to another place.`,
   },
   {
     pattern: /not found|does not appear to be a git repository|does not exist|error: 404\b/i,
     next: ({ repository: { remote } }) =>
-      `Compare the address of the remote (\`git remote get-url ${remote}\`) with the repository on the host, and whether the token may see it.`,
+      `Compare the address of the remote (\`git remote get-url ${shellWord(remote)}\`) with the repository on the host, and whether the token may see it.`,
   },
   {
     pattern:

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { descendantsOf } from '../core/descendants.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { wayToComment } from './comment-on-run.ts';
 import { attachCommandOf, terminalFor } from './open-terminal.ts';
 import type { Call, Services } from './operation.ts';
@@ -27,7 +28,7 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
   const { services } = call;
   const { id } = run;
   const coder = await coderOf(services, id);
-  const review = `squad review ${coder.id}`;
+  const review = `squad review ${shellWord(coder.id)}`;
   const isOver = isEnd(run.status);
   const open = async () => {
     await services.reviews.openReviewOf(coder);
@@ -43,19 +44,19 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
     cancel: {
       label: 'Cancel',
       effect: 'Stops this agent and all it started; output so far is kept.',
-      command: `squad cancel ${id}`,
+      command: `squad cancel ${shellWord(id)}`,
       check: () => checkCancel(services, run),
     },
     retry: {
       label: 'Retry',
       effect: 'Starts the same request once more, as a new run.',
-      command: `squad retry ${id}`,
+      command: `squad retry ${shellWord(id)}`,
       check: () => starts(askAgain(call, { squad: null, runs: [run] }, {})),
     },
     reply: {
       label: 'Reply',
       effect: 'Starts a new run that goes on with this chat and begins with your words.',
-      command: `squad reply ${id} "…"`,
+      command: `squad reply ${shellWord(id)} "…"`,
       check: () => starts(replyTo(call, run, '…')),
     },
     abandon: {
@@ -85,13 +86,13 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
     integrate: {
       label: 'Merge',
       effect: 'Shows what merging its branch comes to; nothing is merged before you agree.',
-      command: `squad integrate ${id}`,
+      command: `squad integrate ${shellWord(id)}`,
       check: () => checkIntegration(services, run),
     },
     comment: {
       label: 'Comment',
       effect: 'Sends your comments on lines to the agent.',
-      command: `squad comment ${id} FILE:LINE "…"`,
+      command: `squad comment ${shellWord(id)} FILE:LINE "…"`,
       check: async () => {
         const { way, runId } = await wayToComment(call, run);
         if (way === 'feedback')
@@ -122,14 +123,14 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
       label: 'Save as a file',
       effect:
         'Saves this run as it is now as one HTML file that needs nothing else. It is as private as the run was.',
-      command: `squad export ${id}`,
+      command: `squad export ${shellWord(id)}`,
       check: async () => ({}),
     },
     remove_worktree: {
       label: 'Remove its work tree',
       effect:
         'Removes the folder; what is not committed is kept under a ref, and a branch with commits stays.',
-      command: `squad worktrees prune ${id}`,
+      command: `squad worktrees prune ${shellWord(id)}`,
       check: () => checkRemoval(services, run),
     },
   };
@@ -162,6 +163,6 @@ function checkAnswer(services: Services, { id }: Run) {
   const more = others.length === 0 ? '' : ` ${others.length} more wait.`;
   return {
     effect: `Gives your answer to the agent, which goes on with it.${more}`,
-    command: `squad answer ${first.id} "…"`,
+    command: `squad answer ${shellWord(first.id)} "…"`,
   };
 }

@@ -4,6 +4,7 @@ import { checkTask } from '../core/text.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { findRun } from './find.ts';
 import { type Call, operation } from './operation.ts';
 import { replyTo } from './reply-to-run.ts';
@@ -70,7 +71,7 @@ export async function wayToComment(
     `Run ${runId} is ${status}: comments reach it while a review of it is under way, or when it has ended`,
     {
       suggestions: [
-        `Wait for it (\`squad wait ${runId}\`) or stop it (\`squad cancel ${runId}\`), then send them. Nothing was sent.`,
+        `Wait for it (\`squad wait ${shellWord(runId)}\`) or stop it (\`squad cancel ${shellWord(runId)}\`), then send them. Nothing was sent.`,
       ],
     },
   );

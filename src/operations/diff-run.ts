@@ -3,6 +3,7 @@ import { keptBaseline, sharesFolder } from '../core/baseline.ts';
 import type { Remains } from '../core/ports/worktrees.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { WorkSnapshot } from '../schema/work.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { findRun } from './find.ts';
@@ -72,7 +73,7 @@ async function diffOfBranch(
         suggestions: [
           newest
             ? `What was saved of it: git diff ${base} ${newest}`
-            : `\`squad show ${id}\` has what is known of it.`,
+            : `\`squad show ${shellWord(id)}\` has what is known of it.`,
         ],
       },
     );
@@ -98,7 +99,7 @@ async function snapshotOf(
   const why =
     startedAt === null ? 'it has not started' : ((await workTree.snapshot(directory)).why ?? unknown);
   throw new SquadError('DIFF_UNAVAILABLE', `No diff of run ${id}: ${why}`, {
-    suggestions: [`\`squad show ${id}\` has what is known of it.`],
+    suggestions: [`\`squad show ${shellWord(id)}\` has what is known of it.`],
   });
 }
 

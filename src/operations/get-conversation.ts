@@ -3,6 +3,7 @@ import type { MessageStore } from '../core/ports/messages.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
 import { isEnd, type Run, runSummary, ShownStatus } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { NATIVE, type StoredMessage, traceLabel } from '../schema/trace.ts';
 import { findRun } from './find.ts';
@@ -102,7 +103,7 @@ async function oneMessage(
   const found = await conversations.message(run.id, id);
   if (found) return found;
   throw new SquadError('INVALID_INPUT', `There is no message ${id} in the conversation of ${run.id}`, {
-    suggestions: [`squad conversation print ${run.id}   shows those there are.`],
+    suggestions: [`squad conversation print ${shellWord(run.id)}   shows those there are.`],
   });
 }
 
@@ -125,7 +126,7 @@ async function wholeMessages(
 
 function whyNothing({ id, engine, status }: Run): string {
   if (engine !== NATIVE)
-    return `Its engine is ${engine}, which keeps its conversation to itself. \`squad log ${id}\` shows what it wrote.`;
+    return `Its engine is ${engine}, which keeps its conversation to itself. \`squad log ${shellWord(id)}\` shows what it wrote.`;
   if (!isEnd(status)) return 'Nothing has been said yet.';
-  return `It ended before anything was said. \`squad log ${id}\` shows what it wrote, \`squad show ${id}\` how it ended.`;
+  return `It ended before anything was said. \`squad log ${shellWord(id)}\` shows what it wrote, \`squad show ${shellWord(id)}\` how it ended.`;
 }

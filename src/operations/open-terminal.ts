@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { findRun } from './find.ts';
 import { type Call, operation } from './operation.ts';
 import { wayIn } from './take-over.ts';
@@ -39,7 +40,7 @@ export async function terminalFor({ services, caller }: Pick<Call, 'services' | 
 
 /** The same by hand. */
 export const attachCommandOf = ({ id, status }: Run): string =>
-  `squad attach ${id}${isEnd(status) ? ' --take-over' : ''}`;
+  `squad attach ${shellWord(id)}${isEnd(status) ? ' --take-over' : ''}`;
 
 const noTerminal = (run: Run, why: string, cause?: Error): SquadError =>
   new SquadError('TERMINAL_UNAVAILABLE', `No window was opened: ${why}`, {

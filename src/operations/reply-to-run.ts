@@ -7,6 +7,7 @@ import { checkTask } from '../core/text.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { isEnd, type Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
 import { refuseReviewer } from './refuse-reviewer.ts';
@@ -64,14 +65,16 @@ export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: str
 
 const atWork = ({ id, status }: Run): SquadError =>
   new SquadError('CHAT_BUSY', `Run ${id} is still ${status}: its chat is in use`, {
-    suggestions: [`Wait for it (\`squad wait ${id}\`) or stop it (\`squad cancel ${id}\`) first.`],
+    suggestions: [
+      `Wait for it (\`squad wait ${shellWord(id)}\`) or stop it (\`squad cancel ${shellWord(id)}\`) first.`,
+    ],
   });
 
 /** Its own files are gone, or somebody wrote into them. */
 export const gone = ({ id }: Run): SquadError =>
   new SquadError('LOST', `How run ${id} was started cannot be read any more`, {
     suggestions: [
-      `Its folder was removed or changed. \`squad show ${id}\` has its task: start it again with \`squad run\`.`,
+      `Its folder was removed or changed. \`squad show ${shellWord(id)}\` has its task: start it again with \`squad run\`.`,
     ],
   });
 
@@ -85,10 +88,10 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
           'Set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful for runs to come.',
         ]
       : startedAt === null
-        ? ['it never started', `\`squad retry ${id}\` starts it.`]
+        ? ['it never started', `\`squad retry ${shellWord(id)}\` starts it.`]
         : newChat.kind === 'command' && stateMode === 'stateless'
           ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
-          : [`it ended before ${engine} had named one`, `\`squad retry ${id}\` begins again.`];
+          : [`it ended before ${engine} had named one`, `\`squad retry ${shellWord(id)}\` begins again.`];
   return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to go on with: ${why}`, {
     suggestions: [next],
   });
@@ -107,7 +110,11 @@ export async function checkProgram(
     throw new SquadError(
       error.code,
       `The chat of run ${id} belongs to ${spec.program}, which is not there any more`,
-      { suggestions: [`Install it again, or begin anew with the one that is there: \`squad retry ${id}\`.`] },
+      {
+        suggestions: [
+          `Install it again, or begin anew with the one that is there: \`squad retry ${shellWord(id)}\`.`,
+        ],
+      },
     );
   });
 }

@@ -7,6 +7,7 @@ import { cliNamed, type EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Role } from '../schema/role.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { findRunOrSquad, findSquad } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
 import { refuseReviewer } from './refuse-reviewer.ts';
@@ -60,7 +61,9 @@ function ended(runs: Run[]): Run[] {
   const open = runs.find(run => !isEnd(run.status));
   if (!open) return runs;
   throw new SquadError('RUN_NOT_OVER', `Run ${open.id} is still ${open.status}`, {
-    suggestions: [`Wait for it (\`squad wait ${open.id}\`) or stop it (\`squad cancel ${open.id}\`) first.`],
+    suggestions: [
+      `Wait for it (\`squad wait ${shellWord(open.id)}\`) or stop it (\`squad cancel ${shellWord(open.id)}\`) first.`,
+    ],
   });
 }
 
@@ -68,7 +71,7 @@ function notCompleted({ id }: Squad, runs: Run[]): Run[] {
   const failed = ended(runs).filter(run => run.status !== 'completed');
   if (failed.length > 0) return failed;
   throw new SquadError('INVALID_INPUT', `Every run of ${id} completed: there is nothing to retry`, {
-    suggestions: [`To run one of them again all the same: squad retry ${runs[0]?.id ?? 'RUN'}`],
+    suggestions: [`To run one of them again all the same: squad retry ${shellWord(runs[0]?.id ?? 'RUN')}`],
   });
 }
 

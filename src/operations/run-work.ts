@@ -3,6 +3,7 @@ import { ReviewId, RunId } from '../schema/ids.ts';
 import type { Review } from '../schema/review.ts';
 import { ReviewOutcome } from '../schema/review.ts';
 import type { Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Services } from './operation.ts';
 
 const MOST_ROUNDS = 10_000;
@@ -76,7 +77,7 @@ export async function pullRequestOf(
 /** Where the changes of a run with a work tree are; a reader of its result finds none in their own checkout. */
 export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[] {
   if (!worktree || reviewOf !== null || changedNothing(evidence)) return [];
-  const merge = `\`squad diff ${id}\` shows it, \`squad integrate ${id}\` merges it.`;
+  const merge = `\`squad diff ${shellWord(id)}\` shows it, \`squad integrate ${shellWord(id)}\` merges it.`;
   return [`Its work is on branch ${worktree.branch}, in ${worktree.path}. ${merge}`];
 }
 

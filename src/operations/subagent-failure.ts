@@ -1,5 +1,6 @@
 import { isErrorCode, SquadError } from '../schema/error.ts';
 import type { Run, RunError } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Subagent } from '../schema/subagent.ts';
 
 export interface HowItEnded {
@@ -17,8 +18,8 @@ export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): 
     suggestions: [
       ...(NEXT[code]?.(subagent, run) ?? []),
       end.wasTalk
-        ? `\`squad conversation print ${id}\` shows what was said.`
-        : `\`squad log ${id}\` shows all of it.`,
+        ? `\`squad conversation print ${shellWord(id)}\` shows what was said.`
+        : `\`squad log ${shellWord(id)}\` shows all of it.`,
     ],
     details: { run_id: id, status },
   });

@@ -5,6 +5,7 @@ import { rehearsalFiles, turnFiles } from '../core/turn-input.ts';
 import type { EngineSpec } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, ShownStatus } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { findRun } from './find.ts';
 import { type Call, operation, type Services } from './operation.ts';
@@ -96,7 +97,7 @@ export async function wayIn(
     throw busy(
       run,
       `${other.id} works on its chat`,
-      `Take that one over: \`squad attach ${other.id} --take-over\`.`,
+      `Take that one over: \`squad attach ${shellWord(other.id)} --take-over\`.`,
     );
   return { interactive, chatId };
 }
@@ -120,7 +121,7 @@ async function end(call: Call, run: Run): Promise<void> {
     throw busy(
       run,
       'it has been told to end and has not',
-      `Try again in a moment; \`squad show ${run.id}\` says how it is.`,
+      `Try again in a moment; \`squad show ${shellWord(run.id)}\` says how it is.`,
     );
 }
 
@@ -129,7 +130,9 @@ const busy = ({ id }: Run, why: string, next: string): SquadError =>
 
 const noFolder = ({ id, directory }: Run): SquadError =>
   new SquadError('CWD_MISSING', `Run ${id} cannot be taken over: its folder ${directory} does not exist`, {
-    suggestions: [`Make the folder again. \`squad reply ${id} "…"\` makes a work tree that is gone.`],
+    suggestions: [
+      `Make the folder again. \`squad reply ${shellWord(id)} "…"\` makes a work tree that is gone.`,
+    ],
   });
 
 function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): SquadError {
@@ -145,8 +148,8 @@ function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): Squa
     {
       suggestions: [
         isEnd(status)
-          ? `\`squad log ${id}\` has what it wrote.`
-          : `Watch it with \`squad attach ${id}\`, or end it with \`squad cancel ${id}\`.`,
+          ? `\`squad log ${shellWord(id)}\` has what it wrote.`
+          : `Watch it with \`squad attach ${shellWord(id)}\`, or end it with \`squad cancel ${shellWord(id)}\`.`,
       ],
     },
   );
@@ -154,7 +157,7 @@ function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): Squa
 
 function noChatYet({ id, engine, status }: Run): SquadError {
   const [why, next] = isEnd(status)
-    ? ['it ended before there was a chat', `\`squad retry ${id}\` begins again.`]
+    ? ['it ended before there was a chat', `\`squad retry ${shellWord(id)}\` begins again.`]
     : [`${engine} has not begun a chat yet`, 'Try again in a moment.'];
   return new SquadError('CHAT_UNKNOWN', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
 
@@ -48,7 +49,9 @@ export async function standingOf({ git, ref, worktree, hasFolder }: BranchPlace)
   const [tip, tree = '', mark, symref] = answer.split('\0');
   if (symref)
     throw new SquadError('GIT_FAILED', `The branch ${worktree.branch} is only a name for ${symref}.`, {
-      suggestions: [`Make it a branch again: \`git symbolic-ref -d ${ref}\`, then \`git branch\`.`],
+      suggestions: [
+        `Make it a branch again: \`git symbolic-ref -d ${shellWord(ref)}\`, then \`git branch\`.`,
+      ],
     });
   if (tip) return { tip, tree, isCheckedOut: hasFolder && mark === '*' };
   throw new SquadError('WORKTREE_MISSING', `There is no branch ${worktree.branch} any more.`, {

@@ -2,6 +2,7 @@ import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
 import type { BranchMove } from '../schema/intent.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 import { type BranchPlace, headOf, type Standing, standingOf, underWay } from './branch-place.ts';
 import { checkLinks, checkUnstaged, fittingFiles, uncommittable } from './committable.ts';
@@ -162,7 +163,7 @@ async function elsewhere(place: BranchPlace): Promise<SquadError> {
     place,
     `it is on ${where}, not on ${branch}`,
     [],
-    `Go back with \`git switch ${branch}\` (commits made elsewhere come along with \`git merge\`), then try again.`,
+    `Go back with \`git switch ${shellWord(branch)}\` (commits made elsewhere come along with \`git merge\`), then try again.`,
   );
 }
 

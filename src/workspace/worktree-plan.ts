@@ -76,7 +76,7 @@ async function planFork(git: Git, folder: string, ask: WorktreeAsk): Promise<Pla
   const base = refs.get(from.branch);
   if (!base)
     throw new SquadError('GIT_FAILED', `The branch ${from.branch} is gone, so there is nothing to fork.`, {
-      suggestions: [`git branch -a in ${from.repository} shows the branches there are.`],
+      suggestions: [`\`git branch -a\` in ${from.repository} shows the branches there are.`],
     });
   const place = await placed(git, folder, ask);
   const workspace =

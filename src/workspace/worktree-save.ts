@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';
 import { underWay } from './branch-place.ts';
@@ -72,7 +73,7 @@ export async function tooLargeIn(git: Git, path: string, { entries }: Unsaved): 
   );
   return (
     large &&
-    `${large}: delete or move what is not needed, or have all of it copied with \`squad worktrees prune ${basename(path)} --save-large\``
+    `${large}: delete or move what is not needed, or have all of it copied with \`squad worktrees prune ${shellWord(basename(path))} --save-large\``
   );
 }
 

@@ -195,7 +195,7 @@ describe('an agent’s question', () => {
     const { id } = await asked(agent.id);
     const { code, stderr } = await squad.run(['answer', id]);
     expect({ code, stderr }).toMatchObject({ code: 3, stderr: expect.stringContaining('ANSWER_NEEDED') });
-    expect(stderr).toContain(`squad answer ${id} left|right`);
+    expect(stderr).toContain(`squad answer ${id} 'left|right'`);
     expect(await squad.run(['answer', id, '-'], { input: 'LEFT\n' })).toMatchObject({ code: 0 });
   });
 
@@ -575,7 +575,7 @@ describe('a person at a terminal', () => {
       await screen.shows('needs you');
       await screen.shows('1 needs you');
       const item = (await inbox()).find(({ question }) => question === 'Left?')!;
-      await screen.shows(`squad answer ${item.id} yes|no`);
+      await screen.shows(`squad answer ${item.id} 'yes|no'`);
       await squad.run(['answer', item.id, 'no']);
       expect((await screen.ended()).code).toBe(0);
       await screen.shows('"no" by the user (terminal)');

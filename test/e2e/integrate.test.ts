@@ -80,7 +80,7 @@ test('the next step is named where every branch conflicts', async () => {
   const { code, stderr } = await squad.run(['integrate', '--yes']);
   expect(code).toBe(1);
   expect(stderr).toContain('Nothing was merged');
-  expect(stderr).toContain(`squad reply ${left?.runId} "Merge main into your branch`);
+  expect(stderr).toContain(`squad reply ${left?.runId} 'Merge main into your branch`);
   await squad.run(['worktrees', 'prune', left!.runId]);
 });
 

@@ -1,5 +1,6 @@
 import './saved.css';
 import { LocationProvider, Route, Router, useRoute } from 'preact-iso';
+import { shellWord } from '../../src/schema/shell-word.ts';
 import type { SavedRun } from '../state/saved.ts';
 import { Copy } from '../ui/copy.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -44,7 +45,7 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
         Saved run, as it was <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
       </span>
       <span class="soft">
-        On the machine that ran it: <Copy text={`squad open ${run}`} label="command" isShown />
+        On the machine that ran it: <Copy text={`squad open ${shellWord(run)}`} label="command" isShown />
       </span>
       {leftOut.length > 0 && (
         <details>

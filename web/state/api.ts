@@ -1,3 +1,4 @@
+import { shellWord } from '../../src/schema/shell-word.ts';
 import { inFolderWords, withoutHeader } from './folder-words.ts';
 import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
 import type { Answers, Inputs } from './operations.ts';
@@ -42,7 +43,7 @@ function fromFile<N extends keyof Answers>(name: N, input?: Inputs[N]): Answers[
   const answer = savedAnswers.of(name, input ?? {});
   if (answer !== undefined) return answer as Answers[N];
   throw new ApiError('NOT_SAVED', 'This is a saved run: that is not in the file', [
-    `Ask the hub that ran it: squad open ${saved!.run}`,
+    `Ask the hub that ran it: squad open ${shellWord(saved!.run)}`,
   ]);
 }
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { openSession } from '../../operations/open-session.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { atTerminal } from '../at-terminal.ts';
 import { type CliContext, print } from '../context.ts';
@@ -49,9 +50,11 @@ async function notInTmux(name: string | null, { out }: CliContext): Promise<stri
 function showOver({ run_id, status, goes_on_by }: Opened, context: CliContext): number {
   print(context, [
     `${run_id} has ended: ${statusWord(status)}`,
-    `  squad log ${run_id}   what it wrote`,
-    ...(goes_on_by?.reply ? [`  squad reply ${run_id} "…"   goes on with its chat`] : []),
-    ...(goes_on_by?.take_over ? [`  squad attach ${run_id} --take-over   you go on with it yourself`] : []),
+    `  squad log ${shellWord(run_id)}   what it wrote`,
+    ...(goes_on_by?.reply ? [`  squad reply ${shellWord(run_id)} "…"   goes on with its chat`] : []),
+    ...(goes_on_by?.take_over
+      ? [`  squad attach ${shellWord(run_id)} --take-over   you go on with it yourself`]
+      : []),
   ]);
   return EXIT.done;
 }
@@ -66,7 +69,9 @@ async function showHowItIs(id: string, context: CliContext): Promise<number> {
   const isOver = isEnd(run.status);
   print(context, [
     isOver ? `${id} has ended: ${statusWord(status)}` : `${id} goes on: ${statusWord(status)}`,
-    isOver ? `  squad show ${id}   what came of it` : `  squad attach ${id}   looks again`,
+    isOver
+      ? `  squad show ${shellWord(id)}   what came of it`
+      : `  squad attach ${shellWord(id)}   looks again`,
   ]);
   return isOver ? exitFor([status]) : EXIT.done;
 }

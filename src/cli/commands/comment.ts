@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { commentOnRun } from '../../operations/comment-on-run.ts';
 import { SquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -23,7 +24,11 @@ export async function commentCommand(
     .call<Sent>('comment_on_run', { run, comments, ...(message !== undefined && { message }) })
     .finally(() => client.close());
   if (context.json) printJson(context.out, sent);
-  else print(context, [told(sent, comments.length), `  squad log -f ${sent.runId}   what it does with them`]);
+  else
+    print(context, [
+      told(sent, comments.length),
+      `  squad log -f ${shellWord(sent.runId)}   what it does with them`,
+    ]);
   return EXIT.done;
 }
 

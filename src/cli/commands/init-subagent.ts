@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { TOOL_NAME } from '../../schema/subagent-names.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -40,7 +41,7 @@ export async function initSubagent(
       '',
       `What the tool is for stands in ${name}.subagent.yaml, how it works in ${name}.prompt.md.`,
       'Next:',
-      `  squad config lint ${name}.subagent.yaml`,
+      `  squad config lint ${shellWord(`${name}.subagent.yaml`)}`,
       "and for your MCP client's configuration:",
       `  "${name}": ${JSON.stringify(entry)}`,
     ]);

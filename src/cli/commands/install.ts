@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/cwd.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
@@ -32,7 +33,7 @@ export async function installCommand(
   const client = knownClient(name);
   if (options.undo && options.dryRun)
     throw new SquadError('INVALID_INPUT', '--undo has no --dry-run', {
-      suggestions: [`squad install ${client} --undo`],
+      suggestions: [`squad install ${shellWord(client)} --undo`],
     });
   // It writes what the user's own programs start, and with which environment.
   if (!options.dryRun) await refuseAgents();
@@ -70,7 +71,7 @@ export async function installCommand(
     printJson(context.out, { client, file, diff, changed, applied: changed, environment: saved });
   else
     print(context, [
-      ...(changed ? [`Written to ${file}. Undo: squad install ${client} --undo`] : []),
+      ...(changed ? [`Written to ${file}. Undo: squad install ${shellWord(client)} --undo`] : []),
       `Kept for agents of clients that hand down no environment, in ${join(home, 'env')}: ${saved.join(', ') || 'nothing'}`,
       planned.next,
     ]);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { listBoard } from '../../operations/list-board.ts';
 import type { Need, RunCard } from '../../schema/run-card.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -64,7 +65,7 @@ export const boardTable = (runs: RunCard[], context: CliContext): string[] =>
   runTable(runs, context, {
     state: run => stateOf(run, context.style),
     words: ({ asking, need, error, title }) => {
-      if (asking) return `${visibleLine(asking.question)} squad answer ${asking.id}`;
+      if (asking) return `${visibleLine(asking.question)} squad answer ${shellWord(asking.id)}`;
       return oneLine(need === 'needs_you' && error ? error.message : title);
     },
   });

@@ -1,6 +1,7 @@
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { changeMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { checkMcpConfig } from '../../workspace/mcp-config-file.ts';
 import { type CliContext, print } from '../context.ts';
@@ -88,7 +89,7 @@ export function howItIsGiven(
 
 export const trustLines = (isTrusted: boolean, roles: readonly string[]): string[] =>
   isTrusted
-    ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${oneLine(roles[0])}`}`]
+    ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`]
     : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
 
 /** Also one that is disabled because of a mistake. */

@@ -5,6 +5,7 @@ import type { showReview } from '../../operations/show-review.ts';
 import type { steerReview } from '../../operations/steer-review.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type RunStatus, runSummary } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -85,7 +86,7 @@ async function reviewDiff(
     const last = shown.reviews.at(-1);
     if (!last)
       throw new SquadError('DIFF_UNAVAILABLE', `No review of ${shown.run.id} was asked for yet`, {
-        suggestions: [`squad diff ${shown.run.id}`],
+        suggestions: [`squad diff ${shellWord(shown.run.id)}`],
       });
     const diff = await client.call<Diff>('diff_review', { review: last.id });
     if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
@@ -133,7 +134,7 @@ async function decided(run: string | undefined, options: ReviewOptions): Promise
 }
 
 function asGiven({ allow, cancel, feedback }: ReviewOptions): string {
-  if (allow !== undefined) return `--allow ${oneLine(allow)}`;
+  if (allow !== undefined) return `--allow ${shellWord(allow)}`;
   if (feedback !== undefined) return '--feedback "text"';
   return cancel ? '--cancel' : '--abandon';
 }

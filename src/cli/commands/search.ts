@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { searchEverything } from '../../operations/search-everything.ts';
 import { runName } from '../../schema/run-name.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -73,7 +74,7 @@ function outputLines({ outputs }: Found, { style, out }: CliContext): string[] {
     ...matches.map(({ line, text }) =>
       truncate(`    ${style.dim(`${line}:`)} ${oneLine(text)}`, out.columns),
     ),
-    ...(isMore ? [style.dim(`    and more: squad log ${runId}`)] : []),
+    ...(isMore ? [style.dim(`    and more: squad log ${shellWord(runId)}`)] : []),
   ]);
 }
 

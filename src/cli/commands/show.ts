@@ -5,6 +5,7 @@ import type { Tries } from '../../operations/run-tries.ts';
 import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
 import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import type { Quiet } from '../../schema/run-card.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -98,7 +99,7 @@ function lines(
       facts.push(['leftover', `${left.pid} ${sanitize(left.command)} (ended)`]);
   }
   if (setting.command)
-    facts.push(['command', setting.command.map(word => shellWord(oneLine(word))).join(' ')]);
+    facts.push(['command', setting.command.map(word => shownWord(oneLine(word))).join(' ')]);
   if (run.usage)
     facts.push([
       'tokens',
@@ -160,9 +161,8 @@ function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, s
   ];
 }
 
-/** To be read; what is in brackets stands for something that is not shown. */
-const shellWord = (word: string): string =>
-  /^[\w@%+=:,./[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+/** To be read; a word in brackets stands for something that is not shown. */
+const shownWord = (word: string): string => (/^[\w./-]*\[[\w ./-]+\]$/.test(word) ? word : shellWord(word));
 
 function costWords({ costUsd, costIsEstimated, input }: Usage, model: string | null): string {
   if (costUsd !== null) return `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { z } from 'zod';
 import type { takeOver } from '../../operations/take-over.ts';
 import { SquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { agreed } from '../agreed.ts';
 import { atTerminal } from '../at-terminal.ts';
 import type { CliContext } from '../context.ts';
@@ -40,7 +41,7 @@ export async function takeOverCommand(
     cwd: look.cwd,
     env: environment(command!.env, look.cwd),
   });
-  context.err.write(`${context.style.dim(`Hand it back: squad reply ${look.run_id} "…"`)}\n`);
+  context.err.write(`${context.style.dim(`Hand it back: squad reply ${shellWord(look.run_id)} "…"`)}\n`);
   return code ?? EXIT.failed;
 }
 
@@ -50,7 +51,7 @@ function isAgreed({ run_id, status, engine, cwd }: TakenOver, context: CliContex
     `Then ${engine} opens there on the same chat, by its own settings: what it may do is between the two of you.`,
   ];
   for (const line of notes.flatMap(note => wrap(note, context.err.columns))) context.err.write(`${line}\n`);
-  return agreed('Take over?', `squad attach ${run_id} --take-over --yes`, context);
+  return agreed('Take over?', `squad attach ${shellWord(run_id)} --take-over --yes`, context);
 }
 
 /** What says where this terminal is and what it can show; everything else is as the agent had it. */
@@ -65,10 +66,12 @@ function environment(ofAgent: Record<string, string>, cwd: string): NodeJS.Proce
 
 const noTerminal = ({ run_id: id, is_over }: TakenOver): SquadError =>
   new SquadError('INVALID_INPUT', `Taking ${id} over needs a terminal, and this is none`, {
-    suggestions: [`Without one: ${is_over ? '' : `\`squad cancel ${id}\`, then `}\`squad reply ${id} "…"\`.`],
+    suggestions: [
+      `Without one: ${is_over ? '' : `\`squad cancel ${shellWord(id)}\`, then `}\`squad reply ${shellWord(id)} "…"\`.`,
+    ],
   });
 
 const noFolder = ({ run_id, cwd }: TakenOver): SquadError =>
   new SquadError('CWD_MISSING', `The folder of ${run_id} is not there any more: ${cwd}`, {
-    suggestions: [`\`squad log ${run_id}\` has what it wrote.`],
+    suggestions: [`\`squad log ${shellWord(run_id)}\` has what it wrote.`],
   });

@@ -2,6 +2,7 @@ import type { EndedRun } from '../../operations/wait-for-runs.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
@@ -92,7 +93,7 @@ async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise
     ),
   );
   for (const run of failed) {
-    const step = nextStep(run, logins) ?? `${whyCommand(run.engine)} ${run.id}   shows why`;
+    const step = nextStep(run, logins) ?? `${whyCommand(run.engine)} ${shellWord(run.id)}   shows why`;
     for (const line of wrap(step, err.columns - 2)) err.write(`  ${style.dim(line)}\n`);
   }
 }
@@ -102,7 +103,7 @@ function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: Cli
     out.write(plainLine({ type: 'wait.timeout', open }));
     return;
   }
-  const named = open.slice(0, MOST_NAMED).join(' ');
+  const named = open.slice(0, MOST_NAMED).map(shellWord).join(' ');
   const more = open.length > MOST_NAMED ? ` and ${open.length - MOST_NAMED} more` : '';
   err.write(
     `${style.yellow(`Not over after ${timeout}:`)} ${named}${more}\n  They go on. Wait again: squad wait ${named}\n`,

@@ -1,3 +1,5 @@
+import { shellWord } from '../../schema/shell-word.ts';
+
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
@@ -7,9 +9,6 @@ export type Shell = (typeof SHELLS)[number];
  */
 export const shellScript = (shell: Shell, program: readonly string[]): string =>
   SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`);
-
-const shellWord = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 
 const SCRIPTS: Record<Shell, (ask: string) => string> = {
   bash: ask => `_squad_complete() {

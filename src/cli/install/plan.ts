@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { SquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { readClientFile } from './client-file.ts';
 import { type Client, type ClientName, clientNamed, type InstallContext } from './clients.ts';
 
@@ -69,7 +70,7 @@ function chooseFile(client: Client, name: ClientName, context: InstallContext): 
   const file = files.find(candidate => existsSync(candidate)) ?? files[0];
   if (file) return file;
   throw new SquadError('INVALID_INPUT', `${client.title} has no settings file of its own in a project.`, {
-    suggestions: [`Run \`squad install ${name}\` without --project to install for your user.`],
+    suggestions: [`Run \`squad install ${shellWord(name)}\` without --project to install for your user.`],
   });
 }
 

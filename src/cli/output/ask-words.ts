@@ -1,5 +1,6 @@
 import type { ShownAsk } from '../../operations/asks-of.ts';
 import { type InboxItem, type InboxState, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import type { Style } from './style.ts';
 import { displayWidth, truncate } from './width.ts';
@@ -19,12 +20,12 @@ export const settledWord = ({ state }: Pick<InboxItem, 'state'>): string => SETT
 
 export const askWord = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
 
-/** What to type to answer it. */
+/** What to type to answer it. The choices are quoted: pasted as they are, the second would be a program to run. */
 export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choices' | 'fields'>): string {
-  if (fields.length > 0) return `squad answer ${id}`;
-  if (choices.length === 0) return `squad answer ${id} "…"`;
+  if (fields.length > 0) return `squad answer ${shellWord(id)}`;
+  if (choices.length === 0) return `squad answer ${shellWord(id)} "…"`;
   const isShort = choices.every(choice => /^[\p{L}\p{N}_.-]{1,12}$/u.test(choice)) && choices.length <= 3;
-  return `squad answer ${id} ${isShort ? choices.join('|') : `1…${choices.length}`}`;
+  return `squad answer ${shellWord(id)} ${isShort ? shellWord(choices.join('|')) : `1…${choices.length}`}`;
 }
 
 /** The question with what to type; where both have no room, the question gives way. */
@@ -46,5 +47,5 @@ export function settledWords({ state, answer, answeredBy, withdrawnBecause }: In
 }
 
 export function askFact({ item, question }: ShownAsk, style: Style): string {
-  return `${visibleLine(question)}${GAP}${style.dim(`squad answer ${item}`)}`;
+  return `${visibleLine(question)}${GAP}${style.dim(`squad answer ${shellWord(item)}`)}`;
 }

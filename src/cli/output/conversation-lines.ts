@@ -3,6 +3,7 @@ import { callKey } from '../../schema/call-key.ts';
 import { type MadeCall, type MadeCalls, madeCalls } from '../../schema/made-calls.ts';
 import { moreCalls } from '../../schema/more-calls.ts';
 import { type NestedRun, runsByCall } from '../../schema/nested-runs.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { sizeWords } from '../../schema/size-words.ts';
 import { toldValue } from '../../schema/told-value.ts';
 import type { StoredMessage, TracePart } from '../../schema/trace.ts';
@@ -113,7 +114,7 @@ export class ConversationLines {
     const { style } = this.look;
     return (this.runs.get(key) ?? []).map(
       ({ id, subagent }) =>
-        `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${id}`)}`,
+        `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${shellWord(id)}`)}`,
     );
   }
 

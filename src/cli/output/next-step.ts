@@ -1,5 +1,6 @@
 import { CLI_IDS } from '../../schema/engine-spec.ts';
 import type { RunError } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
 import { NATIVE } from '../../schema/trace.ts';
 
@@ -16,17 +17,17 @@ export type Logins = ReadonlyMap<string, string>;
 export function nextStep({ id, engine, error }: EndedRun, logins: Logins): string | null {
   switch (error?.code) {
     case 'ENGINE_NOT_LOGGED_IN':
-      return `${logins.get(engine) ?? 'Log in to it, or give its key to whoever asks.'}${guide(engine)} Then: squad retry ${id}`;
+      return `${logins.get(engine) ?? 'Log in to it, or give its key to whoever asks.'}${guide(engine)} Then: squad retry ${shellWord(id)}`;
     case 'ENGINE_RATE_LIMITED':
-      return `Wait, then: squad retry ${id}. Fewer at once: squad config set limits.concurrency N`;
+      return `Wait, then: squad retry ${shellWord(id)}. Fewer at once: squad config set limits.concurrency N`;
     case 'BUDGET_EXCEEDED':
-      return `Raise the budget it names (docs/guides/money.md), then: squad retry ${id}`;
+      return `Raise the budget it names (docs/guides/money.md), then: squad retry ${shellWord(id)}`;
     case 'STALLED':
       return `${whyCommand(engine)} ${id} shows how far it came. Raise \`stall\` in its role, or leave it out.`;
     case 'OUTPUT_MISMATCH':
-      return `squad show ${id} has its answer. Make the schema or the task clearer, then: squad retry ${id}`;
+      return `squad show ${shellWord(id)} has its answer. Make the schema or the task clearer, then: squad retry ${shellWord(id)}`;
     case 'SETUP_FAILED':
-      return `Mend \`worktree\` in .squad/squad.json: the message names the log of the set-up. Then: squad retry ${id}`;
+      return `Mend \`worktree\` in .squad/squad.json: the message names the log of the set-up. Then: squad retry ${shellWord(id)}`;
     case REVIEW_LIMIT:
       return error?.message ?? null;
     case 'CHAT_UNKNOWN':

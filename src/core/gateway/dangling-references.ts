@@ -1,4 +1,5 @@
 import { type McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { nearest } from '../nearest.ts';
 import type { PendingChange } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
@@ -109,7 +110,7 @@ function fault({ server, role, where, isServerKnown, nearServers, nearRoles }: D
 
 function effect(reference: DanglingReference, roleId: string | null): string[] {
   const { server, place, isServerKnown } = reference;
-  const confirm = `confirm it with \`squad mcp approve ${server}/${place}\``;
+  const confirm = `confirm it with \`squad mcp approve ${shellWord(`${server}/${place}`)}\``;
   if (!hidesFrom(reference, roleId, server)) return [`It restricts nobody. Correct the name, or ${confirm}.`];
   const hidden = isServerKnown ? `The tools of ${server}` : 'The tools of all MCP servers';
   return [

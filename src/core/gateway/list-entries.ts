@@ -1,4 +1,5 @@
 import { type McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { nearest } from '../nearest.ts';
 import type { PendingChange } from '../ports/gateway.ts';
 import { EVERYBODY, isExact, runsOf } from './dangling-references.ts';
@@ -91,7 +92,7 @@ export function unmatchedNote(
     ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
     ...(takesAway
       ? [
-          `The tools of ${server} stay hidden from ${runsOf(roleId)} until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve ${server}/${entry}\`.`,
+          `The tools of ${server} stay hidden from ${runsOf(roleId)} until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve ${shellWord(`${server}/${entry}`)}\`.`,
         ]
       : []),
   ].join(' ');

@@ -36,7 +36,7 @@ describe('nothing is merged, and the next step is named,', () => {
       code: 'MERGE_CONFLICT',
       message: 'run_a conflicts with main in a "b".txt',
       suggestions: [
-        'squad reply run_a "Merge main into your branch and resolve the conflicts in a \\"b\\".txt."',
+        `squad reply run_a 'Merge main into your branch and resolve the conflicts in a "b".txt.'`,
       ],
     });
   });

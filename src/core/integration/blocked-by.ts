@@ -1,4 +1,5 @@
 import type { IntegrationPlan } from '../../schema/integration.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { checkWords, type Facts, isAgainst } from './checklist.ts';
 
 type Blocked = NonNullable<IntegrationPlan['blocked']>;
@@ -25,7 +26,7 @@ function conflicting({ target }: Facts, branches: Branches): Blocked | null {
   return {
     code: 'MERGE_CONFLICT',
     message: `${whose} with ${target} in ${files.join(', ')}`,
-    suggestions: [`squad reply ${first.runId} ${JSON.stringify(ask)}`],
+    suggestions: [`squad reply ${shellWord(first.runId)} ${shellWord(ask)}`],
   };
 }
 
@@ -36,7 +37,9 @@ function refused({ target }: Facts, branches: Branches): Blocked | null {
   return {
     code: 'UNCOMMITTABLE',
     message: `No branch can be merged into ${target}: ${first.runId}: ${why}`,
-    suggestions: [`squad reply ${first.runId} "Finish what is under way in your work tree, and commit."`],
+    suggestions: [
+      `squad reply ${shellWord(first.runId)} "Finish what is under way in your work tree, and commit."`,
+    ],
   };
 }
 
@@ -66,7 +69,7 @@ function failed({ branches }: Facts, check: NonNullable<Facts['check']>): Blocke
     message: `The check said no to the merged result: ${checkWords(check)}`,
     suggestions: [
       only
-        ? `See its output above, then: squad reply ${only.runId} "Mend what the check says: …"`
+        ? `See its output above, then: squad reply ${shellWord(only.runId)} "Mend what the check says: …"`
         : 'See its output above. `squad integrate RUN` tries one branch alone, and finds the one at fault.',
     ],
   };

@@ -3,6 +3,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review, ReviewOutcome } from '../../schema/review.ts';
 import type { RunError } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
 
 /** How far a task has come with its reviews. */
@@ -87,10 +88,10 @@ export function limitReached(
     code: REVIEW_LIMIT,
     message: [
       `Maximum review iterations (${rounds.max}) reached${verdict}. Decide what to do:`,
-      `create a pull request with the current work, or merge it (squad integrate ${coderId});`,
-      `abandon this approach and try a different solution (squad review ${coderId} --abandon);`,
-      `or review the work yourself (squad review ${coderId} --diff) and have it fixed`,
-      `(squad review ${coderId} --allow 2, then squad reply ${coderId} "…").`,
+      `create a pull request with the current work, or merge it (squad integrate ${shellWord(coderId)});`,
+      `abandon this approach and try a different solution (squad review ${shellWord(coderId)} --abandon);`,
+      `or review the work yourself (squad review ${shellWord(coderId)} --diff) and have it fixed`,
+      `(squad review ${shellWord(coderId)} --allow 2, then squad reply ${shellWord(coderId)} "…").`,
     ].join(' '),
   };
 }

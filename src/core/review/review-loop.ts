@@ -2,6 +2,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { Alarms } from '../alarms.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
 import type { PullRequest } from '../ports/forge.ts';
@@ -253,7 +254,7 @@ export class ReviewLoop {
     const review = (await this.ports.store.reviews({ coderId: id, isOpen: true, limit: 1 }))[0];
     if (review) return review;
     throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}, and no review of it is under way`, {
-      suggestions: [`\`squad review ${id}\` shows the reviews it had.`],
+      suggestions: [`\`squad review ${shellWord(id)}\` shows the reviews it had.`],
     });
   }
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../schema/error.ts';
 import { SquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import type { ConfigFinding } from '../../schema/subagent.ts';
 import type { Path, Place } from './yaml-source.ts';
 
@@ -93,7 +94,7 @@ export function errorOf(file: string, findings: readonly SubagentFinding[]): Squ
     errors[0]!.code,
     errors.map(({ message, ...place }) => `${placeText(file, place)}: ${message}`).join('; '),
     {
-      suggestions: [...new Set(suggestions), `Check it with: squad config lint ${file}`],
+      suggestions: [...new Set(suggestions), `Check it with: squad config lint ${shellWord(file)}`],
       details: { findings: errors },
     },
   );

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { sayFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
 import type { Inputs } from '../../state/operations.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { toast } from '../../ui/toast.tsx';
-import { shellWord } from '../shell-word.ts';
 import type { BacklogItem } from './task-text.ts';
 
 /** The file as this page shows it: it is changed only while it still is that. */

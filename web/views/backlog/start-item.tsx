@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { Confirm, Dialog } from '../../ui/dialog.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
-import { shellWord } from '../shell-word.ts';
 import { type BacklogItem, roleOf, taskText } from './task-text.ts';
 
 interface StartItemProps {

@@ -1,6 +1,7 @@
 import '../views.css';
 import './decisions.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
 import type { Answers } from '../../state/operations.ts';
@@ -14,7 +15,6 @@ import { Problem } from '../../ui/problem.tsx';
 import { Marked } from '../marked.tsx';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
-import { shellWord } from '../shell-word.ts';
 
 type Decision = Answers['list_decisions']['decisions'][number];
 

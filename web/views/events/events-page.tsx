@@ -3,6 +3,7 @@ import './events.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Event } from '../../../src/schema/event.ts';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import { onChanges } from '../../state/live.ts';
@@ -31,7 +32,7 @@ export function EventsPage() {
         <p class="soft">
           Everything that happened, numbered and never changed.{' '}
           <Copy
-            text={`squad events${filter.run === null ? '' : ` --run ${filter.run}`} --follow`}
+            text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
             label="command"
             isShown
           />

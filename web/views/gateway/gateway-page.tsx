@@ -1,6 +1,7 @@
 import '../views.css';
 import './gateway.css';
 import { useEffect } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { Copy } from '../../ui/copy.tsx';
@@ -11,7 +12,6 @@ import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
-import { shellWord } from '../shell-word.ts';
 import { healthLook } from './health-words.ts';
 import { PendingTools } from './pending-tools.tsx';
 import { RoleTools } from './role-tools.tsx';

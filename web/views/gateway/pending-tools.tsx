@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
@@ -6,7 +7,6 @@ import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { Ago } from '../../ui/time.tsx';
-import { shellWord } from '../shell-word.ts';
 import { tell } from '../tell.ts';
 
 type Pending = Answers['inspect_gateway']['pending'][number];

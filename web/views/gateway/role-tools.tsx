@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
@@ -8,7 +9,6 @@ import { Copy } from '../../ui/copy.tsx';
 import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Notes } from '../notes.tsx';
-import { shellWord } from '../shell-word.ts';
 
 type Tools = Answers['inspect_role_tools'];
 

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { settledItem } from '../../state/settled-items.ts';
 import { now } from '../../ui/clock.ts';
 import { Copy } from '../../ui/copy.tsx';
@@ -39,7 +40,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
       <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
       <p class="ask-deadline soft">
         {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
-        <Copy text={`squad answer ${item.id}`} label="command" isShown />
+        <Copy text={`squad answer ${shellWord(item.id)}`} label="command" isShown />
       </p>
     </li>
   );

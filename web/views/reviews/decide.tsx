@@ -1,10 +1,10 @@
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { call } from '../../state/api.ts';
 import { useKeptWords } from '../../state/kept-words.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { commentCommand } from '../run/changes/comment-command.ts';
 import { LeftUnsent, SendAlong, useSendAlong } from '../run/changes/send-along.tsx';
-import { shellWord } from '../shell-word.ts';
 import type { Review } from './reviews-page.tsx';
 
 interface DecideProps {
@@ -40,7 +40,7 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
       command={
         isAlong
           ? commentCommand(review.coderId, along.comments, words)
-          : `squad review ${review.coderId} --type ${type} --feedback ${shellWord(words)}`
+          : `squad review ${shellWord(review.coderId)} --type ${type} --feedback ${shellWord(words)}`
       }
       yes={isApproval ? 'Approve' : 'Send back'}
       tone="main"

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
@@ -51,7 +52,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           {rounds.sentBack + rounds.failed > 0 && `; given up after ${rounds.abandonAfter} of these`}
         </span>
         {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
-        <Copy text={`squad review ${run.id}`} label="command" isShown />
+        <Copy text={`squad review ${shellWord(run.id)}`} label="command" isShown />
       </p>
       {reviews.length === 0 ? (
         <Empty title="No review yet">
@@ -68,7 +69,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
         <Confirm
           title="Allow more rounds"
           effect={`The task may have up to ${wanted} rounds of review instead of ${rounds.max}.`}
-          command={`squad review ${run.id} --allow ${more}`}
+          command={`squad review ${shellWord(run.id)} --allow ${more}`}
           yes="Allow"
           tone="main"
           onYes={() =>

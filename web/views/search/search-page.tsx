@@ -1,6 +1,7 @@
 import '../views.css';
 import './search.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
@@ -11,7 +12,6 @@ import { Empty } from '../../ui/empty.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
-import { shellWord } from '../shell-word.ts';
 import { FoundDecisions, FoundOutputs, FoundRuns } from './found.tsx';
 
 type Found = Answers['search_everything'];

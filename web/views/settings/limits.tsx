@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { shellWord } from '../shell-word.ts';
 import { settingWords, valueWords } from './setting-words.ts';
 
 type Limit = Answers['inspect_workspace']['limits'][number];

@@ -1,11 +1,11 @@
 import '../views.css';
 import './settings.css';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
-import { shellWord } from '../shell-word.ts';
 import { Engines } from './engines.tsx';
 import { HubFacts } from './hub-facts.tsx';
 import { Limits } from './limits.tsx';

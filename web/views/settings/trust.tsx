@@ -1,8 +1,8 @@
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import type { Answers } from '../../state/operations.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
-import { shellWord } from '../shell-word.ts';
 
 type Inspected = Answers['inspect_workspace'];
 

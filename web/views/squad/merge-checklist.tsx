@@ -1,5 +1,6 @@
 import './merge.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import type { Answers } from '../../state/operations.ts';
@@ -8,7 +9,6 @@ import { Confirm } from '../../ui/dialog.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
-import { shellWord } from '../shell-word.ts';
 import { MergeFields } from './merge-fields.tsx';
 import { MergePlan } from './merge-plan.tsx';
 import { mergeStep } from './merge-step.ts';
@@ -81,7 +81,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   const unready =
     busy ?? (isSameWish(wish, planned) ? null : 'Look again first: you have changed what is asked for.');
   const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
-  const command = `squad integrate ${squadId}${flags} --workspace ${shellWord(workspace)}`;
+  const command = `squad integrate ${shellWord(squadId)}${flags} --workspace ${shellWord(workspace)}`;
   useKeys([
     { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !unready && !!step?.check },
     { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !unready && step?.why === null },

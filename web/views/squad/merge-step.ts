@@ -1,5 +1,5 @@
 import type { IntegrationPlan } from '../../../src/schema/integration.ts';
-import { shellWord } from '../shell-word.ts';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 
 export interface MergeStep {
   label: string;

@@ -1,5 +1,5 @@
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import type { Inputs } from '../../state/operations.ts';
-import { shellWord } from '../shell-word.ts';
 
 /** What the user may say about a merge before it is tried. */
 export interface MergeWish {

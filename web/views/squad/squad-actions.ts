@@ -1,5 +1,6 @@
 import type { RunCard } from '../../../src/schema/run-card.ts';
 import { runName } from '../../../src/schema/run-name.ts';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 
 export interface SquadAction {
   /** What it will do, said before. */
@@ -23,12 +24,12 @@ export function squadActions(
   return {
     cancel: {
       effect: `Stops ${count(atWork.length, 'agent')}: ${names(atWork)}, and whatever they started. What they wrote and their work trees stay.`,
-      command: `squad cancel ${squadId}`,
+      command: `squad cancel ${shellWord(squadId)}`,
       why: ownAtWork.length === 0 ? 'Nobody of it is at work.' : null,
     },
     retry: {
       effect: `Starts ${count(failed.length, 'run')} anew with the same task, as a new squad: ${names(failed)}. These here stay as they are.`,
-      command: `squad retry ${squadId}`,
+      command: `squad retry ${shellWord(squadId)}`,
       why: own.some(({ reviewOf }) => reviewOf !== null)
         ? 'Its coder starts a reviewer: ask for another review instead.'
         : ownAtWork.length > 0
@@ -39,7 +40,7 @@ export function squadActions(
     },
     integrate: {
       effect: 'Merges in a trial and shows what would come of it. No branch is changed.',
-      command: `squad integrate ${squadId}`,
+      command: `squad integrate ${shellWord(squadId)}`,
       why: withBranch.length === 0 ? 'None of its runs has a branch of its own.' : null,
     },
   };

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { call } from '../../../state/api.ts';
 import { useQuery } from '../../../state/query.ts';
 import { saved } from '../../../state/saved.ts';
@@ -54,7 +55,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
             {diff.isOver ? 'compare again' : 'compare with now'}
           </Button>
         )}
-        <Copy text={`squad diff ${run.id}`} label="command" isShown />
+        <Copy text={`squad diff ${shellWord(run.id)}`} label="command" isShown />
         {diff.branch && (
           <span class="soft">
             branch <code>{harmless(diff.branch)}</code>

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import type { ApiError } from '../../../state/api.ts';
 import { Empty } from '../../../ui/empty.tsx';
 import { Problem } from '../../../ui/problem.tsx';
@@ -30,7 +31,7 @@ export function NoDiff({ run, error, onRetry }: NoDiffProps) {
     );
   if (/\b(is|are) gone\b/.test(message))
     return (
-      <Empty title="Its folder is gone" command={`squad show ${run.id}`}>
+      <Empty title="Its folder is gone" command={`squad show ${shellWord(run.id)}`}>
         <code>{run.directory}</code> was removed since, and no branch with its work is left. What was seen
         when it ended:
       </Empty>

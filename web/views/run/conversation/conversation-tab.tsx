@@ -1,5 +1,6 @@
 import './conversation.css';
 import { useMemo } from 'preact/hooks';
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { saved } from '../../../state/saved.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Copy } from '../../../ui/copy.tsx';
@@ -22,7 +23,8 @@ export function ConversationTab({ data }: { data: ShownRun }) {
         <>
           {!saved && (
             <p class="soft">
-              In a terminal: <Copy text={`squad conversation print ${id}`} label="command" isShown />
+              In a terminal:{' '}
+              <Copy text={`squad conversation print ${shellWord(id)}`} label="command" isShown />
             </p>
           )}
           <ol class="talk" aria-label="Messages">
@@ -45,7 +47,7 @@ export function ConversationTab({ data }: { data: ShownRun }) {
       {note !== null && rows.length === 0 && (
         <Empty
           title={endedAt === null ? 'Nothing has been said yet' : 'Nothing was said'}
-          command={endedAt === null ? undefined : `squad log ${id}`}
+          command={endedAt === null ? undefined : `squad log ${shellWord(id)}`}
         >
           {endedAt === null
             ? 'What the model is asked and says, and every call of a tool, is shown here as it happens.'

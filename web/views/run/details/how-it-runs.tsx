@@ -1,8 +1,8 @@
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { shownDuration, shownMoney } from '../../../ui/figures.ts';
 import { harmless } from '../../../ui/harmless.ts';
 import { Plain } from '../../../ui/plain.tsx';
-import { shellWord } from '../../shell-word.ts';
 import type { ShownRun } from '../shown-run.ts';
 import { Fact, Part } from './details-parts.tsx';
 

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Plain } from '../../../ui/plain.tsx';
 import { Ago, Duration } from '../../../ui/time.tsx';
@@ -66,7 +67,7 @@ export function Files({ data: { run, files } }: { data: ShownRun }) {
           </Fact>
         ))}
         <Fact name="Read it">
-          <Copy text={`squad log ${run.id}`} label="command" isShown />
+          <Copy text={`squad log ${shellWord(run.id)}`} label="command" isShown />
         </Fact>
       </dl>
     </Part>
