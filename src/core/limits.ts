@@ -5,12 +5,12 @@ export const MINUTE_MS = 60_000;
 
 /** One fuse for the user, across every client: how deep, and how many starts in a minute. Running at once is a queue, not a refusal. */
 export class SpawnFuse {
-  private readonly starts: number[] = [];
+  /** One in the future was stored before the clock was set back: it does not count. */
+  private starts: number[] = [];
 
   /** Starts that an earlier hub let through. */
   recall(times: readonly number[]): void {
     this.starts.push(...times);
-    this.starts.sort((a, b) => a - b);
   }
 
   /** Throws unless `count` more runs may be asked for now. */
@@ -26,7 +26,7 @@ export class SpawnFuse {
           ],
         },
       );
-    while (this.starts.length > 0 && this.starts[0]! <= now - MINUTE_MS) this.starts.shift();
+    this.starts = this.starts.filter(at => at > now - MINUTE_MS && at <= now);
     const rate = limits['limits.spawns_per_minute'];
     if (this.starts.length + count > rate)
       throw new SquadError(

@@ -201,12 +201,17 @@ export class LiveRun {
     this.chats.add(id);
   }
 
+  /** By the clock only once, and never for longer than its whole time: the clock may be set while the turn runs, or was since it began. */
   atDeadline(clock: Clock, act: () => void): void {
-    this.stopTimer();
     const left = (this.turn?.deadlineAt ?? deadlineOf(this.run, clock.now())) - clock.now();
+    this.after(Math.min(left, this.run.timeoutMs), act);
+  }
+
+  private after(leftMs: number, act: () => void): void {
+    this.stopTimer();
     this.timer = setTimeout(
-      () => (left > LONGEST_TIMER_MS ? this.atDeadline(clock, act) : act()),
-      Math.max(0, Math.min(left, LONGEST_TIMER_MS)),
+      () => (leftMs > LONGEST_TIMER_MS ? this.after(leftMs - LONGEST_TIMER_MS, act) : act()),
+      Math.max(0, Math.min(leftMs, LONGEST_TIMER_MS)),
     );
   }
 

@@ -130,8 +130,12 @@ export class MoneyWatch {
   }
 
   private async today(): Promise<number> {
-    const since = startOfDay(this.ports.clock.now());
-    return (await this.ports.store.spent({ since })) + this.unwritten(run => run.createdAt >= since);
+    const now = this.ports.clock.now();
+    const since = startOfDay(now);
+    // A run of the future was stored before the clock was set back.
+    return (
+      (await this.ports.store.spent({ since, until: now })) + this.unwritten(run => run.createdAt >= since)
+    );
   }
 
   /** Of turns at work: their money is in the database only when they have ended. */

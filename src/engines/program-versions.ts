@@ -32,10 +32,10 @@ export function createProgramVersions(cacheFile: string, limitMs = 8_000): Progr
     const before = known[program];
     if (before?.mtimeMs === mtimeMs && before.size === size) return before.version;
     const mute = silent.get(program);
-    if (mute?.mtimeMs === mtimeMs && mute.size === size && Date.now() < mute.until) return null;
+    if (mute?.mtimeMs === mtimeMs && mute.size === size && performance.now() < mute.until) return null;
     const version = await ask(program, env, limitMs);
     if (version === null) {
-      silent.set(program, { mtimeMs, size, until: Date.now() + ASK_AGAIN_AFTER_MS });
+      silent.set(program, { mtimeMs, size, until: performance.now() + ASK_AGAIN_AFTER_MS });
     } else {
       known[program] = { mtimeMs, size, version };
       writeCache(cacheFile, known);

@@ -10,11 +10,15 @@ export async function lockUnlessServed<T>(
   socketPath: string,
   patienceMs = PATIENCE_MS,
 ): Promise<T | null> {
-  for (const until = Date.now() + patienceMs; ; await new Promise(wake => setTimeout(wake, TRY_EVERY_MS))) {
+  for (
+    const until = performance.now() + patienceMs;
+    ;
+    await new Promise(wake => setTimeout(wake, TRY_EVERY_MS))
+  ) {
     const lock = take();
     if (lock) return lock;
     const other = await connect(socketPath);
     other?.destroy();
-    if (other || Date.now() > until) return null;
+    if (other || performance.now() > until) return null;
   }
 }

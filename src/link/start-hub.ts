@@ -83,7 +83,7 @@ export async function connect(path: string): Promise<Socket | null> {
 
 /** A connection to a hub that is on its way, or null when it does not come. Starts none. */
 export async function knock(home: string, patienceMs: number): Promise<Socket | null> {
-  for (const until = Date.now() + patienceMs; Date.now() < until; await pause()) {
+  for (const until = performance.now() + patienceMs; performance.now() < until; await pause()) {
     const socket = await connect(socketPath(home));
     if (socket) return socket;
   }
@@ -95,7 +95,7 @@ async function startAndConnect(
   { home, env, program, patienceMs = 15_000, onLaunch }: ConnectOptions,
 ): Promise<Socket> {
   ownFolder(home);
-  const until = Date.now() + patienceMs;
+  const until = performance.now() + patienceMs;
   let hub = launch(home, env, program);
   let launches = 1;
   for (;;) {
@@ -110,7 +110,7 @@ async function startAndConnect(
     const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT;
     if (another && launches++ < MOST_LAUNCHES) hub = launch(home, env, program);
     else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
-    if (Date.now() > until) throw failure(null, hub.words());
+    if (performance.now() > until) throw failure(null, hub.words());
   }
 }
 

@@ -20,8 +20,8 @@ const RECORD_MS = 2000;
 const GIVE_UP_MS = 10_000;
 
 /**
- * Ends a whole turn: TERM to all, time to comply, KILL. `killAt` is asked again and again, so that it can be moved
- * nearer. Returns what could not be ended, normally nothing.
+ * Ends a whole turn: TERM to all, time to comply, KILL. `killAt`, by `performance.now()`, is asked again and again, so that
+ * it can be moved nearer. Returns what could not be ended, normally nothing.
  */
 export async function killTree(
   table: ProcessTable,
@@ -30,7 +30,7 @@ export async function killTree(
   giveUpMs = GIVE_UP_MS,
 ): Promise<Leftover[]> {
   const { wrapper, others } = await tree.members();
-  if (killAt() > Date.now()) {
+  if (killAt() > performance.now()) {
     // To the group at once, so that nothing can fork away in between; then to those outside it.
     if (wrapper) kill(-wrapper.pid, 'SIGTERM');
     for (const each of others) if (each.pgid !== wrapper?.pid) signal(table, each, 'SIGTERM');
@@ -53,10 +53,10 @@ export async function sweep(
   graceMs: number,
   giveUpMs = GIVE_UP_MS,
 ): Promise<Swept> {
-  const settledAt = Date.now() + SETTLE_MS;
+  const settledAt = performance.now() + SETTLE_MS;
   if (await isEmptyBefore(tree, () => settledAt)) return { ended: [], survivors: [] };
   const leftovers = await describe(table, (await tree.members()).others);
-  const killAt = Date.now() + graceMs;
+  const killAt = performance.now() + graceMs;
   const survivors = await killTree(table, tree, () => killAt, giveUpMs);
   const alive = new Set(survivors.map(({ pid }) => pid));
   return { ended: leftovers.filter(({ pid }) => !alive.has(pid)), survivors };
@@ -64,10 +64,10 @@ export async function sweep(
 
 /** Returns what is still there when nothing helps. */
 async function killAll(table: ProcessTable, tree: TurnTree, giveUpMs: number): Promise<ProcessInfo[]> {
-  const giveUpAt = Date.now() + giveUpMs;
+  const giveUpAt = performance.now() + giveUpMs;
   for (let round = 0; ; round++) {
     const { wrapper, others } = await tree.members();
-    if ((!wrapper && others.length === 0) || Date.now() > giveUpAt) return others;
+    if ((!wrapper && others.length === 0) || performance.now() > giveUpAt) return others;
     for (const each of others) signal(table, each, 'SIGKILL');
     // The wrapper is spared at first: it ends by itself and leaves a record. Its last helper must not be hit either, hence the wait.
     if (wrapper && (round > 1 || (round > 0 && others.length === 0))) signal(table, wrapper, 'SIGKILL');
@@ -80,15 +80,15 @@ async function isEmptyBefore(tree: TurnTree, deadline: () => number): Promise<bo
   for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LAST_POLL_MS)) {
     const { wrapper, others } = await tree.members();
     if (!wrapper && others.length === 0) return true;
-    const left = deadline() - Date.now();
+    const left = deadline() - performance.now();
     if (left <= 0) return false;
     await delay(Math.min(pause, left));
   }
 }
 
 async function waitForEnd(table: ProcessTable, process: ProcessInfo, limitMs: number): Promise<void> {
-  const until = Date.now() + limitMs;
-  for (let pause = FIRST_POLL_MS; table.alive(process) && Date.now() < until; pause *= 1.5)
+  const until = performance.now() + limitMs;
+  for (let pause = FIRST_POLL_MS; table.alive(process) && performance.now() < until; pause *= 1.5)
     await delay(Math.min(pause, LAST_POLL_MS));
 }
 

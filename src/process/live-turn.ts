@@ -63,7 +63,7 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
     pid,
     ended: watched.wrapperEnd.then(finish).catch(() => unseen()),
     stop(graceMs) {
-      killAt = Math.min(killAt, Date.now() + graceMs);
+      killAt = Math.min(killAt, performance.now() + graceMs);
       // Once there is a record the agent has ended by itself: what it left is swept, now or in a moment, and reported.
       if (!isOver && !hasExitRecord(folder))
         stopping ??= killTree(table, tree, () => killAt, giveUpMs).then(

@@ -42,7 +42,7 @@ async function ended(run: LoggedRun, pid: number, exit: Promise<LoggedEnd>): Pro
   const tree = createServiceTree(run.table, run.tag, pid);
   const cut = await cutBefore(exit, run);
   if (cut) {
-    const killAt = Date.now() + TERM_MS;
+    const killAt = performance.now() + TERM_MS;
     await killTree(run.table, tree, () => killAt);
     return { ...(await exit), cut };
   }
@@ -53,7 +53,7 @@ async function ended(run: LoggedRun, pid: number, exit: Promise<LoggedEnd>): Pro
 
 /** Ends what such a command, started by a hub that is no more, may have left. Returns what could not be ended. */
 export async function endLogged(table: ProcessTable, tag: string): Promise<Leftover[]> {
-  const killAt = Date.now() + TERM_MS;
+  const killAt = performance.now() + TERM_MS;
   return killTree(table, createServiceTree(table, tag, 0), () => killAt);
 }
 

@@ -24,7 +24,7 @@ export async function sweepServices(
   isOurs: (tag: string) => boolean,
 ): Promise<Leftover[]> {
   const tags = (await table.snapshot()).services().filter(isOurs);
-  const killAt = Date.now() + TERM_MS;
+  const killAt = performance.now() + TERM_MS;
   const survivors = await Promise.all(
     tags.map(tag => killTree(table, createServiceTree(table, tag, 0), () => killAt)),
   );

@@ -67,7 +67,7 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
     await tree.members();
     child.stdin.end();
     await Promise.race([ended, afterInputEnd()]);
-    const killAt = Date.now() + TERM_MS;
+    const killAt = performance.now() + TERM_MS;
     const survivors = await killTree(start.table, tree, () => killAt);
     // Something that is no longer ours may hold these open.
     child.stdout.destroy();

@@ -67,7 +67,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
       if (found.state === 'ended') return found.end;
       if (found.state === 'live') {
         live = found.turn;
-        if (stopBy < Number.POSITIVE_INFINITY) live.stop(Math.max(0, stopBy - Date.now()));
+        if (stopBy < Number.POSITIVE_INFINITY) live.stop(Math.max(0, stopBy - performance.now()));
         return live.ended;
       }
       const wasTaken = typeof readWrapperPid(folder) === 'number';
@@ -78,7 +78,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
       pid: child.pid,
       ended: exit.then(end).catch(unseen),
       stop(graceMs) {
-        stopBy = Math.min(stopBy, Date.now() + graceMs);
+        stopBy = Math.min(stopBy, performance.now() + graceMs);
         live.stop(graceMs);
       },
       vitals: () => live.vitals(),
@@ -104,12 +104,12 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
 
   /** Null only when no wrapper ever took the folder, and none that might is alive. 0 when one took it and died before it could say who it is. */
   async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
-    const until = Date.now() + PATIENCE_MS;
+    const until = performance.now() + PATIENCE_MS;
     for (;;) {
       const pid = readWrapperPid(folder);
       if (typeof pid === 'number') return pid;
       const isStarting = (await table.snapshot()).tagged(turn).length > 0;
-      if (!isStarting || Date.now() > until) {
+      if (!isStarting || performance.now() > until) {
         const last = readWrapperPid(folder);
         return last === 'empty' ? 0 : last;
       }
@@ -139,8 +139,8 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
   }
 
   async function gone(wrapper: ProcessInfo, limitMs: number): Promise<void> {
-    const until = Date.now() + limitMs;
-    while (table.alive(wrapper) && Date.now() < until) await delay(POLL_MS);
+    const until = performance.now() + limitMs;
+    while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
   }
 
   return { start, find };

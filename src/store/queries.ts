@@ -87,9 +87,13 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
 }
 
-export async function spent(db: Db, filter: { since?: number; squadId?: SquadId }): Promise<number> {
+export async function spent(
+  db: Db,
+  filter: { since?: number; until?: number; squadId?: SquadId },
+): Promise<number> {
   let query = db.selectFrom('runs').select(({ fn }) => fn.sum<number | null>('cost_usd').as('sum'));
   if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since);
+  if (filter.until !== undefined) query = query.where('created_at', '<=', filter.until);
   if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
   return Number((await query.executeTakeFirst())?.sum ?? 0);
 }

@@ -9,12 +9,12 @@ const LONGEST_PAUSE_MS = 500;
 
 /** As `git.run`, but a lock that somebody else holds is waited for. */
 export async function runPatiently(git: Git, args: string[], how: GitRun = {}): Promise<Buffer> {
-  const until = Date.now() + PATIENCE_MS;
+  const until = performance.now() + PATIENCE_MS;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       return await git.run(args, how);
     } catch (trouble) {
-      if (!isLocked(trouble) || Date.now() > until || how.signal?.aborted) throw trouble;
+      if (!isLocked(trouble) || performance.now() > until || how.signal?.aborted) throw trouble;
       await delay(pause);
     }
   }

@@ -109,8 +109,8 @@ const needsSetUp = (setup: WorktreeSetup | null): setup is WorktreeSetup =>
 
 /** A git of an earlier hub outlives it, and may be checking files out right now. */
 async function untilGitIsDone(path: string): Promise<void> {
-  const until = Date.now() + GIT_DONE_MS;
-  while (Date.now() < until && processesIn(path)?.some(({ command }) => /^(\S*\/)?git /.test(command)))
+  const until = performance.now() + GIT_DONE_MS;
+  while (performance.now() < until && processesIn(path)?.some(({ command }) => /^(\S*\/)?git /.test(command)))
     await delay(50);
 }
 

@@ -97,8 +97,8 @@ export interface Store extends BoardStore {
   idsLike(prefix: string, limit: number): Promise<string[]>;
   /** Ids of the most recent runs and squads, to suggest near ones from. */
   recentIds(limit: number): Promise<string[]>;
-  /** The money of runs that were asked for since then, or of a squad, as far as it is known. */
-  spent(filter: { since?: number; squadId?: SquadId }): Promise<number>;
+  /** The money of runs that were asked for between these times, or of a squad, as far as it is known. */
+  spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
   /** Only what sums are made of, newest first: of a workspace, or of all that were asked for since then. */
   figures(filter: { workspace?: string; since?: number; limit: number }): Promise<RunFigures[]>;
   settings(): Promise<Record<string, string>>;
