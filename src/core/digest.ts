@@ -19,6 +19,8 @@ const TAIL_SHARE = 0.7;
 export interface Cut {
   text: string;
   truncated: boolean;
+  /** It is cut, and there was no room to say in it how to read on. */
+  isUnmarked?: true;
 }
 
 /**
@@ -102,13 +104,14 @@ function cut(whole: Sample, budget: number): Cut {
   if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
   // The offset of the gap is not known yet; no offset has more digits than the size.
   const longMark = jsonLength(markOf(whole, whole.bytes));
-  // Where many texts share little room, text matters more than the call that reads on. `spawn_parallel` names it once for all.
+  // Where many texts share little room, text matters more than the call that reads on: results name it once for all.
   const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
+  const unmarked = whole.readOn && !sample.readOn && { isUnmarked: true as const };
   const room = budget - jsonLength(markOf(sample, sample.bytes));
-  if (room <= 0) return { text: '', truncated: true };
+  if (room <= 0) return { text: '', truncated: true, ...unmarked };
   const end = longestEnd(sample.tail || sample.head, Math.floor(room * TAIL_SHARE));
   const start = longestStart(sample.head, room - jsonLength(end));
-  return { text: start + markOf(sample, Buffer.byteLength(start)) + end, truncated: true };
+  return { text: start + markOf(sample, Buffer.byteLength(start)) + end, truncated: true, ...unmarked };
 }
 
 function markOf({ bytes, readOn }: Sample, offset: number): string {

@@ -220,7 +220,7 @@ async function promptFor(
   workspace: Workspace,
 ): Promise<string> {
   const { form, chatId, task: asked } = request;
-  // Its file says all else that it is to know.
+  // A subagent gets the prompt of its caller as it is, with the system prompt of its file; its failures are tool errors.
   if (request.subagent) return asked;
   const roleBody = role?.body ?? '';
   const task = outputSchema === null || engine.takesSchema ? asked : `${asked}${answerFormat(outputSchema)}`;

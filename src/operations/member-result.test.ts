@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Run } from '../schema/run.ts';
 import { aRun, aSquad } from '../store/fixtures/sample-rows.ts';
-import { RESULT_LIMIT, squadResult } from './member-result.ts';
+import { READ_ON, RESULT_LIMIT, squadResult } from './member-result.ts';
 
 type Services = Parameters<typeof squadResult>[0];
 
@@ -22,9 +22,9 @@ const printed = (text: (run: Run) => string): Services => {
   return { files, inbox: { openFor: () => [] } } as unknown as Services;
 };
 const all = new Map<string, Run>();
-const result = (runs: Run[], text: (run: Run) => string) => {
+const result = (runs: Run[], text: (run: Run) => string, metadata?: Record<string, unknown>) => {
   for (const run of runs) all.set(run.id, run);
-  return squadResult(printed(text), { id: squad.id }, runs);
+  return squadResult(printed(text), { id: squad.id, metadata }, runs);
 };
 
 test('members with short outputs share one page up to the limit', async () => {
@@ -47,4 +47,19 @@ test('a squad is paged only when its page is full', async () => {
     expect(size).toBeLessThanOrEqual(RESULT_LIMIT);
     expect(size).toBeGreaterThan(RESULT_LIMIT - 900);
   }
+});
+
+test('texts that are cut too short to say how to read on have one note for all', async () => {
+  const text = () => 'a word '.repeat(5_000);
+  const roomy = await result(members(2), text);
+  expect(roomy.members[0]!.rawStdout).toMatch(/get_result .* reads on/);
+  expect(roomy.note).toBeUndefined();
+  let tight = 0;
+  for (let filler = RESULT_LIMIT - 1_000; filler < RESULT_LIMIT - 300; filler += 25) {
+    const page = await result(members(1), text, { filler: 'x'.repeat(filler) });
+    const isSaid = page.members[0]!.rawStdout.includes('reads on');
+    expect(page.note).toBe(isSaid ? undefined : READ_ON);
+    if (!isSaid) tight++;
+  }
+  expect(tight).toBeGreaterThan(0);
 });

@@ -1,4 +1,12 @@
-import { EMPTY, fitItems, leastLength, longestStart, type Sample, type TextItem } from '../core/digest.ts';
+import {
+  EMPTY,
+  fitItems,
+  jsonLength,
+  leastLength,
+  longestStart,
+  type Sample,
+  type TextItem,
+} from '../core/digest.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
@@ -20,6 +28,10 @@ const SAMPLE_BYTES = RESULT_LIMIT;
 const ROOM_FOR_MORE = 160;
 const LONGEST_ERROR = 500;
 const MAX_NOTE = 400;
+
+/** For texts that were cut too short to say it themselves. */
+export const READ_ON =
+  'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
 export type MemberResult = {
   memberId: string;
@@ -104,8 +116,13 @@ export async function squadResult(
     notes.push(
       `Members ${offset} to ${result.nextOffset - 1} of ${runs.length}: get_result {"squad_id":"${id}","offset":${result.nextOffset}} has the next.`,
     );
+  let cuts = fitItems(texts, RESULT_LIMIT - used);
+  if (cuts.flat().some(({ isUnmarked }) => isUnmarked)) {
+    notes.push(READ_ON);
+    cuts = fitItems(texts, RESULT_LIMIT - used - jsonLength(` ${READ_ON}`));
+  }
   if (notes.length > 0) result.note = notes.join(' ');
-  fitItems(texts, RESULT_LIMIT - used).forEach(([out, err], i) => {
+  cuts.forEach(([out, err], i) => {
     const member = result.members[i]!;
     member.rawStdout = out!.text;
     member.rawStderr = err!.text;

@@ -3,7 +3,7 @@ import { EMPTY, fitItems, leastLength, longestStart, type TextItem } from '../co
 import { isEnd, type Run } from '../schema/run.ts';
 import { Aggregate, aggregateOf, aggregateText } from './aggregate.ts';
 import { askNotes } from './asks-of.ts';
-import { answerSample, RESULT_LIMIT } from './member-result.ts';
+import { answerSample, READ_ON, RESULT_LIMIT } from './member-result.ts';
 import { loginHint, notesOfRun } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
 import { briefly } from './run-evidence.ts';
@@ -17,6 +17,8 @@ const LONGEST_NOTE = 1_000;
 const LONGEST_ERROR = { full: 500, brief: 200, line: 40 };
 /** Of each run. With one line for each, the notes of all runs share the note of the whole result. */
 const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
+
+const ROOM_FOR_HINT = JSON.stringify({ note: READ_ON }).length;
 
 type Detail = keyof typeof LONGEST_ERROR;
 
@@ -49,11 +51,11 @@ export async function parallelResult(
   const paths = runs.map(run => files.outputPath({ runId: run.id, number: run.turn }, 'stdout'));
   const details: Detail[] = ['full', 'brief', 'line'];
   for (const detail of details) {
-    const hint = detail === 'full' ? [] : ['get_result {"spawn_id"} has all of one.'];
+    const hint = detail === 'full' ? [] : [READ_ON];
     const ofRuns =
       detail === 'line' ? new Set(runs.flatMap(run => [...loginHint(services, run), ...run.notes])) : [];
     const note = longestStart(
-      [...askNotes(services, runs), ...notes, ...hint, ...ofRuns].join(' '),
+      [...hint, ...askNotes(services, runs), ...notes, ...ofRuns].join(' '),
       LONGEST_NOTE,
     );
     const frame: ParallelResult = {
@@ -73,7 +75,10 @@ export async function parallelResult(
     }));
     const least = texts.reduce((sum, each) => sum + leastLength(each), 0);
     if (detail === 'line' || room >= least) {
-      fillTexts(frame, runs, texts, handles, room);
+      const isMarked = fillTexts(frame, runs, texts, handles, room);
+      if (isMarked || detail !== 'full') return frame;
+      frame.note = longestStart([READ_ON, note].filter(Boolean).join(' '), LONGEST_NOTE);
+      fillTexts(frame, runs, texts, handles, room - ROOM_FOR_HINT);
       return frame;
     }
   }
@@ -103,17 +108,19 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
   };
 }
 
+/** False: some texts are cut and do not say how to read on. */
 function fillTexts(
   frame: ParallelResult,
   runs: Run[],
   texts: TextItem[],
   handles: Partial<Item>[],
   room: number,
-): void {
+): boolean {
   const { aggregate } = frame;
   const ofHandles = texts.reduce((sum, each) => sum + each.handles, 0);
   const ofResults = aggregate ? Math.max(Math.floor(room * SHARE_OF_RESULTS), ofHandles) : room;
-  fitItems(texts, ofResults).forEach(([cut], i) => {
+  const cuts = fitItems(texts, ofResults);
+  cuts.forEach(([cut], i) => {
     const result = frame.results[i]!;
     if (result.result === undefined || result.result === null) return;
     result.result = cut!.text;
@@ -121,4 +128,5 @@ function fillTexts(
   });
   const samples = texts.flatMap(each => each.samples);
   if (aggregate) aggregate.text = aggregateText(runs, samples, room - ofResults);
+  return !cuts.flat().some(({ isUnmarked }) => isUnmarked);
 }

@@ -10,7 +10,7 @@ import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { aRun, aSquad } from '../store/fixtures/sample-rows.ts';
 import { openStore } from '../store/open.ts';
-import { RESULT_LIMIT } from './member-result.ts';
+import { READ_ON, RESULT_LIMIT } from './member-result.ts';
 import type { Services } from './operation.ts';
 import { parallelResult } from './parallel-result.ts';
 import { RunResult, runResult } from './run-result.ts';
@@ -107,6 +107,8 @@ describe('a result with as much of everything as there can be', () => {
       expect(JSON.stringify(result).length).toBeLessThanOrEqual(RESULT_LIMIT);
       expect(result.results.map(({ spawn_id }) => spawn_id)).toEqual(runs.map(({ id }) => id));
       for (const each of result.results) expect(each).toMatchObject({ success: false, truncated: true });
+      const isSaid = result.results.every(each => each.result?.includes('reads on'));
+      expect(isSaid || result.note?.includes(READ_ON)).toBe(true);
     }
   });
 });

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { LiveMessage } from '../../src/schema/live.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, userGit } from '../support/git-squad.ts';
@@ -115,9 +115,12 @@ test('a task and an answer that are not sent are there again after a reload, and
 describe('one of several workspaces', () => {
   const fresh = join(squad.root, 'fresh');
 
-  test('a repository that has never seen Squad is what the page is opened at, and where a run is started', async () => {
+  beforeAll(() => {
     mkdirSync(join(fresh, 'deep'), { recursive: true });
     userGit(fresh, squad.env, 'init', '-q', '-b', 'main');
+  });
+
+  test('a repository that has never seen Squad is what the page is opened at, and where a run is started', async () => {
     for (const cwd of [fresh, join(fresh, 'deep')]) {
       const { stdout } = await squad.run(['open', '--no-browser'], { cwd });
       expect(new URL(stdout.trim()).searchParams.get('w')).toBe(fresh);

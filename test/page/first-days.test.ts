@@ -35,9 +35,14 @@ test('a view that could not be loaded says so, is tried again, and comes by itse
   await other.locator('main .problem', { hasText: 'the hub does not answer' }).waitFor();
   await other.getByRole('button', { name: 'Try again' }).click();
   // What is said in passing stands above what stays, and covers none of it.
-  const toast = await other.locator('.toast').boundingBox();
-  const banner = await other.locator('.banner').boundingBox();
-  expect(toast!.y + toast!.height).toBeLessThanOrEqual(banner!.y);
+  const isAbove = () =>
+    other.evaluate(() => {
+      const [toast, banner] = ['.toast', '.banner'].map(name =>
+        document.querySelector(name)?.getBoundingClientRect(),
+      );
+      return toast && banner ? toast.bottom <= banner.top : null;
+    });
+  await expect.poll(isAbove, { timeout: 10_000 }).toBe(true);
   await other.unroute(/cost-page/);
   await squad.hubPid();
   await other.getByRole('heading', { name: 'Cost' }).waitFor();
