@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { homeFault, homeFolder, isOwnFolder, ownFolder, socketPath } from './home.ts';
@@ -26,6 +26,21 @@ test('the socket is in the home up to 100 bytes, counted as the system counts; b
   expect(socketPath(deep)).toBe(socketPath(deep));
   expect(socketPath(deep)).not.toBe(socketPath(`${deep}e`));
   expect(dirname(socketPath(deep))).toBe(dirname(socketPath(`${deep}e`)));
+});
+
+test('a short socket avoids a folder that somebody else made first, and stays where it is', () => {
+  const deep = `/${'é'.repeat(50)}`;
+  const folders = ['one', 'two'].map(name => join(root, name));
+  const [first, second] = folders.map(folder => join(folder, `squad-${userInfo().uid}`));
+  for (const folder of folders) ownFolder(folder);
+  const path = () => socketPath(deep, folders);
+  expect(dirname(path())).toBe(first);
+  writeFileSync(first!, '');
+  expect(dirname(path())).toBe(second);
+  ownFolder(second!);
+  writeFileSync(path(), '');
+  rmSync(first!);
+  expect(dirname(path()), 'the hub listens there').toBe(second);
 });
 
 test('a folder is made with its parents, or closed to others if it was open', () => {

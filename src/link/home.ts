@@ -21,15 +21,22 @@ export const pricesFile = (home: string): string => join(home, 'prices.json');
 const LONGEST_SOCKET_PATH = 100;
 
 /** For a home too deep to hold a socket. Not the temporary folder: two clients of one user may have set theirs differently. */
-const SHORT_FOLDERS = '/tmp';
+const SHORT_FOLDERS = ['/tmp', '/var/tmp', '/dev/shm'];
 
-export function socketPath(home: string): string {
+export function socketPath(home: string, shortFolders: readonly string[] = SHORT_FOLDERS): string {
   const plain = join(home, 'hub.sock');
   if (Buffer.byteLength(plain) <= LONGEST_SOCKET_PATH) return plain;
   // Loaded only here: it takes longer than all the rest that `squad mcp` needs to find its hub.
   const { createHash } = process.getBuiltinModule('node:crypto');
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);
-  return join(SHORT_FOLDERS, `squad-${userInfo().uid}`, `${name}.sock`);
+  const paths = shortFolders.map(folder => join(folder, `squad-${userInfo().uid}`, `${name}.sock`));
+  const own = paths.filter(path => isOwnFolder(dirname(path)));
+  // Anybody can make a folder of that name first. A socket that is there counts more than the order: then all find the same one.
+  return (
+    own.find(path => statOf(path, lstatSync)) ??
+    paths.find(path => own.includes(path) || !statOf(dirname(path), lstatSync)) ??
+    paths[0]!
+  );
 }
 
 /** Makes a folder only its owner can enter, and refuses one that somebody else made first. */
