@@ -6,7 +6,9 @@ import { App } from './app.tsx';
 import { listenToKeys } from './keys.ts';
 import { goLive } from './state/live.ts';
 import { findToken } from './state/token.ts';
+import { showHiddenCharacters } from './ui/visible-nodes.ts';
 
+showHiddenCharacters();
 // A key in the address becomes a token before anything is shown or asked for.
 void findToken().finally(() => {
   goLive();

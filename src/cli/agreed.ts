@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { SquadError } from '../schema/error.ts';
+import { visibleLine } from '../schema/visible-text.ts';
 import type { CliContext } from './context.ts';
 
 /** Asks a person; where there is none, says how to decide beforehand. */
@@ -13,6 +14,6 @@ export async function agreed(
       suggestions: [withoutPerson],
     });
   const asking = createInterface({ input: process.stdin, output: process.stdout });
-  const answer = await asking.question(`${question} [y/N] `).finally(() => asking.close());
+  const answer = await asking.question(`${visibleLine(question)} [y/N] `).finally(() => asking.close());
   return /^y(es)?$/i.test(answer.trim());
 }

@@ -1,3 +1,4 @@
+import { visibleExceptColours } from '../schema/visible-text.ts';
 import { createStyle, type Style } from './output/style.ts';
 import { openTerminal, type Terminal } from './output/terminal.ts';
 
@@ -24,6 +25,7 @@ export function openContext({ json = false, workspace }: { json?: boolean; works
   };
 }
 
+/** Of control sequences only colours are ours: any other came with somebody's text and is shown. */
 export function print(context: CliContext, lines: string[]): void {
-  context.out.write(lines.map(line => `${line}\n`).join(''));
+  context.out.write(lines.map(line => `${visibleExceptColours(line)}\n`).join(''));
 }

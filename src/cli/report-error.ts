@@ -1,7 +1,7 @@
 import { exitCodeOf, type SquadError } from '../schema/error.ts';
+import { visibleLine, visibleText } from '../schema/visible-text.ts';
 import { openContext } from './context.ts';
 import { printJson } from './output/json.ts';
-import { oneLine, sanitize } from './output/sanitize.ts';
 import { createStyle } from './output/style.ts';
 import { wrap } from './output/wrap.ts';
 
@@ -12,9 +12,9 @@ export function reportError(error: SquadError, json: boolean): number {
   if (json) printJson(context.out, { error: error.toShape() });
   else {
     const { columns } = context.err;
-    const head = `${style.red('squad:')} ${oneLine(error.message)} ${style.dim(`(${error.code})`)}`;
+    const head = `${style.red('squad:')} ${visibleLine(error.message)} ${style.dim(`(${error.code})`)}`;
     const next = error.suggestions
-      .flatMap(line => wrap(sanitize(line), columns - 2))
+      .flatMap(line => wrap(visibleText(line), columns - 2))
       .map(line => `  ${line}`);
     context.err.write(`${[...wrap(head, columns), ...next].join('\n')}\n`);
   }

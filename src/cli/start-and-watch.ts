@@ -4,13 +4,13 @@ import type { Started } from '../operations/started.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
+import { visibleText } from '../schema/visible-text.ts';
 import { type CliContext, print } from './context.ts';
 import { EXIT, exitFor } from './exit-codes.ts';
 import { follow } from './follow.ts';
 import { HubClient } from './hub-client.ts';
 import { printJson } from './output/json.ts';
 import { RunViews } from './output/run-view.ts';
-import { sanitize } from './output/sanitize.ts';
 import { wrap } from './output/wrap.ts';
 import { pageOrigin } from './page-address.ts';
 import { printSummary } from './print-summary.ts';
@@ -94,7 +94,7 @@ async function answerLines(client: HubClient, run: RunId, { style }: CliContext)
   const { result } = await client.call<{ result: RunResult }>('show_run', { run });
   if (!result.result?.trim()) return [];
   const rest = result.truncated ? [style.dim(`All of it: ${result.output_file}`)] : [];
-  return ['', style.bold('Result'), sanitize(result.result).trimEnd(), ...rest];
+  return ['', style.bold('Result'), visibleText(result.result).trimEnd(), ...rest];
 }
 
 /** The first Ctrl-C asks the agents to stop; the second leaves, and the hub ends them after their grace. */

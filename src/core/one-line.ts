@@ -1,17 +1,11 @@
-import { withoutAnsi } from '../schema/without-ansi.ts';
+import { visibleLine } from '../schema/visible-text.ts';
 
-/** Controls, line and paragraph separators, and the marks that turn the reading direction of what follows. */
-const NOT_SHOWN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 /** A task can be megabytes; nobody needs more than this to find its first words. */
 const LOOKED_AT = 4_000;
 
-/** Somebody's text as one line of at most `most` characters. */
+/** Somebody's text as one line of at most `most` characters, with hidden characters shown. */
 export function oneLine(text: string, most: number): string {
-  const line = withoutAnsi(text.slice(0, LOOKED_AT))
-    .toWellFormed()
-    .replace(NOT_SHOWN, ' ')
-    .replace(/\s+/g, ' ')
-    .trim();
+  const line = visibleLine(text.slice(0, LOOKED_AT).toWellFormed());
   const characters = [...line];
   const isAll = characters.length <= most && text.length <= LOOKED_AT;
   return isAll

@@ -135,7 +135,7 @@ describe('the board', () => {
       });
     await said('Looking\u001b[2J around\nhere');
     const shown = await board();
-    expect(shown.runs[0]!.activity).toEqual({ at: 7, text: 'Looking around here' });
+    expect(shown.runs[0]!.activity).toEqual({ at: 7, text: 'Looking␛[2J around here' });
     expect(shown.last).toBe(1);
     await said('x'.repeat(5_000));
     expect((await board()).runs[0]!.activity!.text.length).toBe(160);

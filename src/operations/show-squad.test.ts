@@ -92,7 +92,7 @@ test('marks what people look for on the way, in the order it happened, and nothi
     ['review', 'review 1 asked for'],
     ['review', 'review 1: needs work'],
     ['pull_request', 'pull request #7 https://host/7'],
-    ['merge', 'squad/a merged into main'],
+    ['merge', 'squad/a␛[31m merged into main'],
     ['stop', 'being stopped: cancel'],
   ]);
 });

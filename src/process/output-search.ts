@@ -3,7 +3,7 @@ import { newlinesIn } from './line-index.ts';
 import { createLineMatcher, type LineMatcher, type LineQuery } from './line-matcher.ts';
 import { openRegular } from './open-regular.ts';
 import { readFully } from './read-fully.ts';
-import { shownLine, withoutSequences } from './shown-line.ts';
+import { shownLine, withoutColours } from './shown-line.ts';
 
 /** Structurally the core's `OutputQuery`. */
 export interface OutputQuery extends LineQuery {
@@ -99,7 +99,7 @@ function* matchesIn(
   { words, isRegex }: OutputQuery,
 ): Generator<{ line: number; offset: number; text: string; column: number }> {
   // Most of a log does not match: that is told of many lines at once.
-  if (!words && matcher.mayMatch && !matcher.mayMatch(withoutSequences(bytes.toString('utf8')))) return;
+  if (!words && matcher.mayMatch && !matcher.mayMatch(withoutColours(bytes.toString('utf8')))) return;
   const lines: string[] = [];
   const offsets: number[] = [];
   for (let start = 0; start < bytes.length; ) {

@@ -1,9 +1,11 @@
+import { withoutColours } from './shown-line.ts';
+
 /**
  * The lines of a program's stderr that say why it failed, in their order: without stack frames, and with the lines that name
  * an error kept even when others come after them.
  */
 export function stderrExcerpt(stderr: string, maxLines: number): string[] {
-  const lines = withoutStack(stderr.replace(ESCAPES, '').split('\n'));
+  const lines = withoutStack(withoutColours(stderr).split('\n'));
   const said = lines.filter(line => !LOGGED.test(line));
   const useful = said.length > 0 ? said : lines;
   if (useful.length <= maxLines) return useful;
@@ -38,6 +40,3 @@ const CAUSE = /(?:^|[\s[(])(?:[\w.]*(?:Error|Exception)|error|fatal|panic)(?:\]?
 
 /** A line of a log comes before the words that are meant for the user. */
 const LOGGED = /^\d{4}-\d\d-\d\dT\S+\s+(?:ERROR|WARN|INFO|DEBUG)\b/;
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is to be removed
-const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;

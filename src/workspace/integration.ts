@@ -6,6 +6,7 @@ import { folderFit } from './folder-fit.ts';
 import { type Git, openGit } from './git.ts';
 import { committer } from './git-identity.ts';
 import { gitFailure, runPatiently } from './git-patience.ts';
+import { hiddenInMerge } from './hidden-in-merge.ts';
 import { moveTarget, settleMove, tipOf } from './move-target.ts';
 import { touchedFiles } from './overlap.ts';
 import { trialMerge } from './trial-merge.ts';
@@ -28,10 +29,14 @@ export function createIntegration(env: Record<string, string | undefined> = proc
     target: (repository, branch) => within(repository, git => readTarget(git, branch)),
     trial: (repository, onto, branches, signal) =>
       within(repository, async git => trialMerge(git, onto, branches, await committer(git, env), signal)),
-    fit: move =>
-      move.folder === null
-        ? Promise.resolve({ obstacles: [], warnings: [] })
-        : within(move.folder, git => folderFit(git, move)),
+    fit: async move => {
+      const hidden = await within(move.repository, git => hiddenInMerge(git, move.from, move.to));
+      const { obstacles, warnings } =
+        move.folder === null
+          ? { obstacles: [], warnings: [] }
+          : await within(move.folder, git => folderFit(git, move));
+      return { obstacles, warnings: [...warnings, ...hidden] };
+    },
     move: (move, checkpoint) => within(move.repository, () => moveTarget(move, env, checkpoint)),
     settle: move => within(move.repository, () => settleMove(move, env)),
     dropRef: (repository, ref) =>

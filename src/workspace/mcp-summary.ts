@@ -2,6 +2,7 @@ import { literalSecrets, variablesIn } from '../core/gateway/variables.ts';
 import { oneLine } from '../core/one-line.ts';
 import { createRedactor } from '../redaction/redactor.ts';
 import type { McpConfig, Server } from '../schema/mcp-config.ts';
+import { visibleText } from '../schema/visible-text.ts';
 
 /** What a configuration would do, for whoever is to decide whether it may. */
 export interface McpSummary {
@@ -55,7 +56,7 @@ function listed(verb: string, names: string[]): string {
   return `${verb} ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
 }
 
-/** What is started or reached, with what it is given. */
+/** What is started or reached, with what it is given: all of it, since somebody decides by these lines. */
 export function startLines(server: Server): string[] {
   const isLocal = 'command' in server;
   const given = Object.entries(isLocal ? server.env : server.headers);
@@ -63,18 +64,19 @@ export function startLines(server: Server): string[] {
     isLocal ? commandOf(server) : server.url,
     ...(isLocal && server.cwd !== undefined ? [`in ${server.cwd}`] : []),
     ...given.map(([name, value]) => `with ${name}=${value}`),
-  ].map(line => harmless(server, line));
+  ].map(line => exactLine(createRedactor(literalSecrets(server)).text(line)));
 }
 
 /** As it could be typed: what has spaces in it is quoted, so that one argument does not look like two. */
 function commandOf({ command, args }: Extract<Server, { command: string }>): string {
-  return shown(
-    [command, ...args].map(word => (/^[^\s"']+$/.test(word) ? word : JSON.stringify(word))).join(' '),
-  );
+  return [command, ...args].map(word => (/^[^\s"']+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }
 
 /** It goes into logs: a secret that somebody wrote into the file stays there. */
 const harmless = (server: Server, text: string): string =>
   shown(createRedactor(literalSecrets(server)).text(text));
+
+/** Uncut, and on one line by pictures of its line ends. */
+const exactLine = (text: string): string => visibleText(text).replaceAll('\n', '␊').replaceAll('\t', '␉');
 
 const shown = (text: string): string => oneLine(text, LONGEST);

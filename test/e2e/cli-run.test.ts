@@ -81,7 +81,7 @@ describe('squad run', () => {
   test('of one agent ends with its answer, made safe for the terminal; of several it does not', async () => {
     const RUN_TEMPLATE = squad.script('answer.sh', "printf 'All is well.\\033[2J\\n'");
     const one = await squad.run(['run', 'coder', 'x'], { env: { ENGINE_COMMAND: '', RUN_TEMPLATE } });
-    expect(one.stdout).toMatch(/what coder reported\n\nResult\nAll is well\.\n$/);
+    expect(one.stdout).toMatch(/what coder reported\n\nResult\nAll is well\.␛\[2J\n$/);
     expect(one.stdout).not.toContain(ESCAPE);
     const two = await squad.run(['run', 'coder', fenced('report A'), 'coder', fenced('report B')]);
     expect(two.stdout).not.toContain('Result');
@@ -326,8 +326,8 @@ describe('on a terminal', () => {
     await squad.run(['log', '-f', runIds[0]!]);
     const commands: [string[], string][] = [
       [['log', runIds[0]!], 'after'],
-      [['show', runIds[0]!], 'redflip'],
-      [['ls'], 'redflip'],
+      [['show', runIds[0]!], '␛]0;owned␇␛[2Jred␛[31m<U+009B>8m␇<U+202E>flip'],
+      [['ls'], '␛]0;owned␇␛[2J'],
       [['run', 'coder', task], 'coder'],
     ];
     for (const [args, harmless] of commands) {
@@ -335,7 +335,14 @@ describe('on a terminal', () => {
       try {
         const { bytes } = await screen.ended();
         expect(bytes).toContain(harmless);
-        for (const bad of [']0;owned', '[2J', '\u009b', '\u202e', `${ESCAPE}[31mred`, '\u0007'])
+        for (const bad of [
+          `${ESCAPE}]0;owned`,
+          `${ESCAPE}[2J`,
+          '\u009b',
+          '\u202e',
+          `red${ESCAPE}[31m`,
+          '\u0007',
+        ])
           expect([args[0], bad, bytes.includes(bad)]).toEqual([args[0], bad, false]);
       } finally {
         screen.close();

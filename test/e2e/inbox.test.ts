@@ -504,7 +504,7 @@ test('what a question says does nothing to the terminal it is shown in', async (
   for (const { stdout, stderr } of shown)
     expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n\t]|[\u200b\u202a-\u202e\u2066-\u2069]/u);
   // And it hides nothing: what a terminal would have swallowed is there to be read, in the question, the details and the choice.
-  expect(shown[0]!.stdout.match(/␛\]0;owned␇Delete \ufffdevery\ufffdthing\?␍/g)).toHaveLength(3);
+  expect(shown[0]!.stdout.match(/␛\]0;owned␇Delete <U\+202E>every<U\+200B>thing\?␍/g)).toHaveLength(3);
   for (const { stdout } of [shown[1]!, shown[5]!]) expect(stdout).toContain('␛]0;owned␇Delete');
   expect(await waiting).toMatchObject({ status: 'answered' });
 });

@@ -58,7 +58,7 @@ test('shows what was said in order, calls folded with what they were given and g
   await call.locator('.said-value').nth(1).waitFor();
   expect(await call.locator('.said-value').nth(1).innerText()).toContain('n-1');
   expect(await page.locator('.said-parts').allInnerTexts()).toContainEqual(
-    expect.stringContaining('<img src=x onerror=alert(1)> red �gnp.exe'),
+    expect.stringContaining('<img src=x onerror=alert(1)> red <U+202E>gnp.exe'),
   );
 });
 

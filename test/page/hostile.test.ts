@@ -1,8 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/list-inbox.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
+import { asciiJson, HIDDEN_CASES, hiddenLines, shownLines } from '../support/hidden-characters.ts';
 import { startRun, usePages } from '../support/page.ts';
 import { until } from '../support/squad.ts';
 
@@ -14,6 +17,10 @@ const HOSTILE = `${LINE}\u0000`;
 /** In a name of a file or a branch there is no slash and no NUL, in a branch no space either. */
 const FILE = '<img src=x onerror=alert(1)>\u202e.ts';
 const BRANCH = '<img/onerror=alert(1)>\u202e<b-class=hostile>';
+
+/** A NUL would make the file a binary one, which has no lines to show. */
+const HIDDEN = HIDDEN_CASES.filter(({ text }) => text !== '\0');
+const WORDS = hiddenLines(HIDDEN).join('\n');
 
 const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\nmcp: [squad/squad_decision_record]\n---\nYou code.',
@@ -32,13 +39,15 @@ beforeAll(async () => {
     '.squad/decisions.md',
     `### 2026-02-01: Use ${HOSTILE}\n**By:** ${HOSTILE}\n**What:** ${HOSTILE}\n`,
   );
-  const feedback = JSON.stringify({
-    ...{ feedback: `Nearly. ${LINE}`, feedback_type: 'needs_work', priority: 'high' },
+  const hidden = join(squad.root, 'hidden.txt');
+  writeFileSync(hidden, `${WORDS}\n`);
+  const feedback = asciiJson({
+    ...{ feedback: `Nearly. ${LINE}\n${WORDS}`, feedback_type: 'needs_work', priority: 'high' },
     actionable_items: [`Fix ${LINE}`],
   });
-  const review = JSON.stringify({
+  const review = asciiJson({
     reviewer_prompt: script(`say looking ${LINE}`, `call send_feedback ${feedback}`),
-    completion_message: `Done. ${LINE}`,
+    completion_message: `Done. ${LINE}\n${WORDS}`,
   });
   const decision = JSON.stringify({ title: `Take ${LINE}`, what: LINE, why: LINE });
   runs.coder = await startRun(
@@ -52,6 +61,8 @@ beforeAll(async () => {
         `say words ${LINE}`,
         `stderr loud ${LINE}`,
         `run printf 'nothing \\0 in it\\n'`,
+        `run cp ${hidden} hidden.txt`,
+        `run cat ${hidden}`,
         `call no_such_tool_${MARKUP.replaceAll(' ', '_')}`,
       ],
       ...[`call squad_decision_record ${decision}`, `call request_review ${review}`],
@@ -60,10 +71,10 @@ beforeAll(async () => {
   runs.failed = await startRun(squad, `Break ${LINE}`, [`stderr last ${LINE}`, `fail broken ${LINE}`]);
   const question = {
     ...{ question: `Which ${LINE}?`, choices: [`one ${LINE}`, `two ${LINE}`] },
-    ...{ details: `Know ${LINE}`, default: `one ${LINE}` },
+    ...{ details: `Know ${LINE}\n${WORDS}`, default: `one ${LINE}` },
   };
   // The call returns after a while without an answer; the question stays open as long as its run does.
-  runs.asks = await startRun(squad, `Ask ${LINE}`, [`call ask_user ${JSON.stringify(question)}`, 'hang']);
+  runs.asks = await startRun(squad, `Ask ${LINE}`, [`call ask_user ${asciiJson(question)}`, 'hang']);
   await squad.run(['wait', runs.coder, runs.failed]);
   await until('it asks', async () =>
     (await askHub<{ items: ShownItem[] }>(squad, 'list_inbox')).items.some(
@@ -84,7 +95,7 @@ beforeAll(async () => {
 /** What was made of the text: elements of it, and characters that do something instead of being seen. */
 const madeOf = (page: Page) =>
   page.evaluate(() => {
-    const active = /(?![\n\t])\p{Cc}|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+    const active = /(?![\n\t])[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u;
     const found: string[] = [];
     const look = (text: string | null, where: string) => {
       if (text && active.test(text)) found.push(`${where}: ${JSON.stringify(text.slice(0, 120))}`);
@@ -135,6 +146,27 @@ test.each(PLACES)('in %s, no words of an agent are more than words', async (_, p
   const page = await pages.open(path());
   await page.locator(ready).first().waitFor();
   await expectHarmless(page);
+});
+
+const WHOLE: [string, () => string, string][] = [
+  ['what it wrote', () => `/r/${runs.coder}/output?turn=1`, '.out-line'],
+  ['what it changed', () => `/r/${runs.coder}/changes`, '.diff-file'],
+  ['its review', () => `/r/${runs.coder}/review`, '.feedback'],
+  ['the inbox', () => '/inbox', '.asked'],
+  ['a question', () => `/r/${runs.asks}/activity`, '.asked'],
+];
+
+test.each(WHOLE)('in %s, nothing hidden in a text is left out', async (_, path, place) => {
+  const page = await pages.open(path());
+  await page.locator(place).first().waitFor();
+  const text = () => page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));
+  const missing = async () => {
+    const shown = await text();
+    return shownLines(HIDDEN).filter(line => !shown.includes(line.replaceAll(/\s+/g, '')));
+  };
+  await expect.poll(missing).toEqual([]);
+  expect(await madeOf(page)).toEqual([]);
+  if (!path().includes('output')) await page.locator('.hidden-warning').first().waitFor();
 });
 
 test('in dialogs, in what is said, in the palette and in pickers neither', async () => {

@@ -14,8 +14,11 @@ export function drawSpan({ text, style, href }: AnsiSpan): Node {
     element.title = href!;
   }
   const { isInverse } = style;
-  colour(element, 'fg', isInverse ? (style.bg ?? 'page') : style.fg);
-  colour(element, 'bg', isInverse ? (style.fg ?? 'text') : style.bg);
+  const fg = isInverse ? (style.bg ?? 'page') : style.fg;
+  const bg = isInverse ? (style.fg ?? 'text') : style.bg;
+  // A text in the colour of its ground would be hidden.
+  colour(element, 'fg', fg === bg ? null : fg);
+  colour(element, 'bg', fg === bg ? null : bg);
   if (style.isBold) element.classList.add('ansi-bold');
   if (style.isDim) element.classList.add('ansi-dim');
   if (style.isItalic) element.classList.add('ansi-italic');

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { HIDDEN_CASES, ORDINARY_TEXT } from '../../test/support/hidden-characters.ts';
 import { type AnsiLine, AnsiParser } from './ansi.ts';
 import { PLAIN_STYLE } from './ansi-style.ts';
 
@@ -74,49 +75,44 @@ describe('colours', () => {
 });
 
 describe('a line', () => {
-  test('is what the last return left of it', () => {
-    expect(words('10%\r50%\r100%\n')).toEqual(['100%']);
-    expect(words('long text\rhi\n')).toEqual(['hi']);
-    expect(words('kept\r\nnext\r\r\n')).toEqual(['kept', 'next']);
-    expect(words(`wait…\r${ESC}[Kdone\n`)).toEqual(['done']);
-    expect(words(`gone${ESC}[2K\n`)).toEqual(['']);
-    expect(words(`kept${ESC}[K\n`)).toEqual(['kept']);
-    expect(words('-\b\\\b|\bx\n')).toEqual(['x']);
+  test.each(HIDDEN_CASES)('shows $name, and obeys nothing', ({ text, shown }) => {
+    expect(words(`a${text}b\nnext`)).toEqual([`a${shown}b`, 'next']);
   });
 
-  test('has no titles, moves, modes or character sets in it', () => {
-    const noise = [
-      ']0;title\u0007',
-      ']52;c;aGk=\u001b\\',
-      '[2J',
-      '[10;5H',
-      '[?25l',
-      '[1A',
-      '(B',
-      '=',
-      'P1$r\u001b\\',
-      '_x\u001b\\',
-    ];
-    expect(words(`a${noise.map(one => ESC + one).join('')}b`)).toEqual(['ab']);
-    expect(words('a\u009b31mb\u009d0;t\u009cc\u0090q\u009cd\u0007\u0085')).toEqual(['abcd']);
+  test.each(ORDINARY_TEXT)('leaves %s as it is', text => {
+    expect(words(text)).toEqual([text]);
   });
 
-  test('ends a sequence that nobody closed', () => {
-    expect(words(`a${ESC}]0;never closed\nb`)).toEqual(['a', 'b']);
-    expect(words(`a${ESC}[31\nb`)).toEqual(['a', 'b']);
-    expect(words(`a${ESC}]0;x${ESC}[1mb`)).toEqual(['ab']);
+  test('ends with CRLF as with a newline', () => {
+    expect(words('kept\r\nnext\r\r\n')).toEqual(['kept', 'next␍']);
   });
 
-  test('shows what would turn its direction, and what has no shape', () => {
-    expect(words('a\u202egnp.exe\u2066 \u0000\u0001')).toEqual(['a\ufffdgnp.exe\ufffd ␀␁']);
+  test('is not emptied by a sequence that nobody closed', () => {
+    expect(words(`a${ESC}]0;never closed\nb`)).toEqual(['a␛]0;never closed', 'b']);
+    expect(words(`a${ESC}[31\nb`)).toEqual(['a␛[31', 'b']);
+    expect(styled(`a${ESC}]0;x${ESC}[1mb`)).toEqual([
+      ['a␛]0;x', {}],
+      ['b', { isBold: true }],
+    ]);
   });
 });
 
 describe('a link', () => {
-  test('of the web is one', () => {
+  test('of the web is one, followed by where it leads', () => {
     expect(styled(`${ESC}]8;id=1;https://example.com/x?y\u0007here${ESC}]8;;\u0007 not`)).toEqual([
       ['here', { href: 'https://example.com/x?y' }],
-      [' not', {}],
+      [' (https://example.com/x?y) not', {}],
+    ]);
+    expect(words(`${ESC}]8;;https://evil.example${ESC}\\https://bank.example/${ESC}]8;;${ESC}\\`)).toEqual([
+      'https://bank.example/ (https://evil.example/)',
+    ]);
+    expect(words(`${ESC}]8;;https://a.b${ESC}\\https://a.b${ESC}]8;;${ESC}\\.`)).toEqual(['https://a.b.']);
+  });
+
+  test('says on each of its lines where it leads', () => {
+    expect(words(`${ESC}]8;;https://a.b/\u0007one\ntwo${ESC}]8;;\u0007`)).toEqual([
+      'one (https://a.b/)',
+      'two (https://a.b/)',
     ]);
   });
 
@@ -128,8 +124,14 @@ describe('a link', () => {
     'x',
     '//a.b',
     'https://a.b"onclick=x',
-  ])('%s is words', address => {
-    expect(styled(`${ESC}]8;;${address}\u0007here`)).toEqual([['here', {}]]);
+  ])('to %s is text', address => {
+    expect(styled(`${ESC}]8;;${address}\u0007here`)).toEqual([[`␛]8;;${address}␇here`, {}]]);
+  });
+
+  test('with words among its parameters is text', () => {
+    expect(words(`${ESC}]8;note=hidden words;https://a.b\u0007x`)).toEqual([
+      '␛]8;note=hidden words;https://a.b␇x',
+    ]);
   });
 });
 

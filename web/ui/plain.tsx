@@ -1,8 +1,7 @@
-import { withoutAnsi } from '../../src/schema/without-ansi.ts';
 import { harmless } from './harmless.ts';
 
 /** Text of an agent: as it is, wrapped, and nothing in it obeyed. */
 export function Plain({ text, isBlock = true }: { text: string; isBlock?: boolean }) {
-  const shown = harmless(withoutAnsi(text));
+  const shown = harmless(text);
   return isBlock ? <div class="plain">{shown}</div> : <span class="plain-line">{shown}</span>;
 }

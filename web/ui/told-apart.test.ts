@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { toldApart } from './told-apart.ts';
 
 test('choices that differ to the eye are as they are', () => {
-  expect(toldApart(['sqlite', 'postgres', 'Ünder\u202e'])).toEqual(['sqlite', 'postgres', 'Ünder\ufffd']);
+  expect(toldApart(['sqlite', 'postgres', 'Ünder\u202e'])).toEqual(['sqlite', 'postgres', 'Ünder<U+202E>']);
 });
 
 test.each([
-  ['a letter of another alphabet', 'y\u0435s', '2: y\\u{435}s'],
-  ['a character that is not seen', 'yes\u200d', '2: yes\\u{200d}'],
-  ['a space at its end', 'yes ', '2: yes\\u{20}'],
+  ['a letter of another alphabet', 'y\u0435s', '2: y<U+0435>s'],
+  ['a character that is not seen', 'yes\u200d', '2: yes<U+200D>'],
+  ['a space at its end', 'yes ', '2: yes<U+0020>'],
   ['nothing at all', 'yes', '2: yes'],
 ])('two that differ by %s are told apart', (_, other, shown) => {
   expect(toldApart(['yes', other, 'no'])).toEqual(['1: yes', shown, 'no']);

@@ -1,3 +1,4 @@
+import { codeOf } from '../../src/schema/visible-text.ts';
 import { harmless } from './harmless.ts';
 
 /** Letters of other alphabets that look like these. */
@@ -46,4 +47,4 @@ const lookOf = (text: string): string =>
 
 /** Everything but plain letters and single spaces by its number. */
 const spelled = (text: string): string =>
-  text.replace(/[^\x20-\x7e]|^ | $|(?<= ) /gu, char => `\\u{${char.codePointAt(0)!.toString(16)}}`);
+  text.replace(/[^\x20-\x7e]|^ | $|(?<= ) /gu, char => `<${codeOf(char)}>`);

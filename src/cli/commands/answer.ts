@@ -10,7 +10,6 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { answerHint } from '../output/ask-words.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { readInput } from '../read-input.ts';
 import { itemLines } from './inbox.ts';
 
@@ -73,7 +72,10 @@ async function answerHere(client: HubClient, given: string, context: CliContext)
         return await send(client, item.id, said);
       } catch (thrown) {
         if (!(thrown instanceof SquadError) || thrown.code !== 'ANSWER_INVALID') throw thrown;
-        print(context, [context.style.yellow(oneLine(thrown.message)), ...thrown.suggestions.map(oneLine)]);
+        print(context, [
+          context.style.yellow(visibleLine(thrown.message)),
+          ...thrown.suggestions.map(visibleLine),
+        ]);
       }
     }
   } finally {

@@ -1,11 +1,11 @@
 import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
 import { runName } from '../../schema/run-name.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
 
@@ -54,11 +54,11 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
     formatDateTime(Date.parse(entry.at)),
     entry.runId ?? '–',
     // Of which engine a run was, the log does not say.
-    oneLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
+    visibleLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
     entry.decision === 'denied' ? style.red('denied') : 'allowed',
-    oneLine(entry.kind),
-    oneLine(entry.server === null ? entry.name : `${entry.server}/${entry.name}`),
-    oneLine(entry.outcome) + (entry.count === undefined ? '' : ` ×${entry.count}`),
+    visibleLine(entry.kind),
+    visibleLine(entry.server === null ? entry.name : `${entry.server}/${entry.name}`),
+    visibleLine(entry.outcome) + (entry.count === undefined ? '' : ` ×${entry.count}`),
     entry.durationMs === undefined ? '–' : `${Math.round(entry.durationMs)}ms`,
   ]);
   return formatTable(
@@ -81,7 +81,7 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
 function verdictLines({ problem, entries, files, lastHash }: AuditVerdict, { style }: CliContext): string[] {
   if (problem)
     return [
-      `${style.red('broken')}: ${problem.what} at line ${problem.line} of ${oneLine(problem.file)}, where entry ${problem.seq} should be`,
+      `${style.red('broken')}: ${problem.what} at line ${problem.line} of ${visibleLine(problem.file)}, where entry ${problem.seq} should be`,
       problem.message,
       `${entries} entries before it are in order.`,
     ];

@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import type { editBacklog } from '../../operations/edit-backlog.ts';
 import type { listBacklog } from '../../operations/list-backlog.ts';
 import { SquadError } from '../../schema/error.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { tellNotes } from './decisions.ts';
@@ -46,7 +46,7 @@ export async function editBacklogCommand(edit: Edit, context: CliContext): Promi
     .finally(() => client.close());
   const { number, title } = changed;
   if (context.json) printJson(context.out, changed);
-  else print(context, [`${SAID[edit.action]} ${number} ${context.style.bold(oneLine(title))}`]);
+  else print(context, [`${SAID[edit.action]} ${number} ${context.style.bold(visibleLine(title))}`]);
   return EXIT.done;
 }
 
@@ -80,7 +80,7 @@ function lines({ groups }: Listed, { style, out }: CliContext): string[] {
     const open = items.filter(({ done }) => !done).length;
     return [
       ...(at > 0 ? [''] : []),
-      `${style.bold(oneLine(title ?? 'Backlog'))} ${style.dim(`${open} of ${items.length} open`)}`,
+      `${style.bold(visibleLine(title ?? 'Backlog'))} ${style.dim(`${open} of ${items.length} open`)}`,
       ...items.map(item => truncate(`  ${itemLine(item, style)}`, out.columns)),
     ];
   });
@@ -94,10 +94,10 @@ function itemLine(
   const words = [
     style.dim(String(number).padStart(2)),
     done ? style.green('✓') : '○',
-    done ? style.dim(oneLine(title)) : oneLine(title),
-    ...(priority === null ? [] : [style.yellow(oneLine(priority))]),
-    ...(owner === null ? [] : [style.role(owner, `@${oneLine(owner)}`)]),
-    ...(issue === null ? [] : [style.dim(oneLine(issue))]),
+    done ? style.dim(visibleLine(title)) : visibleLine(title),
+    ...(priority === null ? [] : [style.yellow(visibleLine(priority))]),
+    ...(owner === null ? [] : [style.role(owner, `@${visibleLine(owner)}`)]),
+    ...(issue === null ? [] : [style.dim(visibleLine(issue))]),
     ...(notes === null ? [] : [style.dim('…')]),
   ];
   return words.join(' ');

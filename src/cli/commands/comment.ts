@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import type { commentOnRun } from '../../operations/comment-on-run.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 
 type Input = z.input<typeof commentOnRun.input>;
 type Sent = z.output<typeof commentOnRun.output>;
@@ -42,16 +42,18 @@ function told({ way, runId }: Sent, count: number): string {
 function commentsIn(words: string[]): Input['comments'] {
   const usage = 'squad comment RUN FILE:LINE "words" [FILE:LINE "words" …]';
   if (words.length % 2 !== 0)
-    throw new SquadError('INVALID_INPUT', `${oneLine(words.at(-1)!)} has no words after it`, {
+    throw new SquadError('INVALID_INPUT', `${visibleLine(words.at(-1)!)} has no words after it`, {
       suggestions: [usage],
     });
   return Array.from({ length: words.length / 2 }, (_, i) => {
     const [place, text] = [words[2 * i]!, words[2 * i + 1]!];
     const [, path, line] = /^(.+):([1-9]\d{0,8})$/s.exec(place) ?? [];
     if (path === undefined || line === undefined)
-      throw new SquadError('INVALID_INPUT', `${oneLine(place)} is no FILE:LINE`, { suggestions: [usage] });
+      throw new SquadError('INVALID_INPUT', `${visibleLine(place)} is no FILE:LINE`, {
+        suggestions: [usage],
+      });
     if (text.trim() === '')
-      throw new SquadError('INVALID_INPUT', `The comment on ${oneLine(place)} is empty`, {
+      throw new SquadError('INVALID_INPUT', `The comment on ${visibleLine(place)} is empty`, {
         suggestions: [usage],
       });
     return { path, line: Number(line), side: 'new' as const, text };

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { SubagentFinding } from '../../workspace/subagent/findings.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
 /** `squad config lint [FILE or FOLDER…]`: what is wrong or has no effect in subagents' files. Exit code 2 when something is wrong. */
@@ -79,15 +79,15 @@ function lines(
   const mark = severity === 'error' ? style.red('error') : style.yellow('warning');
   const place = line === null ? shown(file) : `${shown(file)}:${line}:${column}`;
   return [
-    `${place}: ${mark}: ${oneLine(message)}`,
-    ...(suggestion === null ? [] : [`  ${oneLine(suggestion)}`]),
+    `${place}: ${mark}: ${visibleLine(message)}`,
+    ...(suggestion === null ? [] : [`  ${visibleLine(suggestion)}`]),
   ];
 }
 
 /** As short as it can be and still be opened from here. */
 function shown(file: string): string {
   const way = relative(process.cwd(), file);
-  return oneLine(way.startsWith('..') ? file : way);
+  return visibleLine(way.startsWith('..') ? file : way);
 }
 
 const sum = (numbers: number[]) => numbers.reduce((one, other) => one + other, 0);

@@ -1,10 +1,10 @@
+import { visibleLine } from '../../schema/visible-text.ts';
 import { userFilePath } from '../../workspace/config-files.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { inspect, settingOf } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 import { ownEngineLines } from './doctor-engines.ts';
@@ -23,13 +23,13 @@ export async function showConfig(context: CliContext): Promise<number> {
   }
   const rows = [...inspected.settings, ...inspected.limits].map(({ key, value, origin, source }) => [
     key,
-    value === null ? style.dim('not set') : oneLine(shown(key, value)),
+    value === null ? style.dim('not set') : visibleLine(shown(key, value)),
     origin,
     style.dim(source),
   ]);
   const { root, rolesFolder, engine } = inspected;
   const fact = (title: string, text: string, paint = (line: string) => line) =>
-    wrap(oneLine(text), out.columns - INDENT).map(
+    wrap(visibleLine(text), out.columns - INDENT).map(
       (line, at) => `${at === 0 ? style.bold(title.padEnd(INDENT)) : ' '.repeat(INDENT)}${paint(line)}`,
     );
   print(context, [
@@ -53,7 +53,7 @@ export async function showConfig(context: CliContext): Promise<number> {
       style,
     ),
     ...inspected.ignored.flatMap(({ file, key, reason }) =>
-      wrap(oneLine(`ignored: ${key} in ${file}: ${reason}`), out.columns).map(style.yellow),
+      wrap(visibleLine(`ignored: ${key} in ${file}: ${reason}`), out.columns).map(style.yellow),
     ),
     ...ownEngineLines(settingOf(inspected, 'engines'), context),
     '',

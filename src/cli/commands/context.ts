@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { previewContext } from '../../operations/preview-context.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine, sanitize } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 
@@ -26,7 +26,7 @@ export async function contextCommand(
   const client = await HubClient.start({ workspace: context.workspace });
   const input = { roleId, engine, files: files?.split(',').map(name => name.trim()) };
   const preview = await client.call<Preview>('preview_context', input).finally(() => client.close());
-  const notes = preview.notes.flatMap(note => wrap(oneLine(note), context.err.columns));
+  const notes = preview.notes.flatMap(note => wrap(visibleLine(note), context.err.columns));
   for (const line of notes) context.err.write(`${context.style.yellow(line)}\n`);
   if (context.json) printJson(context.out, { roleId: roleId ?? null, ...preview });
   else if (text) showText(preview, context);
@@ -36,7 +36,7 @@ export async function contextCommand(
 
 function showText({ context: found }: Preview, { out }: CliContext): void {
   const text = found?.text ?? '';
-  if (text !== '') out.write(`${out.isTTY ? sanitize(text) : text}\n`);
+  if (text !== '') out.write(`${out.isTTY ? visibleText(text) : text}\n`);
 }
 
 function lines(
@@ -55,22 +55,31 @@ function lines(
   const { tokens, budgetTokens, parts, leftOut, text } = found;
   const whom = roleId === undefined ? 'a bare prompt, as the spawn tools give' : `the role ${roleId}`;
   return [
-    `${style.bold(`${tokens} of ${budgetTokens} tokens`)} for ${oneLine(whom)}, ${engine === null ? 'no engine' : `engine ${oneLine(engine)}`}`,
+    `${style.bold(`${tokens} of ${budgetTokens} tokens`)} for ${visibleLine(whom)}, ${engine === null ? 'no engine' : `engine ${visibleLine(engine)}`}`,
     ...(parts.length > 0 ? ['', ...partsTable(parts, context)] : []),
     ...(leftOut.length > 0
-      ? ['', 'Left out', ...leftOut.map(({ file, reason }) => `  ${oneLine(file)}: ${oneLine(reason)}`)]
+      ? [
+          '',
+          'Left out',
+          ...leftOut.map(({ file, reason }) => `  ${visibleLine(file)}: ${visibleLine(reason)}`),
+        ]
       : []),
     ...(parts.length + leftOut.length === 0
       ? [style.dim('The workspace has none of PRD.md, PLAN.md, CLAUDE.md, AGENTS.md and ARCHITECTURE.md.')]
       : []),
-    ...(text === '' ? [] : ['', sanitize(text)]),
+    ...(text === '' ? [] : ['', visibleText(text)]),
   ];
 }
 
 const partsTable = (parts: NonNullable<Preview['context']>['parts'], { out, style }: CliContext): string[] =>
   formatTable(
     [{ title: 'file', shrinkTo: 12 }, { title: 'how' }, { title: 'tokens', align: 'right' }, { title: '' }],
-    parts.map(({ file, how, tokens, cut }) => [oneLine(file), how, String(tokens), cut ? 'cut to fit' : '']),
+    parts.map(({ file, how, tokens, cut }) => [
+      visibleLine(file),
+      how,
+      String(tokens),
+      cut ? 'cut to fit' : '',
+    ]),
     out.columns,
     style,
   );

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { listConversations } from '../../operations/list-conversations.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -50,11 +50,11 @@ export async function listConversationsCommand(
 function table({ conversations, next }: Listed, { out, style }: CliContext): string[] {
   const rows = conversations.map(({ run, subagent, startedAt, messages, status, title }) => [
     run,
-    subagent === null ? '–' : oneLine(subagent),
+    subagent === null ? '–' : visibleLine(subagent),
     formatDateTime(startedAt),
     String(messages),
     statusWord(status),
-    oneLine(title),
+    visibleLine(title),
   ]);
   return [
     ...formatTable(

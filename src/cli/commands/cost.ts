@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { costReport } from '../../operations/cost-report.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatCost, formatTokens } from '../output/figures.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
@@ -77,7 +77,7 @@ function missing({ total, unpriced }: Report): string[] {
     ...(silent > 0 ? [`${words(silent)} the engine did not say.`] : []),
     ...(unpriced.runs > 0
       ? [
-          `${words(unpriced.runs)} the price list has no ${unpriced.models.map(oneLine).join(', ')}.`,
+          `${words(unpriced.runs)} the price list has no ${unpriced.models.map(visibleLine).join(', ')}.`,
           `Prices for later runs go into ${pricesFile(homeFolder(process.env))}, or into the file of a subagent.`,
         ]
       : []),
@@ -85,7 +85,7 @@ function missing({ total, unpriced }: Report): string[] {
 }
 
 const row = (name: string, cost: Cost): string[] => [
-  oneLine(name),
+  visibleLine(name),
   money(cost.costUsd, cost.isEstimated),
   tokens(cost.inputTokens),
   tokens(cost.outputTokens),

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { listDecisions } from '../../operations/list-decisions.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine, sanitize } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -39,7 +39,7 @@ export async function decisionsCommand(
 
 /** What is odd about the files goes beside the result. */
 export function tellNotes(notes: readonly string[], { err, style }: CliContext): void {
-  for (const line of notes.flatMap(note => wrap(oneLine(note), err.columns)))
+  for (const line of notes.flatMap(note => wrap(visibleLine(note), err.columns)))
     err.write(`${style.yellow(line)}\n`);
 }
 
@@ -53,7 +53,7 @@ function lines({ decisions, total }: Listed, search: string | undefined, context
             'They are `### Title` entries in .squad/decisions.md, and files in .squad/decisions/inbox/.',
           ),
         ]
-      : [`No decision is about ${oneLine(search).slice(0, 100)}.`];
+      : [`No decision is about ${visibleLine(search).slice(0, 100)}.`];
   const more = total - decisions.length;
   const isAnyWaiting = decisions.some(({ merged }) => !merged);
   const table = formatTable(
@@ -67,9 +67,9 @@ function lines({ decisions, total }: Listed, search: string | undefined, context
     decisions.map(({ id, date, by, merged, title }) => [
       id,
       date?.slice(0, 10) ?? '–',
-      by === null ? '–' : style.role(by, oneLine(by)),
+      by === null ? '–' : style.role(by, visibleLine(by)),
       ...(isAnyWaiting ? [merged ? '' : style.yellow('inbox')] : []),
-      oneLine(title),
+      visibleLine(title),
     ]),
     out.columns,
     style,
@@ -80,7 +80,7 @@ function lines({ decisions, total }: Listed, search: string | undefined, context
     ...rows.flatMap((row, at) => {
       const { snippet } = decisions[at]!;
       return snippet
-        ? [row, ...wrap(oneLine(snippet), out.columns - 4).map(line => style.dim(`    ${line}`))]
+        ? [row, ...wrap(visibleLine(snippet), out.columns - 4).map(line => style.dim(`    ${line}`))]
         : [row];
     }),
     ...(more > 0 ? ['', style.dim(`${more} more: --limit ${Math.min(1000, total)} shows them.`)] : []),
@@ -89,16 +89,16 @@ function lines({ decisions, total }: Listed, search: string | undefined, context
 
 function whole({ id, title, date, by, text, file, merged }: Decision, { style, out }: CliContext): string[] {
   return [
-    ...wrap(style.bold(oneLine(title)), out.columns),
+    ...wrap(style.bold(visibleLine(title)), out.columns),
     style.dim(
       [
         id,
         date ?? 'no date',
-        by === null ? 'author not named' : oneLine(by),
-        `.squad/${oneLine(file)}${merged ? '' : ' (not merged yet)'}`,
+        by === null ? 'author not named' : visibleLine(by),
+        `.squad/${visibleLine(file)}${merged ? '' : ' (not merged yet)'}`,
       ].join(' · '),
     ),
     '',
-    ...wrap(sanitize(text), out.columns),
+    ...wrap(visibleText(text), out.columns),
   ];
 }

@@ -5,9 +5,9 @@ import { delimiter, dirname, join } from 'node:path';
 import type { RunResult } from '../../operations/run-result.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import { sanitize } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 import { shippedRoles } from '../package-files.ts';
 import { startAndWatch } from '../start-and-watch.ts';
@@ -49,7 +49,7 @@ export async function demoCommand(context: CliContext): Promise<number> {
     style.bold('What they reported'),
     ...(await reports(folder)).flatMap(({ roleId, text }) => [
       `  ${style.role(roleId)}`,
-      ...wrap(sanitize(text), out.columns - 4).map(line => `    ${line}`),
+      ...wrap(visibleText(text), out.columns - 4).map(line => `    ${line}`),
     ]),
     '',
     style.bold('What they left in the repository'),

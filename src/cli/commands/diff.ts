@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { diffRun } from '../../operations/diff-run.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { showDiff } from '../output/diff-text.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { createStyle } from '../output/style.ts';
 
 type Diff = z.output<typeof diffRun.output>;
@@ -25,7 +25,7 @@ export async function diffCommand(
   if (stat) print(context, statLines(diff));
   else showDiff(diff.text ?? '', context);
   const { dim } = createStyle(context.err.color);
-  for (const line of remarks(diff, stat)) context.err.write(`${dim(oneLine(line))}\n`);
+  for (const line of remarks(diff, stat)) context.err.write(`${dim(visibleLine(line))}\n`);
   return EXIT.done;
 }
 
@@ -48,7 +48,7 @@ function statLines({ files, lines }: Diff): string[] {
   return [
     ...files.map(
       ({ status, path, isOutside }) =>
-        `${status} ${oneLine(path)}${isOutside ? ' (outside its folder)' : ''}`,
+        `${status} ${visibleLine(path)}${isOutside ? ' (outside its folder)' : ''}`,
     ),
     `${files.length} ${files.length === 1 ? 'file' : 'files'} changed${figures}`,
   ];

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { inspectEngines } from '../../operations/inspect-engines.ts';
 import type { EngineBlock } from '../../schema/config.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { type Inspected, settingOf } from '../inspect.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 
 type EngineReport = z.output<typeof inspectEngines.output>['engines'][number];
@@ -31,12 +31,12 @@ const INDENT = 12;
 export function engineLines(engines: EngineReport[], { style, out }: CliContext): string[] {
   if (engines.length === 0) return [];
   const folded = (text: string, paint: (line: string) => string) =>
-    wrap(oneLine(text), out.columns - INDENT).map(line => `${' '.repeat(INDENT)}${paint(line)}`);
+    wrap(visibleLine(text), out.columns - INDENT).map(line => `${' '.repeat(INDENT)}${paint(line)}`);
   const linesOf = ({ id, program, version, warning, install, login, advisory }: EngineReport) => {
     const name = `  ${id.padEnd(INDENT - 4)}  `;
     if (program === null) return [`${style.dim(name)}${style.dim(`not found: ${install}`)}`];
     return [
-      `${name}${version ?? 'version unknown'} at ${oneLine(program)}`,
+      `${name}${version ?? 'version unknown'} at ${visibleLine(program)}`,
       ...(warning === null ? [] : folded(warning, style.yellow)),
       ...(advisory.length === 0
         ? []
@@ -56,13 +56,13 @@ export function ownEngineLines(
   if (!setting || engines.length === 0) return [];
   const linesOf = ([name, { parser, runTemplate }]: [string, EngineBlock]) => [
     `  ${name}, ${parser === 'text' ? 'output as it is' : `with events like those of ${parser}`}`,
-    ...wrap(oneLine(runTemplate), out.columns - INDENT).map(
+    ...wrap(visibleLine(runTemplate), out.columns - INDENT).map(
       line => `${' '.repeat(INDENT)}${style.dim(line)}`,
     ),
   ];
   return [
     '',
-    `${style.bold('Engines of your own')} ${style.dim(`(${oneLine(setting.source)})`)}`,
+    `${style.bold('Engines of your own')} ${style.dim(`(${visibleLine(setting.source)})`)}`,
     ...engines.flatMap(linesOf),
   ];
 }

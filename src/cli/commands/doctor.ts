@@ -5,6 +5,7 @@ import { environmentFilePath, parseEnvironmentFile } from '../../link/environmen
 import { homeFolder, ownFolder } from '../../link/home.ts';
 import type { HubStatus } from '../../operations/operation.ts';
 import { asSquadError } from '../../schema/error.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { hookFault } from '../../workspace/hook-program.ts';
 import { judgeConfig } from '../../workspace/judge-config.ts';
 import { mcpConfigPath, readMcpConfig } from '../../workspace/mcp-config-file.ts';
@@ -13,7 +14,6 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { type Inspected, inspect, settingOf } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 import { engineLines, engineReports, ownEngineLines, whyThisEngine } from './doctor-engines.ts';
 
@@ -230,7 +230,7 @@ function lines({ name, state, detail, next }: Check, { style, out }: CliContext)
   const mark = { ok: style.green('ok     '), warning: style.yellow('warning'), failed: style.red('failed ') }[
     state
   ];
-  const folded = (text: string) => wrap(oneLine(text), out.columns - INDENT);
+  const folded = (text: string) => wrap(visibleLine(text), out.columns - INDENT);
   const [first = '', ...rest] = folded(detail);
   const more = [...rest, ...next.flatMap(folded).map(style.dim)];
   return [`${mark}  ${name.padEnd(9)}  ${first}`, ...more.map(line => `${' '.repeat(INDENT)}${line}`)];

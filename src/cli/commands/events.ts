@@ -3,6 +3,7 @@ import type { listEvents } from '../../operations/list-events.ts';
 import type { Event } from '../../schema/event.ts';
 import { eventWords } from '../../schema/event-words.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { follow } from '../follow.ts';
@@ -10,7 +11,6 @@ import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
 import { formatCost } from '../output/figures.ts';
 import { eventLine, printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { padEnd, truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
 
@@ -74,7 +74,7 @@ function tell(event: Event, { out, json, style }: CliContext): void {
     style.dim(formatDateTime(at)),
     padEnd(runId ?? squadId ?? '–', ID_WIDTH),
     padEnd(body.type, TYPE_WIDTH),
-    oneLine(eventWords(body, FIGURES)),
+    visibleLine(eventWords(body, FIGURES)),
   ].join('  ');
   out.write(`${truncate(head, out.columns)}\n`);
 }

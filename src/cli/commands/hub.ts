@@ -6,12 +6,12 @@ import { hubPid } from '../../link/hub-record.ts';
 import { isRunning } from '../../link/is-running.ts';
 import type { HubStatus } from '../../operations/operation.ts';
 import { asSquadError } from '../../schema/error.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
-import { sanitize } from '../output/sanitize.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 /** A hub of an earlier version, which is still making way, has no warnings. */
@@ -128,7 +128,7 @@ export async function hubLog({ lines = '50' }: { lines?: string }, context: CliC
   const last = all.slice(Math.max(0, all.length - count));
   if (context.json) printJson(context.out, { file, lines: last });
   // Servers and agents have a say in it.
-  else print(context, last.length > 0 ? last.map(sanitize) : [`Nothing in ${file} yet.`]);
+  else print(context, last.length > 0 ? last.map(visibleText) : [`Nothing in ${file} yet.`]);
   return EXIT.done;
 }
 

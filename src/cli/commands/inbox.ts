@@ -7,8 +7,8 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { answerHint, settledWord, settledWords } from '../output/ask-words.ts';
 import { formatDateTime, formatDuration } from '../output/duration.ts';
+import { hiddenWarningLines } from '../output/hidden-warning.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { wrap } from '../output/wrap.ts';
 import { wholeNumber } from '../whole-number.ts';
 
@@ -48,7 +48,7 @@ function moreLines(total: number | null, shown: number, { style }: CliContext): 
 /** One item: who asks what, what to know, and how to answer or what was answered. */
 export function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
   const { run, source, details, choices, fields } = item;
-  const who = `${style.role(run.name, oneLine(run.name))} ${item.runId}`;
+  const who = `${style.role(run.name, visibleLine(run.name))} ${item.runId}`;
   const head = [
     style.bold(item.id),
     item.state === 'open' ? style.yellow(item.kind) : settledWord(item),
@@ -69,10 +69,25 @@ export function itemLines(item: ShownItem, { out, style }: CliContext): string[]
     ...(details === null ? [] : indented(details).map(line => style.dim(line))),
     ...(isListed ? choices.map((choice, i) => `  ${i + 1}  ${visibleLine(choice)}`) : []),
     ...fields.map(field => `  ${fieldWords(field)}`),
+    ...(item.state === 'open' ? askWarning(item, { out, style }) : []),
     item.state === 'open'
       ? `  ${answerHint(item)}${style.dim(` or --decline   if nobody does: ${unansweredWords(item)}`)}`
       : `  ${settledWords(item)}`,
   ];
+}
+
+function askWarning(
+  { question, details, choices, fields }: ShownItem,
+  context: Pick<CliContext, 'out' | 'style'>,
+): string[] {
+  const ofFields = fields.flatMap(field => [
+    field.name,
+    field.title,
+    field.description ?? '',
+    ...field.choices,
+  ]);
+  const all = [question, details ?? '', ...choices, ...ofFields].join('\n');
+  return hiddenWarningLines(all, 'This', context).map(line => `  ${line}`);
 }
 
 /** What comes of it when its time is up. */

@@ -4,6 +4,7 @@ import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { workspaceRoot } from '../../workspace/cwd.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
@@ -12,6 +13,7 @@ import { apply } from '../install/apply.ts';
 import { CLIENT_NAMES, type ClientName } from '../install/clients.ts';
 import { plan } from '../install/plan.ts';
 import { undo, undoEnvironment } from '../install/undo.ts';
+import { hiddenWarningLines } from '../output/hidden-warning.ts';
 import { printJson } from '../output/json.ts';
 import type { Style } from '../output/style.ts';
 import { squadProgram } from '../package-files.ts';
@@ -55,7 +57,13 @@ export async function installCommand(
     program: squadProgram(),
   });
   const { file, diff, changed } = planned;
-  if (!context.json) print(context, changed ? coloured(diff, context.style) : [`${file} already has Squad.`]);
+  if (!context.json)
+    print(
+      context,
+      changed
+        ? [...coloured(diff, context.style), ...hiddenWarningLines(diff, visibleLine(file), context)]
+        : [`${file} already has Squad.`],
+    );
   const go =
     changed &&
     !options.dryRun &&
@@ -97,7 +105,7 @@ function knownClient(name: string): ClientName {
 }
 
 const coloured = (diff: string, style: Style) =>
-  diff
+  visibleText(diff)
     .trimEnd()
     .split('\n')
     .map(line => (line.startsWith('+') ? style.green(line) : line.startsWith('-') ? style.red(line) : line));

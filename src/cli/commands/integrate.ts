@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { integrate } from '../../operations/integrate.ts';
 import { exitCodeOf, SquadError } from '../../schema/error.ts';
 import type { IntegrationPlan } from '../../schema/integration.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,7 +10,6 @@ import { HubClient } from '../hub-client.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { integrationLines } from '../output/integration-lines.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 
 type Integrated = z.output<typeof integrate.output>;
 
@@ -44,7 +44,7 @@ export async function integrateCommand(
     const plan = await client.call<IntegrationPlan>('plan_integration', input, { onProgress });
     if (!context.json) print(context, integrationLines(plan, context));
     if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
-    const question = `Merge ${branches(mergesOf(plan))} into ${plan.target}?`;
+    const question = `Merge ${branches(mergesOf(plan))} into ${visibleLine(plan.target ?? '')}?`;
     const again = 'Say it beforehand: squad integrate --yes';
     if (!yes && !(await agreed(question, again, context))) {
       print(context, ['Nothing was merged.']);
@@ -68,8 +68,8 @@ function unmerged(
   const { blocked } = plan;
   if (context.json) printJson(context.out, { plan, integrated: null });
   else if (blocked && !dryRun)
-    throw new SquadError(blocked.code, `${oneLine(blocked.message)}. Nothing was merged.`, {
-      suggestions: blocked.suggestions.map(oneLine),
+    throw new SquadError(blocked.code, `${visibleLine(blocked.message)}. Nothing was merged.`, {
+      suggestions: blocked.suggestions.map(visibleLine),
     });
   if (blocked) return exitCodeOf(blocked.code);
   return isWhole(plan, isNamed) ? EXIT.done : EXIT.failed;
@@ -86,11 +86,13 @@ const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branch
 function doneLines({ target, to, merged, removed, notes }: Integrated, { style }: CliContext): string[] {
   const kept = removed.filter(each => each.kept !== null);
   return [
-    `${style.green('Merged')} ${branches(merged.length)} into ${oneLine(target)}, now at ${to.slice(0, 10)}.`,
+    `${style.green('Merged')} ${branches(merged.length)} into ${visibleLine(target)}, now at ${to.slice(0, 10)}.`,
     ...(removed.length > kept.length
       ? [`Removed ${removed.length - kept.length} of their work trees; the branches stay.`]
       : []),
-    ...kept.map(({ path, kept: why }) => style.yellow(`Kept ${path}: ${oneLine(why ?? '')}`)),
-    ...notes.map(note => style.yellow(oneLine(note))),
+    ...kept.map(({ path, kept: why }) =>
+      style.yellow(`Kept ${visibleLine(path)}: ${visibleLine(why ?? '')}`),
+    ),
+    ...notes.map(note => style.yellow(visibleLine(note))),
   ];
 }

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus } from '../../schema/run.ts';
+import { visibleText } from '../../schema/visible-text.ts';
+import { withoutColours } from '../../schema/without-colours.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient, HubGone } from '../hub-client.ts';
 import { nextHub } from '../next-hub.ts';
 import { printJson } from '../output/json.ts';
-import { sanitize } from '../output/sanitize.ts';
 import type { Terminal } from '../output/terminal.ts';
 
 export interface LogOptions {
@@ -43,12 +44,17 @@ export async function logCommand(
   const reach = () => (window ? nextHub(tellWait) : HubClient.start());
   let client = await reach();
   const at = { turn: 1, stdout: 0, stderr: 0 };
+  const screens = {
+    stdout: new OutputText(context.out, raw === true),
+    stderr: new OutputText(context.err, raw === true),
+  };
   let isWaiting = false;
   try {
     if (context.json) return await logJson(client, id, context);
     for (;;) {
       try {
-        const { status, over, hasNext } = await copyNew(client, id, at, raw === true, context);
+        const { status, over, hasNext } = await copyNew(client, id, at, screens, raw === true);
+        if (hasNext || over || !follow) for (const screen of Object.values(screens)) screen.end();
         if (hasNext) {
           Object.assign(at, { turn: at.turn + 1, stdout: 0, stderr: 0 });
           context.err.write(`\n— turn ${at.turn} —\n`);
@@ -90,7 +96,7 @@ interface Place {
  * Copies what both streams of a turn have beyond `at`; tells whether the run is over, or has gone on to another turn, and
  * all of this one is out. The first page decides: had that been so before it was read, the pages after it hold all there is.
  */
-async function copyNew(client: HubClient, id: string, at: Place, raw: boolean, context: CliContext) {
+async function copyNew(client: HubClient, id: string, at: Place, screens: Screens, raw: boolean) {
   let first: Page | null = null;
   for (const stream of ['stdout', 'stderr'] as const) {
     for (;;) {
@@ -101,7 +107,7 @@ async function copyNew(client: HubClient, id: string, at: Place, raw: boolean, c
         offset: at[stream],
         readable: !raw,
       });
-      show(stream === 'stdout' ? context.out : context.err, page.text, raw);
+      screens[stream].write(page.text);
       const moved = page.nextOffset > at[stream];
       at[stream] = page.nextOffset;
       first ??= page;
@@ -115,9 +121,34 @@ async function copyNew(client: HubClient, id: string, at: Place, raw: boolean, c
   };
 }
 
-/** A pipe gets the bytes; a screen gets nothing that could move its cursor or change its title. */
-function show(terminal: Terminal, text: string, raw: boolean): void {
-  if (text !== '') terminal.write(terminal.isTTY && !raw ? sanitize(text) : text);
+type Screens = Record<'stdout' | 'stderr', OutputText>;
+
+/** The beginning of a colour or of a line end, whose rest may come with the next page. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
+const UNFINISHED = /(?:\r|\u001b(?:\[[\d;:]{0,60})?)$/;
+
+/** A pipe gets the bytes; a terminal gets the text without colours, with every other sequence shown. */
+class OutputText {
+  private readonly terminal: Terminal;
+  private readonly isRaw: boolean;
+  private held = '';
+
+  constructor(terminal: Terminal, raw: boolean) {
+    this.terminal = terminal;
+    this.isRaw = raw || !terminal.isTTY;
+  }
+
+  write(text: string): void {
+    const all = this.held + text;
+    this.held = this.isRaw ? '' : (UNFINISHED.exec(all)?.[0] ?? '');
+    const ready = all.slice(0, all.length - this.held.length);
+    if (ready !== '') this.terminal.write(this.isRaw ? ready : visibleText(withoutColours(ready)));
+  }
+
+  end(): void {
+    if (this.held !== '') this.terminal.write(visibleText(this.held));
+    this.held = '';
+  }
 }
 
 async function logJson(client: HubClient, id: string, { out }: CliContext): Promise<number> {

@@ -9,7 +9,6 @@ import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { QUIET_WORDS } from '../output/quiet-word.ts';
 import { runTable } from '../output/run-table.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { limitWord, paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
 import { workspaceRoot } from '../workspace-root.ts';
@@ -66,7 +65,7 @@ export const boardTable = (runs: RunCard[], context: CliContext): string[] =>
     state: run => stateOf(run, context.style),
     words: ({ asking, need, error, title }) => {
       if (asking) return `${visibleLine(asking.question)} squad answer ${shellWord(asking.id)}`;
-      return oneLine(need === 'needs_you' && error ? error.message : title);
+      return visibleLine(need === 'needs_you' && error ? error.message : title);
     },
   });
 

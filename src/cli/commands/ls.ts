@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 import type { listRuns } from '../../operations/list-runs.ts';
 import { runSummary } from '../../schema/run.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { QUIET_WORDS } from '../output/quiet-word.ts';
 import { runTable } from '../output/run-table.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { limitWord, paintStatus, statusWord } from '../output/status-word.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
@@ -52,7 +52,8 @@ export async function lsCommand(
             ? context.style.yellow(QUIET_WORDS[run.quiet.state])
             : (limitWord(run, context.style) ??
               paintStatus(run.status, statusWord(run.status), context.style)),
-        words: run => (run.needsYou && run.error ? oneLine(run.error.message) : oneLine(runSummary(run))),
+        words: run =>
+          run.needsYou && run.error ? visibleLine(run.error.message) : visibleLine(runSummary(run)),
       }),
     );
   return EXIT.done;

@@ -2,6 +2,7 @@ import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { changeMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { checkMcpConfig } from '../../workspace/mcp-config-file.ts';
 import { type CliContext, print } from '../context.ts';
@@ -9,7 +10,6 @@ import { EXIT } from '../exit-codes.ts';
 import { type Inspected, inspect } from '../inspect.ts';
 import { layMcpSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 import { type NewServer, withServers } from '../with-servers.ts';
 
@@ -79,8 +79,8 @@ export function howItIsGiven(
   const unknown = roles.filter(role => !inspected.roles.some(({ id }) => id === role));
   return [
     ...(shared ? ['Every run here has it.'] : []),
-    ...(roles.length > 0 ? [`Given to: ${roles.map(oneLine).join(', ')}.`] : []),
-    ...unknown.map(role => `There is no role ${oneLine(role)} here (squad roles lists them).`),
+    ...(roles.length > 0 ? [`Given to: ${roles.map(visibleLine).join(', ')}.`] : []),
+    ...unknown.map(role => `There is no role ${visibleLine(role)} here (squad roles lists them).`),
     ...(!shared && roles.length === 0
       ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
       : []),

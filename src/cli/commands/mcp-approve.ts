@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import type { approveTools } from '../../operations/approve-tools.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../output/duration.ts';
+import { hiddenWarningLines } from '../output/hidden-warning.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import type { Style } from '../output/style.ts';
 import { type Gateway, inspectedGateway } from './mcp-status.ts';
 
@@ -30,7 +31,7 @@ export async function mcpApprove(
   if (waiting.length === 0) {
     // Says so if there is no such thing at all.
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
-    const where = given === undefined ? '' : ` of ${oneLine(given)}`;
+    const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
     if (context.json) printJson(context.out, { approved: [], unseen: [] });
     else print(context, [`Nothing${where} is pending.`]);
     return EXIT.done;
@@ -38,7 +39,7 @@ export async function mcpApprove(
   if (!context.json)
     print(
       context,
-      waiting.flatMap(change => described(change, context.style)),
+      waiting.flatMap(change => described(change, context)),
     );
   const question = questionOn(waiting);
   const answer = yes || (await agreed(question, 'Read it, then: squad mcp approve --yes', context));
@@ -85,14 +86,16 @@ const WORDS: Record<Pending['kind'], string> = {
   dangling: 'names a server or role that does not exist',
 };
 
-function described(change: Pending, style: Style): string[] {
+function described(change: Pending, context: CliContext): string[] {
   const word = WORDS[change.kind];
+  const { style } = context;
   return [
     style.bold(`${nameOf(change)} ${word}`) +
       (change.kind === 'unmatched' || change.kind === 'dangling'
         ? ''
         : style.dim(`, seen ${formatDateTime(change.seenAt)}`)),
     ...change.diff.map(line => coloured(line, style)),
+    ...hiddenWarningLines(change.diff.join('\n'), nameOf(change), context),
     '',
   ];
 }
@@ -100,8 +103,8 @@ function described(change: Pending, style: Style): string[] {
 function coloured(line: string, style: Style): string {
   // Its first character is ours; what follows is the server's, and stays one line.
   const rest = line.slice(1);
-  const text = `${line.slice(0, 1)}${/^ */.exec(rest)![0]}${oneLine(rest)}`;
+  const text = `${line.slice(0, 1)}${visibleText(rest).replaceAll('\n', '␊')}`;
   return line.startsWith('+') ? style.green(text) : line.startsWith('-') ? style.red(text) : text;
 }
 
-const nameOf = ({ server, tool }: Pending): string => `${server}/${oneLine(tool)}`;
+const nameOf = ({ server, tool }: Pending): string => `${server}/${visibleLine(tool)}`;

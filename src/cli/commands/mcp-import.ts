@@ -1,6 +1,7 @@
 import { join, relative, resolve } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { changeMcpConfig, currentMcpConfig, unlessChanged } from '../../workspace/change-mcp-config.ts';
 import {
   FOREIGN_FILES,
@@ -15,8 +16,8 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { inspect } from '../inspect.ts';
 import { layMcpSchema } from '../lay-file.ts';
+import { hiddenWarningLines } from '../output/hidden-warning.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 import { withGiven, withServers } from '../with-servers.ts';
 import { howItIsGiven, trustLines } from './mcp-add.ts';
@@ -42,11 +43,11 @@ export async function mcpImport(
   const given = { roles: options.role ?? [], shared: options.shared ?? false };
   const ids = [...new Set([...found.servers, ...found.there].map(({ id }) => id))];
   const after = withGiven(withServers(before.text, found.servers, given), ids, given);
-  if (!context.json) print(context, described(root, files, found));
+  if (!context.json) print(context, described(root, files, found, context));
   const question =
     found.servers.length > 0
       ? 'Write them into .squad/mcp-config.json?'
-      : `Give ${ids.join(', ')} to ${[...given.roles.map(oneLine), ...(given.shared ? ['every run'] : [])].join(', ')}?`;
+      : `Give ${ids.join(', ')} to ${[...given.roles.map(visibleLine), ...(given.shared ? ['every run'] : [])].join(', ')}?`;
   const go =
     after !== before.text && (options.yes || (await agreed(question, '--yes writes them.', context)));
   const changed = go
@@ -94,25 +95,31 @@ async function filesToRead(
   );
 }
 
-function described(root: string, files: { file: string }[], { servers, there, left }: Import): string[] {
-  return files.flatMap(({ file }) => [
+function described(
+  root: string,
+  files: { file: string; text: string }[],
+  { servers, there, left }: Import,
+  context: CliContext,
+): string[] {
+  return files.flatMap(({ file, text }) => [
     relative(root, file),
     ...servers.filter(each => each.file === file).flatMap(serverLines),
     ...there
       .filter(each => each.file === file)
-      .map(({ name, id }) => `  ${oneLine(name)} is here already, as ${id}`),
+      .map(({ name, id }) => `  ${visibleLine(name)} is here already, as ${id}`),
     ...left
       .filter(each => each.file === file)
-      .map(({ name, reason }) => `  ${oneLine(name)} stays there: ${oneLine(reason)}`),
+      .map(({ name, reason }) => `  ${visibleLine(name)} stays there: ${visibleLine(reason)}`),
+    ...hiddenWarningLines(text, 'It', context).map(line => `  ${line}`),
   ]);
 }
 
 function serverLines({ name, id, server, variables, notes }: ImportedServer): string[] {
   const [what, ...more] = startLines(server);
   return [
-    `  ${oneLine(name)}${id === name ? '' : ` as ${id}`}: ${what}`,
+    `  ${visibleLine(name)}${id === name ? '' : ` as ${id}`}: ${what}`,
     ...more.map(line => `    ${line}`),
     ...(variables.length > 0 ? [`    needs ${variables.join(', ')} in the environment`] : []),
-    ...notes.map(note => `    ${oneLine(note)}`),
+    ...notes.map(note => `    ${visibleLine(note)}`),
   ];
 }

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { workspaceRoot } from '../../workspace/cwd.ts';
 import {
   type CheckedConfig,
@@ -13,7 +14,6 @@ import { readTextFile } from '../../workspace/text-file.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { inspectedGateway } from './mcp-status.ts';
 
 /** `squad mcp lint [FILE]`: everything that is wrong or odd, with its place. Exit code 2 when something is wrong. */
@@ -61,7 +61,7 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
 function disabledLine(config: CheckedConfig['config']): string[] {
   const ids = Object.keys(config?.disabled ?? {});
   if (ids.length === 0) return [];
-  return [`Disabled until corrected: ${ids.map(oneLine).join(', ')}. The rest of the file counts.`];
+  return [`Disabled until corrected: ${ids.map(visibleLine).join(', ')}. The rest of the file counts.`];
 }
 
 type Remark = ConfigRemark & { file: string };
@@ -70,8 +70,8 @@ type Known = NonNullable<Parameters<typeof checkMcpConfig>[1]>;
 function lines({ file, level, line, column, message, suggestion }: Remark, { style }: CliContext): string[] {
   const mark = level === 'error' ? style.red('error') : style.yellow('warning');
   return [
-    `${oneLine(file)}:${line}:${column}: ${mark}: ${oneLine(message)}`,
-    ...(suggestion === null ? [] : [`  ${oneLine(suggestion)}`]),
+    `${visibleLine(file)}:${line}:${column}: ${mark}: ${visibleLine(message)}`,
+    ...(suggestion === null ? [] : [`  ${visibleLine(suggestion)}`]),
   ];
 }
 

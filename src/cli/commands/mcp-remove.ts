@@ -1,10 +1,10 @@
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { changeMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 import { serversIn, withoutServer } from '../without-server.ts';
 import { inspectedGateway } from './mcp-status.ts';
@@ -16,7 +16,7 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
   const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
     const servers = serversIn(before.text);
     if (!servers.includes(name))
-      throw new SquadError('INVALID_INPUT', `There is no server ${oneLine(name)}. Nothing was written.`, {
+      throw new SquadError('INVALID_INPUT', `There is no server ${visibleLine(name)}. Nothing was written.`, {
         suggestions: [
           servers.length === 0 ? 'There are none here.' : `The servers are: ${servers.join(', ')}.`,
         ],
@@ -30,7 +30,7 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
   else
     print(context, [
       `${name} is out of ${changed.file}, with all that referred to it there.`,
-      ...named.map(file => `${oneLine(file)} still names it under mcp.`),
+      ...named.map(file => `${visibleLine(file)} still names it under mcp.`),
     ]);
   return EXIT.done;
 }

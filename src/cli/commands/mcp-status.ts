@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { inspectGateway } from '../../operations/inspect-gateway.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { serverRow } from '../output/server-row.ts';
 import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
@@ -31,7 +31,7 @@ export async function inspectedGateway({ workspace }: CliContext): Promise<Gatew
 }
 
 export const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>
-  warnings.flatMap(warning => wrap(oneLine(warning), out.columns).map(style.yellow));
+  warnings.flatMap(warning => wrap(visibleLine(warning), out.columns).map(style.yellow));
 
 /** Why there is nothing to show, if there is not. */
 export function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import type { inspectSubagentTools } from '../../operations/inspect-subagent-tools.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { toolLines } from '../output/tool-lines.ts';
 
 type SubagentTools = z.output<typeof inspectSubagentTools.output>;
@@ -26,7 +26,7 @@ export async function mcpToolsOfFile(given: string, context: CliContext): Promis
     });
   else
     print(context, [
-      `${context.style.bold(name)}: ${oneLine(description)}`,
+      `${context.style.bold(name)}: ${visibleLine(description)}`,
       '',
       ...toolLines(found, 'The subagent', context),
     ]);

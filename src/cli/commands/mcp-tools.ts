@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { inspectRoleTools } from '../../operations/inspect-role-tools.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { toolLines } from '../output/tool-lines.ts';
 import { emptyLines, warningLines } from './mcp-status.ts';
 
@@ -24,7 +24,7 @@ export async function mcpTools({ role }: { role?: string }, context: CliContext)
 function lines(found: RoleTools, context: CliContext): string[] {
   const { role, tools, state } = found;
   if (tools.length === 0 && state !== 'trusted') return emptyLines({ state });
-  const who = role === null ? 'A run without a role' : `The role ${oneLine(role)}`;
+  const who = role === null ? 'A run without a role' : `The role ${visibleLine(role)}`;
   return [...toolLines(found, who, context), ...(role === null ? ['', ROLE_HINT] : [])];
 }
 

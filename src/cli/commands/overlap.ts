@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { findOverlap } from '../../operations/find-overlap.ts';
 import type { RunId } from '../../schema/ids.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { displayWidth } from '../output/width.ts';
 
 const INDENT = '  ';
@@ -26,17 +26,17 @@ function lines({ runs, files, moreFiles }: Found, { out, style }: CliContext): s
   const trees = runs.length === 1 ? '1 work tree has' : `${runs.length} work trees have`;
   const about = runs.length === 0 ? 'No work tree has changes.' : `${trees} changes that are not merged.`;
   const doubts = unknown.map(({ runId, why }) =>
-    style.yellow(`${runId} could not be looked at: ${oneLine(why ?? '')}`),
+    style.yellow(`${runId} could not be looked at: ${visibleLine(why ?? '')}`),
   );
   if (files.length === 0) return [`No overlap. ${about}`, ...doubts];
   const nameOf = new Map(runs.map(({ runId, name }) => [runId, name]));
   const who = (id: RunId) => {
     const name = nameOf.get(id) ?? '';
-    return `${id} ${style.role(name, oneLine(name))}`;
+    return `${id} ${style.role(name, visibleLine(name))}`;
   };
   return [
     ...files.flatMap(({ path, runs: ids }) => [
-      style.bold(oneLine(path)),
+      style.bold(visibleLine(path)),
       ...packed(ids.map(who), out.columns - INDENT.length).map(line => INDENT + line),
     ]),
     ...(moreFiles > 0 ? [style.dim(`and ${moreFiles} more ${moreFiles === 1 ? 'file' : 'files'}`)] : []),

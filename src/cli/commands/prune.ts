@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import type { prune } from '../../operations/prune.ts';
 import { SquadError } from '../../schema/error.ts';
 import { sizeWords } from '../../schema/size-words.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 
 type Pruned = z.output<typeof prune.output>;
 
@@ -38,7 +38,7 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
         ? [`${pruned.kept} stay because of their work tree, which had to stay: squad worktrees --all`]
         : []),
       ...(pruned.saved.length > 0 ? ['What was not committed in their work trees is kept:'] : []),
-      ...pruned.saved.map(({ repository, ref }) => `  ${oneLine(ref)} in ${oneLine(repository)}`),
+      ...pruned.saved.map(({ repository, ref }) => `  ${visibleLine(ref)} in ${visibleLine(repository)}`),
     ]);
   return EXIT.done;
 }

@@ -7,14 +7,15 @@ import { SquadError } from '../../schema/error.ts';
 import { type RunStatus, runSummary } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { showDiff } from '../output/diff-text.ts';
 import { formatDateTime } from '../output/duration.ts';
+import { hiddenWarningLines } from '../output/hidden-warning.ts';
 import { printJson } from '../output/json.ts';
 import { outcomeWord, reviewTable } from '../output/review-table.ts';
-import { oneLine, sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import { createStyle } from '../output/style.ts';
 import { wrap } from '../output/wrap.ts';
@@ -98,7 +99,7 @@ async function reviewDiff(
         ...(diff.isTruncated ? ['The diff is longer than this.'] : []),
         ...diff.notes.map(note => `Round ${last.iteration}: ${note}.`),
       ];
-      for (const line of remarks) context.err.write(`${dim(oneLine(line))}\n`);
+      for (const line of remarks) context.err.write(`${dim(visibleLine(line))}\n`);
     }
     return EXIT.done;
   } finally {
@@ -150,7 +151,7 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
 
 function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
-    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), statusWord(shownStatus(run)), style)}  ${oneLine(runSummary(run))}`,
+    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), statusWord(shownStatus(run)), style)}  ${visibleLine(runSummary(run))}`,
     `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; given up at ${rounds.abandonAfter} of these`,
   ];
   if (reviews.length === 0) return [...head, '', 'No review was asked for yet.'];
@@ -165,8 +166,12 @@ function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): str
           '',
           style.dim(`Round ${last.iteration}, ${formatDateTime(last.closedAt ?? last.requestedAt)}:`) +
             ` ${outcomeWord(last.outcome, style)}`,
-          ...wrap(sanitize(last.feedback), out.columns),
-          ...last.actionableItems.flatMap((item, i) => wrap(`${i + 1}. ${oneLine(item)}`, out.columns)),
+          ...wrap(visibleText(last.feedback), out.columns),
+          ...last.actionableItems.flatMap((item, i) => wrap(`${i + 1}. ${visibleLine(item)}`, out.columns)),
+          ...hiddenWarningLines([last.feedback, ...last.actionableItems].join('\n'), 'The feedback', {
+            out,
+            style,
+          }),
         ]
       : []),
   ];
@@ -187,7 +192,7 @@ function after(
   return [
     `${run}  ${state}  ${done}`,
     ...(work ?? []).flatMap(({ branch, saved }) => [
-      `  ${style.dim('branch')}  ${oneLine(branch)}`,
+      `  ${style.dim('branch')}  ${visibleLine(branch)}`,
       ...saved.map(ref => `  ${style.dim('saved')}   ${ref}  ${style.dim('what was not committed')}`),
     ]),
   ];

@@ -1,8 +1,8 @@
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { inspect } from '../inspect.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 
 /** `squad roles`: the roles here, where they come from, and what is wrong with any of them. */
@@ -15,9 +15,9 @@ export async function rolesCommand(context: CliContext): Promise<number> {
     return code;
   }
   const rows = roles.map(role => [
-    style.role(role.id, oneLine(role.id)),
-    oneLine(role.name),
-    role.fault ? style.red(oneLine(role.fault)) : oneLine(role.description),
+    style.role(role.id, visibleLine(role.id)),
+    visibleLine(role.name),
+    role.fault ? style.red(visibleLine(role.fault)) : visibleLine(role.description),
   ]);
   print(context, [
     ...(rows.length > 0
@@ -29,7 +29,7 @@ export async function rolesCommand(context: CliContext): Promise<number> {
         )
       : ['No roles there.']),
     ...roles.flatMap(role =>
-      role.warnings.map(warning => style.yellow(`${oneLine(role.id)}: ${oneLine(warning)}`)),
+      role.warnings.map(warning => style.yellow(`${visibleLine(role.id)}: ${visibleLine(warning)}`)),
     ),
     '',
     style.dim(`${rolesFolder.folder} (${rolesFolder.reason})`),

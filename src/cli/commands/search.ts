@@ -2,12 +2,12 @@ import type { z } from 'zod';
 import type { searchEverything } from '../../operations/search-everything.ts';
 import { runName } from '../../schema/run-name.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../output/duration.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
@@ -60,19 +60,19 @@ function shown(found: Found, context: CliContext): string[] {
 
 function decisionLines({ decisions }: Found, { style, out }: CliContext): string[] {
   return (decisions?.found ?? []).flatMap(({ id, title, date, snippet }) => [
-    truncate(`${id}  ${date?.slice(0, 10) ?? '–'}  ${oneLine(title)}`, out.columns),
-    ...(snippet === '' ? [] : [style.dim(truncate(`    ${oneLine(snippet)}`, out.columns))]),
+    truncate(`${id}  ${date?.slice(0, 10) ?? '–'}  ${visibleLine(title)}`, out.columns),
+    ...(snippet === '' ? [] : [style.dim(truncate(`    ${visibleLine(snippet)}`, out.columns))]),
   ]);
 }
 
 function outputLines({ outputs }: Found, { style, out }: CliContext): string[] {
   return outputs.flatMap(({ runId, title, turn, stream, matches, isMore, ...run }) => [
     truncate(
-      `${runId}  ${style.role(runName(run), oneLine(runName(run)))}  ${oneLine(title)}  ${style.dim(`turn ${turn}, ${stream}`)}`,
+      `${runId}  ${style.role(runName(run), visibleLine(runName(run)))}  ${visibleLine(title)}  ${style.dim(`turn ${turn}, ${stream}`)}`,
       out.columns,
     ),
     ...matches.map(({ line, text }) =>
-      truncate(`    ${style.dim(`${line}:`)} ${oneLine(text)}`, out.columns),
+      truncate(`    ${style.dim(`${line}:`)} ${visibleLine(text)}`, out.columns),
     ),
     ...(isMore ? [style.dim(`    and more: squad log ${shellWord(runId)}`)] : []),
   ]);

@@ -7,6 +7,7 @@ import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import type { Quiet } from '../../schema/run-card.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -17,7 +18,6 @@ import { evidenceLines } from '../output/evidence-words.ts';
 import { printJson } from '../output/json.ts';
 import { type Logins, nextStep } from '../output/next-step.ts';
 import { quietWords } from '../output/quiet-word.ts';
-import { oneLine, sanitize } from '../output/sanitize.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
 
@@ -57,7 +57,7 @@ function lines(
     [
       'state',
       paintStatus(shownStatus(run), statusWord(shownStatus(run)), style) +
-        (quiet ? `, ${quietWords({ ...quiet, text: sanitize(quiet.text) }, style)}` : ''),
+        (quiet ? `, ${quietWords({ ...quiet, text: visibleText(quiet.text) }, style)}` : ''),
     ],
     whoFact(run, setting, style),
     ['squad', run.squadId],
@@ -73,17 +73,17 @@ function lines(
   for (const ask of result.asks ?? []) facts.push(['asks', askFact(ask, style)]);
   if (review) facts.push(reviewFact(run, review));
   if (work) facts.push(...workFacts(work));
-  if (pullRequest) facts.push(['pull req.', `#${pullRequest.number} ${sanitize(pullRequest.url)}`]);
+  if (pullRequest) facts.push(['pull req.', `#${pullRequest.number} ${visibleText(pullRequest.url)}`]);
   if (run.model) facts.push(['model', run.model]);
-  if (run.chatId) facts.push(['chat', sanitize(run.chatId)]);
+  if (run.chatId) facts.push(['chat', visibleText(run.chatId)]);
   if (run.parentId) facts.push(['parent', run.parentId]);
   if (run.lineageId !== run.id && run.lineageId !== tries.of?.runId) facts.push(['began as', run.lineageId]);
   facts.push(...triesFacts(tries, style));
   for (const { rule, note } of run.policy.filter(({ heldBy }) => heldBy === 'advisory'))
-    facts.push(['advisory', sanitize(note === null ? rule : `${rule}: ${note}`)]);
+    facts.push(['advisory', visibleText(note === null ? rule : `${rule}: ${note}`)]);
   const asks = run.policy.find(({ rule, heldBy }) => rule === 'approvals: ask' && heldBy !== 'advisory');
-  if (asks) facts.push(['approvals', `ask, held by ${asks.heldBy}: ${sanitize(asks.note ?? '')}`]);
-  if (squad?.metadata) facts.push(['metadata', sanitize(JSON.stringify(squad.metadata))]);
+  if (asks) facts.push(['approvals', `ask, held by ${asks.heldBy}: ${visibleText(asks.note ?? '')}`]);
+  if (squad?.metadata) facts.push(['metadata', visibleText(JSON.stringify(squad.metadata))]);
   for (const turn of turns) {
     const exit =
       turn.exitCode === null
@@ -96,10 +96,10 @@ function lines(
       turn.stop ? `${exit}, stopped by Squad (${turn.stop.replace('_', ' ')})` : exit,
     ]);
     for (const left of turn.leftovers)
-      facts.push(['leftover', `${left.pid} ${sanitize(left.command)} (ended)`]);
+      facts.push(['leftover', `${left.pid} ${visibleText(left.command)} (ended)`]);
   }
   if (setting.command)
-    facts.push(['command', setting.command.map(word => shownWord(oneLine(word))).join(' ')]);
+    facts.push(['command', setting.command.map(word => shownWord(visibleLine(word))).join(' ')]);
   if (run.usage)
     facts.push([
       'tokens',
@@ -109,9 +109,9 @@ function lines(
     evidenceLines(run.evidence, style).forEach(
       (line, at) => void facts.push([at === 0 ? 'evidence' : '', line]),
     );
-  run.notes.forEach((note, at) => void facts.push([at === 0 ? 'notes' : '', sanitize(note)]));
+  run.notes.forEach((note, at) => void facts.push([at === 0 ? 'notes' : '', visibleText(note)]));
   const next = nextStep(run, logins);
-  if (run.error) facts.push(['error', style.red(`${sanitize(run.error.message)} (${run.error.code})`)]);
+  if (run.error) facts.push(['error', style.red(`${visibleText(run.error.message)} (${run.error.code})`)]);
   if (next && next !== run.error?.message) facts.push(['next', next]);
   facts.push(
     ['output', `${files.stdout} (${files.stdoutBytes} bytes)`],
@@ -122,17 +122,17 @@ function lines(
     ...facts.map(([name, value]) => `  ${style.dim(name.padEnd(9))} ${value}`),
     '',
     style.bold('Task'),
-    sanitize(run.task),
-    ...(result.result ? ['', style.bold('Result'), sanitize(result.result)] : []),
+    visibleText(run.task),
+    ...(result.result ? ['', style.bold('Result'), visibleText(result.result)] : []),
   ];
 }
 
 function whoFact({ roleId, options }: Run, { subagentFile }: RunSetting, style: Style): [string, string] {
-  if (roleId !== null) return ['role', style.role(roleId, sanitize(roleId))];
+  if (roleId !== null) return ['role', style.role(roleId, visibleText(roleId))];
   const { subagent } = options;
   if (subagent === null) return ['role', 'none: a bare prompt'];
-  const file = subagentFile === null ? '' : ` (${sanitize(subagentFile)})`;
-  return ['subagent', `${style.role(subagent, sanitize(subagent))}${file}`];
+  const file = subagentFile === null ? '' : ` (${visibleText(subagentFile)})`;
+  return ['subagent', `${style.role(subagent, visibleText(subagent))}${file}`];
 }
 
 function reviewFact({ reviewOf, status }: Run, review: ReviewOfRun): [string, string] {
@@ -155,9 +155,9 @@ function triesFacts({ of, since }: Tries, style: Style): [string, string][] {
 
 function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, string][] {
   return [
-    ['branch', `${sanitize(branch)}${isThere !== null && tip === null ? ' (gone)' : ''}`],
-    ['work tree', `${sanitize(path)}${isThere === false ? ' (gone)' : ''}`],
-    ...saved.map((ref): [string, string] => ['saved', `${sanitize(ref)}, what was not committed`]),
+    ['branch', `${visibleText(branch)}${isThere !== null && tip === null ? ' (gone)' : ''}`],
+    ['work tree', `${visibleText(path)}${isThere === false ? ' (gone)' : ''}`],
+    ...saved.map((ref): [string, string] => ['saved', `${visibleText(ref)}, what was not committed`]),
   ];
 }
 
@@ -167,5 +167,5 @@ const shownWord = (word: string): string => (/^[\w./-]*\[[\w ./-]+\]$/.test(word
 function costWords({ costUsd, costIsEstimated, input }: Usage, model: string | null): string {
   if (costUsd !== null) return `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;
   if (input === null || model === null) return '–';
-  return `not known: the price list has no ${sanitize(model)} (${pricesFile(homeFolder(process.env))} is for prices of your own)`;
+  return `not known: the price list has no ${visibleText(model)} (${pricesFile(homeFolder(process.env))} is for prices of your own)`;
 }

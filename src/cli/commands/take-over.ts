@@ -3,12 +3,12 @@ import type { z } from 'zod';
 import type { takeOver } from '../../operations/take-over.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { agreed } from '../agreed.ts';
 import { atTerminal } from '../at-terminal.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
 import { wrap } from '../output/wrap.ts';
 import { untilAnswered } from '../until-answered.ts';
@@ -34,7 +34,7 @@ export async function takeOverCommand(
     .finally(() => client.close());
   const [program, ...args] = command!.argv;
   context.err.write(
-    `${context.style.dim(`${look.engine} · chat ${oneLine(look.chat_id)} · ${oneLine(look.cwd)}`)}\n`,
+    `${context.style.dim(`${look.engine} · chat ${visibleLine(look.chat_id)} · ${visibleLine(look.cwd)}`)}\n`,
   );
   const code = await atTerminal({
     argv: [program!, ...args],
@@ -47,7 +47,7 @@ export async function takeOverCommand(
 
 function isAgreed({ run_id, status, engine, cwd }: TakenOver, context: CliContext): Promise<boolean> {
   const notes = [
-    `This ends ${run_id} (${statusWord(status)}) and what it started, as \`squad cancel\` does; its work stays in ${oneLine(cwd)}.`,
+    `This ends ${run_id} (${statusWord(status)}) and what it started, as \`squad cancel\` does; its work stays in ${visibleLine(cwd)}.`,
     `Then ${engine} opens there on the same chat, by its own settings: what it may do is between the two of you.`,
   ];
   for (const line of notes.flatMap(note => wrap(note, context.err.columns))) context.err.write(`${line}\n`);

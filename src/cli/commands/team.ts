@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { readTeam } from '../../operations/read-team.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { formatTable } from '../output/table.ts';
 import { tellNotes } from './decisions.ts';
 
@@ -28,9 +28,9 @@ function lines({ members }: Team, { out, style }: CliContext): string[] {
   if (members.length === 0)
     return ['Nobody is on the team yet.', style.dim('`squad init` writes a .squad/team.md to start from.')];
   const rows = members.map(member => [
-    style.role(member.agent, oneLine(member.name)),
-    oneLine(member.role ?? '–'),
-    member.onRoster ? oneLine(member.status ?? '–') : style.dim('not on the roster'),
+    style.role(member.agent, visibleLine(member.name)),
+    visibleLine(member.role ?? '–'),
+    member.onRoster ? visibleLine(member.status ?? '–') : style.dim('not on the roster'),
     workOf(member, style),
   ]);
   return formatTable(

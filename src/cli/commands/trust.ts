@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { currentMcpConfig } from '../../workspace/change-mcp-config.ts';
 import { mcpConfigPath } from '../../workspace/mcp-config-file.ts';
 import { isTrusted, trust, untrust } from '../../workspace/trust.ts';
@@ -9,8 +10,8 @@ import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { inspect } from '../inspect.ts';
+import { hiddenWarningLines } from '../output/hidden-warning.ts';
 import { printJson } from '../output/json.ts';
-import { sanitize } from '../output/sanitize.ts';
 import { serverSummaryLines } from '../output/server-summary.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 
@@ -53,10 +54,11 @@ export async function trustCommand(
       const known = await isTrusted(home, file, content);
       if (!known && !context.json)
         print(context, [
-          context.style.bold(file),
-          sanitize(content.trimEnd()),
+          context.style.bold(visibleLine(file)),
+          visibleText(content.trimEnd()),
           '',
           ...serverSummaryLines(file, content, context),
+          ...hiddenWarningLines(content, visibleLine(file), context),
         ]);
       const yes =
         known ||
@@ -74,7 +76,7 @@ export async function trustCommand(
   else
     print(
       context,
-      results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${file}`),
+      results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${visibleLine(file)}`),
     );
   if (unsound !== null) throw unsound;
   return EXIT.done;

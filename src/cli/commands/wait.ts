@@ -4,6 +4,7 @@ import type { ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -14,7 +15,6 @@ import { evidenceInBrief } from '../output/evidence-words.ts';
 import { eventLine, plainLine } from '../output/json.ts';
 import { type Logins, nextStep, whyCommand } from '../output/next-step.ts';
 import { reasonOf } from '../output/run-lines.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { isFailure, paintStatus, statusWord } from '../output/status-word.ts';
 import { displayWidth, truncate } from '../output/width.ts';
 import { wrap } from '../output/wrap.ts';
@@ -73,7 +73,7 @@ function show({ run, event }: EndedRun, context: CliContext): void {
   const parts = [
     run.id,
     paintStatus(shownStatus(run), statusWord(shownStatus(run)).padEnd(9), style),
-    style.role(runName(run), oneLine(runName(run))),
+    style.role(runName(run), visibleLine(runName(run))),
     took,
   ];
   const facts = parts.filter(Boolean).join('  ');

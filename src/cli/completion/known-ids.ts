@@ -2,8 +2,8 @@ import type { ShownItem } from '../../operations/list-inbox.ts';
 import { runSummary, type ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { HubClient } from '../hub-client.ts';
-import { oneLine } from '../output/sanitize.ts';
 import { statusWord } from '../output/status-word.ts';
 import type { Candidate, Wish } from './wish-for.ts';
 
@@ -32,8 +32,8 @@ export async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate
 
 async function openItems(client: HubClient): Promise<Candidate[]> {
   const { items } = await client.call<{ items: ShownItem[] }>('list_inbox', { state: 'open', limit: MOST });
-  return items.map(({ id, run, question }) => ({ word: id, what: oneLine(`${run.name}: ${question}`) }));
+  return items.map(({ id, run, question }) => ({ word: id, what: visibleLine(`${run.name}: ${question}`) }));
 }
 
 const wordsOf = (run: ShownRun): string =>
-  oneLine(`${statusWord(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);
+  visibleLine(`${statusWord(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);

@@ -8,7 +8,7 @@ import { sizeWords } from '../../schema/size-words.ts';
 import { toldValue } from '../../schema/told-value.ts';
 import type { StoredMessage, TracePart } from '../../schema/trace.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
-import { withoutAnsi } from '../../schema/without-ansi.ts';
+import { withoutColours } from '../../schema/without-colours.ts';
 import { formatDateTime } from './duration.ts';
 import type { Style } from './style.ts';
 import { truncate } from './width.ts';
@@ -106,7 +106,7 @@ export class ConversationLines {
     const { style, columns, isFull } = this.look;
     const head = `${indent}→ ${style.bold(visibleLine(name))}`;
     if (isFull) return [head, ...this.block(toldValue(input), indent)];
-    const args = visibleLine(withoutAnsi(typeof input === 'string' ? input : JSON.stringify(input)));
+    const args = visibleLine(withoutColours(typeof input === 'string' ? input : JSON.stringify(input)));
     return [truncate(`${head} ${args}`, columns)];
   }
 
@@ -137,12 +137,12 @@ export class ConversationLines {
   }
 
   private words(text: string): string[] {
-    const plain = visibleText(withoutAnsi(text)).trim();
+    const plain = visibleText(withoutColours(text)).trim();
     return wrap(plain, this.look.columns - INDENT.length).map(line => `${INDENT}${line}`.trimEnd());
   }
 
   private block(text: string, indent: string): string[] {
-    const plain = visibleText(withoutAnsi(text)).trimEnd();
+    const plain = visibleText(withoutColours(text)).trimEnd();
     return plain === '' ? [] : plain.split('\n').map(line => `${indent}${INDENT}${line}`);
   }
 }

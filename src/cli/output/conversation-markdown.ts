@@ -3,7 +3,7 @@ import { moreCalls } from '../../schema/more-calls.ts';
 import { toldValue } from '../../schema/told-value.ts';
 import type { StoredMessage, TracePart } from '../../schema/trace.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
-import { withoutAnsi } from '../../schema/without-ansi.ts';
+import { withoutColours } from '../../schema/without-colours.ts';
 
 /** One message as Markdown. What anybody said is in fences: none of it can become a heading or a link of the document. */
 export function messageMarkdown({ role, at, content }: StoredMessage): string {
@@ -33,7 +33,7 @@ const called = ({ id, name, within }: TracePart & { type: 'tool_call' | 'tool_re
   within === undefined ? code(name) : `${code(name)} (${code(id)})`;
 
 function fenced(text: string): string {
-  const plain = visibleText(withoutAnsi(text)).trimEnd();
+  const plain = visibleText(withoutColours(text)).trimEnd();
   const fence = '`'.repeat(Math.max(3, longestTicks(plain) + 1));
   return `${fence}text\n${plain}\n${fence}`;
 }

@@ -1,12 +1,17 @@
+import { diffFiles } from '../../schema/diff-files.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
-import { sanitize } from './sanitize.ts';
-import type { Style } from './style.ts';
+import { hiddenWarningLines } from './hidden-warning.ts';
+import { createStyle, type Style } from './style.ts';
 
-/** A pipe gets it as it is; a screen gets nothing that could do something to it. */
-export function showDiff(text: string, { out, style }: CliContext): void {
-  const shown = out.isTTY ? sanitize(text) : text;
+/** A pipe gets the diff as it is, so that it can be applied; a terminal shows every character. Warnings go to standard error. */
+export function showDiff(text: string, { out, err, style }: CliContext): void {
+  const shown = out.isTTY ? visibleText(text) : text;
   const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];
   out.write(lines.join('\n'));
+  const warning = { out: err, style: createStyle(err.color) };
+  for (const { path, body } of diffFiles(text))
+    for (const line of hiddenWarningLines(body, visibleLine(path), warning)) err.write(`${line}\n`);
 }
 
 function paint(line: string, style: Style): string {

@@ -35,7 +35,7 @@ test('the word comes first, then the figures, then names, harmless and on one li
   expect(evidenceLines(MUCH, plain)).toEqual([
     'verified: 3 files changed · +58 −4 lines · 1 commit · 31 tool calls (2 failed)',
     'M src/a.ts',
-    'A oddname',
+    'A odd␛[2Jname',
     'and 1 more',
     '4be1c02aaa Parse empty input',
   ]);

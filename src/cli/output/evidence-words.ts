@@ -1,5 +1,5 @@
 import type { Evidence, Verdict } from '../../schema/evidence.ts';
-import { oneLine } from './sanitize.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { Style } from './style.ts';
 
 const PAINT: Record<Verdict, 'green' | 'dim' | 'yellow' | 'red'> = {
@@ -32,10 +32,10 @@ export function evidenceLines(evidence: Evidence, style: Style): string[] {
   const unnamed = (filesChanged?.count ?? 0) - named.length;
   return [
     [paintVerdict(evidence.verdict, style), figures.join(' · ')].filter(Boolean).join(': '),
-    ...named.map(oneLine),
+    ...named.map(visibleLine),
     ...(unnamed > 0 ? [style.dim(`and ${unnamed} more`)] : []),
-    ...(commits?.newest ?? []).map(({ id, subject }) => `${id.slice(0, 10)} ${oneLine(subject)}`),
-    ...(note === null ? [] : [style.dim(oneLine(note))]),
+    ...(commits?.newest ?? []).map(({ id, subject }) => `${id.slice(0, 10)} ${visibleLine(subject)}`),
+    ...(note === null ? [] : [style.dim(visibleLine(note))]),
   ];
 }
 

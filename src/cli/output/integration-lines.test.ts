@@ -73,7 +73,7 @@ test('a check that said no is shown with the end of its words, which do nothing 
   } as const;
   const shown = text({ check: { ...check, command: [...check.command] } });
   expect(shown).toContain('  npm test took 1.5s\n');
-  expect(shown).toMatch(/line 49\n {2}red$/);
+  expect(shown).toMatch(/line 49\n {2}␛\[2Jred␛\[31m$/);
   expect(shown).not.toContain('line 30\n');
   expect(shown).not.toContain('\u001b');
 });

@@ -1,7 +1,7 @@
 import type { ChecklistItem, IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
+import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
 import { formatDuration } from './duration.ts';
-import { oneLine, sanitize } from './sanitize.ts';
 import type { Style } from './style.ts';
 import { formatTable } from './table.ts';
 import { wrap } from './wrap.ts';
@@ -14,11 +14,11 @@ const CHECK_LINES = 20;
 export function integrationLines(plan: IntegrationPlan, { out, style }: Look): string[] {
   const { target, from, folder, branches, leftOut, warnings, checklist } = plan;
   const left = leftOut.flatMap(({ runId, why }) =>
-    wrap(`left out  ${runId}: ${oneLine(why)}`, out.columns).map(style.dim),
+    wrap(`left out  ${runId}: ${visibleLine(why)}`, out.columns).map(style.dim),
   );
   if (target === null || from === null || branches.length === 0)
     return ['There is nothing to integrate.', ...left];
-  const where = folder === null ? 'checked out nowhere' : `checked out at ${oneLine(folder)}`;
+  const where = folder === null ? 'checked out nowhere' : `checked out at ${visibleLine(folder)}`;
   const columns = [
     { title: '#', align: 'right' as const },
     { title: 'run' },
@@ -30,19 +30,19 @@ export function integrationLines(plan: IntegrationPlan, { out, style }: Look): s
   const rows = branches.map((branch, at) => [
     String(at + 1),
     branch.runId,
-    style.role(branch.name, oneLine(branch.name)),
+    style.role(branch.name, visibleLine(branch.name)),
     branch.files === null ? '–' : String(branch.files),
     stateOf(branch, style),
-    oneLine(branch.summary),
+    visibleLine(branch.summary),
   ]);
   return [
-    `Into ${style.bold(oneLine(target))} at ${from.slice(0, 10)}, ${where}:`,
+    `Into ${style.bold(visibleLine(target))} at ${from.slice(0, 10)}, ${where}:`,
     '',
     ...formatTable(columns, rows, out.columns, style),
     ...branches.flatMap(branch => details(branch, branches, { out, style })),
     '',
     ...left,
-    ...warnings.flatMap(warning => wrap(`warning  ${oneLine(warning)}`, out.columns).map(style.yellow)),
+    ...warnings.flatMap(warning => wrap(`warning  ${visibleLine(warning)}`, out.columns).map(style.yellow)),
     ...checklist.map(item => checklistLine(item, style)),
     ...checkLines(plan, style),
   ];
@@ -70,8 +70,8 @@ function details(
 ): string[] {
   const numbers = overlaps.map(id => branches.findIndex(other => other.runId === id) + 1);
   const said = [
-    ...(conflicts.length > 0 ? [`conflicts in ${conflicts.map(oneLine).join(', ')}`] : []),
-    ...messages.filter(message => !isPlain(message, conflicts)).map(oneLine),
+    ...(conflicts.length > 0 ? [`conflicts in ${conflicts.map(visibleLine).join(', ')}`] : []),
+    ...messages.filter(message => !isPlain(message, conflicts)).map(visibleLine),
     ...(commitsWork ? ['what it left uncommitted is committed to its branch first'] : []),
     ...(numbers.length > 0 ? [`shares files with ${listed(numbers.toSorted((a, b) => a - b))}`] : []),
   ];
@@ -98,16 +98,16 @@ const MARKS: Record<ChecklistItem['state'], string> = { ok: '✓', bad: '✗', o
 
 function checklistLine({ what, state, note }: ChecklistItem, { green, red, dim }: Style): string {
   const paint = state === 'ok' ? green : state === 'bad' ? red : dim;
-  return `${paint(MARKS[state])} ${what}${note === null ? '' : dim(` (${oneLine(note)})`)}`;
+  return `${paint(MARKS[state])} ${what}${note === null ? '' : dim(` (${visibleLine(note)})`)}`;
 }
 
 /** The end of what the check said, unless it had nothing against it. */
 function checkLines({ check }: IntegrationPlan, { dim }: Style): string[] {
   if (!check || check.outcome === 'not_run') return [];
   const took = check.durationMs === null ? '' : ` took ${formatDuration(check.durationMs)}`;
-  const head = dim(`  ${oneLine(asTyped(check.command))}${took}`);
+  const head = dim(`  ${visibleLine(asTyped(check.command))}${took}`);
   if (check.outcome === 'passed') return [head];
-  const output = sanitize(check.output).trimEnd().split('\n').slice(-CHECK_LINES);
+  const output = visibleText(check.output).trimEnd().split('\n').slice(-CHECK_LINES);
   return [head, ...output.map(line => `  ${line}`)];
 }
 

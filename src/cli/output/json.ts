@@ -22,6 +22,8 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.write(`${harmless(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** JSON leaves DEL and the C1 controls as they are, and some terminals obey them. Escaped, the value is the same. */
+/** JSON leaves DEL, C1 controls and invisible characters as they are. Escaped, the value is the same and everybody sees it. */
 const harmless = (json: string) =>
-  json.replace(/[\u007f-\u009f]/g, control => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  json.replace(/[\p{Default_Ignorable_Code_Point}\u007f-\u009f\u2028\u2029\ufff9-\ufffb]/gu, hidden =>
+    hidden.replace(/[\s\S]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { ShownReview } from '../../operations/shown-review.ts';
 import type { ReviewOutcome } from '../../schema/review.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { formatDuration } from './duration.ts';
-import { oneLine } from './sanitize.ts';
 import type { Style } from './style.ts';
 import { formatTable } from './table.ts';
 
@@ -56,4 +56,4 @@ export function reviewTable(
   );
 }
 
-const firstLine = (text: string | null): string => oneLine(text?.trim().split('\n', 1)[0] ?? '') || '–';
+const firstLine = (text: string | null): string => visibleLine(text?.trim().split('\n', 1)[0] ?? '') || '–';

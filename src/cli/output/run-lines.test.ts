@@ -132,7 +132,7 @@ test('the live line of a quiet run says so until it does something', () => {
   const screen = { write: () => undefined, isTTY: true, columns: 60, rows: 24, color: false };
   const live = () => statusLines(views.list(), now(), screen, plain)[0];
   tell(id(1), { type: 'run.quiet', state: 'silent', text: 'No sign for 60 s\u001b[2J.' });
-  expect(live()).toMatch(/qa {2}silent: No sign for 60 s\. +0s$/);
+  expect(live()).toMatch(/qa {2}silent: No sign for 60 s␛\[2J\. +0s$/);
   tell(id(1), { type: 'run.activity', kind: 'text', text: 'writing' });
   expect(live()).toMatch(/qa {2}writing +0s$/);
   tell(id(1), { type: 'run.quiet', state: 'dead', text: 'Its process is gone.' });
@@ -162,7 +162,7 @@ test('what an agent says cannot reach the terminal as a command', () => {
   const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
   const status = statusLines(views.list(), now(), screen, plain);
   const line = tell(id(1), ended({ status: 'error', exitCode: 1, error }));
-  expect(status[0]).toContain('hi there you');
+  expect(status[0]).toContain('hi␛]0;owned␇ there you');
   expect([...status, line, ...summaryLines(views.list(), 80, plain)].join('')).not.toMatch(/\p{Cc}/u);
 });
 

@@ -1,6 +1,7 @@
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { askLine, askWord, settledLine, settledWord } from './ask-words.ts';
 import { formatClock, formatDuration } from './duration.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from './figures.ts';
@@ -8,7 +9,6 @@ import { whyCommand } from './next-step.ts';
 import { QUIET_WORDS } from './quiet-word.ts';
 import { outcomeWord } from './review-table.ts';
 import type { RunView } from './run-view.ts';
-import { oneLine } from './sanitize.ts';
 import { isFailure, paintStatus, statusWord } from './status-word.ts';
 import type { Style } from './style.ts';
 import { displayWidth, padEnd, truncate } from './width.ts';
@@ -50,7 +50,7 @@ export function eventToLine(
   const plain = (name: string, word: string, detail: string) =>
     line(padEnd(name, width), padEnd(word, WORD_WIDTH), detail);
 
-  if (body.type === 'hub.stopped') return plain('hub', 'stopped', oneLine(body.reason));
+  if (body.type === 'hub.stopped') return plain('hub', 'stopped', visibleLine(body.reason));
   if (body.type === 'hub.recovered') return plain('hub', 'recovered', recovery(body));
   if (!run) return null;
 
@@ -72,7 +72,7 @@ export function eventToLine(
       return line(
         name,
         style.yellow(padEnd('quiet', WORD_WIDTH)),
-        truncate(`${QUIET_WORDS[body.state]}: ${oneLine(body.text)}`, Math.max(SHORTEST_REASON, room)),
+        truncate(`${QUIET_WORDS[body.state]}: ${visibleLine(body.text)}`, Math.max(SHORTEST_REASON, room)),
       );
     case 'run.budget':
       return line(
@@ -101,14 +101,18 @@ export function eventToLine(
         name,
         padEnd('reviewed', WORD_WIDTH),
         truncate(
-          [outcomeWord(body.outcome, style), `round ${body.iteration}`, oneLine(body.reason ?? '')]
+          [outcomeWord(body.outcome, style), `round ${body.iteration}`, visibleLine(body.reason ?? '')]
             .filter(Boolean)
             .join(' · '),
           Math.max(SHORTEST_REASON, room),
         ),
       );
     case 'pull_request.opened':
-      return line(name, style.green(padEnd('proposed', WORD_WIDTH)), `#${body.number} ${oneLine(body.url)}`);
+      return line(
+        name,
+        style.green(padEnd('proposed', WORD_WIDTH)),
+        `#${body.number} ${visibleLine(body.url)}`,
+      );
     case 'run.ended':
       return line(
         name,
@@ -124,8 +128,8 @@ export function eventToLine(
 export function reasonOf({ exitCode, error }: Pick<RunView, 'exitCode' | 'error'>, room = Infinity): string {
   const exit = exitCode === null || exitCode === 0 ? '' : `exit ${exitCode}`;
   if (!error) return exit;
-  const code = `(${oneLine(error.code)})`;
-  const message = oneLine(error.message);
+  const code = `(${visibleLine(error.code)})`;
+  const message = visibleLine(error.message);
   // Often the message is no more than that.
   const words = message.includes(`exit code ${exitCode}`) ? [message] : [exit, message];
   const reason = words.filter(part => part !== '').join(': ');

@@ -1,12 +1,12 @@
 import type { RunStatus } from '../../schema/run.ts';
 import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { formatDuration } from './duration.ts';
 import { evidenceInBrief } from './evidence-words.ts';
 import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from './figures.ts';
 import { type Logins, nextStep, whyCommand } from './next-step.ts';
 import { labelWidth, reasonOf } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
-import { oneLine } from './sanitize.ts';
 import { countByStatus, isFailure, paintStatus, statusWord } from './status-word.ts';
 import type { Style } from './style.ts';
 import { type Column, formatTable } from './table.ts';
@@ -87,7 +87,7 @@ function whole(runs: RunView[], style: Style): string {
 
 /** What many runs have in common is said once. */
 function noteLines(runs: RunView[], columns: number, style: Style): string[] {
-  const notes = runs.flatMap(run => run.notes.map(note => ({ run, note: oneLine(note) })));
+  const notes = runs.flatMap(run => run.notes.map(note => ({ run, note: visibleLine(note) })));
   return [...Map.groupBy(notes, ({ note }) => note)].flatMap(([note, of]) => {
     const whose = of.length === runs.length ? '' : `${of.map(({ run }) => run.label).join(', ')}: `;
     return wrap(`${whose}${note}`, columns - 2).map(line => style.yellow(`  ${line}`));
@@ -156,7 +156,7 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
       of: runs.filter(run => run.branch !== null && hasChanged(run)),
       command: 'squad integrate',
       what: ({ label, branch }) =>
-        `merge the changes of ${label}${branch?.base ? ` into ${oneLine(branch.base)}` : ''}`,
+        `merge the changes of ${label}${branch?.base ? ` into ${visibleLine(branch.base)}` : ''}`,
       each: 'merge the changes of one of them',
     },
     {

@@ -1,8 +1,8 @@
 import { isEnd, type Run } from '../../schema/run.ts';
 import { type NamedRun, runName } from '../../schema/run-name.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
 import { formatDuration } from './duration.ts';
-import { oneLine } from './sanitize.ts';
 import { formatTable } from './table.ts';
 
 /** What a list of runs has of each, whichever list it is. */
@@ -18,7 +18,7 @@ export function runTable<R extends Listed>(
   const rows = runs.map(run => [
     run.id,
     state(run),
-    style.role(runName(run), oneLine(runName(run))),
+    style.role(runName(run), visibleLine(runName(run))),
     run.engine,
     `${formatDuration(now - run.createdAt)} ago`,
     run.startedAt === null

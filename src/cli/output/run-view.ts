@@ -4,7 +4,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
 import { type NamedRun, runName } from '../../schema/run-name.ts';
-import { oneLine } from './sanitize.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 
 export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
 
@@ -67,11 +67,11 @@ export class RunViews {
       run.startedAt ??= at;
     }
     if (body.type === 'run.activity') {
-      run.activity = oneLine(body.text) || run.activity;
+      run.activity = visibleLine(body.text) || run.activity;
       run.quiet = null;
     }
     if (body.type === 'run.quiet')
-      run.quiet = body.state === null ? null : { state: body.state, text: oneLine(body.text) };
+      run.quiet = body.state === null ? null : { state: body.state, text: visibleLine(body.text) };
     if (body.type === 'run.stopping') run.activity = 'stopping';
     if (body.type === 'run.stopping' || body.type === 'run.ended') run.quiet = null;
     if (body.type === 'run.ended') {
@@ -94,18 +94,18 @@ export class RunViews {
   see({ id, evidence, notes, worktree }: Pick<Run, 'id' | 'evidence' | 'notes' | 'worktree'>): void {
     const run = this.#runs.get(id);
     if (!run) return;
-    const branch = worktree ? { name: oneLine(worktree.branch), base: worktree.baseBranch } : null;
+    const branch = worktree ? { name: visibleLine(worktree.branch), base: worktree.baseBranch } : null;
     Object.assign(run, { evidence, notes, branch });
   }
 
   #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
-    const role = oneLine(roleId);
+    const role = visibleLine(roleId);
     const count = this.list().filter(run => run.roleId === role).length + 1;
     this.#runs.set(id, {
       id,
       label: count === 1 ? role : `${role} ${count}`,
       roleId: role,
-      engine: oneLine(engine),
+      engine: visibleLine(engine),
       status: 'queued',
       startedAt: null,
       endedAt: null,
@@ -129,7 +129,7 @@ const pickState = (run: SeenRun): Partial<RunView> => {
   return {
     ...{ status, evidence, startedAt, endedAt, error, usage },
     durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
-    activity: oneLine(activity?.text ?? ''),
-    quiet: quiet ? { state: quiet.state, text: oneLine(quiet.text) } : null,
+    activity: visibleLine(activity?.text ?? ''),
+    quiet: quiet ? { state: quiet.state, text: visibleLine(quiet.text) } : null,
   };
 };

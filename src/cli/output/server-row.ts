@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { inspectGateway } from '../../operations/inspect-gateway.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { formatDuration } from './duration.ts';
-import { oneLine } from './sanitize.ts';
 import type { Style } from './style.ts';
 
 type Upstream = z.output<typeof inspectGateway.output>['servers'][number];
@@ -31,7 +31,7 @@ function stateWords({ health, retryAt, instance }: Upstream, now: number, style:
 
 /** One that is over is told with when it was. */
 function faultWords({ fault, lastFault }: Upstream, now: number, style: Style): string {
-  if (fault !== null) return style.red(oneLine(fault));
+  if (fault !== null) return style.red(visibleLine(fault));
   if (lastFault === null) return '';
-  return style.dim(`${formatDuration(now - lastFault.at)} ago: ${oneLine(lastFault.message)}`);
+  return style.dim(`${formatDuration(now - lastFault.at)} ago: ${visibleLine(lastFault.message)}`);
 }

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
+import { visibleLine } from '../../schema/visible-text.ts';
 import { checkMcpConfig, MCP_CONFIG_NAME } from '../../workspace/mcp-config-file.ts';
 import { type McpSummary, summaryOf } from '../../workspace/mcp-summary.ts';
 import type { CliContext } from '../context.ts';
-import { oneLine } from './sanitize.ts';
 import { padEnd } from './width.ts';
 
 /** What a configuration of other MCP servers would do, before somebody says yes to it; nothing for other files. */
@@ -22,6 +22,6 @@ function linesOf({ starts, reaches, reads, gives }: McpSummary): string[] {
     ['gives', gives.map(({ role, servers }) => `${role ?? 'every run'}: ${servers.join(', ') || 'nothing'}`)],
   ];
   return groups.flatMap(([verb, items]) =>
-    items.map((item, at) => `  ${padEnd(at === 0 ? verb : '', 8)}${oneLine(item)}`),
+    items.map((item, at) => `  ${padEnd(at === 0 ? verb : '', 8)}${visibleLine(item)}`),
   );
 }

@@ -140,7 +140,7 @@ tell(3, { type: 'run.queued', roleId: 'tester', engine: 'claude' });
 for (const number of [1, 2, 3]) tell(number, { type: 'run.started', turn: 1, pid: 1 });
 tell(1, doing('reading the code'));
 tell(2, doing('editing src/auth/refresh.ts'));
-tell(3, doing('\\u001b[2J日本語 and more words than this line can hold, so that it has to be cut somewhere near the edge'));
+tell(3, doing('日本語 and more words than this line can hold, so that it has to be cut somewhere near the edge'));
 await signal();
 
 now += 90_000;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { inspectSubagentTools } from '../../operations/inspect-subagent-tools.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
-import { oneLine } from './sanitize.ts';
 import { formatTable } from './table.ts';
 
 type FoundTools = z.output<typeof inspectSubagentTools.output>;
@@ -15,7 +15,7 @@ export function toolLines({ tools, faults }: FoundTools, who: string, { out, sty
     .map(({ server }) => style.yellow(`${server} is still starting; run this again in a moment`));
   const broken = faults
     .filter(({ isStarting }) => !isStarting)
-    .map(({ server, fault }) => style.red(`${server}: ${oneLine(fault)}`));
+    .map(({ server, fault }) => style.red(`${server}: ${visibleLine(fault)}`));
   if (tools.length === 0)
     return [...(starting.length > 0 ? starting : [`${who} has no tools of other servers.`]), ...broken];
   return [
@@ -24,8 +24,12 @@ export function toolLines({ tools, faults }: FoundTools, who: string, { out, sty
     ...formatTable(
       [{ title: 'tool' }, { title: 'sees it' }, { title: 'why not, or what it does', shrinkTo: 0 }],
       [
-        ...seen.map(({ name, description }) => [oneLine(name), style.green('yes'), oneLine(description)]),
-        ...hidden.map(({ name, reason }) => [oneLine(name), style.dim('no'), oneLine(reason ?? '')]),
+        ...seen.map(({ name, description }) => [
+          visibleLine(name),
+          style.green('yes'),
+          visibleLine(description),
+        ]),
+        ...hidden.map(({ name, reason }) => [visibleLine(name), style.dim('no'), visibleLine(reason ?? '')]),
       ],
       out.columns,
       style,

@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { ListedWorktree } from '../../operations/list-worktrees.ts';
 import type { pruneWorktrees } from '../../operations/prune-worktrees.ts';
 import { sizeWords } from '../../schema/size-words.ts';
+import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
-import { oneLine } from './sanitize.ts';
 import { paintStatus, statusWord } from './status-word.ts';
 import { formatTable } from './table.ts';
 import { wrap } from './wrap.ts';
@@ -48,9 +48,11 @@ export function worktreeLines(
   function explained({ path, branch, why, folder, trouble }: ListedWorktree): string[] {
     const state = folder === 'missing' ? ' (not there)' : '';
     const words = [why, ...(trouble && !why.includes(trouble) ? [trouble] : [])];
-    return [`branch ${oneLine(branch)}`, `${oneLine(path)}${state}`, ...words.map(oneLine)].flatMap(line =>
-      wrap(line, out.columns - INDENT.length).map(part => style.dim(INDENT + part)),
-    );
+    return [
+      `branch ${visibleLine(branch)}`,
+      `${visibleLine(path)}${state}`,
+      ...words.map(visibleLine),
+    ].flatMap(line => wrap(line, out.columns - INDENT.length).map(part => style.dim(INDENT + part)));
   }
 }
 
@@ -59,7 +61,11 @@ export function strayLines(strays: string[], { out, style }: CliContext): string
   if (strays.length === 0) return [];
   const what =
     'No run is known for these folders. Look at them, then remove them by hand (git worktree remove):';
-  return ['', ...wrap(what, out.columns).map(style.yellow), ...strays.map(path => INDENT + oneLine(path))];
+  return [
+    '',
+    ...wrap(what, out.columns).map(style.yellow),
+    ...strays.map(path => INDENT + visibleLine(path)),
+  ];
 }
 
 export function pruneLines(
@@ -79,7 +85,7 @@ export function pruneLines(
       return [
         `${runIds.at(-1)}  ${word}`,
         ...[why, ...more].flatMap(line =>
-          wrap(oneLine(line), out.columns - INDENT.length).map(part => style.dim(INDENT + part)),
+          wrap(visibleLine(line), out.columns - INDENT.length).map(part => style.dim(INDENT + part)),
         ),
       ];
     }),

@@ -1,7 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
-import { visibleLine } from '../../schema/visible-text.ts';
+import { lookOf } from '../../schema/visible-text.ts';
 import { checkText } from '../text.ts';
 import { answerText } from './answer-text.ts';
 
@@ -109,7 +109,7 @@ function checkChoices(choices: readonly string[]): void {
   const count = choices.length;
   if (count > MOST_CHOICES)
     throw invalid(`There are ${count} choices; at most ${MOST_CHOICES} are taken`, 'Ask without choices.');
-  if (count === 1 || new Set(choices.map(choice => visibleLine(choice).toLowerCase())).size < count)
+  if (count === 1 || new Set(choices.map(choice => lookOf(choice).toLowerCase())).size < count)
     throw invalid('Choices are two or more, all different', 'Leave choices out for an answer in words.');
 }
 

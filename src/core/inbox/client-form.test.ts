@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { HIDDEN_CASES } from '../../../test/support/hidden-characters.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import { clientForm, formReply } from './client-form.ts';
@@ -37,8 +38,27 @@ describe('a client is shown', () => {
       item({ source: 'desk', question: '\u001b[2J\u202eWhich?', details: 'a\nb' }),
       { ...ASKER, task: '\u001b[2JFix it' },
     );
-    expect(message).toBe('coder, for desk, asks: ␛[2J�Which?\n\na\nb\n\nIts task: ␛[2JFix it');
+    expect(message).toBe(
+      'coder, for desk, asks: ␛[2J<U+202E>Which?\n\na\nb\n\nIts task: ␛[2JFix it\n\n' +
+        'Warning: This form has 3 hidden characters, shown by picture or code: 2 terminal control (2 × U+001B ESC), 1 reading direction (1 × U+202E RLO)',
+    );
     expect(clientForm(item({}), null).message).toBe('An agent asks: Which?');
+  });
+
+  test.each(HIDDEN_CASES)('$name in a question, a choice and a field', ({ text, shown }) => {
+    const choices = [`one${text}`, 'two'];
+    const form = clientForm(item({ question: `Q${text}?`, details: `D${text}.`, choices }), null);
+    expect(form.message).toContain(`Q${shown}?\n\nD${shown}.\n\nWarning: This form has `);
+    // The answer is compared with the choice itself; the client shows the name.
+    expect(form.requestedSchema.properties).toMatchObject({
+      answer: { enum: choices, enumNames: [`one${shown}`, 'two'] },
+    });
+    const field = { name: 'n', title: `T${text}.`, description: `E${text}.`, type: 'text' as const };
+    const own = clientForm(item({ fields: [{ ...field, choices: [], isRequired: true }] }), null);
+    expect(own.requestedSchema.properties).toMatchObject({
+      n: { title: `T${shown}.`, description: `E${shown}.` },
+    });
+    expect(own.message).toContain('Warning: This form has ');
   });
 
   test('a server’s own form, as it would ask for it itself', () => {

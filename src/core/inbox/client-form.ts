@@ -1,7 +1,7 @@
 import type { InboxField, InboxItem } from '../../schema/inbox.ts';
 import { type Run, runSummary } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
-import { visibleText } from '../../schema/visible-text.ts';
+import { hiddenWarning, visibleText } from '../../schema/visible-text.ts';
 
 type Json = Record<string, unknown>;
 
@@ -27,9 +27,15 @@ export function clientForm(
     },
   ];
   const asked = fields.length > 0 ? fields : own;
+  const labels = asked.flatMap(({ title, description, choices: some }) => [
+    title,
+    description ?? '',
+    ...some,
+  ]);
+  const warning = hiddenWarning([message, ...labels].join('\n'), 'This form');
   return {
     // A client may show this in a terminal.
-    message: visibleText(message),
+    message: [visibleText(message), ...(warning === null ? [] : [warning])].join('\n\n'),
     requestedSchema: {
       type: 'object',
       properties: Object.fromEntries(asked.map(field => [field.name, propertyOf(field)])),
@@ -56,7 +62,11 @@ function propertyOf({ title, description, type, choices, ...limits }: InboxField
     title: visibleText(title),
     ...(description !== null && { description: visibleText(description) }),
   };
-  if (type === 'choice') return { ...words, type: 'string', enum: choices };
+  if (type === 'choice') {
+    const enumNames = choices.map(visibleText);
+    const isPlain = enumNames.every((shown, at) => shown === choices[at]);
+    return { ...words, type: 'string', enum: choices, ...(!isPlain && { enumNames }) };
+  }
   if (type === 'choices') return { ...words, type: 'array', items: { type: 'string', enum: choices } };
   const { isInteger, minimum, maximum, minLength, maxLength, pattern, format } = limits;
   const wanted = { minimum, maximum, minLength, maxLength, pattern, format };

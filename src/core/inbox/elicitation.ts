@@ -1,5 +1,5 @@
 import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
-import { visibleLine } from '../../schema/visible-text.ts';
+import { lookOf } from '../../schema/visible-text.ts';
 import { parseJson } from '../text.ts';
 import { limitsOf } from './field-limits.ts';
 import { looksSecret } from './looks-secret.ts';
@@ -71,7 +71,7 @@ function canBeShown({ name, title, description, choices }: InboxField): boolean 
     isText(description ?? '', LONGEST.description) &&
     choices.length <= MOST.choices &&
     choices.every(choice => isText(choice, LONGEST.choice)) &&
-    new Set(choices.map(visibleLine)).size === choices.length
+    new Set(choices.map(lookOf)).size === choices.length
   );
 }
 

@@ -8,7 +8,7 @@ test('every line of a quotation is marked, whatever ends a line', () => {
 });
 
 test('what a terminal would obey is not in it; a tab is', () => {
-  expect(quotedWords('a\u001b[2Jb\u009bc\td\u0007')).toBe('> a\u{fffd}[2Jb\u{fffd}c\td\u{fffd}');
+  expect(quotedWords('a\u001b[2Jb\u009bc\td\u0007')).toBe('> a␛[2Jb<U+009B>c\td␇');
 });
 
 test('words of a heading stay on its line', () => {

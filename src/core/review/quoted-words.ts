@@ -1,4 +1,5 @@
 import { longestStreak } from '../../schema/longest-streak.ts';
+import { visibleText } from '../../schema/visible-text.ts';
 
 /**
  * Somebody's words as a quotation, every line of them marked. No line can end it: whatever a reader, a terminal or a model may
@@ -8,7 +9,7 @@ export function quotedWords(text: string): string {
   return text
     .trim()
     .split(LINE_END)
-    .map(line => `> ${line.replaceAll(CONTROL, '\u{fffd}')}`.trimEnd())
+    .map(line => `> ${visibleText(line)}`.trimEnd())
     .join('\n');
 }
 
@@ -21,8 +22,7 @@ export function betweenLines(text: string): string {
 const SHORTEST_LINE = 12;
 
 /** On one line, for a heading. */
-export const onOneLine = (text: string): string =>
-  text.trim().split(LINE_END).join(' ').replaceAll(CONTROL, '\u{fffd}');
+export const onOneLine = (text: string): string => visibleText(text.trim().split(LINE_END).join(' '));
 
 /** Its beginning, where the whole would crowd out the rest. */
 export function cutWords(text: string, most: number): string {
@@ -30,5 +30,3 @@ export function cutWords(text: string, most: number): string {
 }
 
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for; a tab is none of them.
-const CONTROL = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f]/g;

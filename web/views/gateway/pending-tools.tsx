@@ -6,6 +6,7 @@ import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
+import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { tell } from '../tell.ts';
 
@@ -80,6 +81,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
               Approve
             </Button>
           </header>
+          <HiddenWarning text={change.diff.join('\n')} where="This definition" />
           <pre class="pending-diff">
             {change.diff.map((line, index) => (
               <span key={index} class={line.startsWith('+') ? 'plus' : line.startsWith('-') ? 'minus' : ''}>

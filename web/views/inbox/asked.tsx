@@ -1,11 +1,14 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
 import { harmless } from '../../ui/harmless.ts';
+import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import type { Seen } from './use-seen.ts';
 
 /** What is asked, all of it: also what a terminal would have swallowed. */
-export function Asked({ item: { question, details }, seen }: { item: InboxItem; seen: Seen }) {
+export function Asked({ item, seen }: { item: InboxItem; seen: Seen }) {
+  const { question, details } = item;
   return (
     <div class="asked" ref={seen.ref}>
+      <HiddenWarning text={allTextOf(item)} where="This" />
       <div class="ask-question plain">
         <span data-edge />
         {harmless(question)}
@@ -21,3 +24,10 @@ export function Asked({ item: { question, details }, seen }: { item: InboxItem; 
     </div>
   );
 }
+
+const allTextOf = ({ question, details, choices, fields }: InboxItem): string =>
+  [question, details ?? '', ...choices, ...fields.flatMap(labelsOf)].join('\n');
+const labelsOf = ({ name, title, description, choices }: InboxItem['fields'][number]): string[] => [
+  ...[name, title, description ?? ''],
+  ...choices,
+];

@@ -17,5 +17,5 @@ test('what nobody answered says so, even where a default counted', () => {
   expect(outcomeWords({ state: 'withdrawn', answer: null, answeredBy: null })).toBe('whoever asked is gone');
   expect(
     outcomeWords({ state: 'answered', answer: 'a\u202eb', answeredBy: { who: 'user', via: 'page' } }),
-  ).toBe('a\ufffdb · you, on the page');
+  ).toBe('a<U+202E>b · you, on the page');
 });

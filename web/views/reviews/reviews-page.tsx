@@ -8,6 +8,7 @@ import { useQuery } from '../../state/query.ts';
 import { workspace } from '../../state/workspace.ts';
 import { Button } from '../../ui/button.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { StatusWord } from '../../ui/status.tsx';
@@ -118,6 +119,7 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
         <Duration from={review.requestedAt} /> · until <Ago at={review.deadlineAt} />
       </p>
       {review.completionMessage && <Plain text={review.completionMessage} />}
+      <HiddenWarning text={review.completionMessage ?? ''} where="This message" />
       <p class="page-tools">
         <Button tone="main" keyName={isCurrent ? 'a' : undefined} onClick={() => onDecide(true)}>
           Approve

@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx';
 import { Copy } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
@@ -155,6 +156,10 @@ function Round({ review }: { review: Review }) {
           ))}
         </ul>
       )}
+      <HiddenWarning
+        text={[review.completionMessage, review.feedback, ...review.actionableItems].join('\n')}
+        where="This round"
+      />
       <Button isPressed={isOpen} onClick={() => setOpen(!isOpen)}>
         {review.iteration === 1 ? 'What it had changed' : 'What changed since the round before'}
       </Button>

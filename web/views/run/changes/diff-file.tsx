@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Copy } from '../../../ui/copy.tsx';
 import { harmless } from '../../../ui/harmless.ts';
+import { HiddenWarning } from '../../../ui/hidden-warning.tsx';
 import { Lines } from '../../../ui/usage.tsx';
 import { partsOf, rowOf, rowsOf } from './diff-place.ts';
-import { type Commenting, DiffRows } from './diff-rows.tsx';
+import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
 import type { DiffFile } from './parse-diff.ts';
 
 const BLOCK = 200;
@@ -37,6 +38,7 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps
         <Lines lines={file.isBinary ? null : file} />
         <Copy text={file.path} label="path" />
       </h3>
+      <HiddenWarning text={textOf(file)} where="It" />
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
         <div class="diff-body" tabIndex={0}>
@@ -96,6 +98,9 @@ function More({ text, onClick }: { text: string; onClick(): void }) {
     </p>
   );
 }
+
+const textOf = (file: DiffFile): string =>
+  [file.path, ...file.hunks.flatMap(({ lines }) => lines.map(({ text }) => lineText(text)))].join('\n');
 
 /** Blocks begin at the same lines whatever is shown, so that what is drawn stays. */
 function blocks(from: number, until: number): { from: number; until: number }[] {

@@ -89,7 +89,7 @@ function Row({ file, line, commenting, target }: RowProps) {
           </button>
         )}
         <span class="diff-sign">{SIGNS[line.kind]}</span>
-        <Text text={line.text} />
+        <Text text={lineText(line.text)} />
       </div>
       {isEditing ? (
         <CommentBox
@@ -119,6 +119,9 @@ function Row({ file, line, commenting, target }: RowProps) {
     </>
   );
 }
+
+/** A line that ends with CRLF is an ordinary line. */
+export const lineText = (text: string): string => text.replace(/\r$/, '');
 
 /** Control characters are seen, and a line of a megabyte is not drawn whole. */
 function Text({ text }: { text: string }) {

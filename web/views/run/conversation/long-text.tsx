@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { withoutColours } from '../../../../src/schema/without-colours.ts';
 import { ApiError, call } from '../../../state/api.ts';
 import { Button } from '../../../ui/button.tsx';
 import { shownCount } from '../../../ui/figures.ts';
@@ -36,7 +37,7 @@ export function LongText({ text, left = 0, whole, isLine = false }: LongTextProp
   };
   return (
     <>
-      <Plain text={all ?? text} isBlock={!isLine} />
+      <Plain text={withoutColours(all ?? text)} isBlock={!isLine} />
       {all === null && left > 0 && whole && (
         <p>
           <Button onClick={() => void showAll(whole)}>Show all ({shownCount(left)} characters more)</Button>

@@ -1,0 +1,13 @@
+import { hiddenWarning } from '../../src/schema/visible-text.ts';
+import { Icon } from './icon.tsx';
+
+/** Counts and names the hidden characters of a text before somebody decides about it. */
+export function HiddenWarning({ text, where }: { text: string; where: string }) {
+  const warning = hiddenWarning(text, where);
+  if (warning === null) return null;
+  return (
+    <p class="tone-ask hidden-warning">
+      <Icon name="warn" /> {warning}
+    </p>
+  );
+}

@@ -1,0 +1,23 @@
+import { options, type VNode } from 'preact';
+import { harmless } from './harmless.ts';
+
+const READ_OUT = ['title', 'aria-label', 'alt', 'placeholder'];
+
+/** Every text and label that is drawn shows its hidden characters, wherever it came from. */
+export function showHiddenCharacters(): void {
+  const before = options.vnode;
+  options.vnode = vnode => {
+    // A text is a node without a type, whose props are the text.
+    const node = vnode as { type: VNode['type'] | null; props: unknown };
+    if (node.type === null && typeof node.props === 'string') node.props = harmless(node.props);
+    if (typeof node.type === 'string') showLabels(node.props as Record<string, unknown>);
+    before?.(vnode);
+  };
+}
+
+function showLabels(props: Record<string, unknown>): void {
+  for (const name of READ_OUT) {
+    const label = props[name];
+    if (typeof label === 'string') props[name] = harmless(label);
+  }
+}
