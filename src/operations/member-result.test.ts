@@ -39,6 +39,17 @@ test('members with short outputs share one page up to the limit', async () => {
   expect(JSON.stringify(all).length).toBeGreaterThan(RESULT_LIMIT - 700);
 });
 
+test('a note that is too long says where all of it is', async () => {
+  const notes = Array.from(
+    { length: 9 },
+    (_, i) => `The MCP server s${i} was not available: there is no program.`,
+  );
+  const [run] = members(1);
+  const { members: shown } = await result([{ ...run!, notes }], () => 'done');
+  expect(shown[0]!.note).toMatch(/^The MCP server s0 .* … \(`squad show run_\w+` has all notes\)$/);
+  expect(shown[0]!.note!.length).toBeLessThanOrEqual(400);
+});
+
 test('a squad is paged only when its page is full', async () => {
   for (const length of [0, 50, 350, 450, 5_000]) {
     const page = await result(members(200), () => 'x'.repeat(length));

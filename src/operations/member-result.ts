@@ -1,12 +1,4 @@
-import {
-  EMPTY,
-  fitItems,
-  jsonLength,
-  leastLength,
-  longestStart,
-  type Sample,
-  type TextItem,
-} from '../core/digest.ts';
+import { EMPTY, fitItems, jsonLength, leastLength, type Sample, type TextItem } from '../core/digest.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../core/run-state.ts';
 import type { Verdict } from '../schema/evidence.ts';
@@ -14,7 +6,7 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from './asks-of.ts';
-import { notesOfRun } from './notes-of-run.ts';
+import { fitNotes, notesOfRun } from './notes-of-run.ts';
 import type { Call, Services } from './operation.ts';
 import { runError } from './run-error.ts';
 import { waitingCall } from './wait.ts';
@@ -150,7 +142,7 @@ function bare(run: Run, notes: string[], tool: string | undefined): MemberResult
       },
     }),
     ...(error && { error }),
-    ...(notes.length > 0 && { note: longestStart(notes.join(' '), MAX_NOTE) }),
+    ...(notes.length > 0 && { note: fitNotes(notes, run.id, MAX_NOTE) }),
   };
 }
 

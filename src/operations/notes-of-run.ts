@@ -1,3 +1,4 @@
+import { longestStart } from '../core/digest.ts';
 import type { Run } from '../schema/run.ts';
 import type { Services } from './operation.ts';
 import { branchNotes } from './run-work.ts';
@@ -13,4 +14,12 @@ export const notesOfRun = (services: Pick<Services, 'engines'>, run: Run): strin
 export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, error }: Run): string[] {
   if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
   return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
+}
+
+/** In at most `budget` characters of JSON. A cut is marked: a server that the run had to do without may be behind it. */
+export function fitNotes(notes: readonly string[], id: string, budget: number): string {
+  const whole = notes.join(' ');
+  if (longestStart(whole, budget) === whole) return whole;
+  const mark = ` … (\`squad show ${id}\` has all notes)`;
+  return longestStart(whole, budget - mark.length) + mark;
 }

@@ -4,7 +4,7 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { Aggregate, aggregateOf, aggregateText } from './aggregate.ts';
 import { askNotes } from './asks-of.ts';
 import { answerSample, READ_ON, RESULT_LIMIT } from './member-result.ts';
-import { loginHint, notesOfRun } from './notes-of-run.ts';
+import { fitNotes, loginHint, notesOfRun } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
 import { briefly } from './run-evidence.ts';
 import { RunResult, withoutText } from './run-result.ts';
@@ -102,7 +102,7 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
     ...rest,
     ...(isShort && { structured }),
     ...(error && { error }),
-    ...(notes.length > 0 && { note: longestStart(notes.join(' '), MAX_RUN_NOTE[detail]) }),
+    ...(notes.length > 0 && { note: fitNotes(notes, fact.spawn_id, MAX_RUN_NOTE[detail]) }),
     ...(detail === 'brief' && { evidence: briefly(fact.evidence), advisory: undefined }),
     ...words,
   };

@@ -4,7 +4,7 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
 import { askNotes, asksOf, ShownAsk } from './asks-of.ts';
 import { answerSample, RESULT_LIMIT, type ResultOptions } from './member-result.ts';
-import { loginHint } from './notes-of-run.ts';
+import { fitNotes, loginHint } from './notes-of-run.ts';
 import type { Services } from './operation.ts';
 import { latestActivity } from './run-activity.ts';
 import { runError } from './run-error.ts';
@@ -71,7 +71,7 @@ export async function runResult(
     delete result.structured;
     notes.push('structured is too long to show: get_result with stream "result" pages through it.');
   }
-  if (notes.length > 0) result.note = longestStart(notes.join(' '), ROOM.note);
+  if (notes.length > 0) result.note = fitNotes(notes, run.id, ROOM.note);
   if (!isEnd(run.status)) return result;
   const output_file = files.outputPath({ runId: run.id, number: run.turn }, 'stdout');
   const used = JSON.stringify({ ...result, result: '' }).length;
