@@ -104,7 +104,7 @@ async function take(
     ...{ locale: 'en-GB', timezoneId: 'UTC' },
   });
   const page = await context.newPage();
-  await page.goto(`${origin}${path}${await pageKey(squad.home, origin)}`);
+  await page.goto(`${origin}${path}${await pageKey(squad)}`);
   await page.locator(ready).first().waitFor();
   await page.locator('.connection.live').waitFor();
   await act?.(page);

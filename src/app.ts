@@ -272,6 +272,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         callsInFlight: calls,
         memoryBytes: process.memoryUsage.rss(),
         url: http.url,
+        page: http.page,
         tokenFile,
         warnings,
         successor: [...successors][0]?.version ?? null,
@@ -279,6 +280,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       lendEnvironment: lent => {
         pageEnvironment = lent;
       },
+      openPage: ip => http.openPage(ip),
       whileAsking: wait =>
         asking.while(stopping => {
           lifetime.review();

@@ -65,10 +65,11 @@ async function openBoard(of: PageBrowser): Promise<Page> {
 }
 
 /** The same feed, heard by the locked page, which does nothing by itself. */
-async function openBare({ browser, origin, token }: PageBrowser): Promise<Page> {
-  const page = await browser.newPage();
-  await page.goto(`${origin}/`);
-  await page.evaluate(inPage('hear-feed', 'hearFeed', token));
+async function openBare(of: PageBrowser): Promise<Page> {
+  const page = await of.browser.newPage();
+  await page.goto(`${of.origin}/`);
+  const key = new URL(await of.address('/')).hash.replace('#key=', '');
+  await page.evaluate(inPage('hear-feed', 'hearFeed', key));
   return page;
 }
 

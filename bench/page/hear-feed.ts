@@ -1,5 +1,11 @@
 /** The least a page can do with the live feed: it reads every message and writes one number. */
-export async function hearFeed(bearer: string): Promise<void> {
+export async function hearFeed(key: string): Promise<void> {
+  const opened = await fetch('/api/session', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ key }),
+  });
+  const { token: bearer } = (await opened.json()) as { token: string };
   const asked = await fetch('/api/ticket', {
     method: 'POST',
     headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { HttpServer } from '../http/serve.ts';
+import { Sessions } from '../http/sessions.ts';
 import { type CallerPorts, callerOfRun } from '../hub/callers.ts';
 import { bearerOf, hashOf } from '../hub/run-tokens.ts';
 import { ownToken } from '../hub/token.ts';
@@ -15,7 +16,7 @@ import type { Run } from '../schema/run.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { followTeam } from './follow-team.ts';
-import { pageWhenNeeded } from './page-parts.ts';
+import { type LazyPage, pageWhenNeeded } from './page-parts.ts';
 import { type ListName, tellOf } from './run-audiences.ts';
 
 export interface HttpPortOptions {
@@ -50,6 +51,8 @@ export class HttpPort {
   private opening: Promise<HttpServer | null> | null = null;
   private handler: HttpHandler | null = null;
   private address: string | null = null;
+  private pageOrigin: string | null = null;
+  private lazyPage: LazyPage | null = null;
   private readonly callers = new Map<RunId, Promise<Caller>>();
 
   constructor(options: HttpPortOptions) {
@@ -59,6 +62,18 @@ export class HttpPort {
   /** Null until it is open. */
   get url(): string | null {
     return this.address;
+  }
+
+  /** Origin of the web UI; null until the port is open. */
+  get page(): string | null {
+    return this.pageOrigin;
+  }
+
+  async openPage(ip: boolean): Promise<{ origin: string; key: string } | null> {
+    const http = await this.opening;
+    if (!http || !this.lazyPage) return null;
+    const host = ip ? http.hosts.openAtAddress() : http.hosts.page;
+    return { origin: `http://${host}`, key: await this.lazyPage.key(host) };
   }
 
   /** Settles when it is open, or when it is certain that it cannot be. */
@@ -115,9 +130,10 @@ export class HttpPort {
       log,
     } = this.options;
     const stored = Number((await services.store.settings())['http.port']);
-    const userToken = ownToken(tokenFile);
-    const user = [{ tokenHash: hashOf(userToken) }];
+    const user = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
+    const sessions = new Sessions();
     const bearers = new WeakMap<IncomingMessage, Run>();
+    const sessionOf = new WeakMap<IncomingMessage, string>();
     const asking = new WeakMap<IncomingMessage, Asking>();
     let inFlight = 0;
     const callerOf = (run: Run) => this.callerOf(run);
@@ -133,9 +149,27 @@ export class HttpPort {
       onError: error => log('debug', 'MCP over HTTP', error),
     });
     notices.join(mcp.of(''));
+    const page = pageWhenNeeded({
+      ...{ services, version, programs, onInFlight, log },
+      sessions: {
+        open: host => sessions.open(host),
+        proof: (...asked) => sessions.proof(...asked),
+        hold: id => sessions.hold(id),
+        of: request => sessionOf.get(request) ?? null,
+      },
+      callerOf: async request => {
+        const run = bearers.get(request);
+        return run ? callerOf(run) : { ...userOverHttp(request), env: pageEnvironment() };
+      },
+    });
     const http = await serveHttp({
       port: port || stored || USUAL_PORT,
-      admits: (token, request) => {
+      admits: (token, request, hosts) => {
+        const host = request.headers.host!;
+        const session = isApi(request) ? sessions.admit(token, host) : null;
+        if (session !== null) sessionOf.set(request, session);
+        // Tokens that outlive this hub are for programs, which use an address of the port: no browser has to hold one.
+        if (session !== null || !hosts.isAddress(host)) return session !== null;
         const run = bearerOf(identities.liveRuns(), token);
         if (run) bearers.set(request, run);
         return run !== null || bearerOf(user, token) !== null;
@@ -158,23 +192,22 @@ export class HttpPort {
         },
         close: () => mcp.close(),
       },
-      page: pageWhenNeeded({
-        ...{ services, version, programs, userToken, onInFlight, log },
-        callerOf: async request => {
-          const run = bearers.get(request);
-          return run ? callerOf(run) : { ...userOverHttp(request), env: pageEnvironment() };
-        },
-      }),
+      page,
       onOpen,
       onError: thrown => log('error', 'A bug in HTTP', thrown),
     });
     this.handler = mcp;
     this.address = `http://127.0.0.1:${http.port}/mcp`;
+    this.pageOrigin = `http://${http.hosts.page}`;
+    this.lazyPage = page;
     // The next hub takes the same port, so that clients' configurations stay true.
     if (http.port !== stored) await services.store.setSetting('http.port', String(http.port));
     return http;
   }
 }
+
+/** The web UI speaks to the REST API only. */
+const isApi = ({ url }: IncomingMessage): boolean => url!.startsWith('/api/');
 
 /** A request that stays open to hear of news: a legacy client's stream, or a modern one's. */
 const listens = ({ method, headers }: IncomingMessage): boolean =>

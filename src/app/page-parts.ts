@@ -15,12 +15,16 @@ import { PageMessage } from '../schema/live.ts';
 import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
 import { withPageHint } from './page-hint.ts';
 
+export interface LazyPage extends PageFace {
+  key(host: string): Promise<string>;
+}
+
 /** The page's server, loaded when somebody first asks it for something. */
 export function pageWhenNeeded(
-  ports: Pick<PagePorts, 'services' | 'callerOf' | 'userToken' | 'version' | 'onInFlight' | 'log'> & {
+  ports: Pick<PagePorts, 'services' | 'callerOf' | 'sessions' | 'version' | 'onInFlight' | 'log'> & {
     programs: string;
   },
-): PageFace {
+): LazyPage {
   let loading: Promise<PageServer> | null = null;
   const page = () => {
     loading ??= import('../page/serve-page.ts').then(({ servePage }) =>
@@ -57,6 +61,7 @@ export function pageWhenNeeded(
   return {
     handle: async (...asked) => (await page()).handle(...asked),
     upgrade: async (...asked) => (await page()).upgrade(...asked),
+    key: async host => (await page()).key(host),
     close: async () => (await loading)?.close(),
   };
 }

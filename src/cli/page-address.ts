@@ -1,53 +1,28 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { PageOpened } from '../operations/open-page.ts';
 import type { HubStatus } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import { VIEWS } from '../schema/page-paths.ts';
 import { findGitFolder } from '../workspace/git-folder.ts';
 import type { CliContext } from './context.ts';
 import type { HubClient } from './hub-client.ts';
 
-/** Views that are not of one run or squad. */
-export const VIEWS = [
-  'inbox',
-  'reviews',
-  'backlog',
-  'decisions',
-  'cost',
-  'gateway',
-  'events',
-  'search',
-  'settings',
-] as const;
-
-/** Makes addresses of the page at a path of it, each with a key that lets one browser in, once. What the hub has to say first goes to `warn`. */
-export async function pageAddresses(
+/** An address of the web UI at this path, with a key that lets one browser in, once. */
+export async function pageAddress(
   client: HubClient,
   path: string,
-  warn: (words: string) => void = () => {},
-): Promise<() => Promise<string>> {
-  const {
-    url,
-    tokenFile,
-    warnings = [],
-  } = await client.call<Pick<HubStatus, 'url' | 'tokenFile'> & { warnings?: string[] }>('open_page');
+  { ip = false, warn = () => {} }: { ip?: boolean; warn?: (warning: string) => void } = {},
+): Promise<string> {
+  // Over the hub's own socket: on its port another program may answer if the hub has just gone.
+  const { opened, warnings } = await client.call<PageOpened>('open_page', { ip });
   for (const warning of warnings) warn(warning);
-  if (url === null)
+  if (opened === null)
     throw new SquadError('HUB_UNREACHABLE', 'The hub has no port: there is no page', {
       suggestions: ['`squad hub log` shows why.'],
     });
-  const { origin } = new URL(url);
-  const token = readFileSync(tokenFile, 'utf8').trim();
-  return async () => {
-    const response = await fetch(`${origin}/api/ticket`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ purpose: 'open' }),
-    });
-    if (!response.ok) throw new SquadError('HUB_UNREACHABLE', `The hub gave no key: ${response.status}`);
-    const { ticket } = (await response.json()) as { ticket: string };
-    return `${origin}${path}#key=${ticket}`;
-  };
+  return `${opened.origin}${path}#key=${opened.key}`;
 }
 
 /** Where a view, a run or a squad is on the page. Throws RUN_UNKNOWN or SQUAD_UNKNOWN. */
@@ -76,5 +51,5 @@ export async function pageOrigin(client: HubClient, { out, json }: CliContext): 
   if (!out.isTTY || json) return null;
   // An agent may have a screen too, and may not ask this: a line without a link is no reason to stop.
   const status = await client.call<HubStatus>('hub_status').catch(() => null);
-  return status?.url ? new URL(status.url).origin : null;
+  return status?.page ?? null;
 }

@@ -8,8 +8,8 @@ const TOKEN = 'a-token-of-this-test';
 let server: HttpServer;
 let reached = 0;
 
-beforeAll(async () => {
-  server = await serveHttp({
+async function startServer(): Promise<HttpServer & AsyncDisposable> {
+  const started = await serveHttp({
     port: 0,
     admits: token => token === TOKEN,
     mcp: { handle: letIn, close: async () => {} },
@@ -23,6 +23,11 @@ beforeAll(async () => {
       close: async () => {},
     },
   });
+  return { ...started, [Symbol.asyncDispose]: () => started.close() };
+}
+
+beforeAll(async () => {
+  server = await startServer();
 });
 afterAll(() => server.close());
 
@@ -33,8 +38,10 @@ async function letIn(request: IncomingMessage, response: ServerResponse): Promis
 }
 
 /** Sends exactly these lines, and a body only in name: whoever waited for it would never answer. */
-async function ask(...lines: string[]): Promise<{ status: number; text: string }> {
-  const socket = connect(server.port, '127.0.0.1');
+const ask = (...lines: string[]) => askAt(server, ...lines);
+
+async function askAt(at: HttpServer, ...lines: string[]): Promise<{ status: number; text: string }> {
+  const socket = connect(at.port, '127.0.0.1');
   let text = '';
   socket.setEncoding('utf8').on('data', chunk => {
     text += chunk;
@@ -42,7 +49,8 @@ async function ask(...lines: string[]): Promise<{ status: number; text: string }
   });
   socket.on('error', () => {});
   const closed = once(socket, 'close');
-  socket.write([...lines, '', ''].join('\r\n').replaceAll('PORT', String(server.port)));
+  const sent = [...lines, '', ''].join('\r\n').replaceAll('PAGE', at.hosts.page);
+  socket.write(sent.replaceAll('PORT', String(at.port)));
   await closed;
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]), text };
 }
@@ -60,21 +68,30 @@ const UPGRADE = [
 ];
 
 /** Every kind of door there is, as a request that would be let in. */
-const DOORS: [what: string, line: string, ...headers: string[]][] = [
-  ['MCP', POST, BEARER, ...BODY],
-  ['a question of the REST API', 'GET /api/hub HTTP/1.1', BEARER],
-  ['a deed of the REST API', 'POST /api/cancel HTTP/1.1', BEARER, ...BODY],
-  ['a ticket', 'POST /api/ticket HTTP/1.1', BEARER, ...BODY],
-  ['a download', 'GET /api/download?ticket=t HTTP/1.1'],
-  ['a key', 'POST /api/session HTTP/1.1', ...BODY],
-  ['a proof', 'GET /api/proof?nonce=n HTTP/1.1'],
-  ['the page', 'GET / HTTP/1.1'],
-  ['a file of the page', 'GET /assets/main.js HTTP/1.1'],
-  ['the head of the page', 'HEAD /inbox HTTP/1.1', 'Connection: close'],
-  ['the live feed', 'GET /api/live?ticket=t HTTP/1.1', ...UPGRADE],
+const DOORS: [what: string, host: string, line: string, ...headers: string[]][] = [
+  ['MCP', '127.0.0.1:PORT', POST, BEARER, ...BODY],
+  ['a question of the REST API', '127.0.0.1:PORT', 'GET /api/hub HTTP/1.1', BEARER],
+  ['a deed of the REST API', '127.0.0.1:PORT', 'POST /api/cancel HTTP/1.1', BEARER, ...BODY],
+  ['a question of the web UI', 'PAGE', 'GET /api/hub HTTP/1.1', BEARER],
+  ['a ticket', '127.0.0.1:PORT', 'POST /api/ticket HTTP/1.1', BEARER, ...BODY],
+  ['a download', '127.0.0.1:PORT', 'GET /api/download?ticket=t HTTP/1.1'],
+  ['a download of the web UI', 'PAGE', 'GET /api/download?ticket=t HTTP/1.1'],
+  ['a key', 'PAGE', 'POST /api/session HTTP/1.1', ...BODY],
+  ['a proof', 'PAGE', 'GET /api/proof?nonce=n HTTP/1.1'],
+  ['the page', 'PAGE', 'GET / HTTP/1.1'],
+  ['a file of the page', 'PAGE', 'GET /assets/main.js HTTP/1.1'],
+  ['the head of the page', 'PAGE', 'HEAD /inbox HTTP/1.1', 'Connection: close'],
+  ['the live feed', '127.0.0.1:PORT', 'GET /api/live?ticket=t HTTP/1.1', ...UPGRADE],
+  ['the live feed of the web UI', 'PAGE', 'GET /api/live?ticket=t HTTP/1.1', ...UPGRADE],
 ];
 
 const HOSTS = [
+  'squad-0123456789abcdef0123.localhost:PORT',
+  'x.PAGE',
+  'PAGE.evil.example',
+  'PAGE0',
+  'squad.localhost:PORT',
+  'evil.localhost:PORT',
   'evil.example',
   'evil.example:PORT',
   'localhost.evil.example',
@@ -117,10 +134,10 @@ const HOSTS = [
   '\tlocalhost :PORT',
 ];
 
-describe.each(DOORS)('%s', (_what, line, ...headers) => {
+describe.each(DOORS)('%s', (_what, own, line, ...headers) => {
   test('is open to our own page', async () => {
     const before = reached;
-    await ask(line, OWN, 'Origin: http://127.0.0.1:PORT', ...headers);
+    await ask(line, `Host: ${own}`, `Origin: http://${own}`, ...headers);
     expect(reached).toBe(before + 1);
   });
 
@@ -140,14 +157,85 @@ describe.each(DOORS)('%s', (_what, line, ...headers) => {
       '',
       'http://evil.example',
       'http://127.0.0.1:1',
-      'https://127.0.0.1:PORT',
+      `https://${own}`,
+      // Another origin of ours: whatever runs there is not what we served here.
+      own === 'PAGE' ? 'http://127.0.0.1:PORT' : 'http://PAGE',
+      'http://localhost:PORT',
     ]) {
-      const { status, text } = await ask(line, OWN, `Origin: ${origin}`, ...headers);
+      const { status, text } = await ask(line, `Host: ${own}`, `Origin: ${origin}`, ...headers);
       expect(status, origin).toBe(403);
       expect(text.toLowerCase()).not.toContain('access-control');
     }
     expect(reached).toBe(before);
   });
+});
+
+const ofPage = DOORS.filter(([what]) => /^(a key|a proof|the page|a file|the head)/.test(what));
+
+test.each(ofPage)(
+  '%s is only where the web UI is, not at an address of the port',
+  async (_what, _own, ...rest) => {
+    const before = reached;
+    for (const host of ['127.0.0.1:PORT', 'localhost:PORT', '[::1]:PORT'])
+      expect([401, 404], host).toContain((await ask(rest[0]!, `Host: ${host}`, ...rest.slice(1))).status);
+    expect(reached).toBe(before);
+  },
+);
+
+test('MCP is not where the web UI is', async () => {
+  const before = reached;
+  expect((await ask(POST, 'Host: PAGE', BEARER, ...BODY)).status).toBe(404);
+  expect(reached).toBe(before);
+});
+
+describe('a browser that looks for the web UI where it is not', () => {
+  const gone = 'squad-0123456789abcdef0123.localhost:PORT';
+  const NAVIGATE = 'Sec-Fetch-Mode: navigate';
+
+  test.each([
+    ['at an address of the port', '127.0.0.1:PORT', 404],
+    ['at the name of a hub that has ended', gone, 403],
+  ])('%s is told what to type, and to forget what it holds there', async (_where, host, status) => {
+    const answer = await ask('GET /inbox HTTP/1.1', `Host: ${host}`, NAVIGATE);
+    expect(answer.status).toBe(status);
+    expect(answer.text).toMatch(/^content-type: text\/plain/im);
+    expect(answer.text).toMatch(/^clear-site-data: "storage"/im);
+    expect(answer.text).toContain('squad open');
+    const worker = await ask(
+      'GET /w.js HTTP/1.1',
+      `Host: ${host}`,
+      'Sec-Fetch-Mode: same-origin',
+      'Service-Worker: script',
+    );
+    expect([worker.status, worker.text]).toEqual([
+      status,
+      expect.stringMatching(/^clear-site-data: "storage"/im),
+    ]);
+    const script = await ask('GET /api/proof?nonce=n HTTP/1.1', `Host: ${host}`, 'Sec-Fetch-Mode: cors');
+    expect(script.text).not.toMatch(/clear-site-data/i);
+  });
+
+  test('is shown nothing and told nothing at any other name', async () => {
+    const { status, text } = await ask('GET / HTTP/1.1', 'Host: evil.example:PORT', NAVIGATE);
+    expect([status, text]).toEqual([403, expect.not.stringMatching(/clear-site-data|text\/plain/i)]);
+  });
+});
+
+test('the web UI is at 127.0.0.1 once it is asked for there, and only there', async () => {
+  await using other = await startServer();
+  const status = async (host: string) =>
+    (await askAt(other, 'GET / HTTP/1.1', `Host: ${host}`, 'Connection: close')).text.includes('reached');
+  expect(await status('127.0.0.1:PORT')).toBe(false);
+  expect(other.hosts.openAtAddress()).toBe(`127.0.0.1:${other.port}`);
+  expect(await status('127.0.0.1:PORT')).toBe(true);
+  expect(await status('PAGE')).toBe(true);
+  for (const host of ['localhost:PORT', '[::1]:PORT']) expect(await status(host)).toBe(false);
+});
+
+test('every hub has a name of its own for the web UI', async () => {
+  await using other = await startServer();
+  expect(other.hosts.page).toMatch(/^squad-[0-9a-f]{20}\.localhost:\d+$/);
+  expect(other.hosts.page.split(':')[0]).not.toBe(server.hosts.page.split(':')[0]);
 });
 
 test.each(['/mcp', '/api/hub', '/api/cancel', '/api/ticket', '/api/live', '/'])(

@@ -31,6 +31,16 @@ test('a program that thinks in IPv6 is found as well', () => {
   expect(ownerIn(line(`${mapped}:9C40`, `${mapped}:0BB9`, { uid: 65_534 }), PEER, HUB)).toBe(65_534);
 });
 
+test('a connection over the loopback address of IPv6 has an owner too', () => {
+  const one = '00000000000000000000000001000000';
+  const ends = [
+    { ...PEER, address: '::1' },
+    { ...HUB, address: '::1' },
+  ] as const;
+  expect(ownerIn(line(`${one}:9C40`, `${one}:0BB9`, { uid: 65_534 }), ...ends)).toBe(65_534);
+  expect(ownerIn(line('01000000:9C40', '01000000:0BB9', { uid: 65_534 }), ...ends)).toBeNull();
+});
+
 test('a connection its program has closed is nobody’s, though it is written down as root’s', () => {
   const own = ['0100007F:9C40', '0100007F:0BB9'] as const;
   expect(ownerIn(line(...own, { state: '05', uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
@@ -43,10 +53,10 @@ test('what makes no sense names nobody', () => {
   expect(ownerIn(line('0100007F:9C40', '0100007F:0BB9'), { address: '', port: 0 }, HUB)).toBeNull();
 });
 
-test('a connection of our own is ours', async () => {
-  const server = createServer().listen(0, '127.0.0.1');
+test.each(['127.0.0.1', '::1'])('a connection of our own at %s is ours', async host => {
+  const server = createServer().listen(0, host);
   await once(server, 'listening');
-  const peer = connect((server.address() as { port: number }).port, '127.0.0.1');
+  const peer = connect((server.address() as { port: number }).port, host);
   const [accepted] = (await once(server, 'connection')) as [Socket];
   expect(await isOwnPeer(accepted)).toBe(true);
   peer.destroy();

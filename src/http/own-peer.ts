@@ -38,16 +38,19 @@ export function ownerIn(tables: string, own: End, other: End): number | null {
   return null;
 }
 
-/** As the kernel writes an IPv4 end, for a program that thinks in IPv4 and for one that thinks in IPv6. */
+/** As the kernel writes a loopback end: an IPv4 one for a program that uses IPv4 and for one that uses IPv6, and that of IPv6. */
 function namesOf({ address, port }: End): string[] {
   const bytes = address
     .replace(/^::ffff:/i, '')
+    .replace(/^::1$/, '0.0.0.1')
     .split('.')
     .map(Number);
   const isLittle = endianness() === 'LE';
   const word = hex(isLittle ? bytes.reverse() : bytes);
-  const mapped = `${'0'.repeat(16)}${isLittle ? 'FFFF0000' : '0000FFFF'}${word}`;
-  return [word, mapped].map(name => `${name}:${port.toString(16).toUpperCase().padStart(4, '0')}`);
+  const zeros = '0'.repeat(16);
+  const mapped = `${zeros}${isLittle ? 'FFFF0000' : '0000FFFF'}${word}`;
+  const names = address === '::1' ? [`${zeros}${'0'.repeat(8)}${word}`] : [word, mapped];
+  return names.map(name => `${name}:${port.toString(16).toUpperCase().padStart(4, '0')}`);
 }
 
 const hex = (bytes: number[]): string =>

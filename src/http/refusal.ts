@@ -6,6 +6,8 @@ export interface Refusal {
   code: string;
   message: string;
   suggestions?: string[];
+  /** A browser looked for the web UI where it is not: a person reads this, and whatever the browser holds there is not ours. */
+  isForBrowser?: true;
 }
 
 /** With everything we send: it is for our own page alone, as what it says it is, and for nobody to keep. No other site is ever told it may look. */
@@ -17,10 +19,25 @@ export const OWN_ONLY = {
   'cache-control': 'no-store',
 } as const;
 
+/** Makes a browser forget storage and service workers of the origin. */
+const EVICT = { 'clear-site-data': '"storage"' };
+
+/** Programs get JSON; a person with a browser gets text. */
 export function refuse(response: ServerResponse, refusal: Refusal): void {
-  response.writeHead(refusal.status, headersOf(refusal));
-  response.end(bodyOf(refusal));
+  const { headers } = response.req;
+  const mode = refusal.isForBrowser ? headers['sec-fetch-mode'] : undefined;
+  const isWorker = mode !== undefined && headers['service-worker'] !== undefined;
+  response.writeHead(refusal.status, {
+    ...headersOf(refusal),
+    // Not for requests of scripts: an old tab may still hold words that were not sent.
+    ...((mode === 'navigate' || mode === 'no-cors' || isWorker) && EVICT),
+    ...(mode === 'navigate' && { 'content-type': 'text/plain; charset=utf-8' }),
+  });
+  response.end(mode === 'navigate' ? textOf(refusal) : bodyOf(refusal));
 }
+
+const textOf = ({ message, suggestions = [] }: Refusal): string =>
+  `${[message, ...suggestions].join('\n')}\n`;
 
 /** Who keeps its half of the connection open is not waited for. */
 export function refuseUpgrade(socket: Duplex, refusal: Refusal): void {

@@ -5,6 +5,7 @@ import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { type BodyLimitOptions, BodyLimits } from './body-limits.ts';
 import { refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
+import { Hosts, newPageName } from './hosts.ts';
 import { listenNear } from './listen-near.ts';
 import { OWN_ONLY, type Refusal, refuse, refuseUpgrade } from './refusal.ts';
 import { Strangers } from './strangers.ts';
@@ -13,8 +14,8 @@ import { isLive, type Way, wayOf } from './way-of.ts';
 export interface HttpServerOptions {
   /** Asked for; if others hold it, one of the next ones is taken. */
   port: number;
-  /** Whether this token is anybody's: the user's, or that of a run at work. */
-  admits(token: string, request: IncomingMessage): boolean;
+  /** Whether this token is anybody's: the user's, that of a run at work, or that of a session of the web UI. */
+  admits(token: string, request: IncomingMessage, hosts: Hosts): boolean;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   page: PageFace;
   /** Of request bodies; as they are unless given. */
@@ -29,7 +30,7 @@ export interface PageFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    way: Exclude<Way, 'mcp' | 'none'>,
+    way: Exclude<Way, 'mcp' | 'elsewhere' | 'none'>,
     admit: () => void,
   ): Promise<void>;
   /** What it is refused with; null: it is a WebSocket now. */
@@ -39,6 +40,7 @@ export interface PageFace {
 
 export interface HttpServer {
   port: number;
+  hosts: Hosts;
   close(): Promise<void>;
 }
 
@@ -80,7 +82,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {}); // 'close' follows
-    const refusal = refuseForeign(request, port) ?? (isLive(request) ? null : NO_UPGRADE);
+    const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
     if (refusal) return refuseUpgrade(socket, refusal);
     page
       .upgrade(request, socket, head, () => enter(request, socket))
@@ -90,12 +92,16 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
         socket.destroy();
       });
   });
-  const port = await listenNear(server, options.port);
+  const { port, other } = await listenNear(server, options.port);
+  const hosts = new Hosts(newPageName(), port);
   server.unref();
+  other?.unref();
   return {
     port,
+    hosts,
     async close() {
       const closed = new Promise<void>(settle => server.close(() => settle()));
+      other?.close();
       await Promise.all([mcp.close(), page.close()]);
       for (const socket of sockets) socket.destroy();
       await closed;
@@ -110,7 +116,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    const way = wayOf(request) as Exclude<Way, 'none'>;
+    const way = wayOf(request, hosts) as Exclude<Way, 'elsewhere' | 'none'>;
     if (way === 'mcp' || way === 'api') enter(request, response);
     const answered =
       way === 'mcp'
@@ -133,16 +139,17 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   }
 
   function refusalOf(request: IncomingMessage): Refusal | null {
-    const foreign = refuseForeign(request, port);
+    const foreign = refuseForeign(request, hosts);
     if (foreign) return foreign;
-    const way = wayOf(request);
+    const way = wayOf(request, hosts);
     if (way === 'file' || way === 'ticket') return null;
+    if (way === 'elsewhere') return NOT_HERE;
     return refuseUnknown(request) ?? (way === 'none' ? NOWHERE : null);
   }
 
   function refuseUnknown(request: IncomingMessage): Refusal | null {
     const token = tokenOf(request);
-    return token !== null && admits(token, request) ? null : UNKNOWN;
+    return token !== null && admits(token, request, hosts) ? null : UNKNOWN;
   }
 }
 
@@ -150,6 +157,14 @@ const NOWHERE: Refusal = {
   status: 404,
   code: 'NOT_FOUND',
   message: 'The MCP endpoint is /mcp, the REST API is below /api',
+};
+/** Workers that others registered at the address of the port would answer for the web UI if it were here. */
+const NOT_HERE: Refusal = {
+  status: 404,
+  code: 'NOT_FOUND',
+  message: 'The web UI is not at this address: each start of the hub gives it a new one.',
+  suggestions: ['To open it: squad open'],
+  isForBrowser: true,
 };
 const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only /api/live is a WebSocket' };
 const BUG: Refusal = {

@@ -1,18 +1,28 @@
 import type { IncomingMessage } from 'node:http';
+import type { Hosts } from './hosts.ts';
 
-/** What a request is for. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. */
-export type Way = 'mcp' | 'api' | 'ticket' | 'file' | 'none';
+/**
+ * What a request is for. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
+ * a document of the web UI, which is at another host.
+ */
+export type Way = 'mcp' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
 
-/** Where a browser goes by itself, and so cannot show a token; and what a page does before it has or shows one. */
-const WITHOUT_TOKEN = ['GET /api/live', 'GET /api/download', 'GET /api/proof', 'POST /api/session'];
+/** A browser requests these by itself, so it cannot send a token. */
+const BY_TICKET = ['GET /api/live', 'GET /api/download'];
+/** Requests of a page that has no session yet, or does not know yet who answers. */
+const BEFORE_SESSION = ['GET /api/proof', 'POST /api/session'];
 
-export function wayOf({ method, url }: Pick<IncomingMessage, 'method' | 'url'>): Way {
+export function wayOf({ method, url, headers }: IncomingMessage, hosts: Hosts): Way {
   const path = pathOf(url);
-  const isRead = method === 'GET' || method === 'HEAD';
-  if (path === '/mcp') return 'mcp';
-  if (WITHOUT_TOKEN.includes(`${method} ${path}`)) return 'ticket';
+  const host = headers.host ?? '';
+  const isPage = hosts.isPage(host);
+  if (path === '/mcp') return hosts.isAddress(host) ? 'mcp' : 'none';
+  if (BY_TICKET.includes(`${method} ${path}`)) return 'ticket';
+  if (BEFORE_SESSION.includes(`${method} ${path}`)) return isPage ? 'ticket' : 'none';
   if (path === '/api' || path.startsWith('/api/')) return 'api';
-  return isRead && !path.startsWith('/mcp/') ? 'file' : 'none';
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (!isRead || path.startsWith('/mcp/')) return 'none';
+  return isPage ? 'file' : 'elsewhere';
 }
 
 /** Only this becomes a WebSocket. */

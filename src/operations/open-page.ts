@@ -2,17 +2,26 @@ import { z } from 'zod';
 import { operation } from './operation.ts';
 
 /**
- * Where the page is, for the terminal that opens it. A browser has no environment: what is started from the page has that of the
- * terminal in which it was opened last, so that it finds the same programs and keys.
+ * Where the page is and a key that lets one browser in, for the terminal that opens it. A browser has no environment: what is
+ * started from the page has that of the terminal in which it was opened last, so that it finds the same programs and keys.
  */
 export const openPage = operation({
   name: 'open_page',
   tool: null,
-  input: z.strictObject({}),
-  output: z.object({ url: z.string().nullable(), tokenFile: z.string(), warnings: z.array(z.string()) }),
-  async run({ services, caller }) {
+  input: z.strictObject({
+    /** At 127.0.0.1, for browsers that do not resolve the page's own name. */
+    ip: z.boolean().default(false),
+  }),
+  output: z.object({
+    /** Null: the hub has no port. */
+    opened: z.object({ origin: z.string(), key: z.string() }).nullable(),
+    warnings: z.array(z.string()),
+  }),
+  async run({ services, caller }, { ip }) {
     services.hub.lendEnvironment(caller.env);
-    const { url, tokenFile, warnings } = services.hub.status();
-    return { url, tokenFile, warnings };
+    const { warnings } = services.hub.status();
+    return { opened: await services.hub.openPage(ip), warnings };
   },
 });
+
+export type PageOpened = z.output<typeof openPage.output>;

@@ -120,6 +120,8 @@ export interface HubControl {
   status(): HubStatus;
   /** What the page starts has this environment from now on. */
   lendEnvironment(env: Record<string, string>): void;
+  /** The origin of the page and a key for it; `ip`: at 127.0.0.1. Null: the hub has no port. */
+  openPage(ip: boolean): Promise<{ origin: string; key: string } | null>;
   /** A wait for a person, which holds up neither a stop nor a newer hub: the signal says that it has to be answered now. */
   whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends the hub once the reply is out; agents at work go on. */
@@ -140,6 +142,8 @@ export interface HubStatus {
   memoryBytes: number;
   /** Null until the port is bound. */
   url: string | null;
+  /** Origin of the web UI: another at each start. Null until the port is bound. */
+  page: string | null;
   tokenFile: string;
   /** What of the environment it was started with it could not use. */
   warnings: string[];

@@ -26,7 +26,12 @@ export async function serveByTicket(
   const path = request.url!.split('?', 1)[0];
   try {
     if (path === '/api/live') throw new HttpProblem(426, 'INVALID_INPUT', '/api/live is a WebSocket');
-    if (path === '/api/session') return sendJson(response, 200, await words.session(request));
+    if (path === '/api/session') {
+      const { token, isFirst } = await words.session(request);
+      // Before the page stores anything: whatever is there was left by somebody else.
+      if (isFirst) response.setHeader('clear-site-data', '"storage"');
+      return sendJson(response, 200, { token });
+    }
     if (path === '/api/proof') return sendJson(response, 200, words.proof(request));
     const errand = tickets.redeem(ticketOf(request), 'download', 'export');
     if (!errand) throw TICKET_WRONG;

@@ -1,30 +1,63 @@
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { get } from 'node:http';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { showAs } from './testing/another-user.ts';
 import { PageFixture, TOKEN } from './testing/page-fixture.ts';
 
 const NONCE = 'a-nonce-of-this-test_0123456789';
 
-const show = (fixture: PageFixture, body: unknown, headers: Record<string, string> = {}) =>
-  fixture.post('/api/session', body, { token: null, headers });
+const show = (
+  fixture: PageFixture,
+  body: unknown,
+  headers: Record<string, string> = {},
+  host = fixture.pageHost,
+) =>
+  fixture.ask('/api/session', {
+    method: 'POST',
+    host,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
 
-test('a key is exchanged for the token, once', async () => {
+test('a key is exchanged for a session, once', async () => {
   await using fixture = await PageFixture.start();
-  const key = await fixture.ticket({ purpose: 'open' });
+  const key = fixture.key();
   const opened = await show(fixture, { key });
-  expect([opened.status, await opened.json()]).toEqual([200, { token: TOKEN }]);
-  expect(opened.headers.get('cache-control')).toBe('no-store');
+  expect(opened.status).toBe(200);
+  expect(opened.headers['cache-control']).toBe('no-store');
+  const { token, ...more } = JSON.parse(opened.text) as { token: string };
+  expect([token, more]).toEqual([expect.stringMatching(/^[\w-]{12}\.[\w-]{43}$/), {}]);
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await fixture.ask('/api/openapi.json', { headers })).status).toBe(200);
+  expect(
+    (await fixture.ask('/api/openapi.json', { headers, host: `127.0.0.1:${fixture.port}` })).status,
+  ).toBe(401);
   const again = await show(fixture, { key });
-  expect([again.status, await again.json()]).toMatchObject([401, { error: { code: 'TICKET_WRONG' } }]);
+  expect([again.status, JSON.parse(again.text)]).toMatchObject([401, { error: { code: 'TICKET_WRONG' } }]);
+});
+
+test('what the browser holds at a host before the first session there is evicted, and never later', async () => {
+  await using fixture = await PageFixture.start();
+  const evicted = async (host?: string) =>
+    (await show(fixture, { key: fixture.key(host) }, {}, host)).headers['clear-site-data'];
+  expect([await evicted(), await evicted()]).toEqual(['"storage"', undefined]);
+  const address = fixture.openAtAddress();
+  expect([await evicted(address), await evicted(address)]).toEqual(['"storage"', undefined]);
+});
+
+test('a key is for one host', async () => {
+  await using fixture = await PageFixture.start();
+  const address = fixture.openAtAddress();
+  const [own, other] = [fixture.key(), fixture.key(address)];
+  expect((await show(fixture, { key: own }, {}, address)).status).toBe(401);
+  expect((await show(fixture, { key: other })).status).toBe(401);
+  expect((await show(fixture, { key: own })).status).toBe(200);
 });
 
 test('a key that is late, for something else, made up or no key is refused', async () => {
   await using fixture = await PageFixture.start();
-  const late = await fixture.ticket({ purpose: 'open' });
+  const late = fixture.key();
   fixture.now += 600_000;
-  const [live, more] = [await fixture.ticket(), await fixture.ticket({ purpose: 'open' })];
+  const [live, more] = [await fixture.ticket(), fixture.key()];
   const wrong = [
     { key: late },
     { key: live },
@@ -42,17 +75,21 @@ test('a key that is late, for something else, made up or no key is refused', asy
 
 test('a key shown by a page of another site is not even looked at', async () => {
   await using fixture = await PageFixture.start();
-  const key = await fixture.ticket({ purpose: 'open' });
-  expect((await show(fixture, { key }, { origin: 'http://evil.example' })).status).toBe(403);
-  expect((await show(fixture, { key }, { origin: fixture.origin })).status).toBe(200);
+  const key = fixture.key();
+  for (const origin of ['http://evil.example', fixture.origin])
+    expect((await show(fixture, { key }, { origin })).status).toBe(403);
+  expect((await show(fixture, { key }, { origin: `http://${fixture.pageHost}` })).status).toBe(200);
 });
 
 test('a key shown on a connection of another user is refused, stays good, and is in the log once', async () => {
   await using fixture = await PageFixture.start({ isOwnPeer: false });
-  const key = await fixture.ticket({ purpose: 'open' });
+  const key = fixture.key();
   for (let i = 0; i < 3; i++) {
     const refused = await show(fixture, { key });
-    expect([refused.status, await refused.json()]).toMatchObject([403, { error: { code: 'NOT_ALLOWED' } }]);
+    expect([refused.status, JSON.parse(refused.text)]).toMatchObject([
+      403,
+      { error: { code: 'NOT_ALLOWED' } },
+    ]);
   }
   expect(fixture.errors).toEqual([expect.stringContaining('Another user')]);
   expect(JSON.stringify(fixture.errors)).not.toContain(key);
@@ -62,45 +99,48 @@ test('a key shown on a connection of another user is refused, stays good, and is
 
 // Only root can be somebody else.
 test.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
-  'another user who read the key on a command line does not get the token for it',
+  'another user who read the key on a command line does not get a session for it',
   async () => {
     await using fixture = await PageFixture.start();
-    const key = await fixture.ticket({ purpose: 'open' });
-    expect(await showAs(65_534, fixture.port, key)).toMatch(/^HTTP\/1\.1 403 /);
-    expect(await showAs(0, fixture.port, key)).toContain(TOKEN);
+    const key = fixture.key();
+    expect(await showAs(65_534, fixture.pageHost, key)).toMatch(/^HTTP\/1\.1 403 /);
+    expect(await showAs(0, fixture.pageHost, key)).toContain('"token"');
   },
 );
 
-test('whoever asks is shown that this is the hub, at this address, without the token', async () => {
-  await using fixture = await PageFixture.start();
-  const response = await fixture.fetch(`/api/proof?nonce=${NONCE}`, { token: null });
-  const expected = createHmac('sha256', TOKEN).update(`${NONCE} 127.0.0.1:${fixture.port}`).digest('hex');
-  expect(await response.json()).toEqual({ proof: expected });
-});
+describe('a proof', () => {
+  const proofAt = (fixture: PageFixture, session: string, host?: string) =>
+    fixture.ask(`/api/proof?session=${session}&nonce=${NONCE}`, { host });
 
-test('it is not shown at an address where somebody else may stand between', async () => {
-  await using fixture = await PageFixture.start();
-  for (const host of [
-    `localhost:${fixture.port}`,
-    `[::1]:${fixture.port}`,
-    `127.0.0.1:${fixture.port + 1}`,
-  ]) {
-    const asked = get({
-      host: '127.0.0.1',
-      port: fixture.port,
-      path: `/api/proof?nonce=${NONCE}`,
-      headers: { host },
-    });
-    const [response] = await once(asked, 'response');
-    response.resume();
-    expect([host, response.statusCode]).toEqual([host, 403]);
-  }
-});
-
-test.each(['', 'short', 'x'.repeat(129), 'with a space in it', 'sixteen%0aletters'])(
-  'a nonce has a bounded length and no strange letters: %j',
-  async nonce => {
+  test('shows a page that this is the hub of its session, at this host, without the token', async () => {
     await using fixture = await PageFixture.start();
-    expect((await fixture.fetch(`/api/proof?nonce=${nonce}`, { token: null })).status).toBe(400);
-  },
-);
+    const { token } = fixture.sessions.open(fixture.pageHost);
+    const expected = createHmac('sha256', token).update(`${NONCE} ${fixture.pageHost}`).digest('hex');
+    const { text } = await proofAt(fixture, token.split('.')[0]!);
+    expect(JSON.parse(text)).toEqual({ proof: expected });
+  });
+
+  test('is not given for a session of another host, or one that is over', async () => {
+    await using fixture = await PageFixture.start();
+    const { token } = fixture.sessions.open(fixture.pageHost);
+    const id = token.split('.')[0]!;
+    const [here, address] = [fixture.pageHost, fixture.openAtAddress()];
+    for (const [session, host] of [
+      [id, address],
+      ['gone', here],
+      ['', here],
+      [token, here],
+    ] as const) {
+      const { status, text } = await proofAt(fixture, session, host);
+      expect([status, JSON.parse(text)]).toMatchObject([401, { error: { code: 'SESSION_OVER' } }]);
+    }
+  });
+
+  test.each(['', 'short', 'x'.repeat(129), 'with%20a%20space%20in%20it', 'sixteen%0aletters'])(
+    'takes a nonce of bounded length and plain letters: %j',
+    async nonce => {
+      await using fixture = await PageFixture.start();
+      expect((await fixture.ask(`/api/proof?nonce=${nonce}`)).status).toBe(400);
+    },
+  );
+});

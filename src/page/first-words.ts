@@ -1,11 +1,10 @@
-import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { PagePorts } from './page-ports.ts';
 import { HttpProblem } from './problem.ts';
 import { readBody } from './read-body.ts';
 import type { Errand, Tickets } from './tickets.ts';
 
-type Ports = Pick<PagePorts, 'userToken' | 'isOwnPeer' | 'log'>;
+type Ports = Pick<PagePorts, 'sessions' | 'isOwnPeer' | 'log'>;
 
 const LONGEST_KEY_BODY = 1024;
 const NONCE = /^[\w-]{16,128}$/;
@@ -14,7 +13,11 @@ const KEY_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This key is not good, or
   '`squad open` gives another; each is good once, for 10 minutes.',
 ]);
 
-/** What a page and the hub say to each other before the page has a token, or shows it. */
+const SESSION_OVER = new HttpProblem(401, 'SESSION_OVER', 'This session has ended', [
+  '`squad open` opens another.',
+]);
+
+/** Requests of a page that has no session yet, or does not show its token yet. */
 export class FirstWords {
   private readonly ports: Ports;
   private readonly tickets: Tickets;
@@ -25,11 +28,12 @@ export class FirstWords {
     this.tickets = tickets;
   }
 
-  /** The token for a key of `squad open`, which other users may have seen on a command line: it is theirs to see, not to use. */
-  async session(request: IncomingMessage): Promise<{ token: string }> {
+  /** A session for a key of `squad open`. Other users may have seen the key on a command line: they can see it, not use it. */
+  async session(request: IncomingMessage): Promise<{ token: string; isFirst: boolean }> {
+    const host = request.headers.host!;
     const key = await keyIn(request);
     const errand = this.tickets.find(key, 'open');
-    if (!errand) throw KEY_WRONG;
+    if (errand?.host !== host) throw KEY_WRONG;
     if (!(await this.ports.isOwnPeer(request.socket))) {
       if (!this.reported.has(errand))
         this.ports.log('warning', 'Another user of this machine showed a key to the page', null);
@@ -38,20 +42,18 @@ export class FirstWords {
     }
     // Meanwhile somebody may have been quicker.
     if (!this.tickets.redeem(key, 'open')) throw KEY_WRONG;
-    return { token: this.ports.userToken };
+    return this.ports.sessions.open(host);
   }
 
-  /**
-   * Shows a page that we are the hub it knows, without either showing the token: on a port that was ours somebody else may answer.
-   * The address is part of it, so that nobody can have us answer in their place; at another name of ours somebody else may listen.
-   */
+  /** Shows a page that this is the hub that let it in: on a port that was ours another program may answer. */
   proof({ url, headers }: IncomingMessage): { proof: string } {
-    const nonce = new URL(url!, 'http://localhost').searchParams.get('nonce') ?? '';
+    const query = new URL(url!, 'http://localhost').searchParams;
+    const nonce = query.get('nonce') ?? '';
     if (!NONCE.test(nonce))
       throw new HttpProblem(400, 'INVALID_INPUT', 'nonce is 16 to 128 letters, digits, - or _');
-    const host = headers.host!;
-    if (!host.startsWith('127.0.0.1:')) throw new HttpProblem(403, 'HOST_REFUSED', 'Ask at 127.0.0.1');
-    return { proof: createHmac('sha256', this.ports.userToken).update(`${nonce} ${host}`).digest('hex') };
+    const proof = this.ports.sessions.proof(query.get('session') ?? '', nonce, headers.host!);
+    if (proof === null) throw SESSION_OVER;
+    return { proof };
   }
 }
 

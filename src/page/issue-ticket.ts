@@ -4,7 +4,7 @@ import type { RunId } from '../schema/ids.ts';
 import { HttpProblem } from './problem.ts';
 import type { Errand } from './tickets.ts';
 
-const PURPOSES = ['live', 'open', 'download', 'export'] as const;
+const PURPOSES = ['live', 'download', 'export'] as const;
 type Purpose = (typeof PURPOSES)[number];
 
 type Ask = (operation: string, input: unknown) => Promise<unknown>;
@@ -12,20 +12,23 @@ type Ask = (operation: string, input: unknown) => Promise<unknown>;
 /** What each kind of ticket may be asked with; nothing else is kept for anybody. */
 const FIELDS: Readonly<Record<Purpose, readonly string[]>> = {
   live: [],
-  open: [],
   download: ['run', 'turn', 'stream'],
   export: ['run'],
 };
 
 /** What a body of `POST /api/ticket` asks for; a run is looked for now, so that who asks is told if there is none. */
-export async function errandOf(body: Record<string, unknown>, caller: Caller, ask: Ask): Promise<Errand> {
+export async function errandOf(
+  body: Record<string, unknown>,
+  { caller, session }: { caller: Caller; session: string | null },
+  ask: Ask,
+): Promise<Errand> {
   const { purpose: wanted, ...rest } = body;
   const purpose = PURPOSES.find(each => each === wanted);
-  if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download, export or open');
+  if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download or export');
   const stray = Object.keys(rest).find(field => !FIELDS[purpose].includes(field));
   if (stray !== undefined)
     throw new HttpProblem(400, 'INVALID_INPUT', `A ticket for ${purpose} takes no ${stray.slice(0, 40)}`);
-  if (purpose === 'live' || purpose === 'open') return { purpose };
+  if (purpose === 'live') return { purpose, session };
   if (purpose === 'export') {
     const { run } = (await ask('show_run', rest)) as { run: { id: RunId } };
     return { purpose, runId: run.id, caller };

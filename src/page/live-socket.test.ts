@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { EventBody } from '../schema/event.ts';
 import { newInboxId, newRunId, newSquadId } from '../schema/ids.ts';
@@ -349,12 +349,28 @@ describe('a ticket', () => {
     expect(await opens(fixture, `?ticket=${ticket}`)).toBe(false);
   });
 
+  test('of a session keeps the session as long as the feed is open', async () => {
+    await using fixture = await PageFixture.start();
+    const { token } = fixture.sessions.open(fixture.pageHost);
+    const held = vi.spyOn(fixture.sessions, 'hold');
+    const answer = await fixture.ask('/api/ticket', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{"purpose":"live"}',
+    });
+    const { ticket } = JSON.parse(answer.text) as { ticket: string };
+    expect(await opens(fixture, `?ticket=${ticket}`, { host: fixture.pageHost })).toBe(true);
+    expect(held).toHaveBeenCalledExactlyOnceWith(token.split('.')[0]);
+    await fixture.page();
+    expect(held).toHaveBeenCalledOnce();
+  });
+
   test('does not open it when it is late, for something else, made up, or not there', async () => {
     await using fixture = await PageFixture.start();
     const late = await fixture.ticket();
     fixture.now += 30_000;
     expect(await opens(fixture, `?ticket=${late}`)).toBe(false);
-    expect(await opens(fixture, `?ticket=${await fixture.ticket({ purpose: 'open' })}`)).toBe(false);
+    expect(await opens(fixture, `?ticket=${fixture.key()}`)).toBe(false);
     for (const query of ['', '?ticket=', '?ticket=x', '?ticket[]=x'])
       expect(await opens(fixture, query)).toBe(false);
   });
@@ -382,7 +398,7 @@ describe('a ticket', () => {
   test.each([
     [{}, 400],
     [{ purpose: 'all' }, 400],
-    [{ purpose: 'open', path: '/' }, 400],
+    [{ purpose: 'open' }, 400],
     [{ purpose: 'live', note: 'x'.repeat(500) }, 400],
     [{ purpose: 'download', run: 'run_0123456789', offset: 1 }, 400],
   ])('is not given for %j', async (body, status) => {

@@ -47,12 +47,14 @@ export class LiveSocket {
 
   /** Null when it is open: that, or a refusal, is certain at once. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): HttpProblem | null {
-    if (!this.tickets.redeem(ticketOf(request), 'live')) return TICKET_WRONG;
+    const errand = this.tickets.redeem(ticketOf(request), 'live');
+    if (!errand) return TICKET_WRONG;
     let isOpen = false;
     const after = new URL(request.url!, 'http://localhost').searchParams.get('after');
     this.server.handleUpgrade(request, socket, head, opened => {
       isOpen = true;
       admit();
+      if (errand.session !== null) opened.once('close', this.ports.sessions.hold(errand.session));
       // What is no number was never given either.
       this.serve(opened, after === null ? null : /^\d{1,15}$/.test(after) ? Number(after) : Infinity);
     });

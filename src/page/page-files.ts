@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
+import { isViewPath } from '../schema/page-paths.ts';
 import { contentPolicy } from './page-headers.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -28,21 +29,20 @@ export class PageFiles {
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url!.split('?', 1)[0]!.slice(1);
-    const isView = extname(path) === '';
+    const isFile = extname(path) !== '';
     // A page that is opened anew may be of a newer build, with other names.
-    if (isView) this.names = null;
+    if (!isFile) this.names = null;
     this.names ??= namesIn(this.folder);
-    const name = isView ? 'index.html' : path;
-    const host = request.headers.host!;
-    if (isView && !host.startsWith('127.0.0.1:')) return toOwnName(request, response, host);
-    const headers = { 'content-security-policy': contentPolicy(host) };
+    const name = isFile ? path : 'index.html';
+    const headers = { 'content-security-policy': contentPolicy(request.headers.host!) };
     const content = (await this.names).has(name) ? await this.read(name) : null;
     if (content === null) {
       response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
-      response.end(isView ? NOT_BUILT : 'There is no such file\n');
+      response.end(isFile ? 'There is no such file\n' : NOT_BUILT);
       return;
     }
-    response.writeHead(200, {
+    // The page itself says that there is no such view, with a way back.
+    response.writeHead(isFile || isViewPath(`/${path}`) ? 200 : 404, {
       ...headers,
       'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
       'content-length': content.length,
@@ -56,13 +56,6 @@ export class PageFiles {
   private read(name: string): Promise<Buffer | null> {
     return readFile(join(this.folder, name)).catch(() => null);
   }
-}
-
-/** At other names of ours somebody else may listen too: there the page would trust nobody, so it is not opened there. */
-function toOwnName({ url }: IncomingMessage, response: ServerResponse, host: string): void {
-  const port = host.slice(host.lastIndexOf(':') + 1);
-  response.writeHead(307, { location: `http://127.0.0.1:${port}${url}`, 'content-length': 0 });
-  response.end();
 }
 
 async function namesIn(folder: string): Promise<ReadonlySet<string>> {

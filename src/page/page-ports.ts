@@ -11,6 +11,15 @@ import type { RunCard } from '../schema/run-card.ts';
 
 export type JsonSchema = Record<string, unknown>;
 
+/** Browsers that were let in; see `src/http/sessions.ts`. */
+export interface PageSessions {
+  open(host: string): { token: string; isFirst: boolean };
+  proof(id: string, nonce: string, host: string): string | null;
+  hold(id: string): () => void;
+  /** The session that a request came with; null: it came with another token. */
+  of(request: IncomingMessage): string | null;
+}
+
 /**
  * What the page's server is given. It is a bundle of its own: what it imported from us beside types would be there twice, and an
  * error or a schema of one copy is none of the other's.
@@ -32,7 +41,7 @@ export interface PagePorts {
   callerOf(request: IncomingMessage): Promise<Caller>;
   /** Whether a connection is the user's own, or may be. */
   isOwnPeer(socket: Socket): Promise<boolean>;
-  userToken: string;
+  sessions: PageSessions;
   version: string;
   /** Where the page's files are. */
   webFolder: string;

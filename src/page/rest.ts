@@ -37,7 +37,8 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
         'NOT_ALLOWED',
         `Run ${caller.parent.id} gets no ticket: they are for the user`,
       );
-    const errand = await errandOf(body, caller, (name, input) =>
+    const session = ports.sessions.of(asked.env.incoming);
+    const errand = await errandOf(body, { caller, session }, (name, input) =>
       call(asked, caller, named(ports.operations, name), input),
     );
     return asked.json(tickets.issue(errand));

@@ -25,6 +25,8 @@ export interface PageServer {
     head: Buffer,
     admit: () => void,
   ): Promise<HttpProblem | null>;
+  /** A key that lets one browser in at this host. */
+  key(host: string): string;
   close(): Promise<void>;
 }
 
@@ -42,6 +44,7 @@ export function servePage(ports: PagePorts, times: LiveTimes): PageServer {
       else await rest(request, response);
     },
     upgrade: async (request, socket, head, admit) => live.upgrade(request, socket, head, admit),
+    key: host => tickets.issue({ purpose: 'open', host }).ticket,
     close: () => live.close(),
   };
 }

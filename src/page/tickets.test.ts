@@ -10,16 +10,19 @@ const at = (start: number) => {
 
 test('a ticket is good once', () => {
   const { tickets } = at(0);
-  const { ticket, expiresAt } = tickets.issue({ purpose: 'live' });
+  const { ticket, expiresAt } = tickets.issue({ purpose: 'live', session: null });
   expect(ticket).toMatch(/^[\w-]{43}$/);
   expect(expiresAt).toBe(TICKET_MS.live);
-  expect(tickets.redeem(ticket, 'live')).toEqual({ purpose: 'live' });
+  expect(tickets.redeem(ticket, 'live')).toEqual({ purpose: 'live', session: null });
   expect(tickets.redeem(ticket, 'live')).toBeNull();
 });
 
 test('it is good until its time is up, and not at that moment', () => {
   const { tickets, clock } = at(0);
-  const [early, late] = [tickets.issue({ purpose: 'live' }), tickets.issue({ purpose: 'live' })];
+  const [early, late] = [
+    tickets.issue({ purpose: 'live', session: null }),
+    tickets.issue({ purpose: 'live', session: null }),
+  ];
   clock.now = TICKET_MS.live - 1;
   expect(tickets.redeem(early.ticket, 'live')).not.toBeNull();
   clock.now = TICKET_MS.live;
@@ -28,14 +31,17 @@ test('it is good until its time is up, and not at that moment', () => {
 
 test('shown for something else it is good for nothing, and used up', () => {
   const { tickets } = at(0);
-  const { ticket } = tickets.issue({ purpose: 'open' });
+  const { ticket } = tickets.issue({ purpose: 'open', host: 'h' });
   expect(tickets.redeem(ticket, 'live')).toBeNull();
   expect(tickets.redeem(ticket, 'open')).toBeNull();
 });
 
 test('of those nobody comes with only so many are kept, the newest', () => {
   const { tickets } = at(0);
-  const issued = Array.from({ length: 5_000 }, () => tickets.issue({ purpose: 'live' }).ticket);
+  const issued = Array.from(
+    { length: 5_000 },
+    () => tickets.issue({ purpose: 'live', session: null }).ticket,
+  );
   const good = issued.map(ticket => tickets.redeem(ticket, 'live') !== null);
   expect(good.filter(Boolean)).toHaveLength(1_000);
   expect(good.slice(-1_000).every(Boolean)).toBe(true);
@@ -43,18 +49,18 @@ test('of those nobody comes with only so many are kept, the newest', () => {
 
 test('it can be looked at without being used up', () => {
   const { tickets } = at(0);
-  const { ticket } = tickets.issue({ purpose: 'open' });
-  expect(tickets.find(ticket, 'open')).toEqual({ purpose: 'open' });
+  const { ticket } = tickets.issue({ purpose: 'open', host: 'h' });
+  expect(tickets.find(ticket, 'open')).toEqual({ purpose: 'open', host: 'h' });
   expect(tickets.find(ticket, 'live')).toBeNull();
-  expect(tickets.redeem(ticket, 'open')).toEqual({ purpose: 'open' });
+  expect(tickets.redeem(ticket, 'open')).toEqual({ purpose: 'open', host: 'h' });
   expect(tickets.find(ticket, 'open')).toBeNull();
 });
 
 test('those nobody came with are forgotten when their time is up, though nobody asks for another', () => {
   vi.useFakeTimers();
   const { tickets } = at(0);
-  tickets.issue({ purpose: 'open' });
-  tickets.issue({ purpose: 'live' });
+  tickets.issue({ purpose: 'open', host: 'h' });
+  tickets.issue({ purpose: 'live', session: null });
   vi.advanceTimersByTime(TICKET_MS.live);
   expect(tickets.size).toBe(1);
   vi.advanceTimersByTime(TICKET_MS.open);

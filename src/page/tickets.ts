@@ -5,10 +5,11 @@ import type { RunId } from '../schema/ids.ts';
 
 /** What a ticket is good for. Only the user gets one, so whoever shows it acts as the user, in this and in nothing else. */
 export type Errand =
-  | { purpose: 'live' }
+  | { purpose: 'live'; session: string | null }
   | { purpose: 'download'; runId: RunId; turn: number; stream: OutputStream }
   | { purpose: 'export'; runId: RunId; caller: Caller }
-  | { purpose: 'open' };
+  /** Lets one browser in, at this host only. */
+  | { purpose: 'open'; host: string };
 
 /** Programs come at once; an address that is printed is for a human. */
 export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;

@@ -138,7 +138,7 @@ test('every way in, with every credential that is none, is closed, and nothing g
   expect(kept.asked()).toHaveLength(before + 1);
 });
 
-test('what is open to everybody is the page alone, the same whatever is shown, and it knows no secret', async () => {
+test('at the address of the port everybody is told the same, whatever is shown: where the web UI is not', async () => {
   const answers = new Map<string, Set<string>>();
   for (const credential of Object.keys(CREDENTIALS))
     for (const path of PAGES) {
@@ -149,15 +149,15 @@ test('what is open to everybody is the page alone, the same whatever is shown, a
   for (const [path, given] of answers) {
     expect([...given], path).toHaveLength(1);
     const [only] = given;
-    expect(only, path).toMatch(/^(200 <!doctype html>|404 There is no such file|404 The page is not part)/i);
+    expect(only, path).toMatch(/^404 .*The web UI is not at this address/);
     for (const secret of [user, agent.token, agent.id, squad.home]) expect(only).not.toContain(secret);
   }
 });
 
-test('there is one place that listens for requests, and one for our own programs', () => {
+test('there is one port that listens for requests, at both its addresses, and one for our own programs', () => {
   const root = join(import.meta.dirname, '..', '..', 'src');
   const listening = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts') && !/\.test\.ts$|testing\/|fixtures\//.test(name))
     .filter(name => /\b(createServer|createSecureServer)\(/.test(readFileSync(join(root, name), 'utf8')));
-  expect(listening.sort()).toEqual(['http/serve.ts', 'hub/server.ts']);
+  expect(listening.sort()).toEqual(['http/listen-near.ts', 'http/serve.ts', 'hub/server.ts']);
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { refuseForeign } from '../../src/http/guard.ts';
+import { Hosts, newPageName } from '../../src/http/hosts.ts';
 import type { HttpHandler } from '../../src/wire/serve-http.ts';
 
 export interface Listening {
@@ -15,13 +16,14 @@ export async function listen(
 ): Promise<Listening> {
   const server = createServer((request, response) => {
     const refused = refusal(request);
-    if (refuseForeign(request, port)) response.writeHead(403).end();
+    if (refuseForeign(request, hosts)) response.writeHead(403).end();
     else if (refused !== null) response.writeHead(400).end(refused);
     else void handler.handle(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
+  const hosts = new Hosts(newPageName(), port);
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     close: async () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   chmodSync,
   linkSync,
@@ -11,7 +12,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { get, type IncomingMessage } from 'node:http';
+import { get, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -411,20 +412,39 @@ const memoryOf = (pid: number, what: 'VmRSS' | 'VmHWM'): number =>
 
 describe('squad open', () => {
   const KEY = /#key=([\w-]{43})$/;
-  const exchange = (origin: string, address: string) =>
-    fetch(`${origin}/api/session`, {
+  /** As a browser does: the name leads to loopback, and is the Host. */
+  const atPage = (
+    address: string,
+    path: string,
+    { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {},
+  ): Promise<{ status: number; text: string; headers: IncomingHttpHeaders }> =>
+    new Promise((settle, reject) => {
+      const { host, port } = new URL(address);
+      const options = { host: '127.0.0.1', port, path, method, headers: { host, ...headers } };
+      const sent = request(options, response => {
+        let text = '';
+        response.setEncoding('utf8').on('data', chunk => {
+          text += chunk;
+        });
+        response.on('end', () => settle({ status: response.statusCode!, text, headers: response.headers }));
+      });
+      sent.on('error', reject).end(body);
+    });
+  const exchange = (address: string) =>
+    atPage(address, '/api/session', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ key: KEY.exec(address)![1] }),
     });
+  const statusOf = async (address: string, path: string, token: string) =>
+    (await atPage(address, path, { headers: { authorization: `Bearer ${token}` } })).status;
 
-  test('prints an address, and gives the browser another, each with a key that becomes the token once', async () => {
+  test('prints an address, and gives the browser another, each with a key that becomes a session once', async () => {
     const asked = join(squad.root, 'asked');
     const browser = squad.script('browser', `printf '%s' "$1" > ${asked}.new && mv ${asked}.new ${asked}`);
     chmodSync(browser, 0o755);
     const run = await atWork('coder');
     const { stdout, code } = await squad.run(['open', run.id], { env: { BROWSER: browser } });
-    const origin = await originOf(squad);
     const address = await until('the browser was started', () => {
       try {
         return readFileSync(asked, 'utf8');
@@ -433,24 +453,68 @@ describe('squad open', () => {
       }
     });
     expect([code, stdout.trim()]).not.toEqual([0, address]);
+    const { page } = await squad.json<{ page: string }>(['hub', 'status']);
+    expect(page).toMatch(/^http:\/\/squad-[0-9a-f]{20}\.localhost:\d+$/);
     for (const url of [stdout.trim(), address]) {
-      expect(url.replace(KEY, '')).toBe(`${origin}/r/${run.id}`);
+      expect(url.replace(KEY, '')).toBe(`${page}/r/${run.id}`);
       expect(url).not.toContain(tokenOf(squad));
-      expect(await (await exchange(origin, url)).json()).toEqual({ token: tokenOf(squad) });
-      expect((await exchange(origin, url)).status).toBe(401);
+      const opened = await exchange(url);
+      const { token } = JSON.parse(opened.text) as { token: string };
+      expect(opened.text).not.toContain(tokenOf(squad));
+      expect((await exchange(url)).status).toBe(401);
+      // A session is for the REST API, at the web UI; the user's token is for programs, at the address of the port.
+      const ip = await originOf(squad);
+      expect(await statusOf(page, '/api/runs', token)).toBe(200);
+      expect(await statusOf(page, '/mcp', token)).toBe(401);
+      expect(await statusOf(ip, '/api/runs', token)).toBe(401);
+      expect(await statusOf(page, '/api/runs', tokenOf(squad))).toBe(401);
     }
     await run.end();
+  });
+
+  test('--ip opens it at 127.0.0.1, where it is not unless asked for', async () => {
+    await using other = new TestSquad();
+    const ip = await originOf(other);
+    expect((await atPage(ip, '/')).status).toBe(404);
+    const address = (await other.run(['open', '--ip', '--no-browser'])).stdout.trim();
+    expect(new URL(address).origin).toBe(ip);
+    expect(await atPage(ip, '/')).toMatchObject({
+      status: 200,
+      text: expect.stringMatching(/doctype html/i),
+    });
+    const { token } = JSON.parse((await exchange(address)).text) as { token: string };
+    expect(await statusOf(ip, '/api/runs', token)).toBe(200);
+    expect(await statusOf(ip, '/mcp', token)).toBe(401);
+  });
+
+  test('gives keys to the terminal only: over HTTP even the token of the user gets none', async () => {
+    const { status, body } = await ask('/api/ticket', { body: { purpose: 'open' } });
+    expect([status, body.error.code]).toEqual([400, 'INVALID_INPUT']);
+  });
+
+  test('a session ends with its hub: the next one has another address, and knows nothing of it', async () => {
+    await using other = new TestSquad();
+    const open = async () => (await other.run(['open', '--no-browser'])).stdout.trim();
+    const before = await open();
+    const { token } = JSON.parse((await exchange(before)).text) as { token: string };
+    expect(await statusOf(before, '/api/runs', token)).toBe(200);
+    await other.run(['hub', 'stop']);
+    const after = await open();
+    expect(new URL(after).port).toBe(new URL(before).port);
+    expect(new URL(after).hostname).not.toBe(new URL(before).hostname);
+    expect(await statusOf(before, '/api/runs', token)).toBe(403);
+    expect(await statusOf(after, '/api/runs', token)).toBe(401);
+    expect((await exchange(before)).status).toBe(403);
   });
 
   // Only root can be somebody else.
   test.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
     'another user who sees the key gets nothing for it, which is in the log; the key stays good',
     async () => {
-      const origin = await originOf(squad);
       const address = (await squad.run(['open', '--no-browser'])).stdout.trim();
       const key = KEY.exec(address)![1]!;
-      expect(await showAs(65_534, Number(new URL(origin).port), key)).toMatch(/^HTTP\/1\.1 403 /);
-      expect((await exchange(origin, address)).status).toBe(200);
+      expect(await showAs(65_534, new URL(address).host, key)).toMatch(/^HTTP\/1\.1 403 /);
+      expect((await exchange(address)).status).toBe(200);
       const log = readFileSync(join(squad.home, 'hub.log'), 'utf8');
       expect(log).toContain('Another user of this machine showed a key');
       expect(log).not.toContain(key);
@@ -478,8 +542,9 @@ describe('squad open', () => {
 
   test('only prints the address when told to, or when there is no screen', async () => {
     const { stdout } = await squad.run(['open', 'inbox', '--no-browser']);
+    const { page } = await squad.json<{ page: string }>(['hub', 'status']);
     expect(stdout.trim().replace(KEY, '')).toBe(
-      `${await originOf(squad)}/inbox?${new URLSearchParams({ w: squad.workspace })}`,
+      `${page}/inbox?${new URLSearchParams({ w: squad.workspace })}`,
     );
     const bare = await squad.run(['open']);
     expect([bare.code, bare.stderr]).toEqual([0, expect.stringContaining('open the address yourself')]);
@@ -517,6 +582,7 @@ describe('squad up', () => {
     await until('it prints the address', () => printed.includes('#key='));
     const pid = await other.hubPid();
     process.kill(pid, 'SIGKILL');
+    await until('it prints the next address', () => printed.match(/#key=/g)?.length === 2);
     const next = await until('another hub is there', async () => {
       const status = await other.json<{ running: boolean; pid?: number }>(['hub', 'status']);
       return status.running && status.pid;
@@ -526,7 +592,8 @@ describe('squad up', () => {
     up.kill('SIGINT');
     expect((await over).code).toBe(0);
     await until('the hub goes', () => !isAlive(next));
-    expect(printed.match(/#key=/g)).toHaveLength(1);
+    // Each hub has an address of its own.
+    expect(printed.match(/#key=/g)).toHaveLength(2);
   });
 
   test('ends when the hub is stopped on purpose', async () => {
@@ -549,9 +616,11 @@ test('a port that is taken gives way to the next, and the page knows its own', a
   const wanted = Number(other.env.MCP_SERVER_PORT);
   await new Promise<void>(resolve => blocker.listen(wanted, '127.0.0.1', resolve));
   const { stdout } = await other.run(['open', '--no-browser']);
-  const { port, origin } = new URL(stdout);
+  const { port, host } = new URL(stdout);
   expect(Number(port)).toBeGreaterThan(wanted);
-  const policy = (await fetch(origin)).headers.get('content-security-policy');
-  expect(policy).toContain(`ws://127.0.0.1:${port}`);
+  const asked = get({ host: '127.0.0.1', port, headers: { host } });
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  response.resume();
+  expect(response.headers['content-security-policy']).toContain(`ws://${host};`);
   blocker.close();
 });

@@ -107,6 +107,7 @@ describe('an address', () => {
   });
 
   test('of nothing says so, and leads back', async () => {
+    pages.expectTrouble(/404/);
     const page = await pages.open('/no/such/place');
     await page.getByText('There is no such page').waitFor();
     await page.getByRole('link', { name: 'All runs', exact: true }).click();

@@ -218,7 +218,7 @@ test('the inbox says how many wait beyond those it shows', async () => {
   const { id } = await asked('Among many?');
   const page = await pages.blank();
   await page.route(/\/api\/inbox\?.*state=open/, async route => {
-    const response = await route.fetch();
+    const response = await pages.fetched(route);
     const answered = (await response.json()) as { items: unknown[] };
     await route.fulfill({ response, json: { ...answered, total: 140 + answered.items.length } });
   });

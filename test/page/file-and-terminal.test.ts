@@ -24,8 +24,8 @@ const withScreen = {
   PATH: `${bin}:${process.env.PATH}`,
   ...{ DISPLAY: ':99', TERMINAL: 'xterm', TMUX: '/nowhere,1,0' },
 };
-/** From now on the page has the screen of this terminal, or none. */
-const openFrom = (env: Record<string, string>) => squad.run(['open', '--no-browser'], { env });
+/** Pages that are opened from now on have the screen of this terminal, or none. */
+const openFrom = (env: Record<string, string>) => void Object.assign(squad.env, env);
 
 const pages = usePages(squad);
 
@@ -71,7 +71,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
 });
 
 test('a run at work is opened in a window of a terminal, which is no part of the run', async () => {
-  await openFrom(withScreen);
+  openFrom(withScreen);
   const run = await startRun(squad, 'Look at me', ['say words in the window', 'hang']);
   const page = await pages.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
@@ -96,7 +96,7 @@ test('a run at work is opened in a window of a terminal, which is no part of the
 
 test('a terminal that fails at once is told in the dialog, with the command to type', async () => {
   layTerminal('broken', 'exit 1');
-  await openFrom({ ...withScreen, TERMINAL: 'broken' });
+  openFrom({ ...withScreen, TERMINAL: 'broken' });
   const run = await startRun(squad, 'No window', ['hang']);
   const page = await pages.open(`/r/${run}`);
   pages.expectTrouble(/502/);
@@ -108,7 +108,7 @@ test('a terminal that fails at once is told in the dialog, with the command to t
 });
 
 test('without a screen there is the command to copy, and why', async () => {
-  await openFrom({ ...withScreen, DISPLAY: '', WAYLAND_DISPLAY: '' });
+  openFrom({ ...withScreen, DISPLAY: '', WAYLAND_DISPLAY: '' });
   const run = await startRun(squad, 'No screen', ['hang']);
   const page = await pages.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();

@@ -8,8 +8,8 @@ import { TestSquad } from '../support/squad.ts';
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
 
-test('a view that could not be loaded says so, is tried again, and comes by itself when the hub is back', async () => {
-  pages.expectTrouble(/ERR_|Failed to load resource|WebSocket connection/);
+test('a view that could not be loaded says so and is tried again; without a hub it waits, and the next hub is another page', async () => {
+  pages.expectTrouble(/ERR_|Failed to load resource|WebSocket connection|request to/);
   const page = await pages.open('/');
   await page.route(/cost-page/, route => route.abort());
   await page.getByRole('link', { name: 'Cost' }).first().click();
@@ -44,7 +44,9 @@ test('a view that could not be loaded says so, is tried again, and comes by itse
     });
   await expect.poll(isAbove, { timeout: 10_000 }).toBe(true);
   await other.unroute(/cost-page/);
-  await squad.hubPid();
+  await pages.restart();
+  await other.locator('.banner', { hasText: 'The hub of this page has ended' }).waitFor();
+  await pages.enter(other, '/cost');
   await other.getByRole('heading', { name: 'Cost' }).waitFor();
 });
 
@@ -168,7 +170,7 @@ test.each([{ width: 360 }, { width: 1280 }])(
     await squad.run(['wait', run]);
     const page = await pages.blank({ width });
     await page.route(/\/api\/squads\/squad_/, async route => {
-      const response = await route.fetch();
+      const response = await pages.fetched(route);
       const answer = await response.json();
       const [first] = answer.runs;
       for (let at = 0; at < 11; at++)

@@ -114,6 +114,7 @@ const STATUS = {
   callsInFlight: 'number',
   memoryBytes: 'number',
   url: 'string',
+  page: 'string',
   tokenFile: 'string',
   successor: 'null',
   warnings: [],

@@ -1,5 +1,5 @@
 import { AxeBuilder } from '@axe-core/playwright';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { APIResponse, Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { askHub } from './ask-hub.ts';
 import { launchChromium } from './chromium.ts';
@@ -35,6 +35,11 @@ export class Pages {
     this.browser = await launchChromium();
     await this.squad.unlimited();
     await this.squad.set('stop.grace_ms', '200');
+    await this.restart();
+  }
+
+  /** The hub is there, or again: at which origin its page is now. */
+  async restart(): Promise<void> {
     this.origin = new URL(await this.address()).origin;
   }
 
@@ -53,7 +58,7 @@ export class Pages {
 
   async enter(page: Page, path: string): Promise<void> {
     const [place, hash] = path.split('#');
-    await page.goto(`${this.origin}${place}${await pageKey(this.squad.home, this.origin)}`);
+    await page.goto(`${this.origin}${place}${await pageKey(this.squad)}`);
     await page.locator('main h1').first().waitFor({ state: 'attached' });
     if (hash !== undefined) await page.goto(`${this.origin}${path}`);
   }
@@ -73,6 +78,14 @@ export class Pages {
       ),
     );
     return page;
+  }
+
+  /** `route.fetch()` for names that only browsers resolve. */
+  async fetched(route: Route): Promise<APIResponse> {
+    const url = new URL(route.request().url());
+    const { host } = url;
+    url.hostname = '127.0.0.1';
+    return route.fetch({ url: url.href, headers: { ...(await route.request().allHeaders()), host } });
   }
 
   /** In this test, complaints like that are as they should be. */

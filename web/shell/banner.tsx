@@ -33,8 +33,8 @@ export function Banner() {
     <div class="banner" role="status" ref={strip}>
       {isStranger.value ? (
         <span>
-          <strong>Something else answers on this port.</strong> It is not the hub of this page, and was told
-          nothing. What you see is from <Ago at={since} />. To open the page where the hub is now:{' '}
+          <strong>The hub of this page has ended.</strong> A newer hub or another program has its port now,
+          and was sent nothing. What you see is from <Ago at={since} />. To open the page again:{' '}
           <Copy text="squad open" label="command" isShown />
         </span>
       ) : isHubStopped.value ? (

@@ -10,8 +10,8 @@ export function Locked() {
         <Copy text="squad open" label="command" isShown />
       </p>
       <p class="soft">
-        The address it opens carries a key that is good once, for 10 minutes. This tab then stays open to you;
-        another tab of this page that is open lets new ones in.
+        The address it opens carries a key that works once, within 10 minutes. The tab then works until the
+        hub stops, or until an hour after you closed it. Other tabs of the same address get in through it.
       </p>
     </main>
   );

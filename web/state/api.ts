@@ -68,11 +68,15 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   const found = await whoAnswers(token.value ?? '');
   signal?.throwIfAborted();
   if (found === 'nobody') throw unreachable();
+  if (found === 'over') {
+    dropToken();
+    throw new ApiError('SESSION_OVER', 'The session of this tab has ended', ['squad open opens another.']);
+  }
   if (found === 'stranger') {
     // A page that has never met its hub has nothing to show: the token is that of another.
     if (!wasHub()) dropToken();
-    throw new ApiError('HUB_UNREACHABLE', 'Something else answers on this port: not the hub of this page', [
-      'squad open opens the page where the hub is now.',
+    throw new ApiError('HUB_UNREACHABLE', 'The hub of this page has ended; another program has its port', [
+      'squad open opens the page of the hub that is running now.',
     ]);
   }
   const answer = await fetch(`/api${path}`, {

@@ -4,12 +4,12 @@ import { fromHub } from './from-hub.ts';
 import { distrustHub, whoAnswers } from './hub-proof.ts';
 import { token } from './token.ts';
 
-const HOST = '127.0.0.1:3001';
+const HOST = 'squad-0.localhost:3001';
 let answering: string | null;
 
 beforeEach(() => {
   distrustHub();
-  token.value = 'secret';
+  token.value = 'id.secret';
   vi.stubGlobal('location', { host: HOST });
   vi.stubGlobal('fetch', async (path: string) => {
     if (answering === null) throw new TypeError('refused');
@@ -25,15 +25,15 @@ test('code is not taken from a stranger; it is from the hub that comes back', as
   answering = 'other';
   const load = vi.fn(async () => 'code');
   const loaded = fromHub(load);
-  expect(await whoAnswers('secret')).toBe('stranger');
+  expect(await whoAnswers('id.secret')).toBe('stranger');
   expect(load).not.toHaveBeenCalled();
-  answering = 'secret';
-  await whoAnswers('secret');
+  answering = 'id.secret';
+  await whoAnswers('id.secret');
   expect(await loaded).toBe('code');
 });
 
 test('what a hub that was just going did not give is asked for once more', async () => {
-  answering = 'secret';
+  answering = 'id.secret';
   const load = vi.fn(async () => 'code');
   load.mockImplementationOnce(async () => {
     answering = null;
@@ -41,10 +41,10 @@ test('what a hub that was just going did not give is asked for once more', async
   });
   const loaded = fromHub(load);
   await vi.waitUntil(() => answering === null);
-  expect(await whoAnswers('secret')).toBe('nobody');
+  expect(await whoAnswers('id.secret')).toBe('nobody');
   expect(load).toHaveBeenCalledTimes(1);
-  answering = 'secret';
-  await whoAnswers('secret');
+  answering = 'id.secret';
+  await whoAnswers('id.secret');
   expect(await loaded).toBe('code');
 });
 

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { distrustHub, hubAnswers, isStranger, proofOf, whoAnswers } from './hub-proof.ts';
+import { distrustHub, hubAnswers, isProved, isStranger, proofOf, whoAnswers } from './hub-proof.ts';
 
-const HOST = '127.0.0.1:3001';
+const HOST = 'squad-0.localhost:3001';
 let asked: string[];
 
 /** In place of the network: what answers on the page's port. */
@@ -24,50 +24,68 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 test('a proof is the one the hub makes', async () => {
-  const expected = createHmac('sha256', 'secret').update(`nonce ${HOST}`).digest('hex');
-  expect(await proofOf('secret', 'nonce', HOST)).toBe(expected);
+  const expected = createHmac('sha256', 'id.secret').update(`nonce ${HOST}`).digest('hex');
+  expect(await proofOf('id.secret', 'nonce', HOST)).toBe(expected);
 });
 
 test('who has the token is the hub; it is asked once until it is not trusted any more', async () => {
-  answers(proofBy('secret', HOST));
-  expect(await Promise.all([whoAnswers('secret'), whoAnswers('secret')])).toEqual(['hub', 'hub']);
-  expect(await whoAnswers('secret')).toBe('hub');
+  answers(proofBy('id.secret', HOST));
+  expect(await Promise.all([whoAnswers('id.secret'), whoAnswers('id.secret')])).toEqual(['hub', 'hub']);
+  expect(await whoAnswers('id.secret')).toBe('hub');
   expect(asked).toHaveLength(1);
   distrustHub();
-  expect(await whoAnswers('secret')).toBe('hub');
+  expect(await whoAnswers('id.secret')).toBe('hub');
   expect(new Set(asked).size).toBe(2);
-  expect(asked.join()).not.toContain('secret');
+  expect(asked.join()).not.toContain('.secret');
 });
 
 test.each<[string, (nonce: string) => Response]>([
   ['has another token', proofBy('other', HOST)],
-  ['had the hub answer for it at another port', proofBy('secret', '127.0.0.1:3002')],
+  ['had the hub answer for it at another port', proofBy('id.secret', 'squad-0.localhost:3002')],
   ['says nothing of it', () => Response.json({})],
   ['speaks of something else', () => new Response('<h1>Hello</h1>', { status: 404 })],
 ])('who %s is a stranger, and is asked again the next time', async (_what, answer) => {
   answers(answer);
-  expect(await whoAnswers('secret')).toBe('stranger');
+  expect(await whoAnswers('id.secret')).toBe('stranger');
   expect(isStranger.value).toBe(true);
-  answers(proofBy('secret', HOST));
-  expect(await whoAnswers('secret')).toBe('hub');
+  answers(proofBy('id.secret', HOST));
+  expect(await whoAnswers('id.secret')).toBe('hub');
   expect(isStranger.value).toBe(false);
+});
+
+test('the hub is proved until there is a reason for doubt', async () => {
+  answers(proofBy('id.secret', HOST));
+  expect(isProved.value).toBe(false);
+  await whoAnswers('id.secret');
+  expect(isProved.value).toBe(true);
+  distrustHub();
+  expect(isProved.value).toBe(false);
+  answers(proofBy('other', HOST));
+  await whoAnswers('id.secret');
+  expect(isProved.value).toBe(false);
+});
+
+test('a hub that does not know the session says so', async () => {
+  answers(() => Response.json({ error: { code: 'SESSION_OVER' } }, { status: 401 }));
+  expect(await whoAnswers('id.secret')).toBe('over');
+  expect([isProved.value, isStranger.value]).toEqual([false, false]);
 });
 
 test('where nothing answers there is nobody', async () => {
   answers(() => Promise.reject(new TypeError('refused')));
-  expect(await whoAnswers('secret')).toBe('nobody');
+  expect(await whoAnswers('id.secret')).toBe('nobody');
   expect(isStranger.value).toBe(false);
 });
 
 test('who waits for the hub goes on when it answers, and not before', async () => {
   answers(proofBy('other', HOST));
   const order: string[] = [];
-  const waited = hubAnswers('secret').then(() => order.push('went on'));
-  expect(await whoAnswers('secret')).toBe('stranger');
-  answers(proofBy('secret', HOST));
+  const waited = hubAnswers('id.secret').then(() => order.push('went on'));
+  expect(await whoAnswers('id.secret')).toBe('stranger');
+  answers(proofBy('id.secret', HOST));
   distrustHub();
   order.push('the hub is back');
-  await whoAnswers('secret');
+  await whoAnswers('id.secret');
   await waited;
   expect(order).toEqual(['the hub is back', 'went on']);
 });

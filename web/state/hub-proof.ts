@@ -1,17 +1,20 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** What answers on our port: the hub this token is for, something else, or nothing. */
-export type Answering = 'hub' | 'stranger' | 'nobody';
+/** Who answers on our port: the hub that this token is for, one that says the session is over, some other program, or nobody. */
+export type Answering = 'hub' | 'over' | 'stranger' | 'nobody';
 
 const PATIENCE_MS = 10_000;
 
 const strange = signal(false);
+const proved = signal(false);
 let proving: Promise<Answering> | null = null;
 let wasProved = false;
 const waiting = new Set<() => void>();
 
 /** What answered last was not our hub. */
 export const isStranger: ReadonlySignal<boolean> = strange;
+/** Our hub has proved itself, and nothing has happened since that makes it doubtful. */
+export const isProved: ReadonlySignal<boolean> = proved;
 /** Whether our hub has ever answered this page. */
 export const wasHub = (): boolean => wasProved;
 
@@ -23,6 +26,7 @@ export function whoAnswers(token: string): Promise<Answering> {
   const asked = proving ?? ask(token);
   proving = asked;
   void asked.then(found => {
+    if (proving === asked) proved.value = found === 'hub';
     if (found === 'hub') {
       wasProved = true;
       for (const go of waiting) go();
@@ -41,16 +45,23 @@ export async function hubAnswers(token: string): Promise<void> {
 /** The connection broke: the next one may lead to somebody else. */
 export function distrustHub(): void {
   proving = null;
+  proved.value = false;
 }
 
 async function ask(token: string): Promise<Answering> {
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
   try {
-    const answer = await fetch(`/api/proof?nonce=${nonce}`, {
+    const session = encodeURIComponent(token.split('.', 1)[0]!);
+    const answer = await fetch(`/api/proof?session=${session}&nonce=${nonce}`, {
       cache: 'no-store',
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-    const value = (await answer.json().catch(() => null)) as { proof?: unknown } | null;
+    const value = (await answer.json().catch(() => null)) as {
+      proof?: unknown;
+      error?: { code?: unknown };
+    } | null;
+    // Any program can say so: all it gets by that is that the page forgets its token.
+    if (value?.error?.code === 'SESSION_OVER') return 'over';
     return value?.proof === (await proofOf(token, nonce, location.host)) ? 'hub' : 'stranger';
   } catch {
     return 'nobody';

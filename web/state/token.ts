@@ -1,10 +1,10 @@
 import { effect, signal } from '@preact/signals';
-import { isStranger, whoAnswers } from './hub-proof.ts';
+import { isProved, whoAnswers } from './hub-proof.ts';
 
 const KEPT = 'squad-token';
 const CHANNEL = 'squad-token';
 
-/** What shows the hub that this page is the user's. Null: the page is locked. */
+/** The token of this browser's session, which ends with the hub process that opened it. Null: the page is locked. */
 export const token = signal<string | null>(null);
 
 /**
@@ -24,16 +24,31 @@ export async function findToken(): Promise<void> {
   const given = key === undefined ? null : await tokenFor(key);
   token.value ??= given ?? sessionStorage.getItem(KEPT);
   if (token.value === null) channel.postMessage({ ask: true });
-  effect(keep);
+  addEventListener('beforeunload', leave);
+  // What a reload found stays until the first proof: a second reload would find nothing otherwise.
+  if (token.value === null) effect(keep);
+  else void whoAnswers(token.value).finally(() => effect(keep));
 }
 
-/** While a stranger answers, it is the stranger's page that would find it here after a reload. */
+/** Kept only while it is certain that the hub answers: whoever takes its port serves the document that a reload loads. */
 function keep(): void {
-  if (token.value === null || isStranger.value) sessionStorage.removeItem(KEPT);
-  else sessionStorage.setItem(KEPT, token.value);
+  if (token.value !== null && isProved.value) sessionStorage.setItem(KEPT, token.value);
+  else if (token.value === null || !isLeaving.value) sessionStorage.removeItem(KEPT);
 }
 
-/** Null: the key was used, or is too old. The history of the browser keeps it, which is why it is good once. */
+/** The browser breaks our connections when it leaves the page, which says nothing about the hub. */
+const isLeaving = signal(false);
+const LEAVE_MS = 2_000;
+
+function leave(): void {
+  isLeaving.value = true;
+  // A download begins like a reload, and the page stays.
+  setTimeout(() => {
+    isLeaving.value = false;
+  }, LEAVE_MS);
+}
+
+/** Null: the key was used, or is too old. The history of the browser keeps it, so it works only once. */
 async function tokenFor(key: string): Promise<string | null> {
   const answer = await fetch('/api/session', {
     method: 'POST',

@@ -3,28 +3,26 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { openBrowser } from '../open-browser.ts';
 import { printJson } from '../output/json.ts';
-import { inProject, pageAddresses, pagePath } from '../page-address.ts';
+import { inProject, pageAddress, pagePath } from '../page-address.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
 /** `squad open [WHAT]`: the page in the user's browser. */
 export async function openCommand(
   what: string | undefined,
-  { browser }: { browser: boolean },
+  { browser, ip = false }: { browser: boolean; ip?: boolean },
   context: CliContext,
 ): Promise<number> {
   await refuseAgents();
   const client = await HubClient.start();
   try {
-    const path = await pagePath(client, what);
-    const newAddress = await pageAddresses(
-      client,
-      await inProject(client, path, workspaceRoot(context.workspace)),
-      warning => context.err.write(`${context.style.yellow(warning)}\n`),
-    );
-    const isOpened = browser && (await openBrowser(await newAddress(), process.env, process.platform));
-    // Not the one the browser has, which is used up by now.
-    const url = await newAddress();
+    const place = await pagePath(client, what);
+    const path = await inProject(client, place, workspaceRoot(context.workspace));
+    // Printed; the browser gets another one, which is used up at once.
+    const warn = (warning: string) => context.err.write(`${context.style.yellow(warning)}\n`);
+    const url = await pageAddress(client, path, { ip, warn });
+    const isOpened =
+      browser && (await openBrowser(await pageAddress(client, path, { ip }), process.env, process.platform));
     if (context.json) printJson(context.out, { url, isOpened });
     else {
       print(context, [url]);

@@ -2,7 +2,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { backOff, closedDoor, HubClient, MOST_CLOSED_DOORS } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-import { inProject, pageAddresses } from '../page-address.ts';
+import { inProject, pageAddress } from '../page-address.ts';
 import { refuseAgents } from '../refuse-agents.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
@@ -18,7 +18,7 @@ export async function upCommand(context: CliContext): Promise<number> {
     const client = await HubClient.start();
     try {
       const path = await inProject(client, '/', workspaceRoot(context.workspace));
-      const url = await (await pageAddresses(client, path))();
+      const url = await pageAddress(client, path);
       const { origin } = new URL(url);
       if (origin !== shown) show(url, context);
       shown = origin;

@@ -1,17 +1,21 @@
 import type { Command } from 'commander';
+import { VIEWS } from '../../schema/page-paths.ts';
 import type { CommandMaker } from '../command-maker.ts';
 import { showAudit, verifyAudit } from '../commands/audit.ts';
 import { hubLog, hubStart, hubStatus, hubStop } from '../commands/hub.ts';
 import { openCommand } from '../commands/open.ts';
 import { upCommand } from '../commands/up.ts';
-import { VIEWS } from '../page-address.ts';
 
 /** The page, the hub itself, and what it keeps a record of. */
 export function addHubCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'open [what]', `the page, in your browser; what: a run, a squad, or ${VIEWS.join(', ')}`)
     .option('--no-browser', 'only print its address')
+    .option(
+      '--ip',
+      'use http://127.0.0.1, for a browser that does not resolve *.localhost (less safe: SECURITY.md)',
+    )
     .action(
-      does((context, what: string | undefined, options: { browser: boolean }) =>
+      does((context, what: string | undefined, options: { browser: boolean; ip?: boolean }) =>
         openCommand(what, options, context),
       ),
     );

@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 
 const PROGRAM = `
-const [port, key] = process.argv.slice(1);
+const [host, key] = process.argv.slice(1);
 const body = JSON.stringify({ key });
-const socket = require('node:net').connect(Number(port), '127.0.0.1', () =>
-  socket.write(['POST /api/session HTTP/1.1', 'Host: 127.0.0.1:' + port, 'Connection: close',
+const socket = require('node:net').connect(Number(host.split(':').at(-1)), '127.0.0.1', () =>
+  socket.write(['POST /api/session HTTP/1.1', 'Host: ' + host, 'Connection: close',
     'Content-Type: application/json', 'Content-Length: ' + body.length, '', body].join('\\r\\n')));
 socket.pipe(process.stdout);
 `;
 
-/** What a program of this user is answered when it shows the key. */
-export async function showAs(uid: number, port: number, key: string): Promise<string> {
-  const child = spawn(process.execPath, ['-e', PROGRAM, String(port), key], {
+/** What a program of this user is answered when it shows the key at this host. */
+export async function showAs(uid: number, host: string, key: string): Promise<string> {
+  const child = spawn(process.execPath, ['-e', PROGRAM, host, key], {
     ...{ uid, gid: uid, cwd: '/', env: {} },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Caller } from '../../core/ports/workspace.ts';
 import { isOwnPeer } from '../../http/own-peer.ts';
 import { type HttpServer, serveHttp } from '../../http/serve.ts';
+import { Sessions } from '../../http/sessions.ts';
 import { dispatch } from '../../operations/dispatch.ts';
 import type { Operation, Services } from '../../operations/operation.ts';
 import { touchedRuns } from '../../operations/touched-runs.ts';
@@ -19,7 +20,7 @@ import type { Run } from '../../schema/run.ts';
 import type { RunCard } from '../../schema/run-card.ts';
 import { openStore } from '../../store/open.ts';
 import type { LiveTimes } from '../live-socket.ts';
-import { servePage } from '../serve-page.ts';
+import { type PageServer, servePage } from '../serve-page.ts';
 
 export const TOKEN = 'the-token-of-the-user';
 
@@ -30,6 +31,13 @@ export interface PageFixtureOptions {
   mostBodyBytes?: number;
   /** Whether connections are taken for the user's own; as it is unless said. */
   isOwnPeer?: boolean;
+}
+
+interface AskOptions {
+  host?: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
 }
 
 /** The page's server behind the real guard, on a real port, over a real store. */
@@ -45,7 +53,9 @@ export class PageFixture {
   readonly callers = new Map<string, Caller>();
   store!: Awaited<ReturnType<typeof openStore>>;
   files = createRunFiles<RunId>({ runsDir: join(this.folder, 'runs'), chatsDir: join(this.folder, 'chats') });
+  readonly sessions = new Sessions();
   private server!: HttpServer;
+  private pageServer!: PageServer;
   private readonly sockets: WebSocket[] = [];
 
   static async start(options: PageFixtureOptions = {}): Promise<PageFixture> {
@@ -61,6 +71,38 @@ export class PageFixture {
 
   get origin(): string {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** `Host` of the web UI. */
+  get pageHost(): string {
+    return this.server.hosts.page;
+  }
+
+  /** For one browser, at the web UI or another host. */
+  key(host = this.pageHost): string {
+    return this.pageServer.key(host);
+  }
+
+  /** As a browser asks that resolves the name of the web UI; fetch would not let us set the Host. */
+  ask(
+    path: string,
+    { host = this.pageHost, method = 'GET', headers = {}, body = '' }: AskOptions = {},
+  ): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
+    return new Promise((settle, reject) => {
+      const options = { host: '127.0.0.1', port: this.port, path, method, headers: { host, ...headers } };
+      const sent = request(options, response => {
+        let text = '';
+        response.setEncoding('utf8').on('data', chunk => {
+          text += chunk;
+        });
+        response.on('end', () => settle({ status: response.statusCode!, headers: response.headers, text }));
+      });
+      sent.on('error', reject).end(body);
+    });
+  }
+
+  openAtAddress(): string {
+    return this.server.hosts.openAtAddress();
   }
 
   event(body: EventBody, runId: RunId | null = null): Promise<void> {
@@ -125,33 +167,42 @@ export class PageFixture {
     } as unknown as Services;
     const user: Caller = { client: null, cwd: null, workspace: null, env: {}, parent: null };
     const asking = new WeakMap<IncomingMessage, Caller>();
+    const sessionOf = new WeakMap<IncomingMessage, string>();
+    this.pageServer = servePage(
+      {
+        ...{ services, operations, dispatch, mostBodyBytes },
+        version: '1.2.3',
+        sessions: {
+          open: host => this.sessions.open(host),
+          proof: (...asked) => this.sessions.proof(...asked),
+          hold: id => this.sessions.hold(id),
+          of: request => sessionOf.get(request) ?? null,
+        },
+        webFolder: join(this.folder, 'web'),
+        errorOf: thrown => asSquadError(thrown).toShape(),
+        schemaOf: (type, io) => z.toJSONSchema(type, { io }) as Record<string, unknown>,
+        pageMessage: words => PageMessage.safeParse(words).data ?? null,
+        savedRun: async data => ({ name: 'saved.html', page: JSON.stringify(data) }),
+        touchedRuns: events => touchedRuns(services, events),
+        cardsOf: async runs => runs.map(({ id, status }) => ({ id, status }) as RunCard),
+        isOwnPeer: async socket => this.isOwnPeer ?? isOwnPeer(socket),
+        callerOf: async request => asking.get(request)!,
+        onInFlight: () => {},
+        log: (_level, message, cause) => this.errors.push(cause ?? message),
+      },
+      { flushMs: 5, beatMs: 60_000, silentMs: 120_000, lookMs: 10, ...times },
+    );
     this.server = await serveHttp({
       port: 0,
       admits: (token, request) => {
-        const caller = token === TOKEN ? user : this.callers.get(token);
+        const session = this.sessions.admit(token, request.headers.host!);
+        if (session !== null) sessionOf.set(request, session);
+        const caller = token === TOKEN || session !== null ? user : this.callers.get(token);
         if (caller) asking.set(request, caller);
         return caller !== undefined;
       },
       mcp: { handle: async () => {}, close: async () => {} },
-      page: servePage(
-        {
-          ...{ services, operations, dispatch, mostBodyBytes },
-          version: '1.2.3',
-          userToken: TOKEN,
-          webFolder: join(this.folder, 'web'),
-          errorOf: thrown => asSquadError(thrown).toShape(),
-          schemaOf: (type, io) => z.toJSONSchema(type, { io }) as Record<string, unknown>,
-          pageMessage: words => PageMessage.safeParse(words).data ?? null,
-          savedRun: async data => ({ name: 'saved.html', page: JSON.stringify(data) }),
-          touchedRuns: events => touchedRuns(services, events),
-          cardsOf: async runs => runs.map(({ id, status }) => ({ id, status }) as RunCard),
-          isOwnPeer: async socket => this.isOwnPeer ?? isOwnPeer(socket),
-          callerOf: async request => asking.get(request)!,
-          onInFlight: () => {},
-          log: (_level, message, cause) => this.errors.push(cause ?? message),
-        },
-        { flushMs: 5, beatMs: 60_000, silentMs: 120_000, lookMs: 10, ...times },
-      ),
+      page: this.pageServer,
       onOpen: count => {
         this.open = count;
       },

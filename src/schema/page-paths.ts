@@ -1,0 +1,16 @@
+/** Views of the web UI that are not about one run or squad. */
+export const VIEWS = [
+  'inbox',
+  'reviews',
+  'backlog',
+  'decisions',
+  'cost',
+  'gateway',
+  'events',
+  'search',
+  'settings',
+] as const;
+
+/** Whether the web UI has a view at this path. */
+export const isViewPath = (path: string): boolean =>
+  path === '/' || VIEWS.some(view => path === `/${view}`) || /^\/(r\/[^/]+(\/[^/]+)?|s\/[^/]+)$/.test(path);
