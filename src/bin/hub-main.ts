@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { startHub } from '../app.ts';
+import { describeFreeable } from '../hub/freeable.ts';
 import { Log } from '../hub/log.ts';
 import { shedInherited } from '../hub/shed-inherited.ts';
 import { homeFolder } from '../link/home.ts';
@@ -20,7 +21,12 @@ startHub({ home, env: process.env, version, programs: __dirname, warnings }).the
   thrown => {
     new Log(join(home, 'hub.log'), undefined).write('error', 'The hub could not start', thrown);
     // Whoever started us reads this one line and shows it.
-    process.stderr.write(`${JSON.stringify(asSquadError(thrown).toShape())}\n`);
+    const shape = asSquadError(thrown).toShape();
+    // `squad prune` needs a hub.
+    const freeable = shape.code === 'DISK_FULL' ? describeFreeable(home) : [];
+    const suggestions =
+      freeable.length > 0 ? ['Delete some of this, then try again:', ...freeable] : shape.suggestions;
+    process.stderr.write(`${JSON.stringify({ ...shape, suggestions })}\n`);
     process.exit(1);
   },
 );

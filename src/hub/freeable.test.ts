@@ -1,0 +1,20 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { describeFreeable } from './freeable.ts';
+
+test('what can be freed is named with its size, and only what is there', () => {
+  const home = mkdtempSync(join(tmpdir(), 'squad-freeable-'));
+  try {
+    mkdirSync(join(home, 'runs', 'run_1', 'turn-1'), { recursive: true });
+    writeFileSync(join(home, 'runs', 'run_1', 'turn-1', 'stdout'), Buffer.alloc(3 * 1024 ** 2, 'x'));
+    writeFileSync(join(home, 'hub.log.1'), 'x');
+    const [log, runs, ...more] = describeFreeable(home);
+    expect(log).toContain(join(home, 'hub.log.1'));
+    expect(runs).toMatch(/runs: 3\.\d MiB \(prompts and output/);
+    expect(more).toEqual([]);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
