@@ -1,10 +1,11 @@
 import type { Worktree } from '../schema/worktree.ts';
 import { moveAside, moveBack } from './discard-folder.ts';
 import { type Git, GitTrouble, openGit } from './git.ts';
+import { hiddenIgnoreFiles } from './ignore-rules.ts';
 import { withHonestIndex } from './worktree-index.ts';
 import { findNested, nestedWords, unseenIn } from './worktree-nested.ts';
 import type { Place } from './worktree-place.ts';
-import { type Saved, type SaveOptions, saveWork, unfinishedIn } from './worktree-save.ts';
+import { readyTime, type Saved, type SaveOptions, saveWork, unfinishedIn } from './worktree-save.ts';
 import { submoduleWork } from './worktree-submodules.ts';
 import { isBareCheckout } from './worktree-torn.ts';
 
@@ -36,6 +37,11 @@ export async function saveBefore(
   if (begun) throw new Kept(begun);
   const unseen = await withHonestIndex(git, ({ links }) => unseenIn(path, links, nested));
   if (unseen) throw new Kept(unseen);
+  const [hiding] = await hiddenIgnoreFiles(git, await readyTime(gitDir));
+  if (hiding !== undefined)
+    throw new Kept(
+      `its new file ${hiding} ignores itself and may hide work from git: look, remove that file, then try again`,
+    );
   return saveWork(git, worktree, how);
 }
 

@@ -60,6 +60,10 @@ describe('stays, and says why, when it holds', () => {
       /take in its file \.gitmodules:/,
       'echo x >.gitmodules; git add .gitmodules; git commit -qm x; ln -sf a.txt .gitmodules',
     ],
+    'a new .gitignore that ignores itself': [
+      /\.gitignore ignores itself and may hide work from git/,
+      'echo "*" >app/.gitignore; echo new >app/new.txt',
+    ],
     'a pipe that git would wait on': [/\.gitattributes is a pipe/, 'mkfifo app/.gitattributes'],
   };
   test.each(Object.entries(cases))('%s', async (_, [why, script]) => {

@@ -34,14 +34,7 @@ async function unsavedBy(git: Git, { file }: ScratchIndex, limitMs: number): Pro
   const how = { limitMs, env: { GIT_INDEX_FILE: file } };
   const rules = await keptIgnoreRules(gitDir);
   const [status, copied] = await Promise.all([readStatusUnder(git, rules, how), copiedPaths(gitDir)]);
-  const marks = [readyFile(gitDir), setUpFile(gitDir)];
-  const times = await Promise.all(
-    marks.map(async mark => {
-      const found = await lstat(mark).catch(() => null);
-      return found?.isFile() ? found.ctimeMs : 0;
-    }),
-  );
-  const readyAt = Math.max(...times);
+  const readyAt = await readyTime(gitDir);
   const untouched = new Set<StatusEntry>();
   for (const entry of status.entries)
     if (entry.isUntracked && copied.has(entry.path)) {
@@ -50,6 +43,15 @@ async function unsavedBy(git: Git, { file }: ScratchIndex, limitMs: number): Pro
     }
   const entries = status.entries.filter(entry => !untouched.has(entry));
   return { ...status, entries, untouched: [...untouched] };
+}
+
+/** When the work tree was ready for its agent, set up and all. */
+export async function readyTime(gitDir: string): Promise<number> {
+  const times = [readyFile(gitDir), setUpFile(gitDir)].map(async mark => {
+    const found = await lstat(mark).catch(() => null);
+    return found?.isFile() ? found.ctimeMs : 0;
+  });
+  return Math.max(...(await Promise.all(times)));
 }
 
 /** A merge or the like: what is not committed may be half of it. */
