@@ -8,6 +8,7 @@ import { RunAudiences } from './app/run-audiences.ts';
 import { endpointOf, restoreTokens } from './app/run-endpoints.ts';
 import { createPrepareFolder } from './app/run-folders.ts';
 import { serveMcp, serveTerminal } from './app/serve-views.ts';
+import { takeStartEnvironment } from './app/start-environment.ts';
 import { startedSince } from './app/started-since.ts';
 import { SubagentViews } from './app/subagent-views.ts';
 import { TeamKeeper } from './app/team-keeper.ts';
@@ -94,6 +95,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   if (!taken) return null;
   let lock = taken;
   let guard: HomeGuard | null = null;
+  const runsDir = join(home, 'runs');
+  const runOfProcess = createRunOfProcess(runsDir);
+  await takeStartEnvironment(home, env, runOfProcess);
   const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
   const clock = { now: () => Date.now() };
   const startedAt = clock.now();
@@ -103,7 +107,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   };
   writeRecord();
   const database = env.MCP_DATABASE_PATH || join(home, 'squad.db');
-  const runsDir = join(home, 'runs');
   const warn = (message: string, cause: unknown) => log.write('warning', message, cause);
 
   const store = await openStore({ file: database, version });
@@ -231,7 +234,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     liveRuns: () => runner.liveRuns(),
     run: async (id: RunId) => runner.current(id) ?? (await store.run(id)),
     environment: (id: RunId) => files.environment(id),
-    runOfProcess: createRunOfProcess(runsDir),
+    runOfProcess,
+    isUsers: async (pid: number) =>
+      !canProveProcesses || firstRunAt === Number.POSITIVE_INFINITY || startedByUser(pid, firstRunAt),
   };
 
   const services: Services = {
@@ -367,7 +372,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       warnings.push(message);
       log.write('warning', message);
     }),
-    ...{ tokenFile, programs, identities },
+    ...{ tokenFile, programs, identities, runsDir },
+    hasKnownRuns: () => firstRunAt < Number.POSITIVE_INFINITY,
     pageEnvironment: () => pageEnvironment,
     notices,
     teamUpdates,

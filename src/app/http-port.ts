@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../core/ports/workspace.ts';
+import { isOwnPeer } from '../http/own-peer.ts';
 import type { HttpServer } from '../http/serve.ts';
 import { Sessions } from '../http/sessions.ts';
 import { type CallerPorts, callerOfRun } from '../hub/callers.ts';
@@ -12,10 +13,10 @@ import type { Services } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { percentDecoded } from '../schema/percent-decoded.ts';
-import type { Run } from '../schema/run.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/serve-http.ts';
 import { followTeam } from './follow-team.ts';
+import { type AskingRun, HttpPeers } from './http-peers.ts';
 import { type LazyPage, pageWhenNeeded } from './page-parts.ts';
 import { type ListName, tellOf } from './run-audiences.ts';
 
@@ -30,6 +31,9 @@ export interface HttpPortOptions {
   /** The folder of the bundled programs. */
   programs: string;
   identities: CallerPorts;
+  runsDir: string;
+  /** Whether this hub has had a run. */
+  hasKnownRuns(): boolean;
   notices: EndNotices;
   teamUpdates: TeamUpdates;
   serversOf: McpFaceOptions['serversOf'];
@@ -103,7 +107,8 @@ export class HttpPort {
   }
 
   /** An agent asks often, and what is known of it stays the same while it lives. */
-  private callerOf(run: Run): Promise<Caller> {
+  private callerOf({ run, isProven }: AskingRun): Promise<Caller> {
+    if (!isProven) return callerOfRun(run, this.options.identities, false);
     const known = this.callers.get(run.id) ?? callerOfRun(run, this.options.identities);
     this.callers.set(run.id, known);
     return known;
@@ -132,13 +137,14 @@ export class HttpPort {
     const stored = Number((await services.store.settings())['http.port']);
     const user = [{ tokenHash: hashOf(ownToken(tokenFile)) }];
     const sessions = new Sessions();
-    const bearers = new WeakMap<IncomingMessage, Run>();
+    const bearers = new WeakMap<IncomingMessage, AskingRun>();
     const sessionOf = new WeakMap<IncomingMessage, string>();
+    const peers = new HttpPeers(this.options);
     const asking = new WeakMap<IncomingMessage, Asking>();
     let inFlight = 0;
-    const callerOf = (run: Run) => this.callerOf(run);
+    const callerOf = (asking: AskingRun) => this.callerOf(asking);
     const mcp = createHttpHandler({
-      owner: request => bearers.get(request)?.id ?? '',
+      owner: request => bearers.get(request)?.run.id ?? '',
       maxSessions: owner => (owner === '' ? MOST_SESSIONS.ofUser : MOST_SESSIONS.ofRun),
       build: request =>
         mcpFace({ services, version, transport: 'http', ...asking.get(request)!, notices, serversOf }),
@@ -151,6 +157,8 @@ export class HttpPort {
     notices.join(mcp.of(''));
     const page = pageWhenNeeded({
       ...{ services, version, programs, onInFlight, log },
+      // An agent can read the browser's command line, and with it the key.
+      isOwnPeer: async socket => (await isOwnPeer(socket)) && (await peers.withUserToken(socket)) === null,
       sessions: {
         open: host => sessions.open(host),
         proof: (...asked) => sessions.proof(...asked),
@@ -164,15 +172,20 @@ export class HttpPort {
     });
     const http = await serveHttp({
       port: port || stored || USUAL_PORT,
-      admits: (token, request, hosts) => {
+      admits: async (token, request, hosts) => {
         const host = request.headers.host!;
         const session = isApi(request) ? sessions.admit(token, host) : null;
         if (session !== null) sessionOf.set(request, session);
         // Tokens that outlive this hub are for programs, which use an address of the port: no browser has to hold one.
-        if (session !== null || !hosts.isAddress(host)) return session !== null;
-        const run = bearerOf(identities.liveRuns(), token);
-        if (run) bearers.set(request, run);
-        return run !== null || bearerOf(user, token) !== null;
+        if (session === null && !hosts.isAddress(host)) return false;
+        const run = session === null ? bearerOf(identities.liveRuns(), token) : null;
+        const isUsers = session !== null || bearerOf(user, token) !== null;
+        if (!run && !isUsers) return false;
+        const { socket } = request;
+        const found = run ? await peers.withRunToken(socket, run) : await peers.withUserToken(socket);
+        if (found && 'status' in found) return found;
+        if (found) bearers.set(request, found);
+        return true;
       },
       mcp: {
         handle: async (request, response) => {
@@ -184,7 +197,7 @@ export class HttpPort {
           });
           if (listens(request)) {
             const { caller } = asking.get(request)!;
-            const owner = run?.id ?? '';
+            const owner = run?.run.id ?? '';
             const leave = followTeam(teamUpdates, services.workspaces, caller, owner, mcp.of(owner));
             response.once('close', leave);
           }

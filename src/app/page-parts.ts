@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isOwnPeer } from '../http/own-peer.ts';
 import type { PageFace } from '../http/serve.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import type { exportRun } from '../operations/export-run.ts';
@@ -21,7 +20,10 @@ export interface LazyPage extends PageFace {
 
 /** The page's server, loaded when somebody first asks it for something. */
 export function pageWhenNeeded(
-  ports: Pick<PagePorts, 'services' | 'callerOf' | 'sessions' | 'version' | 'onInFlight' | 'log'> & {
+  ports: Pick<
+    PagePorts,
+    'services' | 'callerOf' | 'sessions' | 'version' | 'onInFlight' | 'log' | 'isOwnPeer'
+  > & {
     programs: string;
   },
 ): LazyPage {
@@ -41,7 +43,6 @@ export function pageWhenNeeded(
           },
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf,
-          isOwnPeer,
           pageMessage: words => PageMessage.safeParse(words).data ?? null,
           touchedRuns: events => touchedRuns(ports.services, events),
           cardsOf: runs => cardsOf(ports.services, runs),

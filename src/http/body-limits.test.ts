@@ -132,6 +132,32 @@ test('a body that declares no size is cut off where it is too much', async () =>
   expect(small.status).toBe(200);
 });
 
+test('a body that was there before its sender was admitted is not waited for, however long the answer takes', async () => {
+  let isAnswered = false;
+  const late = await serveHttp({
+    port: 0,
+    page: { handle: async () => {}, upgrade: async () => null, close: async () => {} },
+    admits: () => new Promise(settle => setTimeout(() => settle(true), 50)),
+    mcp: {
+      handle: async (request, response) => {
+        for await (const _chunk of request);
+        await new Promise(settle => setTimeout(settle, 200));
+        isAnswered = true;
+        response.end('read');
+      },
+      close: async () => {},
+    },
+    bodyLimits: { ...BODY_LIMITS, timeoutMs: 20 },
+  });
+  const answer = await fetch(`http://127.0.0.1:${late.port}/mcp`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer token', 'content-type': 'application/json' },
+    body: '{}',
+  });
+  expect([answer.status, await answer.text(), isAnswered]).toEqual([200, 'read', true]);
+  await late.close();
+});
+
 test('a body that drips in is given up, and its connection closed', async () => {
   await serve({ timeoutMs: 100 });
   const client = new Client(length(10_000));

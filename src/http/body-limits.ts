@@ -43,16 +43,17 @@ export class BodyLimits {
     const held = this.#held.get(token) ?? { bodies: 0, bytes: 0 };
     const isFull = held.bodies >= this.#limits.perToken.bodies || this.#all.bodies >= this.#limits.all.bodies;
     if (isFull) return TOO_MANY;
-    if (!this.#hasRoom(held, declared)) return TOO_MUCH;
+    // Who asks was looked up first, and Node buffers meanwhile; with small requests all of it is there.
+    let received = request.readableLength;
+    let isArriving = !request.complete;
+    let bytes = Math.max(declared, received);
+    if (!this.#hasRoom(held, bytes)) return TOO_MUCH;
     this.#held.set(token, held);
     const counts = [held, this.#all];
     for (const count of counts) {
-      count.bodies += 1;
-      count.bytes += declared;
+      if (isArriving) count.bodies += 1;
+      count.bytes += bytes;
     }
-    let bytes = declared;
-    let received = 0;
-    let isArriving = true;
     const arrived = () => {
       if (!isArriving) return;
       isArriving = false;
@@ -63,7 +64,7 @@ export class BodyLimits {
       arrived();
       cutOff(request, response, refusal);
     };
-    const timer = setTimeout(() => stop(TOO_SLOW), this.#limits.timeoutMs).unref();
+    const timer = isArriving ? setTimeout(() => stop(TOO_SLOW), this.#limits.timeoutMs).unref() : undefined;
     // Every chunk comes through here, whoever reads it; a listener of our own would start the flow before there is a reader.
     const push = request.push.bind(request);
     request.push = (chunk: Buffer | null, ...rest) => {

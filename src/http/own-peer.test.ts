@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { isOwnPeer, ownerIn } from './own-peer.ts';
+import { isOwnPeer, peerIn } from './own-peer.ts';
 
 const HEAD =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
@@ -21,14 +21,16 @@ test('the owner of a connection is that of its other end, and of no other', () =
     line('0100007F:9C40', '0100007F:0BBA', { uid: 4 }),
     line('0100007F:9C40', '0100007F:0BB9', { uid: 1000 }),
   ].join('\n');
-  expect(ownerIn(table, PEER, HUB)).toBe(1000);
-  expect(ownerIn(table, { ...PEER, address: '127.0.0.5' }, HUB)).toBe(3);
-  expect(ownerIn(table, { ...PEER, port: 40_001 }, HUB)).toBeNull();
+  expect(peerIn(table, PEER, HUB)).toEqual({ uid: 1000, inode: '4242' });
+  expect(peerIn(table, { ...PEER, address: '127.0.0.5' }, HUB)).toMatchObject({ uid: 3 });
+  expect(peerIn(table, { ...PEER, port: 40_001 }, HUB)).toBeNull();
 });
 
 test('a program that thinks in IPv6 is found as well', () => {
   const mapped = '0000000000000000FFFF00000100007F';
-  expect(ownerIn(line(`${mapped}:9C40`, `${mapped}:0BB9`, { uid: 65_534 }), PEER, HUB)).toBe(65_534);
+  expect(peerIn(line(`${mapped}:9C40`, `${mapped}:0BB9`, { uid: 65_534 }), PEER, HUB)).toMatchObject({
+    uid: 65_534,
+  });
 });
 
 test('a connection over the loopback address of IPv6 has an owner too', () => {
@@ -37,20 +39,26 @@ test('a connection over the loopback address of IPv6 has an owner too', () => {
     { ...PEER, address: '::1' },
     { ...HUB, address: '::1' },
   ] as const;
-  expect(ownerIn(line(`${one}:9C40`, `${one}:0BB9`, { uid: 65_534 }), ...ends)).toBe(65_534);
-  expect(ownerIn(line('01000000:9C40', '01000000:0BB9', { uid: 65_534 }), ...ends)).toBeNull();
+  expect(peerIn(line(`${one}:9C40`, `${one}:0BB9`, { uid: 65_534 }), ...ends)).toMatchObject({ uid: 65_534 });
+  expect(peerIn(line('01000000:9C40', '01000000:0BB9', { uid: 65_534 }), ...ends)).toBeNull();
 });
 
 test('a connection its program has closed is nobody’s, though it is written down as root’s', () => {
   const own = ['0100007F:9C40', '0100007F:0BB9'] as const;
-  expect(ownerIn(line(...own, { state: '05', uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
-  expect(ownerIn(line(...own, { uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
+  expect(peerIn(line(...own, { state: '05', uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
+  expect(peerIn(line(...own, { uid: 0, inode: 0 }), PEER, HUB)).toBeNull();
+});
+
+test('a program that has only said its last word is still found', () => {
+  const own = ['0100007F:9C40', '0100007F:0BB9'] as const;
+  expect(peerIn(line(...own, { state: '05' }), PEER, HUB)).toEqual({ uid: 1000, inode: '4242' });
+  expect(peerIn(line(...own, { state: '06' }), PEER, HUB)).toBeNull();
 });
 
 test('what makes no sense names nobody', () => {
   for (const table of ['', HEAD, 'x\n\n  \n', '1: 0100007F:9C40'])
-    expect(ownerIn(table, PEER, HUB)).toBeNull();
-  expect(ownerIn(line('0100007F:9C40', '0100007F:0BB9'), { address: '', port: 0 }, HUB)).toBeNull();
+    expect(peerIn(table, PEER, HUB)).toBeNull();
+  expect(peerIn(line('0100007F:9C40', '0100007F:0BB9'), { address: '', port: 0 }, HUB)).toBeNull();
 });
 
 test.each(['127.0.0.1', '::1'])('a connection of our own at %s is ours', async host => {

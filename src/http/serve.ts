@@ -14,8 +14,11 @@ import { isLive, type Way, wayOf } from './way-of.ts';
 export interface HttpServerOptions {
   /** Asked for; if others hold it, one of the next ones is taken. */
   port: number;
-  /** Whether this token is anybody's: the user's, that of a run at work, or that of a session of the web UI. */
-  admits(token: string, request: IncomingMessage, hosts: Hosts): boolean;
+  /**
+   * Whether this token is anybody's, the user's, that of a run at work or of a session of the web UI, and whoever shows it
+   * may; otherwise why not.
+   */
+  admits(token: string, request: IncomingMessage, hosts: Hosts): boolean | Promise<boolean | Refusal>;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   page: PageFace;
   /** Of request bodies; as they are unless given. */
@@ -63,7 +66,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     shouldUpgradeCallback: isLive,
   };
   const server = createServer(limits, (request, response) => {
-    if (passes(request, response)) answer(request, response);
+    admit(request, response, () => answer(request, response));
   });
   server.maxConnections = MOST_CONNECTIONS;
   const strangers = new Strangers();
@@ -76,9 +79,10 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
   // Who asks before it sends a body is told to go on only if the body would be read.
   server.on('checkContinue', (request, response) => {
-    if (!passes(request, response)) return;
-    response.writeContinue();
-    answer(request, response);
+    admit(request, response, () => {
+      response.writeContinue();
+      answer(request, response);
+    });
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {}); // 'close' follows
@@ -108,11 +112,19 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     },
   };
 
-  function passes(request: IncomingMessage, response: ServerResponse): boolean {
+  function admit(request: IncomingMessage, response: ServerResponse, enter: () => void): void {
     for (const [name, value] of Object.entries(OWN_ONLY)) response.setHeader(name, value);
-    const refusal = refusalOf(request) ?? bodies.admit(request, response, tokenOf(request) ?? '');
-    if (refusal) refuse(response, refusal);
-    return refusal === null;
+    refusalOf(request).then(
+      foreign => {
+        const refusal = foreign ?? bodies.admit(request, response, tokenOf(request) ?? '');
+        if (refusal) refuse(response, refusal);
+        else enter();
+      },
+      (thrown: unknown) => {
+        onError?.(thrown);
+        refuse(response, BUG);
+      },
+    );
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -138,18 +150,19 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     held.once('close', () => onOpen?.(--open));
   }
 
-  function refusalOf(request: IncomingMessage): Refusal | null {
+  async function refusalOf(request: IncomingMessage): Promise<Refusal | null> {
     const foreign = refuseForeign(request, hosts);
     if (foreign) return foreign;
     const way = wayOf(request, hosts);
     if (way === 'file' || way === 'ticket') return null;
     if (way === 'elsewhere') return NOT_HERE;
-    return refuseUnknown(request) ?? (way === 'none' ? NOWHERE : null);
+    return (await refuseUnknown(request)) ?? (way === 'none' ? NOWHERE : null);
   }
 
-  function refuseUnknown(request: IncomingMessage): Refusal | null {
+  async function refuseUnknown(request: IncomingMessage): Promise<Refusal | null> {
     const token = tokenOf(request);
-    return token !== null && admits(token, request, hosts) ? null : UNKNOWN;
+    const admitted = token !== null && (await admits(token, request, hosts));
+    return admitted === true ? null : admitted || UNKNOWN;
   }
 }
 

@@ -44,6 +44,7 @@ function ports(
   around: string | null,
   runs: Run[] = live,
   isProven = true,
+  isUsers = true,
 ): CallerPorts & { looked: number[] } {
   const looked: number[] = [];
   return {
@@ -51,6 +52,7 @@ function ports(
     liveRuns: () => runs,
     run: async id => [...runs, ended].find(each => each.id === id) ?? null,
     environment: async () => ({ FROM: 'run' }),
+    isUsers: async () => isUsers,
     runOfProcess: async pid => {
       looked.push(pid);
       return around === null ? null : { runId: around, isProven };
@@ -202,4 +204,16 @@ test('a process that nobody has seen takes rights away, and gives none', async (
   expect(around.parent).toMatchObject({ id: live[0]!.id, isProven: false });
   for (const given of [hello(), hello({ token: one.token })])
     await expect(callerOfHello(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+});
+
+test("a run's token is refused to a process that is neither of that run nor certainly the user's", async () => {
+  const given = hello({ token: one.token });
+  await expect(callerOfHello(given, ports(null, live, true, false))).rejects.toMatchObject({
+    code: 'NOT_ALLOWED',
+  });
+  // Only its mark says that it is of that run: anybody can have that.
+  const marked = await callerOfHello(given, ports(live[0]!.id, live, false, false));
+  expect(marked.parent).toMatchObject({ id: live[0]!.id, isProven: false });
+  const inside = await callerOfHello(given, ports(live[0]!.id, live, true, false));
+  expect(inside.parent).toMatchObject({ id: live[0]!.id, isProven: true });
 });

@@ -38,6 +38,8 @@ export interface CallerPorts {
   /** What its agent was given. */
   environment(id: RunId): Promise<Record<string, string>>;
   runOfProcess(pid: number): Promise<{ runId: string; isProven: boolean } | null>;
+  /** Whether a process that is in no run, or only marked as in one, is certainly the user's. */
+  isUsers(pid: number): Promise<boolean>;
 }
 
 /**
@@ -48,11 +50,12 @@ export async function callerOfHello(hello: Hello, ports: CallerPorts, isKnown = 
   const found = await runAround(hello, ports);
   if (!isKnown && (hello.token !== undefined || !found)) throw unknownProcess();
   const around = found && { ...found, isProven: found.isProven && isKnown };
-  const run = hello.token === undefined ? around?.run : bearer(hello.token, around?.run ?? null, ports);
+  const asking = hello.token === undefined ? around : await bearer(hello.token, hello.pid, around, ports);
+  const run = asking?.run;
   const client = hello.view === 'control' ? 'terminal' : null;
   if (!run)
     return { client, cwd: hello.cwd, workspace: hello.workspace ?? null, env: hello.env, parent: null };
-  const caller = await callerOfRun(run, ports, hello.token !== undefined || around?.isProven === true);
+  const caller = await callerOfRun(run, ports, asking?.isProven);
   // How long a client waits is its own affair.
   const { MCP_TOOL_TIMEOUT } = hello.env;
   return {
@@ -136,19 +139,34 @@ async function taskOf(run: Run, ports: CallerPorts): Promise<RunId | null> {
   return null;
 }
 
-function bearer(token: string, around: Run | null, { liveRuns }: CallerPorts): Run {
+/** Agents can read each other's files: a token counts where its own run shows it, or the user does. */
+async function bearer(
+  token: string,
+  pid: number,
+  around: { run: Run; isProven: boolean } | null,
+  { liveRuns, isUsers }: CallerPorts,
+): Promise<{ run: Run; isProven: boolean }> {
   const run = bearerOf(liveRuns(), token);
   if (!run)
     throw new SquadError('NOT_ALLOWED', 'The identity is not of a run that is at work here', {
       suggestions: ['It ends with its run; Squad gives each turn a new one.'],
     });
-  if (around && around.id !== run.id)
+  if (around && around.run.id !== run.id)
     throw new SquadError(
       'NOT_ALLOWED',
-      `This runs inside run ${around.id}, and the identity is another run's`,
+      `This runs inside run ${around.run.id}, and the identity is another run's`,
       {
         suggestions: ['Use the identity file that Squad gave to this run, or none.'],
       },
     );
-  return run;
+  const isProven = around?.isProven === true || (await isUsers(pid));
+  if (!around && !isProven)
+    throw new SquadError(
+      'NOT_ALLOWED',
+      "This process is not one of the run whose identity it shows, nor the user's",
+      {
+        suggestions: ['Start it as a child of the agent, without a session of its own.'],
+      },
+    );
+  return { run, isProven };
 }

@@ -117,48 +117,58 @@ test("whoever only has a run's mark in the environment has none of them", async 
   }
 });
 
-test('a coder that detaches a program with the mark of its reviewer does not approve its own work', async () => {
-  const frames = [
-    {
-      ...{ id: 1, method: 'initialize' },
-      params: {
-        protocolVersion: '2025-06-18',
-        capabilities: {},
-        clientInfo: { name: 'forged', version: '1' },
+test.each(['mark', 'mark and the token'])(
+  'a coder that detaches a program with the %s of its reviewer does not approve its own work',
+  async what => {
+    const frames = [
+      {
+        ...{ id: 1, method: 'initialize' },
+        params: {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          clientInfo: { name: 'forged', version: '1' },
+        },
       },
-    },
-    { method: 'notifications/initialized' },
-    { id: 2, method: 'tools/call', params: { name: 'send_feedback', arguments: CALLS.send_feedback } },
-  ].map(frame => JSON.stringify({ jsonrpc: '2.0', ...frame }));
-  squad.write('../frames', `${frames.join('\n')}\n`);
-  const answers = join(squad.root, 'answers');
-  // Its input stays open until the answer is there.
-  squad.script(
-    '../forge.sh',
-    `(cat ${squad.root}/frames; n=0; until grep -q '"id":2' ${answers} || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done) | ${process.execPath} ${BIN} mcp > ${answers} 2>&1`,
-  );
-  const review = { reviewer_prompt: script('hang') };
-  const task = script('write a.txt', '| a', `call request_review ${JSON.stringify(review)}`, 'await forged');
-  const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'isolated', `Build.${task}`]);
-  const reviews = async () =>
-    (await squad.json<{ reviews: { reviewerId: string; outcome: string | null }[] }>(['review', runIds[0]]))
-      .reviews;
-  const [open] = await until('it is reviewed', async () => (await reviews()).length === 1 && reviews());
-  const forger = await AgentAtWork.start(
-    squad,
-    'coder',
-    `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} ${squad.root}/forge.sh >/dev/null 2>&1 </dev/null`,
-  );
-  const said = await until('it is answered', async () => {
-    const text = existsSync(answers) ? readFileSync(answers, 'utf8') : '';
-    return text.includes('"id":2') && text;
-  });
-  expect(said).toContain('send_feedback');
-  expect(said).toContain('"error"');
-  expect(await reviews()).toMatchObject([{ outcome: null }]);
-  await forger.end();
-  await squad.run(['cancel', runIds[0]]);
-});
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'send_feedback', arguments: CALLS.send_feedback } },
+    ].map(frame => JSON.stringify({ jsonrpc: '2.0', ...frame }));
+    squad.write('../frames', `${frames.join('\n')}\n`);
+    const answers = join(squad.root, `answers with the ${what}`.replaceAll(' ', '-'));
+    // Its input stays open until the answer is there.
+    squad.script(
+      '../forge.sh',
+      `(cat ${squad.root}/frames; n=0; until grep -q '"id":2' ${answers} || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done) | ${process.execPath} ${BIN} mcp $IDENTITY > ${answers} 2>&1`,
+    );
+    const review = { reviewer_prompt: script('hang') };
+    const task = script(
+      'write a.txt',
+      '| a',
+      `call request_review ${JSON.stringify(review)}`,
+      'await forged',
+    );
+    const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'isolated', `Build.${task}`]);
+    const reviews = async () =>
+      (await squad.json<{ reviews: { reviewerId: string; outcome: string | null }[] }>(['review', runIds[0]]))
+        .reviews;
+    const [open] = await until('it is reviewed', async () => (await reviews()).length === 1 && reviews());
+    const identity =
+      what === 'mark' ? '' : `--identity ${squad.home}/runs/${open!.reviewerId}/turn-1/identity.json`;
+    const forger = await AgentAtWork.start(
+      squad,
+      'coder',
+      `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} IDENTITY='${identity}' ${squad.root}/forge.sh >/dev/null 2>&1 </dev/null`,
+    );
+    const said = await until('it is answered', async () => {
+      const text = existsSync(answers) ? readFileSync(answers, 'utf8') : '';
+      return text.includes('"id":2') && text;
+    });
+    expect(said).toContain('send_feedback');
+    expect(said).toContain('"error"');
+    expect(await reviews()).toMatchObject([{ outcome: null }]);
+    await forger.end();
+    await squad.run(['cancel', runIds[0]]);
+  },
+);
 
 test('a run that has ended has none of them left', async () => {
   const agent = await AgentAtWork.start(squad, 'coder');

@@ -1,0 +1,106 @@
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { peerOf } from '../http/own-peer.ts';
+import type { Refusal } from '../http/refusal.ts';
+import type { CallerPorts } from '../hub/callers.ts';
+import { createSocketHolders } from '../process/socket-holder.ts';
+import { runFolder } from '../process/turn-folder.ts';
+import { readWrapperPid } from '../process/turn-record.ts';
+import { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+
+export interface HttpPeerPorts {
+  identities: CallerPorts;
+  runsDir: string;
+  /** Whether this hub has had a run: before that, nobody can be in one. */
+  hasKnownRuns(): boolean;
+}
+
+/** A run that asks, and whether more than a mark in its environment says so. */
+export interface AskingRun {
+  run: Run;
+  isProven: boolean;
+}
+
+type Peer =
+  /** The system does not say, or no run was there that it could be. */
+  | { kind: 'anyone' }
+  /** The connection was given up before anybody could look. */
+  | { kind: 'gone' }
+  /** It hides what it holds. */
+  | { kind: 'hidden' }
+  | { kind: 'process'; pid: number; around: AskingRun | null };
+
+/** Who is at the other end of a connection over HTTP, looked up once for each connection. */
+export class HttpPeers {
+  private readonly ports: HttpPeerPorts;
+  private readonly holders = createSocketHolders();
+  private readonly known = new WeakMap<Socket, Promise<Peer>>();
+
+  constructor(ports: HttpPeerPorts) {
+    this.ports = ports;
+  }
+
+  /** With the user's token: the user, null, unless it is shown inside a run. That is then the run. */
+  async withUserToken(socket: Socket): Promise<AskingRun | Refusal | null> {
+    const peer = await this.of(socket);
+    if (peer.kind === 'process') return peer.around;
+    const isUncertain = peer.kind === 'gone' || (peer.kind === 'hidden' && this.anyAgentHides());
+    return isUncertain ? UNSEEN : null;
+  }
+
+  /** With a run's token: that run, if its own processes show it, or the user's. */
+  async withRunToken(socket: Socket, run: Run): Promise<AskingRun | Refusal> {
+    const peer = await this.of(socket);
+    if (peer.kind === 'anyone') return { run, isProven: true };
+    if (peer.kind !== 'process') return UNSEEN;
+    const { around, pid } = peer;
+    if (around && around.run.id !== run.id) return OTHER_RUN;
+    if (around?.isProven) return around;
+    if (await this.ports.identities.isUsers(pid)) return { run, isProven: true };
+    return around ?? OTHER_RUN;
+  }
+
+  private of(socket: Socket): Promise<Peer> {
+    if (!this.ports.hasKnownRuns()) return Promise.resolve({ kind: 'anyone' });
+    const peer = this.known.get(socket) ?? this.look(socket);
+    this.known.set(socket, peer);
+    return peer;
+  }
+
+  private async look(socket: Socket): Promise<Peer> {
+    const peer = await peerOf(socket);
+    if (peer === undefined) return { kind: 'anyone' };
+    if (peer === null) return { kind: 'gone' };
+    const pid = this.holders.holderOf(peer.inode);
+    if (pid === null) return { kind: 'hidden' };
+    const found = await this.ports.identities.runOfProcess(pid);
+    const id = RunId.safeParse(found?.runId);
+    const run = id.success ? await this.ports.identities.run(id.data) : null;
+    return { kind: 'process', pid, around: run && { run, isProven: found!.isProven } };
+  }
+
+  private anyAgentHides(): boolean {
+    const { identities, runsDir } = this.ports;
+    const wrappers = identities
+      .liveRuns()
+      .map(({ id, turn }) => readWrapperPid(join(runFolder(runsDir, id), `turn-${turn}`)))
+      .filter(pid => typeof pid === 'number');
+    return this.holders.anyHidesBelow(wrappers);
+  }
+}
+
+const UNSEEN: Refusal = {
+  status: 403,
+  code: 'NOT_ALLOWED',
+  message: 'Squad cannot see which process asks, and an agent may have this token',
+  suggestions: [
+    'Keep the connection open until the answer is there; a process that hides its files is refused.',
+  ],
+};
+const OTHER_RUN: Refusal = {
+  status: 403,
+  code: 'NOT_ALLOWED',
+  message: "This is the token of another run: only that run's own processes can use it",
+  suggestions: ['Use the token that Squad gave to this run.'],
+};

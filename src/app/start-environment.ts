@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { replaceFile } from '../link/replace-file.ts';
+import { hubEnvironment } from '../link/start-hub.ts';
+import type { RunOfProcess } from '../process/run-of-process.ts';
+
+const FILE = 'hub-environment.json';
+const Saved = z.record(z.string(), z.string());
+
+/**
+ * Gives this hub the environment of the last one that the user started, if a run's command has started it: an agent would
+ * otherwise choose the database, the port and the PATH of everybody's hub. A user's own is kept for that.
+ */
+export async function takeStartEnvironment(
+  home: string,
+  env: Record<string, string | undefined>,
+  runOfProcess: RunOfProcess,
+): Promise<void> {
+  const file = join(home, FILE);
+  const saved = savedIn(file);
+  if ((await runOfProcess(process.ppid)) === null) {
+    const own = JSON.stringify(hubEnvironment(env));
+    if (JSON.stringify(saved) !== own) keep(file, own);
+    return;
+  }
+  if (!saved) return;
+  for (const name of Object.keys(env)) delete env[name];
+  Object.assign(env, hubEnvironment(saved), { SQUAD_HOME: home });
+}
+
+function keep(file: string, text: string): void {
+  try {
+    replaceFile(file, text, 0o600);
+  } catch {
+    // A full disk: the one before stays, and a hub that starts is worth more.
+  }
+}
+
+/** Null when there is none that can be used: then what there is has to do. */
+function savedIn(file: string): Record<string, string> | null {
+  try {
+    return Saved.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return null;
+  }
+}
