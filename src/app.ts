@@ -37,7 +37,7 @@ import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
 import { type Hello, isNewer } from './link/hello.ts';
 import { ownFolder, pricesFile, socketPath } from './link/home.ts';
-import { hubRecordPath, lockPath, otherHub } from './link/hub-record.ts';
+import { hubRecordPath, isBound, lockPath, otherHub } from './link/hub-record.ts';
 import { EndNotices } from './mcp/end-notices.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
@@ -545,10 +545,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
 
 /** Null while another hub lives, also one whose lock file was removed: that hub restores it. */
 function lockOfHome(home: string): Lock | null {
-  const lock = takeLock(lockPath(home));
-  if (lock === null || otherHub(home) === null) return lock;
-  lock.release();
-  return null;
+  return otherHub(home) === null && !isBound(socketPath(home)) ? takeLock(lockPath(home)) : null;
 }
 
 /** Throws INVALID_INPUT. */

@@ -23,6 +23,18 @@ export function otherHub(home: string): number | null {
   return pid === process.pid ? null : pid;
 }
 
+/** Whether a process listens on a socket of this path, also one that was removed. Only Linux tells. */
+export function isBound(socket: string): boolean {
+  try {
+    const lines = readFileSync('/proc/net/unix', 'utf8').split('\n');
+    return lines.some(line => line.endsWith(` ${socket}`) && line.split(/\s+/)[3] === LISTENING);
+  } catch {
+    return false;
+  }
+}
+
+const LISTENING = '00010000';
+
 /** Held by the hub for as long as it lives. */
 export const lockPath = (home: string): string => join(home, 'hub.lock');
 
