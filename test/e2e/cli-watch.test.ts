@@ -254,8 +254,8 @@ test('on a screen: the bell and the title call, ids are links to the page, and t
     screen.press('C-c');
     const { code, bytes } = await screen.ended();
     expect(code).toBe(130);
-    const { url } = await squad.json<{ url: string }>(['hub', 'status']);
-    const link = `\u001b]8;;${new URL(url).origin}/r/${id}\u001b\\${id}\u001b]8;;\u001b\\`;
+    const { page } = await squad.json<{ page: string }>(['hub', 'status']);
+    const link = `\u001b]8;;${new URL(page).origin}/r/${id}\u001b\\${id}\u001b]8;;\u001b\\`;
     expect(bytes).toContain(link);
     expect(bytes).not.toMatch(/#(key|token)=/);
     expect(bytes).toContain('\u001b]0;(1) Squad needs you\u0007\u0007');
