@@ -1,5 +1,6 @@
 import { longestStart } from '../core/digest.ts';
 import type { Run } from '../schema/run.ts';
+import { shellWord } from '../schema/shell-word.ts';
 import type { Services } from './operation.ts';
 import { branchNotes } from './run-work.ts';
 
@@ -20,6 +21,6 @@ export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, erro
 export function fitNotes(notes: readonly string[], id: string, budget: number): string {
   const whole = notes.join(' ');
   if (longestStart(whole, budget) === whole) return whole;
-  const mark = ` … (\`squad show ${id}\` has all notes)`;
+  const mark = ` … (\`squad show ${shellWord(id)}\` has all notes)`;
   return longestStart(whole, budget - mark.length) + mark;
 }
