@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { descendantsOf } from '../process/descendants.ts';
 import { startGuest } from './guest-process.ts';
-import { run, TakenOver, tool } from './testing/sandboxes.ts';
+import { realSandbox, run, TakenOver, tool } from './testing/sandboxes.ts';
 
-// The proof of the sandbox has ended by now, so whatever is below this process afterwards was left behind.
+// The proof of the sandbox has ended by then, so whatever is below this process afterwards was left behind.
+await realSandbox();
 const before = new Set(descendantsOf(process.pid));
 afterEach(() => {
   expect(descendantsOf(process.pid).filter(pid => !before.has(pid))).toEqual([]);

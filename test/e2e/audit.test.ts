@@ -56,7 +56,7 @@ test('the log is shown as a table, and can be narrowed down', async () => {
   expect(head).toMatch(/^when +run +role +decision +kind +what +outcome +took$/);
   expect(rows).toHaveLength(4);
   expect(rows[0]).toMatch(/ run_0000000001 +coder +allowed +tool +files\/read_file +ok +12ms$/);
-  expect(rows[1]).toMatch(/ denied +tool +files\/rm forged +unknown +–$/);
+  expect(rows[1]).toMatch(/ denied +tool +files\/rm␛\[2J forged +unknown +–$/);
   expect(rows[2]).toMatch(/ run_0000000001 +summarize +allowed +tool +files\/read_page /);
 
   const all = await squad.json<{ entries: AuditRecord[]; unreadable: number }>(['audit']);

@@ -153,11 +153,12 @@ function pageOf(file: string, table: string): number {
 async function startHubOnSmallDisk(home: FaultHome, small: string): Promise<void> {
   const mount =
     'mount -t tmpfs -o size=1m tmpfs "$1" && export MCP_DATABASE_PATH="$1/squad.db" && shift && exec "$@"';
-  const by = ['unshare', '-rm', 'sh', '-c', mount, 'sh', small];
+  // Not a user namespace: from inside one the hub could not see which processes its clients are, and would refuse them.
+  const by = ['unshare', '-m', 'sh', '-c', mount, 'sh', small];
   const { code, stderr } = await home.squadThrough(by, 'hub', 'start');
   if (code !== 0)
     throw new Error(
-      `A full disk needs a small one to fill, and none can be mounted here (unshare -rm): ${stderr}`,
+      `A full disk needs a small one to fill, and none can be mounted here (unshare -m, as root): ${stderr}`,
     );
   expect(statSync(`/proc/${home.hubPids()[0]}/root${small}/squad.db`).size).toBeGreaterThan(0);
 }
