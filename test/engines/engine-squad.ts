@@ -80,9 +80,8 @@ export class EngineSquad implements AsyncDisposable {
 
   async call<T = RunResult>(tool: string, args: object): Promise<T> {
     const { isError, ...result } = await callTool(this.#client, tool, args as Record<string, unknown>);
-    // The result of a failed run is marked as an error too; only a refusal names the tool.
-    if (isError && (result.error as { tool_name?: string } | undefined)?.tool_name)
-      throw new Error(JSON.stringify(result));
+    // The result of a failed run is marked as an error too, but a refusal has nothing beside its error.
+    if (isError && Object.keys(result).join() === 'error') throw new Error(JSON.stringify(result));
     return result as T;
   }
 
