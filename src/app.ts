@@ -501,8 +501,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   return { stop };
 
   /**
-   * Who says hello, and whether that is certainly the user, with a later version. What is not proven is the word of the
-   * client, which may be an agent: nothing is asked where no run could say it, and a hub is replaced only by proof.
+   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. A
+   * client that may be an agent has to prove its process, and a hub is replaced only on proof.
    */
   async function callerOf(hello: Hello, ask: (file: string) => void): Promise<Caller> {
     const isLater = hello.startsHub === true && isNewer(hello.version, version);

@@ -31,7 +31,7 @@ type Peer =
   | { kind: 'hidden' }
   | { kind: 'process'; pid: number; around: AskingRun | null };
 
-/** Who is at the other end of a connection over HTTP, looked up once for each connection. */
+/** Finds the process at the other end of an HTTP connection, once per connection. */
 export class HttpPeers {
   private readonly ports: HttpPeerPorts;
   private readonly holders = createSocketHolders();

@@ -55,7 +55,7 @@ function problemsOf(problems: Problem[], whole: string): string {
   return words.join('; ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** What a schema may say is itself in several schemas, and each of them finds the same. */
+/** The meta-schemas overlap, so several of them report the same problem. */
 const eachOnce = (problems: Problem[]): Problem[] => [
   ...new Map(
     problems.map(problem => [`${problem.instancePath} ${problem.message}`, problem] as const),

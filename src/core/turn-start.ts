@@ -71,7 +71,7 @@ export async function startTurn(
   return process;
 }
 
-/** What the chat had used before this turn. Totals that others added to since the last turn say nothing about this one. */
+/** Usage of the chat before this turn. Totals that others added to since the last turn say nothing about this one. */
 async function totalsBefore(
   run: Run,
   chatId: string,

@@ -6,7 +6,7 @@ const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd']
 /** What a chat has used that is only begun. */
 export const NOTHING_USED: Usage = { input: 0, output: 0, cached: 0, costUsd: 0, costIsEstimated: false };
 
-/** What a chat has used that was used outside Squad. */
+/** Usage of a chat outside Squad. */
 export const NOTHING_KNOWN: Usage = {
   ...{ input: null, output: null, cached: null, costUsd: null },
   costIsEstimated: false,

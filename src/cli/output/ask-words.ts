@@ -20,7 +20,7 @@ export const settledWord = ({ state }: Pick<InboxItem, 'state'>): string => SETT
 
 export const askWord = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
 
-/** What to type to answer it. The choices are quoted: pasted as they are, the second would be a program to run. */
+/** The command that answers it. Choices are quoted: pasted unquoted, the second would be run as a program. */
 export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choices' | 'fields'>): string {
   if (fields.length > 0) return `squad answer ${shellWord(id)}`;
   if (choices.length === 0) return `squad answer ${shellWord(id)} "…"`;
