@@ -33,6 +33,16 @@ describe.each(chosenClis())('%s', name => {
     await it.nothingLeft();
   });
 
+  test('a tool call that was running when the run was cancelled is counted', async () => {
+    const steps = [{ shell: 'touch running; sleep 60' }];
+    const { spawn_id } = await it.begin(name, `Work. ${mock(steps, 'cut')}`, { permission: 'edit' });
+    await until('its command runs', () => existsSync(inWorkspace('running')), 60_000);
+    await it.call('cancel_run', { spawn_id });
+    const result = await it.end(spawn_id);
+    expect(result).toMatchObject({ status: 'cancelled', evidence: { tool_calls: 1 } });
+    await it.nothingLeft();
+  });
+
   test('outlives a hub that was killed, is known to the next one, and its tokens are counted once', async () => {
     const steps = [
       { shell: 'touch begun; until [ -e go ]; do sleep 0.1; done' },
