@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -41,8 +41,9 @@ export async function installCommand(
   if (!options.dryRun) await refuseAgents();
   const home = homeFolder(process.env);
   const backups = join(home, 'install');
+  const project = options.project ? resolve(context.workspace ?? process.cwd()) : undefined;
   if (options.undo) {
-    const result = undo(client, backups);
+    const result = undo(client, backups, project);
     const environment = undoEnvironment(home, backups);
     if (context.json) printJson(context.out, { ...result, environment });
     else print(context, [result.message, ...(environment === null ? [] : [environment])]);
@@ -52,7 +53,7 @@ export async function installCommand(
     home: homedir(),
     env: process.env,
     platform: process.platform,
-    ...(options.project && { project: context.workspace ?? process.cwd() }),
+    ...(project !== undefined && { project }),
     workspace: await projectFolder(context),
     program: squadProgram(),
   });
@@ -79,7 +80,11 @@ export async function installCommand(
     printJson(context.out, { client, file, diff, changed, applied: changed, environment: saved });
   else
     print(context, [
-      ...(changed ? [`Written to ${file}. Undo: squad install ${shellWord(client)} --undo`] : []),
+      ...(changed
+        ? [
+            `Written to ${file}. Undo: squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`,
+          ]
+        : []),
       `Kept for agents of clients that hand down no environment, in ${join(home, 'env')}: ${saved.join(', ') || 'nothing'}`,
       planned.next,
     ]);

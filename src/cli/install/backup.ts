@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { z } from 'zod';
 import { ownFolder } from '../../link/home.ts';
 import { replaceFile } from '../../link/replace-file.ts';
@@ -28,13 +28,23 @@ export function saveBackup(folder: string, client: ClientName, backup: Backup, n
   return path;
 }
 
-/** The client's most recent install that was not undone. */
-export function lastBackup(folder: string, client: ClientName): { path: string; backup: Backup } | null {
-  const isOurs = (name: string) => name.startsWith(`${client}-2`);
-  const name = backups(folder).filter(isOurs).sort().at(-1);
-  if (name === undefined) return null;
-  const path = join(folder, name);
-  return { path, backup: Backup.parse(JSON.parse(readFileSync(path, 'utf8'))) };
+/** The client's most recent install that was not undone; with `project` only those to files in that folder count. */
+export function lastBackup(
+  folder: string,
+  client: ClientName,
+  project?: string,
+): { path: string; backup: Backup } | null {
+  const paths = backups(folder)
+    .filter(name => name.startsWith(`${client}-2`))
+    .sort()
+    .map(name => join(folder, name));
+  const installs = paths.map(path => ({
+    path,
+    backup: Backup.parse(JSON.parse(readFileSync(path, 'utf8'))),
+  }));
+  const isWanted = ({ backup }: { backup: Backup }) =>
+    project === undefined || backup.file.startsWith(join(project, sep));
+  return installs.findLast(isWanted) ?? null;
 }
 
 /** The clients that still have an install to undo, in alphabetical order. */

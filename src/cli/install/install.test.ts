@@ -263,7 +263,9 @@ test('undo keeps a table of servers that was there before, and folders that some
 
   apply(plan('cursor', context), backups);
   write('.cursor/other.json', '{}');
-  expect(undo('cursor', backups).message).not.toContain('folder');
+  expect(undo('cursor', backups).message).toContain(
+    `Kept the folder ${join(home, '.cursor')}, which other programs use by now.`,
+  );
   expect(readdirSync(join(home, '.cursor'))).toEqual(['other.json']);
 });
 
@@ -293,6 +295,19 @@ test('undo keeps an environment file that the user edited or wrote', () => {
   writeFileSync(file, 'MINE=1\n');
   expect(undoEnvironment(squadHome, backups)).toBe(kept);
   expect(readFileSync(file, 'utf8')).toBe('MINE=1\n');
+});
+
+test('undo in a project leaves the install of the user alone', () => {
+  const { home, context, backups } = newUser();
+  const project = join(home, 'project');
+  mkdirSync(project);
+  const user = plan('cursor', context);
+  apply(user, backups, Date.UTC(2026, 0, 2));
+  expect(undo('cursor', backups, project)).toMatchObject({ outcome: 'nothing', file: null });
+  const own = plan('cursor', { ...context, project });
+  apply(own, backups, Date.UTC(2026, 0, 1));
+  expect(undo('cursor', backups, project)).toMatchObject({ outcome: 'deleted', file: own.file });
+  expect(readFileSync(user.file, 'utf8')).toBe(user.after);
 });
 
 test('two installs are undone one after the other', () => {

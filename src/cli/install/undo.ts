@@ -15,23 +15,28 @@ export interface UndoResult {
   message: string;
 }
 
-/** Reverts the client's last install. Later changes to the file are kept. */
-export function undo(client: ClientName, backupFolder: string): UndoResult {
-  const last = lastBackup(backupFolder, client);
-  if (!last)
+/** Reverts the client's last install, with `project` the last one in that folder. Later changes to the file are kept. */
+export function undo(client: ClientName, backupFolder: string, project?: string): UndoResult {
+  const last = lastBackup(backupFolder, client, project);
+  if (!last) {
+    const where = project === undefined ? '' : ` in ${project}`;
     return {
       outcome: 'nothing',
       file: null,
-      message: `Nothing to undo: no install for ${client} is recorded.`,
+      message: `Nothing to undo: no install for ${client}${where} is recorded.`,
     };
+  }
   const result = takeBack(client, last.backup);
   rmSync(last.path, { force: true });
   removeEmptyFolder(backupFolder);
   const { file, madeFolders } = last.backup;
   if (readClientFile(file) !== null) return { ...result, file };
-  const removed = madeFolders.filter(removeEmptyFolder);
-  const message = [result.message, ...removed.map(folder => `Removed the folder ${folder}.`)].join('\n');
-  return { ...result, file, message };
+  const folders = madeFolders.map(folder =>
+    removeEmptyFolder(folder)
+      ? `Removed the folder ${folder}.`
+      : `Kept the folder ${folder}, which other programs use by now.`,
+  );
+  return { ...result, file, message: [result.message, ...folders].join('\n') };
 }
 
 function takeBack(client: ClientName, { file, before, afterHash }: Backup): Omit<UndoResult, 'file'> {
