@@ -94,7 +94,7 @@ export class RunServers {
     return this.#options.roleId;
   }
 
-  /** What decides whether a restriction dangles, as far as it is known. */
+  /** The names that decide whether a restriction dangles, as far as they are known. */
   get facts(): ReferenceFacts {
     const { confirmed } = this.#options;
     return {

@@ -43,7 +43,7 @@ export class BodyLimits {
     const held = this.#held.get(token) ?? { bodies: 0, bytes: 0 };
     const isFull = held.bodies >= this.#limits.perToken.bodies || this.#all.bodies >= this.#limits.all.bodies;
     if (isFull) return TOO_MANY;
-    // Who asks was looked up first, and Node buffers meanwhile; with small requests all of it is there.
+    // The sender was looked up first, and Node buffers meanwhile; with small requests all of it is there.
     let received = request.readableLength;
     let isArriving = !request.complete;
     let bytes = Math.max(declared, received);

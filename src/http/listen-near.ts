@@ -33,7 +33,7 @@ async function listenTwice(server: HttpServer, port: number): Promise<Server | n
   return found === 'listening' ? other : found === 'absent' ? null : 'taken';
 }
 
-/** What Node's own HTTP server sets for its sockets. */
+/** The same options as Node's own HTTP server uses for its sockets. */
 const LIKE_HTTP = { allowHalfOpen: true, noDelay: true };
 
 const portOf = (server: Server) => (server.address() as { port: number }).port;

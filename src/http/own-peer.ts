@@ -41,7 +41,7 @@ export async function isOwnPeer(socket: Socket): Promise<boolean> {
   return peer === undefined || peer?.uid === process.getuid?.() || peer?.uid === 0;
 }
 
-/** Who holds the `own` end of a connection to `other`, by the kernel's tables. Null: they name nobody. */
+/** Holder of the `own` end of a connection to `other`, by the kernel's tables. Null: they name nobody. */
 export function peerIn(tables: string, own: End, other: End): Peer | null {
   const [mine, theirs] = [namesOf(own), namesOf(other)];
   for (const line of tables.split('\n')) {

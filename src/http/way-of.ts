@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Hosts } from './hosts.ts';
 
 /**
- * What a request is for. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
+ * Purpose of a request. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
  * a document of the web UI, which is at another host.
  */
 export type Way = 'mcp' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';

@@ -43,7 +43,7 @@ export interface CallerPorts {
 }
 
 /**
- * Who speaks on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the hub has seen for
+ * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the hub has seen for
  * itself that the client is the process it names. Otherwise its word can only take rights away.
  */
 export async function callerOfHello(hello: Hello, ports: CallerPorts, isKnown = true): Promise<Caller> {
