@@ -6,6 +6,8 @@ const MOST_PROBLEMS = 5;
 /** Both take milliseconds on a quiet machine. A pattern that backtracks would take for ever, and everybody would wait for it. */
 const LONGEST_COMPILE_MS = 3_000;
 const LONGEST_CHECK_MS = 1_000;
+/** Compiling takes time with the square of their number. */
+const MAX_PATTERNS = 500;
 
 /** Why this is no schema to check with, or null; and the formats that nobody knows, which are not checked. */
 export async function checkSchema(
@@ -68,6 +70,7 @@ const OPTIONS = { strict: false, allErrors: true, validateSchema: false, logger:
 async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => void = () => {}) {
   const [Checker, { default: formats }] = await Promise.all([checkerFor(schema), import('ajv-formats')]);
   if (hasAsyncPart(schema)) throw new Error('$async is not part of JSON Schema');
+  if (patternsIn(schema) > MAX_PATTERNS) throw new Error(`it has more than ${MAX_PATTERNS} patterns`);
   const warn = (text: string) => {
     const [, name] = /^unknown format "(.*)" ignored/s.exec(text) ?? [];
     if (name !== undefined) onUnknownFormat(name);
@@ -80,6 +83,13 @@ async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => vo
 function hasAsyncPart(part: unknown): boolean {
   if (typeof part !== 'object' || part === null) return false;
   return '$async' in part || Object.values(part).some(hasAsyncPart);
+}
+
+function patternsIn(part: unknown): number {
+  if (typeof part !== 'object' || part === null) return 0;
+  const { pattern, patternProperties } = part as Partial<Record<string, unknown>>;
+  const own = (typeof pattern === 'string' ? 1 : 0) + Object.keys(patternProperties ?? {}).length;
+  return Object.values(part).reduce((sum, each) => sum + patternsIn(each), own);
 }
 
 /** The checker was chosen by it, and knows it by one spelling only. */

@@ -355,6 +355,12 @@ describe('a file beyond its bound is refused with its name, the bound and what t
       code: 'SCHEMA_INVALID',
       message: expect.stringMatching(/schema\.json is larger than 262144 bytes/),
     });
+    const patterns = Array.from({ length: 501 }, (_, index) => [`^k${index}$`, {}]);
+    put('schema.json', JSON.stringify({ type: 'object', patternProperties: Object.fromEntries(patterns) }));
+    await expect(readOutputSchema(root, 'schema.json')).rejects.toMatchObject({
+      code: 'SCHEMA_INVALID',
+      message: expect.stringContaining('more than 500 patterns'),
+    });
   });
 
   test('settings of an agent CLI, which the CLI would read', () => {
