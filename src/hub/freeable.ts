@@ -28,7 +28,7 @@ function bytesOf(path: string): number {
     try {
       const next = left.pop()!;
       const found = lstatSync(next);
-      // What it takes on the disk, which a sparse file's size does not tell.
+      // Blocks on the disk: a sparse file takes less than its size.
       sum += found.blocks * 512;
       if (found.isDirectory()) left.push(...readdirSync(next).map(name => join(next, name)));
     } catch {

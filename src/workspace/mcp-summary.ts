@@ -56,7 +56,7 @@ function listed(verb: string, names: string[]): string {
   return `${verb} ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
 }
 
-/** What is started or reached, with what it is given: all of it, since somebody decides by these lines. */
+/** Command or address of a server, with its environment or headers. Nothing is cut, because a person decides by these lines. */
 export function startLines(server: Server): string[] {
   const isLocal = 'command' in server;
   const given = Object.entries(isLocal ? server.env : server.headers);
@@ -67,7 +67,7 @@ export function startLines(server: Server): string[] {
   ].map(line => exactLine(createRedactor(literalSecrets(server)).text(line)));
 }
 
-/** As it could be typed: what has spaces in it is quoted, so that one argument does not look like two. */
+/** Words with spaces are quoted, so that one argument does not look like two. To be read, not pasted: hidden characters stay. */
 function commandOf({ command, args }: Extract<Server, { command: string }>): string {
   return [command, ...args].map(word => (/^[^\s"']+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }

@@ -1,6 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { shellWord } from '../schema/shell-word.ts';
+import { sizeWords } from '../schema/size-words.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';
 import { underWay } from './branch-place.ts';
@@ -8,8 +9,7 @@ import { type Git, GitTrouble } from './git.ts';
 import { runPatiently } from './git-patience.ts';
 import type { Status, StatusEntry } from './git-status.ts';
 import { readStatusUnder } from './ignore-rules.ts';
-import { describeLargeFiles } from './large-files.ts';
-import { pathBytes } from './path-text.ts';
+import { pathBytes, pathText } from './path-text.ts';
 import { eachOf, stampOf, statWorkFile } from './work-file.ts';
 import { withHonestIndex } from './worktree-index.ts';
 import { keepUnder, saveLoose } from './worktree-loose.ts';
@@ -148,4 +148,19 @@ async function commitOf(
   const { tree, staged } = await treeOf(git, index, { head, entries });
   const second = staged && (await commit(staged, [head], `What was staged in ${branch}`));
   return commit(tree, [head, second], `Work that was not committed in ${branch}`);
+}
+
+/** More than this is not copied into the `.git` of a repository unless the user says so. */
+const MAX_COPIED_BYTES = 256 * 1024 ** 2;
+const MAX_NAMED = 3;
+
+/** Null: the files together are small enough to be copied without asking. */
+async function describeLargeFiles(root: string, paths: readonly string[]): Promise<string | null> {
+  const sizes = await eachOf(paths, async path => Number((await statWorkFile(root, path))?.size ?? 0));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  if (bytes <= MAX_COPIED_BYTES) return null;
+  const bySize = paths.map((path, at) => ({ path, size: sizes[at]! })).sort((a, b) => b.size - a.size);
+  const named = bySize.slice(0, MAX_NAMED).map(({ path, size }) => `${pathText(path)} ${sizeWords(size)}`);
+  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
+  return `its files that are not committed take ${sizeWords(bytes)} (${named.join(', ')}${more}), which would be copied into the repository's .git`;
 }

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** Who answers on our port: the hub that this token is for, one that says the session is over, some other program, or nobody. */
+/** The program that answers on our port: the hub of this token, a hub that says the session is over, another program, or none. */
 export type Answering = 'hub' | 'over' | 'stranger' | 'nobody';
 
 const PATIENCE_MS = 10_000;

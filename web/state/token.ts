@@ -25,7 +25,7 @@ export async function findToken(): Promise<void> {
   token.value ??= given ?? sessionStorage.getItem(KEPT);
   if (token.value === null) channel.postMessage({ ask: true });
   addEventListener('beforeunload', leave);
-  // What a reload found stays until the first proof: a second reload would find nothing otherwise.
+  // The token that a reload found stays until the first proof; otherwise a second reload would find none.
   if (token.value === null) effect(keep);
   else void whoAnswers(token.value).finally(() => effect(keep));
 }
