@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { FIGURE_IDS, FIGURES } from '../faults/figures.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');
 const [, attacks = '', faults = ''] = readFileSync(join(root, 'docs/security-tests.md'), 'utf8').split(
@@ -20,7 +21,7 @@ const rowsOf = (table: string) =>
 const rows = [...rowsOf(attacks), ...rowsOf(faults)];
 
 test('every kind of attack and of fault has its row, once', () => {
-  expect([rowsOf(attacks).length, rowsOf(faults).length]).toEqual([40, 31]);
+  expect([rowsOf(attacks).length, rowsOf(faults).length]).toEqual([40, 36]);
   for (const table of [attacks, faults]) {
     const names = rowsOf(table).map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
@@ -29,8 +30,18 @@ test('every kind of attack and of fault has its row, once', () => {
 
 test('each says how far it is held, and names a test for what it claims', () => {
   const wrong = rows.filter(({ state, tests }) => {
-    const isClaimed = /^(done|part: .+)$/.test(state);
+    const isClaimed = /^(done(: .+)?|part: .+)$/.test(state);
     return isClaimed ? tests.length === 0 : tests.length > 0 || !/^(does not apply|not yet): .+$/.test(state);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('every goal figure has its row, in order, and is done only if a test counts it and the day of the whole run is told', () => {
+  const figures = rowsOf(faults);
+  expect(figures.map(({ name }) => name.split(' ')[0])).toEqual(FIGURE_IDS);
+  const wrong = figures.filter(({ state }, at) => {
+    const isCounted = 'tests' in FIGURES[FIGURE_IDS[at]!];
+    return state.startsWith('done') && !(isCounted && /^done: 20\d\d-\d\d-\d\d, .+$/.test(state));
   });
   expect(wrong).toEqual([]);
 });

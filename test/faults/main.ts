@@ -1,29 +1,30 @@
 /**
- * `npm run faults`: kills the hub at random moments while twenty agents are at work, and checks what is left; then tries
- * what stands between agents and other MCP servers.
+ * `npm run faults`: reaches the goal figures of `figures.ts`, all or those that are named. With `--rounds` it only kills the hub at
+ * random moments while twenty agents work, and checks what is left.
  */
 import { parseArgs } from 'node:util';
-import { PLAY_NAMES, play, playLine, WHOLE } from './gateway/play.ts';
+import { FIGURE_IDS, type FigureId } from './figures.ts';
 import { newSeed } from './random.ts';
 import { roundLine, summaryLines } from './report.ts';
+import { runFigures } from './run-figures.ts';
 import { playSeries } from './series.ts';
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
+    figures: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     seed: { type: 'string', default: String(newSeed()) },
     first: { type: 'string' },
-    gateway: { type: 'boolean', default: false },
-    calls: { type: 'string' },
   },
 });
-const { rounds = '100', first = '0', calls = String(WHOLE.calls), gateway } = values;
-const numbers = [rounds, values.seed, first, calls].map(Number);
+const { rounds = '100', first = '0' } = values;
 const isForRounds = values.rounds !== undefined || values.first !== undefined;
-const isForGateway = gateway || values.calls !== undefined;
-if (!numbers.every(Number.isSafeInteger) || (isForRounds && isForGateway)) {
+const isUsable = [rounds, values.seed, first].map(Number).every(Number.isSafeInteger);
+const unknown = positionals.filter(id => !FIGURE_IDS.includes(id as FigureId));
+if (!isUsable || unknown.length > 0 || (isForRounds && (values.figures || positionals.length > 0))) {
   console.error(
-    'Usage: npm run faults -- [--seed S] [--rounds N] [--first ROUND] | [--seed S] --gateway [--calls N]',
+    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] --rounds N [--first ROUND]',
   );
   process.exit(2);
 }
@@ -32,8 +33,8 @@ if (process.platform !== 'linux') {
   process.exit(2);
 }
 const seed = Number(values.seed);
-const isFine = [!isForGateway ? await playRounds() : true, !isForRounds ? await playGateway() : true];
-process.exitCode = isFine.every(Boolean) ? 0 : 1;
+const wanted = positionals.length > 0 ? (positionals as FigureId[]) : FIGURE_IDS;
+process.exitCode = (isForRounds ? await playRounds() : runFigures(wanted, seed)) ? 0 : 1;
 
 async function playRounds(): Promise<boolean> {
   console.log(`Seed ${seed}, ${rounds} rounds of 20 agents`);
@@ -45,16 +46,4 @@ async function playRounds(): Promise<boolean> {
   });
   console.log(summaryLines(reports).join('\n'));
   return reports.every(({ problems }) => problems.length === 0);
-}
-
-async function playGateway(): Promise<boolean> {
-  console.log(`Seed ${seed}, agents and the servers they reach through the hub`);
-  const amounts = { ...WHOLE, calls: Number(calls) };
-  let isFine = true;
-  for (const name of PLAY_NAMES) {
-    const report = await play(name, seed, amounts[name]);
-    console.log(playLine(report));
-    isFine &&= report.problems.length === 0;
-  }
-  return isFine;
 }

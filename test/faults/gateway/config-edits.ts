@@ -51,7 +51,8 @@ export async function configEdits(program: string, seed: number, edits: number):
   }
   problems.push(...(await home.end()));
   const starts = [...world.starts.values()].reduce((sum, each) => sum + each, 0);
-  return { told: `${edits} edits, ${calls} calls meanwhile, ${starts} starts of servers`, problems };
+  const told = `${edits} edits under ${agents.length} agents, ${calls} calls meanwhile, ${starts} starts of servers`;
+  return { reached: edits, told, problems };
 }
 
 interface World {

@@ -33,10 +33,16 @@ export async function crossedCalls(program: string, seed: number, calls: number)
   if (starts !== 1) tally.problems.push(`the server was started ${starts} times`);
   tally.problems.push(...(await home.end()));
   const { said, cancelled, progress, problems } = tally;
-  return { told: `${said} answered, ${cancelled} taken back, ${progress} words of progress`, problems };
+  return {
+    reached: said + cancelled,
+    told: `${said} answered, ${cancelled} cancelled, ${progress} progress messages`,
+    problems,
+  };
 }
 
 export interface Played {
+  /** How much of the wanted amount was really done. */
+  reached: number;
   told: string;
   problems: string[];
 }

@@ -50,6 +50,7 @@ export async function hostileNeighbours(program: string, seed: number, rounds: n
   if (starts !== 1) problems.push(`the honest server was started ${starts} times`);
   problems.push(...(await home.end()));
   return {
+    reached: rounds,
     told: `${Object.keys(BEHAVIOURS).length} behaviours, ${calls} calls of such servers, ${honestCalls} honest ones; hub from ${before} MB to ${peak} MB`,
     problems,
   };

@@ -53,7 +53,11 @@ export async function hubDeaths(program: string, seed: number, deaths: number): 
   const { code, stdout, stderr } = await home.squad('audit', 'verify');
   if (code !== 0) problems.push(`squad audit verify: ${stdout}${stderr}`);
   problems.push(...(await home.end()));
-  return { told: `${deaths} hubs killed, ${calls} calls, ${broken} of them cut off`, problems };
+  return {
+    reached: deaths,
+    told: `${deaths} hubs killed, ${calls} calls, ${broken} of them cut off`,
+    problems,
+  };
 }
 
 /** A call that went down with its hub says so in any way; one that is answered has its own answer. */

@@ -13,22 +13,13 @@ type Play = (program: string, seed: number, amount: number) => Promise<Played>;
 /** Each is given a build of Squad, its numbers, and how much of it is wanted. */
 const PLAYS = {
   calls: crossedCalls,
-  deathsOfEachServer: upstreamDeaths,
+  deathsOfServers: upstreamDeaths,
   deathsOfHubs: hubDeaths,
   edits: configEdits,
   hostileRounds: hostileNeighbours,
 } satisfies Record<string, Play>;
 
 export type PlayName = keyof typeof PLAYS;
-export const PLAY_NAMES = Object.keys(PLAYS) as PlayName[];
-
-export const WHOLE: Record<PlayName, number> = {
-  calls: 200_000,
-  deathsOfEachServer: 6,
-  deathsOfHubs: 20,
-  edits: 100,
-  hostileRounds: 2,
-};
 
 export interface PlayReport extends Played {
   name: PlayName;
@@ -44,6 +35,7 @@ export async function play(name: PlayName, seed: number, amount: number): Promis
   try {
     const program = copyPackage(join(folder, 'package'));
     const played = await PLAYS[name](program, seed, amount).catch((error: Error) => ({
+      reached: 0,
       told: 'it broke off',
       problems: [error.stack ?? error.message],
     }));
@@ -60,7 +52,7 @@ export function playLine({ name, seed, amount, told, problems, ms }: PlayReport)
   const line = `gateway, ${name} ${amount}: ${told}; ${(ms / 1000).toFixed(1)} s`;
   if (problems.length === 0) return `ok   ${line}`;
   const more = problems.length > MOST_TOLD ? [`… and ${problems.length - MOST_TOLD} more`] : [];
-  const repeat = `repeat with: npm run faults -- --gateway --seed ${seed}`;
+  const repeat = `repeat with: SQUAD_FAULT_SEED=${seed} npm test -- test/faults/gateway.test.ts`;
   return [
     `FAIL ${line}`,
     ...[...problems.slice(0, MOST_TOLD), ...more, repeat].map(told => `     ${told}`),

@@ -19,7 +19,7 @@ const TOLD = /is unavailable|failed in this call|was not ready/;
 const BACK_MS = 40_000;
 
 /** Servers die at every point of a call, again and again: callers are always told, nothing is done twice, neighbours stay. */
-export async function upstreamDeaths(program: string, seed: number, deathsEach: number): Promise<Played> {
+export async function upstreamDeaths(program: string, seed: number, amount: number): Promise<Played> {
   await using home = await GatewayHome.create(program);
   const ids = Array.from({ length: SERVERS }, (_, i) => `mortal-${i}`);
   // The shortest there is, so that many deaths fit.
@@ -38,7 +38,7 @@ export async function upstreamDeaths(program: string, seed: number, deathsEach: 
     ids.map((id, at) => {
       const random = createRandom(roundSeed(seed, at));
       const edges = agents.slice(0, AGENTS).map(({ edge }) => edge);
-      return dieOften({ home, id, edges, random }, deathsEach, tally);
+      return dieOften({ home, id, edges, random }, Math.ceil(amount / SERVERS), tally);
     }),
   );
   isOver = true;
@@ -47,7 +47,11 @@ export async function upstreamDeaths(program: string, seed: number, deathsEach: 
   if (starts !== 1) tally.problems.push(`the steady server was started ${starts} times`);
   tally.problems.push(...carriedOutTwice(home.said('effects')), ...(await home.end()));
   const { deaths, said, refused, problems } = tally;
-  return { told: `${deaths} deaths, ${said} calls answered, ${refused} told why not`, problems };
+  return {
+    reached: deaths,
+    told: `${deaths} deaths, ${said} calls answered, ${refused} told why not`,
+    problems,
+  };
 }
 
 interface Tally {

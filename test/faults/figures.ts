@@ -1,0 +1,101 @@
+import { appendFileSync } from 'node:fs';
+
+/**
+ * The goal figures for correctness, load and faults, each with the tests that reach it: `file` or `file › title`, where the
+ * title may be cut off before its first `%` or `$`. A figure without such tests names what stands in the way.
+ */
+export type Figure = { goal: string; tests: string[] } | { goal: string; blockedBy: string };
+
+const NOT_WHOLE = 'no test counts it as a whole yet';
+const GATEWAY = 'test/faults/gateway.test.ts';
+
+export const FIGURES = {
+  R1: { goal: 'conformance suite, both revisions and edges: 0 unexpected failures', blockedBy: NOT_WHOLE },
+  R2: { goal: '1,000,000 decisions equal to the reference', blockedBy: NOT_WHOLE },
+  R3: { goal: '100,000 config edits: a restriction never adds a capability', blockedBy: NOT_WHOLE },
+  R4: { goal: '12 roles × 200 tools by a hand-written table', blockedBy: NOT_WHOLE },
+  R5: { goal: '100,000 tool names injective and stable', blockedBy: NOT_WHOLE },
+  R6: { goal: '12 cells of clients, upstreams and transports', blockedBy: NOT_WHOLE },
+  R7: { goal: '500 recorded sessions replayed byte for byte', blockedBy: NOT_WHOLE },
+  R8: {
+    goal: '200,000 calls of 50 agents with the same ids, 30 % cancelled: 0 crossed, lost or duplicated',
+    tests: [`${GATEWAY} › calls of 50 agents with the same ids and progress tokens`],
+  },
+  R9: { goal: '100,000 messages that nobody asked for: 0 delivered, all counted', blockedBy: NOT_WHOLE },
+  R10: { goal: '100 agents × 10 servers: 10 processes, at most 4 starting at once', blockedBy: NOT_WHOLE },
+  R11: { goal: '1,500 calls/s for 10 min; p50 ≤ 2 ms, p99 ≤ 10 ms; RSS ≤ 200 MB', blockedBy: NOT_WHOLE },
+  R12: { goal: '100 servers, 20 broken: usable ≤ 2 s, ready ≤ 30 s', blockedBy: NOT_WHOLE },
+  R13: { goal: '2,000 tools with 5 kB schemas: listed in ≤ 100 ms, one order', blockedBy: NOT_WHOLE },
+  R14: { goal: '1,000 runs with stubborn grandchildren: 0 left within 10 s', blockedBy: NOT_WHOLE },
+  R15: {
+    goal: 'hub killed at 500 random moments under load: no run lost or run twice, audit valid',
+    tests: ['test/faults/faults.test.ts', `${GATEWAY} › kill -9 of the hub under calls`],
+  },
+  R16: { goal: '200 callers of one cold server, 1,000 rounds: one process each', blockedBy: NOT_WHOLE },
+  R17: { goal: 'spawn limit held for 60 s; refusal names limit, value and lineage', blockedBy: NOT_WHOLE },
+  R18: {
+    goal: '1,000 deaths of servers: error ≤ 1 s, nothing done twice, neighbours stay',
+    tests: [`${GATEWAY} › servers that die at any point of a call`],
+  },
+  R19: { goal: 'stopped server: only its calls time out; the same process recovers', blockedBy: NOT_WHOLE },
+  R20: { goal: '64 streams × 50 agents, half never read: ≤ +64 MB', blockedBy: NOT_WHOLE },
+  R21: { goal: '10,000 abandoned connections: back to baseline ≤ 60 s', blockedBy: NOT_WHOLE },
+  R22: { goal: 'disk faults at every write: no corruption, audit fails closed', blockedBy: NOT_WHOLE },
+  R23: { goal: 'clock jumps ±1 h, DST, suspend: no timer storm', blockedBy: NOT_WHOLE },
+  R24: {
+    goal: '1,000 config edits while 50 agents call: only valid ones count',
+    tests: [`${GATEWAY} › edits of the configuration under calls`],
+  },
+  R25: { goal: 'every failure of a network server has its documented outcome', blockedBy: NOT_WHOLE },
+  R26: { goal: 'wire fuzz, 10 min each: 0 crashes, 0 hangs > 1 s', blockedBy: NOT_WHOLE },
+  R27: { goal: '3,000 bad inputs: a documented code each, no stack traces', blockedBy: NOT_WHOLE },
+  R28: { goal: 'injection corpora: 0 successes', blockedBy: NOT_WHOLE },
+  R29: { goal: '40 canaries: 0 found', blockedBy: NOT_WHOLE },
+  R30: { goal: 'token scan: 0 found, revoked ≤ 1 s', blockedBy: NOT_WHOLE },
+  R31: {
+    goal: '25 hostile behaviours × 3 sharing modes beside 20 honest agents: 0 honest errors',
+    tests: [`${GATEWAY} › every hostile behaviour beside honest agents`],
+  },
+  R32: { goal: 'every route, tool and socket has its tests', blockedBy: NOT_WHOLE },
+  R33: { goal: '24 h soak: heap slope ≤ 1 MB/h, 0 lost events', blockedBy: NOT_WHOLE },
+  R34: { goal: 'same seed, same decisions and audit hashes over 100 runs', blockedBy: NOT_WHOLE },
+  R35: { goal: '≥ 90 % of mutants killed, 100 % branches', blockedBy: NOT_WHOLE },
+  R36: { goal: 'every promise in the documents has a test', blockedBy: NOT_WHOLE },
+} satisfies Record<string, Figure>;
+
+export type FigureId = keyof typeof FIGURES;
+export const FIGURE_IDS = Object.keys(FIGURES) as FigureId[];
+
+/** True under `npm run faults -- --figures`; the suite does a tenth. */
+export const IS_WHOLE = process.env.SQUAD_FIGURES === 'whole';
+
+/** The whole amount, or a tenth of it in the suite. `inSuite` is for amounts whose tenth takes too long or proves too little. */
+export const amountOf = (whole: number, inSuite = Math.ceil(whole / 10)): number =>
+  IS_WHOLE ? whole : Math.min(whole, Math.max(1, inSuite));
+
+const WHOLE_TIMEOUT_MS = 2 * 60 * 60_000;
+
+/** Time limit of a test whose amount comes from `amountOf`. */
+export const figureTimeout = (inSuiteMs: number): number => (IS_WHOLE ? WHOLE_TIMEOUT_MS : inSuiteMs);
+
+export interface Reached {
+  reached: number;
+  of: number;
+  told: string;
+  /** Times and memory: compared with the goal here, because no test asserts them. */
+  isMet?: boolean;
+}
+
+export type Reported = Reached & { id: FigureId };
+
+/** Prints the figure that a test reached, and reports it to `npm run faults -- --figures`. Call it after the last assertion. */
+export function figure(id: FigureId, reached: Reached): void {
+  console.log(figureLine({ id, ...reached }));
+  const file = process.env.SQUAD_FIGURES_FILE;
+  if (file) appendFileSync(file, `${JSON.stringify({ id, ...reached } satisfies Reported)}\n`);
+}
+
+export function figureLine({ id, reached, of, told, isMet }: Reported): string {
+  const amount = `${reached.toLocaleString('en')} of ${of.toLocaleString('en')}`;
+  return `${id}: ${amount}: ${told}${isMet === false ? ' (goal missed)' : ''}`;
+}
