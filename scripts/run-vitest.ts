@@ -65,7 +65,7 @@ function run(args: string[], { wrap = command => command, env = {} }: Surroundin
     stdio: 'inherit',
     env: { ...process.env, ...env, [OUTSIDE_ERRORS]: outside },
   });
-  const files = readReport(report);
+  const files = readReport(report, args.includes('-t'));
   const failures = readOutside(outside);
   rmSync(folder, { recursive: true });
   const hasFailed = failures.length > 0 || files.some(file => file.failures.length > 0);

@@ -18,8 +18,11 @@ interface Report {
   }[];
 }
 
-/** Nothing may be passed over in silence: a skipped test, or a file that could not be loaded, counts as failed. */
-export function readReport(file: string): FileReport[] {
+/**
+ * Nothing may be passed over in silence: a skipped test, or a file that could not be loaded, counts as failed. Only when the caller
+ * chose tests by title (`-t`) are the others meant to be skipped.
+ */
+export function readReport(file: string, isByTitle = false): FileReport[] {
   let report: Report;
   try {
     report = JSON.parse(readFileSync(file, 'utf8'));
@@ -29,7 +32,7 @@ export function readReport(file: string): FileReport[] {
   return report.testResults.map(({ name, status, message = '', assertionResults }) => {
     const file = relative('.', name);
     const failures = assertionResults
-      .filter(test => test.status !== 'passed')
+      .filter(({ status }) => status !== 'passed' && !(isByTitle && status === 'skipped'))
       .map(({ fullName, status, failureMessages = [] }) => {
         const how = status === 'failed' ? failureMessages : ['It did not run.'];
         return [`${file} › ${fullName}`, ...how.map(beginning)].join('\n');

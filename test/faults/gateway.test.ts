@@ -52,9 +52,9 @@ const PARTS: Part[] = [
 ];
 const seed = Number(process.env.SQUAD_FAULT_SEED ?? newSeed());
 
-test.each(PARTS)(
-  `$title (SQUAD_FAULT_SEED=${seed})`,
-  async ({ name, id, whole, inSuite }) => {
+test.each(PARTS.map(part => [part.title, part] as const))(
+  `%s (SQUAD_FAULT_SEED=${seed})`,
+  async (_, { name, id, whole, inSuite }) => {
     const report = await play(name, seed, amountOf(whole, inSuite));
     console.log(playLine(report));
     expect(report.problems.join('\n')).toBe('');
