@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/operations/table.ts';
+import { amountOf, figure, figureTimeout } from '../faults/figures.ts';
 import { BIN, TestSquad, until } from '../support/squad.ts';
 import { type Agent, startAgents } from './agents.ts';
 import { configure, upstreamsOf } from './config-file.ts';
+import { restRoutes } from './doors.ts';
 import { Recorded, toolNamed } from './recorded.ts';
 import { SocketLine } from './socket-line.ts';
 
@@ -93,6 +95,49 @@ test('no operation adds or edits a server, a command, an address or an environme
     expect([name, existsSync(sentinel)]).toEqual([name, false]);
   }
   expect(await inForce()).toEqual(before);
+  figure('R32', {
+    reached: OPERATIONS.length,
+    of: OPERATIONS.length,
+    told: `${OPERATIONS.length} operations, as tools and over the socket, added no executable, each asked in ${WISHES.length} ways`,
+  });
+});
+
+test('no route that is registered does either, asked with the token of a run', {
+  timeout: figureTimeout(60_000),
+}, async () => {
+  const before = await inForce();
+  const routes = restRoutes();
+  const ways = amountOf(WISHES.length, 3);
+  for (const [at, { method, path }] of routes.entries()) {
+    // Each route with others of them, so that few are enough in the suite.
+    for (const wish of [...WISHES, ...WISHES].slice(at % WISHES.length).slice(0, ways)) {
+      const query = new URLSearchParams(
+        Object.entries(wish).map(([key, value]): [string, string] => [
+          key,
+          typeof value === 'string' ? value : JSON.stringify(value),
+        ]),
+      );
+      const url = new URL(method === 'GET' ? `${path}?${query}` : path, lead.url);
+      const response = await fetch(url, {
+        method,
+        headers: {
+          authorization: `Bearer ${lead.token}`,
+          'content-type': 'application/json',
+          'squad-workspace': squad.workspace,
+        },
+        ...(method === 'POST' && { body: JSON.stringify(wish) }),
+      });
+      await response.text();
+      expect(response.status, `${method} ${path}`).toBeLessThan(500);
+    }
+    expect([path, existsSync(sentinel)]).toEqual([path, false]);
+  }
+  expect(await inForce()).toEqual(before);
+  figure('R32', {
+    reached: routes.length,
+    of: routes.length,
+    told: `${routes.length} routes, found by reflection, added no executable, each asked in ${ways} ways`,
+  });
 });
 
 test('no other word of the protocol does either', async () => {

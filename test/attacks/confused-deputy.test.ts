@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { figure } from '../faults/figures.ts';
 import { TestSquad } from '../support/squad.ts';
 import { type Agent, startAgents } from './agents.ts';
 import { configure } from './config-file.ts';
@@ -8,9 +9,13 @@ import { inBatches } from './in-batches.ts';
 import { Recorded, toolNamed } from './recorded.ts';
 
 const squad = new TestSquad();
+/** `item_07` and so on, both ends included. */
+const items = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, at) => `item_${String(first + at).padStart(2, '0')}`);
+const of = (server: string, names: string[]) => names.map(name => `${server}__${name}`);
 const SERVERS = ['alpha', 'beta', 'gamma'] as const;
 const OFFER = {
-  tools: ['read', 'write', 'delete', 'admin'].map(name => toolNamed(name)),
+  tools: ['read', 'write', 'delete', 'admin', ...items(1, 63)].map(name => toolNamed(name)),
   resources: ['note://open', 'note://closed'].map(uri => ({ uri, name: uri })),
   resourceTemplates: [{ uriTemplate: 'page://{id}', name: 'page' }],
   prompts: [{ name: 'greet', arguments: [{ name: 'who' }] }, { name: 'scold' }],
@@ -24,12 +29,12 @@ const CONFIG = {
   servers: {
     // What a server offers at all bounds everybody: nobody has `admin`.
     alpha: kept.alpha.block({
-      tools: ['read', 'write', 'delete'],
+      tools: ['read', 'write', 'delete', ...items(1, 40)],
       resources: ['note://open', 'page://{id}'],
       prompts: ['greet'],
     }),
     beta: kept.beta.block({ tools: ['*'], resources: ['*'], prompts: ['*'] }),
-    gamma: kept.gamma.block({ tools: ['read'] }),
+    gamma: kept.gamma.block({ tools: ['read', ...items(60, 63)] }),
   },
   shared: ['gamma'],
   agentServers: {
@@ -46,11 +51,14 @@ const CONFIG = {
     lead: ['alpha'],
   },
   toolRestrictions: {
-    analyst: { alpha: { include: ['read'] } },
-    builder: { alpha: { exclude: ['delete'] } },
+    analyst: { alpha: { include: ['read', 'item_03'] } },
+    builder: { alpha: { exclude: ['delete', 'item_1*'] } },
     cleaner: { alpha: { include: [] } },
-    editor: { beta: { include: ['write', 'nothing'] } },
-    founder: { alpha: { include: ['write'] }, beta: { exclude: ['read', 'write', 'delete', 'admin'] } },
+    editor: { beta: { include: ['write', 'nothing', ...items(10, 12)] } },
+    founder: {
+      alpha: { include: ['write'] },
+      beta: { exclude: ['read', 'write', 'delete', 'admin', 'item_*'] },
+    },
     // Takes away from what is not there: still nothing.
     guest: { alpha: { include: ['read'] } },
     lead: { alpha: { include: ['admin', 'read'] } },
@@ -76,26 +84,31 @@ const BOTH = {
   prompts: [...ALPHA.prompts, ...BETA.prompts],
   completions: [...ALPHA.completions, ...BETA.completions],
 };
-const betaTools = ['beta__read', 'beta__write', 'beta__delete', 'beta__admin'];
+const betaTools = of('beta', ['read', 'write', 'delete', 'admin', ...items(1, 63)]);
+/** Shared, so everybody has them. */
+const gammaTools = of('gamma', ['read', ...items(60, 63)]);
 
 /** By hand, from the configuration above. */
 const MAY: Record<string, Table> = {
-  analyst: { tools: ['alpha__read', 'gamma__read'], ...ALPHA },
+  analyst: { tools: ['alpha__read', 'alpha__item_03', ...gammaTools], ...ALPHA },
   architect: {
-    tools: ['alpha__read', 'alpha__write', 'alpha__delete', ...betaTools, 'gamma__read'],
+    tools: [...of('alpha', ['read', 'write', 'delete', ...items(1, 40)]), ...betaTools, ...gammaTools],
     ...BOTH,
   },
-  builder: { tools: ['alpha__read', 'alpha__write', 'gamma__read'], ...ALPHA },
-  cleaner: { tools: ['gamma__read'], ...ALPHA },
-  designer: { tools: [...betaTools, 'gamma__read'], ...BETA },
-  editor: { tools: ['beta__write', 'gamma__read'], ...BETA },
-  founder: { tools: ['alpha__write', 'gamma__read'], ...BOTH },
-  guest: { tools: ['gamma__read'], ...NONE },
-  hermit: { tools: ['gamma__read'], ...NONE },
-  lead: { tools: ['alpha__read', 'gamma__read'], ...ALPHA },
-  // By their own frontmatter: one tool, and a whole server.
-  single: { tools: ['alpha__delete', 'gamma__read'], ...NONE },
-  whole: { tools: [...betaTools, 'gamma__read'], ...BETA },
+  builder: {
+    tools: [...of('alpha', ['read', 'write', ...items(1, 9), ...items(20, 40)]), ...gammaTools],
+    ...ALPHA,
+  },
+  cleaner: { tools: [...gammaTools], ...ALPHA },
+  designer: { tools: [...betaTools, ...gammaTools], ...BETA },
+  editor: { tools: [...of('beta', ['write', ...items(10, 12)]), ...gammaTools], ...BETA },
+  founder: { tools: ['alpha__write', ...gammaTools], ...BOTH },
+  guest: { tools: [...gammaTools], ...NONE },
+  hermit: { tools: [...gammaTools], ...NONE },
+  lead: { tools: ['alpha__read', ...gammaTools], ...ALPHA },
+  // By their own frontmatter: two tools, another that the server does not offer, and a whole server.
+  single: { tools: ['alpha__delete', 'alpha__item_40', ...gammaTools], ...NONE },
+  whole: { tools: [...betaTools, ...gammaTools], ...BETA },
 };
 
 const TOOLS = SERVERS.flatMap(server => OFFER.tools.map(({ name }) => `${server}__${name}`));
@@ -121,11 +134,15 @@ const NEVER = [
 ];
 
 let agents: Agent[];
+let cells = 0;
 
 beforeAll(async () => {
   squad.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
   mkdirSync(squad.env.SQUAD_AGENTS_DIR);
-  const front: Record<string, string> = { single: 'mcp: [alpha/delete]', whole: 'mcp: [beta]' };
+  const front: Record<string, string> = {
+    single: 'mcp: [alpha/delete, alpha/item_40, alpha/item_41]',
+    whole: 'mcp: [beta]',
+  };
   for (const role of Object.keys(MAY))
     writeFileSync(
       join(squad.env.SQUAD_AGENTS_DIR, `${role}.md`),
@@ -200,8 +217,19 @@ describe.each(Object.keys(MAY))('the role %s', role => {
       const may = MAY[role]![kind];
       expect(got.flat().sort()).toEqual(may.toSorted());
       expect(asked() - before).toBe(may.length);
+      if (kind === 'tools') cells += TOOLS.length;
     },
   );
+});
+
+test('that was twelve roles with more than two hundred tools each', () => {
+  expect(TOOLS.length).toBeGreaterThanOrEqual(200);
+  expect(cells).toBe(12 * TOOLS.length);
+  figure('R4', {
+    reached: cells,
+    of: 2_400,
+    told: `12 roles × ${TOOLS.length} tools as in the table; every denial byte-identical to an unknown tool`,
+  });
 });
 
 test('what is denied is written down for each, with the role that asked', async () => {

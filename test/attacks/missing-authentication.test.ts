@@ -3,10 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { amountOf, figure, figureTimeout } from '../faults/figures.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { type Agent, requestOf, startAgents } from './agents.ts';
 import { configure } from './config-file.ts';
+import { restRoutes, WITHOUT_TOKEN } from './doors.ts';
 import { Recorded, toolNamed } from './recorded.ts';
+import { SocketLine } from './socket-line.ts';
 
 const squad = new TestSquad();
 const kept = new Recorded(squad.root, 'kept', { tools: [toolNamed('say')] });
@@ -91,12 +95,11 @@ async function statusOf(asked: (typeof cases)[number]): Promise<number> {
   return (await answerTo(asked)).status;
 }
 
-function answerTo({
-  credential,
-  method,
-  path,
-}: (typeof cases)[number]): Promise<{ status: number; body: string }> {
-  const { headers, body } = requestOf('tools/call', { name: 'kept__say', arguments: {} });
+function answerTo(
+  { credential, method, path }: (typeof cases)[number],
+  tool = 'kept__say',
+): Promise<{ status: number; body: string }> {
+  const { headers, body } = requestOf('tools/call', { name: tool, arguments: {} });
   const shown = Object.entries(CREDENTIALS[credential]!).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.map(filledIn) : filledIn(value),
@@ -136,6 +139,45 @@ test('every way in, with every credential that is none, is closed, and nothing g
   // The same request is let in with the token: it was the token that was missing.
   expect((await agent.call('kept__say')).status).toBe(200);
   expect(kept.asked()).toHaveLength(before + 1);
+});
+
+test('every route that is registered, every tool and every operation of the socket asks for a token', {
+  timeout: figureTimeout(60_000),
+}, async () => {
+  const before = kept.asked().length;
+  const routes = restRoutes().filter(({ method, path }) => !WITHOUT_TOKEN.includes(`${method} ${path}`));
+  const tools = OPERATIONS.map(({ name }) => name);
+  const admitted: unknown[] = [];
+  // All of them were tried on a few paths above; here a few are enough for each door.
+  const shown = Object.keys(CREDENTIALS);
+  const tried = amountOf(shown.length, 3);
+  for (const credential of shown.slice(0, tried)) {
+    for (const { method, path } of routes) {
+      const { status } = await answerTo({ credential, method, path });
+      if (status !== 401) admitted.push({ credential, method, path, status });
+    }
+    for (const tool of tools) {
+      const { status } = await answerTo({ credential, method: 'POST', path: '/mcp' }, tool);
+      if (status !== 401) admitted.push({ credential, tool, status });
+    }
+  }
+  for (const token of ['wrong', ended.token, filledIn('FLIPPED'), filledIn('SHORT')])
+    await expect(SocketLine.open(squad, { token }), token).rejects.toThrow('No greeting');
+  expect(admitted).toEqual([]);
+  expect(routes.length).toBeGreaterThan(70);
+  expect(kept.asked()).toHaveLength(before);
+  const doors = routes.length + tools.length + 1;
+  figure('R32', {
+    reached: doors,
+    of: doors,
+    told: `${routes.length} routes, ${tools.length} operations as tools and the socket, found by reflection, closed to ${tried} wrong credentials`,
+  });
+});
+
+test('nothing below /api but four paths needs no token', () => {
+  const source = readFileSync(join(import.meta.dirname, '..', '..', 'src', 'http', 'way-of.ts'), 'utf8');
+  const named = [...source.matchAll(/'([A-Z]+ \/[a-z/]+)'/g)].map(([, door]) => door);
+  expect(named.sort()).toEqual(WITHOUT_TOKEN.toSorted());
 });
 
 test('at the address of the port everybody is told the same, whatever is shown: where the web UI is not', async () => {

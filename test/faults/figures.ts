@@ -11,17 +11,36 @@ const GATEWAY = 'test/faults/gateway.test.ts';
 
 export const FIGURES = {
   R1: { goal: 'conformance suite, both revisions and edges: 0 unexpected failures', blockedBy: NOT_WHOLE },
-  R2: { goal: '1,000,000 decisions equal to the reference', blockedBy: NOT_WHOLE },
-  R3: { goal: '100,000 config edits: a restriction never adds a capability', blockedBy: NOT_WHOLE },
-  R4: { goal: '12 roles × 200 tools by a hand-written table', blockedBy: NOT_WHOLE },
-  R5: { goal: '100,000 tool names injective and stable', blockedBy: NOT_WHOLE },
+  R2: {
+    goal: '1,000,000 decisions equal to the reference; 1,000,000 things listed and usable or neither',
+    tests: [
+      'src/core/gateway/decide.property.test.ts › every decision is the one that the objections',
+      'src/core/gateway/decide.property.test.ts › what is listed may be called',
+      'src/gateway/list-and-call.property.test.ts',
+    ],
+  },
+  R3: {
+    goal: '100,000 config edits: a restriction never adds a capability',
+    tests: ['src/core/gateway/decide.property.test.ts › a restriction more, a rule more or a name less'],
+  },
+  R4: {
+    goal: '12 roles × 200 tools by a hand-written table',
+    tests: ['test/attacks/confused-deputy.test.ts'],
+  },
+  R5: {
+    goal: '100,000 tool names injective and stable',
+    tests: ['src/core/gateway/tool-names.test.ts › of 100,000 pairs'],
+  },
   R6: { goal: '12 cells of clients, upstreams and transports', blockedBy: NOT_WHOLE },
   R7: { goal: '500 recorded sessions replayed byte for byte', blockedBy: NOT_WHOLE },
   R8: {
     goal: '200,000 calls of 50 agents with the same ids, 30 % cancelled: 0 crossed, lost or duplicated',
     tests: [`${GATEWAY} › calls of 50 agents with the same ids and progress tokens`],
   },
-  R9: { goal: '100,000 messages that nobody asked for: 0 delivered, all counted', blockedBy: NOT_WHOLE },
+  R9: {
+    goal: '100,000 messages that nobody asked for: 0 delivered, all counted',
+    tests: ['test/servers/hostile-gateway.test.ts › what nobody asked for'],
+  },
   R10: { goal: '100 agents × 10 servers: 10 processes, at most 4 starting at once', blockedBy: NOT_WHOLE },
   R11: { goal: '1,500 calls/s for 10 min; p50 ≤ 2 ms, p99 ≤ 10 ms; RSS ≤ 200 MB', blockedBy: NOT_WHOLE },
   R12: { goal: '100 servers, 20 broken: usable ≤ 2 s, ready ≤ 30 s', blockedBy: NOT_WHOLE },
@@ -51,12 +70,22 @@ export const FIGURES = {
   R27: { goal: '3,000 bad inputs: a documented code each, no stack traces', blockedBy: NOT_WHOLE },
   R28: { goal: 'injection corpora: 0 successes', blockedBy: NOT_WHOLE },
   R29: { goal: '40 canaries: 0 found', blockedBy: NOT_WHOLE },
-  R30: { goal: 'token scan: 0 found, revoked ≤ 1 s', blockedBy: NOT_WHOLE },
+  R30: {
+    goal: 'token scan with 20 agents: 0 found, revoked ≤ 1 s',
+    tests: ['test/attacks/token-scan.test.ts'],
+  },
   R31: {
     goal: '25 hostile behaviours × 3 sharing modes beside 20 honest agents: 0 honest errors',
     tests: [`${GATEWAY} › every hostile behaviour beside honest agents`],
   },
-  R32: { goal: 'every route, tool and socket has its tests', blockedBy: NOT_WHOLE },
+  R32: {
+    goal: 'every route, tool and socket has an authentication and a "cannot add an executable" test',
+    tests: [
+      'test/attacks/missing-authentication.test.ts › every route that is registered',
+      'test/attacks/configuration-is-code.test.ts › no operation adds or edits',
+      'test/attacks/configuration-is-code.test.ts › no route that is registered',
+    ],
+  },
   R33: { goal: '24 h soak: heap slope ≤ 1 MB/h, 0 lost events', blockedBy: NOT_WHOLE },
   R34: { goal: 'same seed, same decisions and audit hashes over 100 runs', blockedBy: NOT_WHOLE },
   R35: { goal: '≥ 90 % of mutants killed, 100 % branches', blockedBy: NOT_WHOLE },

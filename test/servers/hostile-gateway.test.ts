@@ -4,8 +4,9 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { GatewayView } from '../../src/core/ports/gateway.ts';
+import type { ForwardedClient, GatewayView } from '../../src/core/ports/gateway.ts';
 import { plainRequest } from '../../src/gateway/testing/gateway-fixture.ts';
+import { amountOf, figure, figureTimeout } from '../faults/figures.ts';
 import { realGateway } from '../support/real-gateway.ts';
 import { isAlive, until } from '../support/squad.ts';
 import type { Behaviour } from './hostile/behaviour.ts';
@@ -118,12 +119,53 @@ it('an answer that is too large fails its call alone, and speaks against nobody'
   expect(fixture.audit.map(({ outcome }) => outcome)).toContain('protocol_error');
 });
 
-it('what nobody asked for is thrown away and counted', async () => {
-  await using fixture = realGateway({ servers: { bad: hostileBlock('strays') }, shared: ['bad'] });
-  const view = fixture.view(fixture.run());
-  await view.tools();
-  expect((await call(view, 'bad__echo', 'n')).outcome).toBe('result');
-  expect(await fixture.gateway.status(null)).toMatchObject([{ stray: 5_000, failures: 0, health: 'up' }]);
+it('what nobody asked for is thrown away and counted', { timeout: figureTimeout(60_000) }, async () => {
+  await using fixture = realGateway({ servers: { bad: hostileBlock('unasked') }, shared: ['bad'] });
+  const agents = Array.from({ length: 10 }, () => {
+    const delivered: unknown[] = [];
+    const client: ForwardedClient = {
+      capabilities: { sampling: {}, roots: {}, elicitation: {} },
+      ask: async (method, params) => {
+        delivered.push([method, params]);
+        return {};
+      },
+      tell: (method, params) => void delivered.push([method, params]),
+    };
+    const progress = (update: unknown) => void delivered.push(update);
+    return { view: fixture.view(fixture.run()), delivered, client, progress };
+  });
+  await agents[0]!.view.tools();
+  const stray = async () => (await fixture.gateway.status(null))[0]!.stray;
+  const goal = amountOf(100_000);
+  let sent = 0;
+  while (sent < goal) {
+    await Promise.all(
+      agents.map(async ({ view, client, progress }, at) => {
+        const nonce = `${sent} ${at}`;
+        const result = await view.call(
+          'bad__echo',
+          { arguments: { nonce, unasked: 120 } },
+          plainRequest({ client, progress }),
+        );
+        expect(result).toEqual({ content: [{ type: 'text', text: nonce }] });
+      }),
+    );
+    const cancelled = new AbortController();
+    const { view, client, progress } = agents[0]!;
+    const held = view.call(
+      'bad__echo',
+      { arguments: { nonce: 'held', late: 100 } },
+      plainRequest({ client, progress, signal: cancelled.signal }),
+    );
+    await until('it is under way', async () => (await fixture.gateway.status(null))[0]!.callsInFlight > 0);
+    cancelled.abort();
+    await expect(held).rejects.toThrow('taken back');
+    sent += 120 * agents.length + 100;
+    await until('all of it has come', async () => (await stray()) >= sent);
+  }
+  expect(agents.flatMap(({ delivered }) => delivered)).toEqual([]);
+  expect(await fixture.gateway.status(null)).toMatchObject([{ stray: sent, failures: 0, health: 'up' }]);
+  figure('R9', { reached: sent, of: 100_000, told: '0 delivered to 10 agents, all counted' });
 });
 
 it('nobody follows a schema to where it points', async () => {

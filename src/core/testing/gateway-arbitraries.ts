@@ -110,13 +110,27 @@ export const argumentRule: fc.Arbitrary<ArgumentRule> = fc
   .map(rule => (rule.allow || rule.deny || rule.under || rule.maxLength ? rule : { ...rule, maxLength: 4 }));
 
 /** As the schema would make it, but for role ids and servers that are not there. */
-export const config: fc.Arbitrary<McpConfig> = fc.record({
+const anyConfig: fc.Arbitrary<McpConfig> = fc.record({
   servers: record(['files', 'db', 'web'], server),
   agentServers: record(ROLES, some(SERVERS)),
   shared: some(SERVERS, { maxLength: 1 }),
   toolRestrictions: record([...ROLES, '*'], record(SERVERS, restriction)),
   argumentRules: fc.array(argumentRule, { maxLength: 3 }),
 });
+
+/** Most random configurations hide nearly everything; this one gives much, so that there is something to take away. */
+const openConfig: fc.Arbitrary<McpConfig> = fc.record({
+  servers: fc.record({ files: server, db: server, web: server }),
+  agentServers: record(ROLES, some(['files', 'db'])),
+  shared: some(['files', 'db', 'web'], { minLength: 2, maxLength: 3 }),
+  toolRestrictions: record([...ROLES, '*'], record(['files', 'db'], restriction)),
+  argumentRules: fc.array(
+    argumentRule.map(rule => ({ ...rule, server: rule.server === 'none' ? 'files' : rule.server })),
+    { maxLength: 2 },
+  ),
+});
+
+export const config: fc.Arbitrary<McpConfig> = fc.oneof(anyConfig, openConfig);
 
 /** Where a server takes relative paths from. */
 export const folder = fc.constantFrom<string | null>(ROOT, `${ROOT}/src`, '/w', '/etc', 'relative', null);

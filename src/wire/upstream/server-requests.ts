@@ -23,9 +23,9 @@ export class ServerRequests {
 
   take(id: string | number, method: string, params: Json): void {
     if (method === 'ping') this.#send({ jsonrpc: '2.0', id, result: {} });
-    else if (!this.#events.onRequest) this.#refuse(id, METHOD_NOT_FOUND, 'Method not found');
+    else if (!this.#events.onRequest) this.#turnAway(id, METHOD_NOT_FOUND, 'Method not found');
     else if (this.#open.has(id) || this.#open.size >= MOST_AT_ONCE)
-      this.#refuse(id, INTERNAL_ERROR, 'Too many requests at once');
+      this.#turnAway(id, INTERNAL_ERROR, 'Too many requests at once');
     else void this.#hand(this.#events.onRequest.bind(this.#events), id, method, params);
   }
 
@@ -61,6 +61,12 @@ export class ServerRequests {
     } finally {
       this.#open.delete(id);
     }
+  }
+
+  /** Refused without asking anybody, so it counts as a message for nobody. */
+  #turnAway(id: string | number, code: number, message: string): void {
+    this.#events.onStray();
+    this.#refuse(id, code, message);
   }
 
   #refuse(id: string | number, code: number, message: string): void {

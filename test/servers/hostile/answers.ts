@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import { errorOf, type Message, resultOf, text } from '../message.ts';
+import { errorOf, type Message, noticeOf, resultOf, text } from '../message.ts';
 import { argumentsOf, type Behaviour, type Stage } from './behaviour.ts';
 
 const onCall = (
@@ -19,6 +19,32 @@ const onCall = (
 });
 
 const saying = (id: Message['id'], words: string) => resultOf(id, { content: [text(words)] });
+
+/** One message each that no request of a client led to; the first request of every client has the id 1 or less. */
+const UNASKED: ((id: Message['id'], at: number) => object)[] = [
+  (_id, at) => saying(1_000_000 + at, 'nobody asked'),
+  () => saying(1, 'asked and answered'),
+  (_id, at) => errorOf(2_000_000 + at, -32000, 'nobody failed'),
+  (id, at) => ({
+    jsonrpc: '2.0',
+    id: `${id}-${at}`,
+    method: 'sampling/createMessage',
+    params: { messages: [] },
+  }),
+  (id, at) => ({ jsonrpc: '2.0', id: `${id}-${at}`, method: 'roots/list' }),
+  (id, at) => ({
+    jsonrpc: '2.0',
+    id: `${id}-${at}`,
+    method: 'elicitation/create',
+    params: { message: 'Password?' },
+  }),
+  () => noticeOf('notifications/message', { level: 'error', data: 'nobody listens' }),
+  (_id, at) => noticeOf('notifications/progress', { progressToken: 3_000_000 + at, progress: at }),
+  () => noticeOf('notifications/resources/updated', { uri: 'note://x' }),
+  () => noticeOf('notifications/cancelled', { requestId: 4_000_000 }),
+  id => saying(String(id), 'nearly'),
+  () => saying(null, 'to whom it may concern'),
+];
 
 /** Well-formed answers that are not what they should be. */
 export const ANSWERS = {
@@ -55,6 +81,28 @@ export const ANSWERS = {
     for (let id = 1; id <= 5_000; id++) stage.send(saying(1_000_000 + id, 'stray'));
     stage.honest(message);
   }),
+  unasked: {
+    what: 'sends as many messages that nobody asked for as the call says, of every kind, then the right answer; a call with `late` it answers so often, once it is cancelled',
+    comesUp: true,
+    call: 'result',
+    on: {
+      'tools/call': (message, stage) => {
+        const { unasked = 60, late } = argumentsOf(message);
+        if (late !== undefined) return true;
+        for (let at = 0; at < Number(unasked); at++)
+          stage.send(UNASKED[at % UNASKED.length]!(message.id, at));
+        stage.honest(message);
+        return true;
+      },
+      'notifications/cancelled': ({ params }, stage) => {
+        const call = stage.open.find(({ id }) => id === params?.requestId);
+        if (!call) return true;
+        for (let at = 0; at < Number(argumentsOf(call).late ?? 1); at++)
+          stage.send(saying(call.id, 'too late'));
+        return true;
+      },
+    },
+  },
   'late-after-cancel': {
     what: 'answers a call only once it is cancelled',
     comesUp: true,

@@ -1,0 +1,22 @@
+import { OPERATIONS } from '../../src/operations/table.ts';
+import type { PagePorts } from '../../src/page/page-ports.ts';
+import { restApi } from '../../src/page/rest.ts';
+import { Tickets } from '../../src/page/tickets.ts';
+
+export interface Door {
+  method: string;
+  path: string;
+}
+
+/** Every route the REST API has registered, asked of the router itself: a new one is here without anybody adding it. */
+export function restRoutes(): Door[] {
+  const ports = { operations: OPERATIONS } as Partial<PagePorts> as PagePorts;
+  const routes = restApi(ports, new Tickets(() => 0)).routes.map(({ method, path }) => ({
+    method: method === 'ALL' ? 'GET' : method,
+    path: path.replaceAll(/:\w+/g, 'run_0000000000'),
+  }));
+  return [...new Map(routes.map(door => [`${door.method} ${door.path}`, door])).values()];
+}
+
+/** Paths below /api that need no token: each has a secret of its own, or gives nothing away. Tested in `src/page` and `test/page`. */
+export const WITHOUT_TOKEN = ['GET /api/live', 'GET /api/download', 'GET /api/proof', 'POST /api/session'];
