@@ -6,7 +6,11 @@ import type { AgentEdge, Outcome } from './agent-edge.ts';
 import type { Played } from './crossed-calls.ts';
 import { GatewayHome } from './gateway-home.ts';
 
-const AGENTS = 4;
+const AGENTS = 50;
+/** So many of them, chosen anew, try every tool after an edit. */
+const COMPARING = 6;
+/** Between two calls of one agent: 50 of them leave something of the machine to the edits. */
+const PAUSE_MS = 50;
 const IDS = ['steady', 'first', 'second'];
 const TOOLS = ['say', 'repeat'];
 const VARIANTS = 8;
@@ -39,7 +43,8 @@ export async function configEdits(program: string, seed: number, edits: number):
   for (let i = 0; i < edits; i++) {
     const kind = random.pick(KINDS);
     await edit(world, kind, random.pick(variants), random);
-    await Promise.all(agents.map(({ edge }) => compare(edge, `edit ${i} (${kind})`, world)));
+    const comparing = random.shuffle(agents).slice(0, COMPARING);
+    await Promise.all(comparing.map(({ edge }) => compare(edge, `edit ${i} (${kind})`, world)));
     await startsSaid(world);
   }
   isOver = true;
@@ -154,7 +159,7 @@ async function callSteady(
   isOver: () => boolean,
 ): Promise<number> {
   let calls = 0;
-  for (; !isOver(); await delay(2)) {
+  for (; !isOver(); await delay(PAUSE_MS)) {
     const nonce = `${runId}/${++calls}`;
     const { isGap, gaps } = world;
     const outcome = await edge.call({ name: 'steady__say', args: { nonce, delayMs: 3 } });

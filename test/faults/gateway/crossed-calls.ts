@@ -43,6 +43,8 @@ export async function crossedCalls(program: string, seed: number, calls: number)
 export interface Played {
   /** How much of the wanted amount was really done. */
   reached: number;
+  /** Whether its times and its memory are within the goal. */
+  isMet?: boolean;
   told: string;
   problems: string[];
 }
