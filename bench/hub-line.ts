@@ -1,10 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { socketPath } from '../src/link/home.ts';
+import { isRunning } from '../src/link/is-running.ts';
 import { Proof } from '../src/link/proof.ts';
 import { hubArguments } from '../src/link/start-hub.ts';
 import type { BenchSquad } from './bench-squad.ts';
+import { until } from './measure.ts';
+
+/** The hub that was started before this one still loads what can wait, and would be in the way. */
+const REST_MS = 300;
 
 /** Starts the hub itself, without a client in front of it. */
 export function spawnHub(squad: BenchSquad): void {
@@ -14,6 +20,22 @@ export function spawnHub(squad: BenchSquad): void {
     detached: true,
     stdio: 'ignore',
   }).unref();
+}
+
+/** Kills the hub without warning and starts the next, asking until it answers. */
+export async function restartHub(squad: BenchSquad): Promise<{ answeredMs: number; startedAt: number }> {
+  await delay(REST_MS);
+  // A hub without runs may have gone by itself since it was last asked.
+  const hub = await askHub<{ pid: number }>(squad, 'hub_status');
+  if (hub) {
+    process.kill(hub.pid, 'SIGKILL');
+    await until('the hub is gone', () => !isRunning(hub.pid), { everyMs: 1 });
+  }
+  const startedAt = Date.now();
+  const start = performance.now();
+  spawnHub(squad);
+  await until('the hub answers', () => askHub(squad, 'hub_status'), { everyMs: 1 });
+  return { answeredMs: performance.now() - start, startedAt };
 }
 
 interface Question {

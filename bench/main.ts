@@ -19,6 +19,7 @@ import { pageHeap } from './figures/page-heap.ts';
 import { pageLive } from './figures/page-live.ts';
 import { pageOpen } from './figures/page-open.ts';
 import { pageSize } from './figures/page-size.ts';
+import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
 import { requestReview } from './figures/request-review.ts';
 import { toolList } from './figures/tool-list.ts';
@@ -38,6 +39,7 @@ const FIGURES = [
   eventRate,
   blockedStore,
   recovery,
+  queuedRuns,
   board,
   gatewayCall,
   gatewayList,

@@ -459,7 +459,8 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       lostCalls = runner.liveRuns().filter(isSubagentCall);
       for (const { startedAt } of runner.liveRuns())
         firstRunAt = Math.min(firstRunAt, startedAt ?? Number.POSITIVE_INFINITY);
-      for (const { id } of lostCalls) await runner.stop(id, 'cancel', { name: 'the next hub', folder: null });
+      const canceller = { name: 'the next hub', folder: null };
+      await Promise.all(lostCalls.map(({ id }) => runner.stop(id, 'cancel', canceller)));
       await restoreTokens(runner.liveRuns(), endpoints);
       await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
       await work.recover();

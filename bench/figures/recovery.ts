@@ -1,19 +1,15 @@
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
-import { isRunning } from '../../src/link/is-running.ts';
 import { openStore } from '../../src/store/open.ts';
 import { BenchSquad } from '../bench-squad.ts';
 import { Fifo, makeFifo } from '../fifo.ts';
 import { type Figure, paired, sampled, single } from '../figure.ts';
-import { askHub, spawnHub } from '../hub-line.ts';
+import { askHub, restartHub } from '../hub-line.ts';
 import { interleave, type Samples, until } from '../measure.ts';
 import { finishedRun } from '../sample-runs.ts';
 
 const FINISHED = 10_000;
 const LIVE = 50;
-/** The hub that was started before this one still loads what can wait, and would be in the way. */
-const REST_MS = 300;
 
 /** How long a user waits after the hub was killed with much behind it and many agents at work. */
 export const recovery: Figure = {
@@ -32,13 +28,13 @@ export const recovery: Figure = {
     const watched = new Set<number>();
     const answered = await interleave(
       async () => {
-        const { answeredMs, startedAt } = await restart(full);
+        const { answeredMs, startedAt } = await restartHub(full);
         const event = await lastRecovery(full, startedAt);
         recovered.push(event.at - startedAt);
         watched.add(event.watched);
         return answeredMs;
       },
-      async () => (await restart(empty)).answeredMs,
+      async () => (await restartHub(empty)).answeredMs,
     );
     const status = await askHub<{ runsActive: number }>(full, 'hub_status');
     const missing = LIVE - Math.min(status?.runsActive ?? 0, ...watched);
@@ -82,19 +78,6 @@ async function startAgents(squad: BenchSquad, fifo: Fifo): Promise<void> {
     return status?.runsActive === LIVE;
   });
   await client.close();
-}
-
-/** Kills the hub without warning and starts the next, knocking until it answers. */
-async function restart(squad: BenchSquad): Promise<{ answeredMs: number; startedAt: number }> {
-  await delay(REST_MS);
-  const { pid } = (await askHub<{ pid: number }>(squad, 'hub_status'))!;
-  process.kill(pid, 'SIGKILL');
-  await until('the hub is gone', () => !isRunning(pid), { everyMs: 1 });
-  const startedAt = Date.now();
-  const start = performance.now();
-  spawnHub(squad);
-  await until('the hub answers', () => askHub(squad, 'hub_status'), { everyMs: 1 });
-  return { answeredMs: performance.now() - start, startedAt };
 }
 
 function lastRecovery(squad: BenchSquad, after: number): Promise<{ at: number; watched: number }> {

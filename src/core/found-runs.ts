@@ -1,7 +1,6 @@
-import type { EngineSpec } from '../schema/engine-spec.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
-import { LiveRun, type RunMaterial } from './live-run.ts';
+import { LiveRun } from './live-run.ts';
 import type { LiveTurn, TurnEnd } from './ports/turns.ts';
 import type { RunLedger } from './run-ledger.ts';
 import type { RunQueue } from './run-queue.ts';
@@ -31,10 +30,10 @@ export class FoundRuns {
     this.runner = runner;
   }
 
-  /** One that never got going. It waits for `pump`. */
-  requeue(run: Run, spec: EngineSpec, material: RunMaterial): void {
-    const { live, queue, ports } = this.runner;
-    const entry = new LiveRun(run, { engine: ports.engines.create(spec), spec }, material);
+  /** One that never got going. It waits for `pump`, and its files are read when it starts. */
+  requeue(run: Run): void {
+    const { live, queue } = this.runner;
+    const entry = new LiveRun(run, null, null);
     live.set(run.id, entry);
     queue.add(entry);
   }

@@ -24,6 +24,11 @@ export interface RunMaterial {
   env: Record<string, string>;
 }
 
+export interface RunEngine {
+  engine: Engine;
+  spec: EngineSpec;
+}
+
 /** Who hears of what an agent does while it does it. */
 export interface Telling {
   activity(body: EventBody): void;
@@ -36,9 +41,7 @@ export interface Telling {
 /** A run that has not ended, with everything the hub holds for it while it lives. */
 export class LiveRun {
   readonly run: Run;
-  readonly engine: Engine;
-  readonly spec: EngineSpec;
-  /** Null for a turn found at work: it has been started, so nothing needs them any more. */
+  /** Null for a turn found at work, which needs none any more, and until `load` for a run found in the queue. */
   material: RunMaterial | null;
   turn: Turn | null = null;
   process: LiveTurn | null = null;
@@ -87,17 +90,14 @@ export class LiveRun {
   /** Lines of its output that were too long to be read as events. */
   linesDropped = 0;
 
+  /** Null until `load`, for a run that an earlier hub left in the queue. */
+  private built: RunEngine | null;
   private follower: ReturnType<RunFiles['follow']> | null = null;
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(
-    run: Run,
-    { engine, spec }: { engine: Engine; spec: EngineSpec },
-    material: RunMaterial | null,
-  ) {
+  constructor(run: Run, built: RunEngine | null, material: RunMaterial | null) {
     this.run = run;
-    this.engine = engine;
-    this.spec = spec;
+    this.built = built;
     this.material = material;
     this.report = new EngineReport(null);
     this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
@@ -110,6 +110,27 @@ export class LiveRun {
       this.decide = settle;
     });
     this.turnOver = this.untilTurnOver();
+  }
+
+  /** A run that an earlier hub left in the queue is read only when its turn comes: there may be thousands. */
+  async load(read: () => Promise<{ engine: RunEngine; material: RunMaterial }>): Promise<void> {
+    if (this.built !== null) return;
+    const { engine, material } = await read();
+    this.built = engine;
+    this.material = material;
+  }
+
+  get engine(): Engine {
+    return this.loaded.engine;
+  }
+
+  get spec(): EngineSpec {
+    return this.loaded.spec;
+  }
+
+  private get loaded(): RunEngine {
+    if (this.built === null) throw new Error(`The engine of ${this.run.id} was not read yet`);
+    return this.built;
   }
 
   get turnNumber(): number {

@@ -1,10 +1,8 @@
 import type { HubSettings } from '../schema/config.ts';
-import type { EngineSpec } from '../schema/engine-spec.ts';
-import { asSquadError } from '../schema/error.ts';
-import type { Run, RunError, StopReason } from '../schema/run.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
+import type { Run, StopReason } from '../schema/run.ts';
 import { keptBaseline } from './baseline.ts';
 import { cancelNote } from './canceller.ts';
-import { keptPlan, PLAN_FILE } from './kept-plan.ts';
 import { MINUTE_MS } from './limits.ts';
 import { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
@@ -13,6 +11,7 @@ import type { RunFiles } from './ports/run-files.ts';
 import type { Store } from './ports/store.ts';
 import type { Executor, FoundTurn } from './ports/turns.ts';
 import type { Runner } from './runner.ts';
+import { storedEngine } from './stored-run.ts';
 
 /** Whoever allows more in a minute than this does not mean to be held. */
 const MOST_RECALLED = 5_000;
@@ -35,23 +34,26 @@ export interface RecoveryPorts {
 
 /**
  * Squares the database with what is really there, run by run, and leaves none of them unaccounted for. What waits to
- * be started is handed over last and in its old order, so that it neither overtakes nor goes beyond the limit.
+ * be started is handed over last and in its old order, so that it neither overtakes nor goes beyond the limit. Callers wait
+ * for all of this, so a run that never began costs one look at its folder; everything else of it is read when it starts.
  */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
-  const [runs, starts] = await Promise.all([ports.store.liveRuns(), startsOfLastMinute(ports)]);
+  const [runs, toStop, starts] = await Promise.all([
+    ports.store.liveRuns(),
+    ports.store.runsAskedToStop(),
+    startsOfLastMinute(ports),
+  ]);
   runner.recall(starts);
-  const waiting: (() => Promise<void>)[] = [];
-  await Promise.all(
-    runs.map(async (run, i) => {
-      const { outcome, requeue } = await recoverRun(run, runner, ports).catch(thrown =>
-        giveUp(run, runner, ports, thrown),
-      );
-      counts[outcome]++;
-      if (requeue) waiting[i] = requeue;
-    }),
+  const outcomes = await Promise.all(
+    runs.map(run =>
+      recoverRun(run, toStop.has(run.id), runner, ports).catch(thrown => giveUp(run, runner, ports, thrown)),
+    ),
   );
-  for (const requeue of waiting.filter(Boolean)) await requeue();
+  for (const [i, outcome] of outcomes.entries()) {
+    counts[outcome]++;
+    if (outcome === 'requeued') runner.found.requeue(runs[i]!);
+  }
   return counts;
 }
 
@@ -66,40 +68,42 @@ async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Pr
   return newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED));
 }
 
-interface Outcome {
-  outcome: keyof Recovered;
-  requeue?(): Promise<void>;
-}
-
-async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promise<Outcome> {
-  const { store, executor, engines } = ports;
+async function recoverRun(
+  run: Run,
+  wasAskedToStop: boolean,
+  runner: Runner,
+  ports: RecoveryPorts,
+): Promise<keyof Recovered> {
+  const { store, executor } = ports;
   const current = { runId: run.id, number: run.turn };
-  const [material, turns, wish, found] = await Promise.all([
-    readMaterial(run, ports),
+  // A create-chat command that is or was at work is not started again: its folder is taken, and its answer is waited for.
+  if (run.status === 'queued' && !wasAskedToStop && !(await executor.hasBegun(current))) return 'requeued';
+  const [stored, turns, wish, found] = await Promise.all([
+    storedEngine(run, ports).catch(ifLost),
     store.turns(run.id),
     wishFor(run, store),
     executor.find(current, { keepLeftovers: run.keepLeftovers }),
   ]);
-  if ('missing' in material) {
+  if (stored instanceof SquadError) {
     await end(found);
-    await runner.found.lose(run, material.missing);
-    return { outcome: 'lost' };
+    await runner.found.lose(run, { code: stored.code, message: stored.message });
+    return 'lost';
   }
   if (found.state === 'never_started' && run.status === 'queued') {
-    if (wish === null) return { outcome: 'requeued', requeue: () => requeue(run, material, runner, ports) };
+    if (wish === null) return 'requeued';
     // It was to be stopped while its create-chat command was at work.
     await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
     await runner.found.end(run, wish.reason);
-    return { outcome: 'ended' };
+    return 'ended';
   }
 
-  const entry = new LiveRun(run, { engine: engines.create(material.spec), spec: material.spec }, null);
+  const entry = new LiveRun(run, stored, null);
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await keptBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
     if (wish) await runner.found.end(run, wish.reason);
     else runner.found.park(entry);
-    return { outcome: wish ? 'ended' : 'watched' };
+    return wish ? 'ended' : 'watched';
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
@@ -107,14 +111,14 @@ async function recoverRun(run: Run, runner: Runner, ports: RecoveryPorts): Promi
   entry.stopAskedAt = wish?.at ?? null;
   if (found.state === 'live') {
     await runner.found.adopt(entry, found.turn, found.startedAt);
-    return { outcome: 'watched' };
+    return 'watched';
   }
   const seen =
     found.state === 'never_started'
       ? { end: { exitCode: null, spawnError: null, leftovers: [], endedAt: run.startedAt ?? run.createdAt } }
       : found;
   await runner.found.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
-  return { outcome: found.state === 'ended' ? 'ended' : 'lost' };
+  return found.state === 'ended' ? 'ended' : 'lost';
 }
 
 /** One run that cannot be looked into must not keep the hub, and with it every other run, from starting. */
@@ -123,7 +127,7 @@ async function giveUp(
   runner: Runner,
   { executor }: RecoveryPorts,
   thrown: unknown,
-): Promise<Outcome> {
+): Promise<keyof Recovered> {
   const error = asSquadError(thrown);
   // A database that cannot be read says nothing about the run, which may be well and at work.
   if (error.toShape().kind === 'database') throw error;
@@ -135,22 +139,12 @@ async function giveUp(
     code: 'LOST',
     message: `What became of it cannot be told: ${error.message}`,
   });
-  return { outcome: 'lost' };
+  return 'lost';
 }
 
-interface Material {
-  prompt: string;
-  spec: EngineSpec;
-}
-
-async function readMaterial(run: Run, { files }: RecoveryPorts): Promise<Material | { missing: RunError }> {
-  const turn = { runId: run.id, number: run.turn };
-  const prompt = await files.read(turn, 'prompt.md');
-  const lost = (message: string) => ({ missing: { code: 'LOST', message } });
-  if (prompt === null) return lost('Its folder is gone, and with it what it was to do and what it wrote.');
-  const plan = await keptPlan(files, run);
-  if (plan) return { spec: plan.spec, prompt };
-  return lost(`What is in its folder cannot be read any more (${PLAN_FILE}). Its output so far is kept.`);
+function ifLost(thrown: unknown): SquadError {
+  if (thrown instanceof SquadError && thrown.code === 'LOST') return thrown;
+  throw thrown;
 }
 
 /** The first one counts, as it did for the hub that took it down; what was wished of an earlier turn is over with that. */
@@ -165,17 +159,6 @@ async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at
     if (!run.notes.includes(note)) run.notes.push(note);
   }
   return { reason, at: event.at };
-}
-
-/** A create-chat command that is or was at work is not started again: its folder is taken, and its answer is waited for. */
-async function requeue(
-  run: Run,
-  { spec, prompt }: Material,
-  runner: Runner,
-  { files }: RecoveryPorts,
-): Promise<void> {
-  const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
-  runner.found.requeue(run, spec, { prompt, promptFile, env: await files.environment(run.id) });
 }
 
 async function end(found: FoundTurn): Promise<void> {

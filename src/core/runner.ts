@@ -324,7 +324,8 @@ export class Runner {
     } catch (thrown) {
       const error = asSquadError(thrown);
       if (entry.stop !== null) return await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
-      await this.finish(entry, 'fail', { code: error.code, message: error.message }, null);
+      const step = error.code === 'LOST' ? 'lose' : 'fail';
+      await this.finish(entry, step, { code: error.code, message: error.message }, null);
     }
   }
 

@@ -9,6 +9,7 @@ import type { Engine, Engines, RunEndpoint } from './ports/engine.ts';
 import type { Executor, LiveTurn, TurnRef } from './ports/turns.ts';
 import type { WorkTree } from './ports/work-tree.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
+import { storedRun } from './stored-run.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 import { NOTHING_KNOWN } from './usage.ts';
 
@@ -25,7 +26,10 @@ export interface TurnStartPorts extends LedgerPorts {
   prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]>;
 }
 
-/** Everything between a free place and a process at work. Null when it was to be stopped before there was one. */
+/**
+ * Everything between a free place and a process at work. Null when it was to be stopped before there was one. Throws LOST
+ * when the files of a run that an earlier hub left are gone or damaged.
+ */
 export async function startTurn(
   entry: LiveRun,
   ports: TurnStartPorts,
@@ -34,6 +38,7 @@ export async function startTurn(
 ): Promise<LiveTurn | null> {
   const { files, executor, store, clock } = ports;
   const { run } = entry;
+  await entry.load(() => storedRun(run, ports));
   const engine = await engineNow(entry, ports.engines);
   const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
   const material = await withNews(entry, news, files);

@@ -98,6 +98,8 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     inboxItems: async () => [],
     // What is half done is the hub's business alone.
     intents: async () => [],
+    runsAskedToStop: async () => new Set(),
+    reviewedLineages: async () => [],
     turns: async id => ((await run(id)) ? store.turns(id) : []),
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),

@@ -40,6 +40,21 @@ describe('the files of a run', () => {
     expect(await files.wroteAt(turn)).toBe(statSync(files.outputPath(turn, 'stderr')).mtimeMs);
   });
 
+  test.each(['{"A":', 'null', '"text"', '7', ''])(
+    'a damaged file (%j) says as little as none',
+    async content => {
+      const { runId } = newTurn();
+      await files.saveEnvironment(runId, { A: '1' });
+      await files.saveVariables(runId, { B: '2' });
+      await files.saveStructured(runId, { c: 3 });
+      const folder = join(runsDir, runId);
+      for (const name of ['environment', 'variables']) writeFileSync(join(folder, `${name}.json`), content);
+      expect([await files.environment(runId), await files.variables(runId)]).toEqual([{}, {}]);
+      writeFileSync(join(folder, 'structured.json'), '{"c":');
+      expect(await files.structured(runId)).toBeNull();
+    },
+  );
+
   test('the environment is read back until it is dropped', async () => {
     const { runId } = newTurn();
     await files.saveEnvironment(runId, { A: '1', B: 'two\nlines' });

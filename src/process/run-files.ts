@@ -102,15 +102,11 @@ export function createRunFiles<RunName extends string>({
     async saveEnvironment(runId, env) {
       await save(environmentFile(runId), JSON.stringify(env));
     },
-    async environment(runId) {
-      return JSON.parse((await readIfThere(environmentFile(runId))) ?? '{}');
-    },
+    environment: runId => readVariables(environmentFile(runId)),
     async saveVariables(runId, variables) {
       await save(variablesFile(runId), JSON.stringify(variables));
     },
-    async variables(runId) {
-      return JSON.parse((await readIfThere(variablesFile(runId))) ?? '{}');
-    },
+    variables: runId => readVariables(variablesFile(runId)),
     async dropEnvironment(runId) {
       await Promise.all([environmentFile, variablesFile].map(file => rm(file(runId), { force: true })));
     },
@@ -149,9 +145,7 @@ export function createRunFiles<RunName extends string>({
     async saveStructured(runId, value) {
       await save(structuredFile(runId), JSON.stringify(value));
     },
-    async structured(runId) {
-      return JSON.parse((await readIfThere(structuredFile(runId))) ?? 'null');
-    },
+    structured: runId => readJson(structuredFile(runId)),
 
     async list() {
       const names = await readdir(runsDir).catch(none([]));
@@ -208,6 +202,22 @@ async function readIfThere(path: string): Promise<string | null> {
   } finally {
     await file.close();
   }
+}
+
+/** Null also for a damaged file: it says no more than one that is gone. */
+async function readJson(path: string): Promise<unknown> {
+  try {
+    return JSON.parse((await readIfThere(path)) ?? 'null');
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+async function readVariables(path: string): Promise<Record<string, string>> {
+  const found = await readJson(path);
+  if (typeof found !== 'object' || found === null) return {};
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => typeof value === 'string'));
 }
 
 async function removeAll(folder: string): Promise<number> {

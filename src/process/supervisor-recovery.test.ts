@@ -101,6 +101,39 @@ describe('after kill -9 of the supervising process', () => {
   });
 });
 
+describe('whether a turn has begun', () => {
+  test('not without a wrapper that took its folder, whether the folder is there or not', async () => {
+    const turn = turns.turn('true');
+    expect(await nextHub().hasBegun(turn)).toBe(false);
+    rmSync(turns.folder(turn), { recursive: true });
+    expect(await nextHub().hasBegun(turn)).toBe(false);
+  });
+
+  test('with its folder taken: by an agent at work, one that ended, and a wrapper that died before it wrote its pid', async () => {
+    const turn = turns.turn('echo ready; sleep 60');
+    const pid = await startedByOneThatDied(turn);
+    expect(await nextHub().hasBegun(turn)).toBe(true);
+    process.kill(pid, 'SIGKILL');
+    await nextHub().find(turn, options);
+    expect(await nextHub().hasBegun(turn)).toBe(true);
+    const torn = turns.turn('true');
+    writeFileSync(join(turns.folder(torn), 'pid'), '');
+    expect(await nextHub().hasBegun(torn)).toBe(true);
+  });
+
+  test('with a process of it alive that has not taken the folder yet, or whose folder was removed', async () => {
+    const turn = turns.turn('true');
+    const env = { ...process.env, SQUAD_RUN_ID: turn.runId, SQUAD_TURN: '1' };
+    const slow = spawn('/bin/sh', ['-c', 'read -r _', 'slow'], { env, stdio: ['pipe', 'ignore', 'ignore'] });
+    await until(async () => (await processesOf(turn.runId)).length > 0, 'the slow wrapper');
+    expect(await nextHub().hasBegun(turn)).toBe(true);
+    expect(await nextHub().hasBegun({ ...turn, number: 2 })).toBe(false);
+    rmSync(turns.folder(turn), { recursive: true });
+    expect(await nextHub().hasBegun(turn)).toBe(true);
+    slow.kill('SIGKILL');
+  });
+});
+
 describe('what a folder says', () => {
   test('no folder, or none that a wrapper took: it never started', async () => {
     const turn = turns.turn('true');

@@ -23,6 +23,7 @@ interface TurnOptions {
 /** Structurally the core's `Executor`, for processes of this machine. */
 export interface Supervisor {
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
+  hasBegun(turn: TurnKey): Promise<boolean>;
   find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn>;
 }
 
@@ -85,6 +86,12 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     };
   }
 
+  /** In this order: a wrapper that the snapshot does not show has written its pid before, or was never started. */
+  async function hasBegun(turn: TurnKey): Promise<boolean> {
+    const snapshot = await table.snapshot();
+    return snapshot.tagged(turn).length > 0 || takenAt(turnFolder(runsDir, turn)) !== null;
+  }
+
   async function find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn> {
     const folder = turnFolder(runsDir, turn);
     const pid = existsSync(folder) ? await settledPid(turn, folder) : await pidWithoutFolder(turn);
@@ -143,7 +150,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
   }
 
-  return { start, find };
+  return { start, hasBegun, find };
 }
 
 /** Whether our own wrapper got past taking the folder, although the folder does not say so: an agent may have removed it. */

@@ -2,15 +2,14 @@ import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql
 import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/need.ts';
 import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/board-store.ts';
 import type { RunId } from '../schema/ids.ts';
-import { isEnd, type Run, RunStatus, type Turn } from '../schema/run.ts';
+import type { Run, Turn } from '../schema/run.ts';
 import { rowToRun, rowToTurn } from './rows.ts';
-import { subagentColumn } from './run-columns.ts';
+import { LIVE, subagentColumn } from './run-columns.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
 type Runs = ExpressionBuilder<Tables, 'runs'>;
 
-const LIVE = RunStatus.options.filter(status => !isEnd(status));
 const MOST_WORDS = 16;
 /** More than databases take as values of one statement is never asked for; this is well below. */
 const AT_ONCE = 500;

@@ -3,9 +3,9 @@ import type { RunFigures } from '../core/figures.ts';
 import type { EventFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn, Usage } from '../schema/run.ts';
+import { type Chat, type Run, type Squad, type Turn, Usage } from '../schema/run.ts';
 import { fromJson, rowToChat, rowToEvent, rowToRun, rowToSquad, rowToTurn } from './rows.ts';
-import { subagentColumn } from './run-columns.ts';
+import { LIVE, subagentColumn } from './run-columns.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
@@ -21,7 +21,6 @@ const FIGURES = [
   'started_at',
   'ended_at',
 ] as const;
-const LIVE = RunStatus.options.filter(status => !isEnd(status));
 
 export async function squad(db: Db, id: SquadId): Promise<Squad | null> {
   const row = await db.selectFrom('squads').selectAll().where('id', '=', id).executeTakeFirst();
@@ -54,6 +53,18 @@ export async function liveRuns(db: Db): Promise<Run[]> {
   // Members of a squad have one moment in common; they wait, and start, in the order they were asked for.
   const inOrder = query.orderBy('created_at').orderBy('squad_id').orderBy('position');
   return (await inOrder.execute()).map(rowToRun);
+}
+
+export async function runsAskedToStop(db: Db): Promise<Set<RunId>> {
+  const rows = await db
+    .selectFrom('runs')
+    .innerJoin('events', 'events.run_id', 'runs.id')
+    .select('runs.id')
+    .distinct()
+    .where('runs.status', 'in', LIVE)
+    .where('events.type', '=', 'run.stopping')
+    .execute();
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function endedSince(db: Db, since: number, limit: number): Promise<Run[]> {

@@ -4,6 +4,7 @@ import type { ReviewId, RunId } from '../schema/ids.ts';
 import type { Intent } from '../schema/intent.ts';
 import type { Review } from '../schema/review.ts';
 import { rowToIntent, rowToReview } from './review-rows.ts';
+import { LIVE } from './run-columns.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;
@@ -27,6 +28,18 @@ export async function reviews(db: Db, filter: ReviewFilter): Promise<Review[]> {
     });
   const inOrder = query.orderBy('requested_at').orderBy('iteration').orderBy('id');
   return (await inOrder.execute()).map(rowToReview);
+}
+
+export async function reviewedLineages(db: Db): Promise<RunId[]> {
+  const query = db.selectFrom('runs').select('lineage_id').distinct().where('status', 'in', LIVE);
+  const rows = await query
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('reviews').select('reviews.id').whereRef('reviews.lineage_id', '=', 'runs.lineage_id'),
+      ),
+    )
+    .execute();
+  return rows.map(({ lineage_id }) => lineage_id);
 }
 
 export async function reviewLimit(db: Db, lineageId: RunId): Promise<number | null> {

@@ -217,6 +217,25 @@ test('reviews come oldest first, by task, coder, reviewer, workspace, and only t
   expect(await found({ isOpen: true, workspace: '/here', lineageId: here.coder.id })).toEqual([late.id]);
 });
 
+test('lineages with reviews are found by a run that has not ended, whichever run of them that is', async () => {
+  const store = await openForTest(tempFile());
+  const [open, over] = [pair(), pair()];
+  const squad = aSquad();
+  const unreviewed = aRun(squad, { status: 'queued' });
+  const child = aRun(squad, { status: 'queued', lineageId: over.coder.lineageId });
+  const ended = over.runs.map(run => ({ ...run, status: 'completed' as const, endedAt: 9 }));
+  await store.commit({
+    squads: [...open.squads, ...over.squads, squad],
+    runs: [...open.runs, ...ended, unreviewed],
+    reviews: [aReview(open.coder, open.reviewer), aReview(over.coder, over.reviewer)],
+    events: [],
+  });
+  expect(await store.reviewedLineages()).toEqual([open.coder.lineageId]);
+  await store.commit({ runs: [child], events: [] });
+  const both = [open.coder.lineageId, over.coder.lineageId];
+  expect((await store.reviewedLineages()).sort()).toEqual(both.sort());
+});
+
 test('runs can be asked for by task and by whether they have a work tree', async () => {
   const store = await openForTest(tempFile());
   const [one, two] = [pair(), pair()];

@@ -203,6 +203,29 @@ describe('asking for runs', () => {
     expect(runIds(await store.liveRuns())).toEqual(ids);
   });
 
+  test('live ones that were asked to stop are told apart from others and from ended ones', async () => {
+    const store = await openForTest(tempFile());
+    const squad = aSquad();
+    const [queued, asked, earlier, over] = [
+      aRun(squad, { status: 'queued' }),
+      aRun(squad, { status: 'queued' }),
+      aRun(squad, { status: 'waiting_review' }),
+      aRun(squad, { status: 'cancelled', endedAt: 9 }),
+    ];
+    const stopping = ({ id }: { id: RunId }) =>
+      ({ at: 1, runId: id, squadId: squad.id, body: { type: 'run.stopping', reason: 'cancel' } }) as const;
+    const ended = { type: 'run.turn_ended' as const, turn: 1, exitCode: 0 };
+    await store.commit({
+      squads: [squad],
+      runs: [queued, asked, earlier, over],
+      events: [
+        ...[started(queued), stopping(asked), stopping(asked), stopping(earlier), stopping(over)],
+        { at: 2, runId: earlier.id, squadId: squad.id, body: ended },
+      ],
+    });
+    expect(await store.runsAskedToStop()).toEqual(new Set([asked.id, earlier.id]));
+  });
+
   test('ended runs come oldest end first, and live ones never', async () => {
     const store = await openForTest(tempFile());
     const squad = aSquad();

@@ -13,7 +13,7 @@ import { conversationToRow, messageToRow } from './message-rows.ts';
 import { patiently } from './patiently.ts';
 import { pinRows, pinsOf, replacePins } from './pins.ts';
 import * as queries from './queries.ts';
-import { intents, review, reviewLimit, reviews } from './review-queries.ts';
+import { intents, review, reviewedLineages, reviewLimit, reviews } from './review-queries.ts';
 import type { Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
@@ -92,10 +92,12 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     run: id => read(db => queries.run(db, id)),
     runs: filter => read(db => queries.runs(db, filter)),
     liveRuns: () => read(queries.liveRuns),
+    runsAskedToStop: () => read(queries.runsAskedToStop),
     turns: runId => read(db => queries.turns(db, runId)),
     chat: id => read(db => queries.chat(db, id)),
     review: id => read(db => review(db, id)),
     reviews: filter => read(db => reviews(db, filter)),
+    reviewedLineages: () => read(reviewedLineages),
     reviewLimit: lineageId => read(db => reviewLimit(db, lineageId)),
     inboxItem: id => read(db => inboxItem(db, id)),
     inboxItems: filter => read(db => inboxItems(db, filter)),

@@ -80,12 +80,16 @@ export interface Store extends BoardStore {
   runs(filter: RunFilter): Promise<Run[]>;
   /** Every run that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
+  /** Runs that have not ended and were asked to stop, in this turn or an earlier one. */
+  runsAskedToStop(): Promise<Set<RunId>>;
   /** The turns of a run, first to last. */
   turns(runId: RunId): Promise<Turn[]>;
   chat(id: string): Promise<Chat | null>;
   review(id: ReviewId): Promise<Review | null>;
   /** Oldest first. */
   reviews(filter: ReviewFilter): Promise<Review[]>;
+  /** Lineages with reviews that have a run which has not ended. */
+  reviewedLineages(): Promise<RunId[]>;
   reviewLimit(lineageId: RunId): Promise<number | null>;
   inboxItem(id: InboxId): Promise<InboxItem | null>;
   /** Newest first. */

@@ -71,5 +71,7 @@ export interface TurnOptions {
 export interface Executor {
   /** Throws SPAWN_FAILED when not even the wrapper can be started. */
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
+  /** Costs little. False: no wrapper took its folder and none that might is alive, so `find` would find it never started. */
+  hasBegun(turn: TurnRef): Promise<boolean>;
   find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
 }

@@ -544,6 +544,21 @@ describe('a hub that dies', () => {
     expect((await squad.store.run(child.id))?.status).toBe('cancelled');
   });
 
+  test('asks nothing about runs of other runs that are part of no review: there may be thousands', async () => {
+    const squad = await LoopFixture.open();
+    const lead = await squad.coder();
+    for (let i = 0; i < 4; i++) await squad.coder({ parentId: lead.id, type: null, worktree: null });
+    let asked = 0;
+    await squad.startAgain(async () => {
+      const { reviews } = squad.store;
+      squad.ports.store.reviews = filter => {
+        asked++;
+        return reviews.call(squad.store, filter);
+      };
+    });
+    expect(asked).toBe(1);
+  });
+
   test('has the feedback given on top of what the coder committed meanwhile', async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();

@@ -168,10 +168,11 @@ export class ReviewLoop {
   async recover(): Promise<void> {
     const { store, runner } = this.ports;
     const lineages = new Set<RunId>();
-    // Also what others started: it may be a reviewer's that is gone.
-    for (const { lineageId, parentId, status } of runner.liveRuns())
-      if (parentId !== null || status === 'waiting_review') lineages.add(lineageId);
+    for (const { lineageId, status } of runner.liveRuns())
+      if (status === 'waiting_review') lineages.add(lineageId);
     try {
+      // A run that a reviewer started may have outlived that reviewer. Most runs are part of no review, and there may be thousands.
+      for (const lineageId of await store.reviewedLineages()) lineages.add(lineageId);
       const open = await store.reviews({ isOpen: true, limit: EVERY_REVIEW });
       const left = await lineagesLeft(this.ports);
       for (const lineageId of [...open.map(review => review.lineageId), ...left]) lineages.add(lineageId);
