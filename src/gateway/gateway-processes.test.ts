@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { figure } from '../../test/faults/figures.ts';
 import { createProcessTable } from '../process/process-table.ts';
 import { createServiceTags } from '../process/service-tag.ts';
 import { isAlive, until } from '../process/testing/turn-fixture.ts';
@@ -121,6 +122,24 @@ test('a process that hangs is unhealthy until it answers a probe, and is the sam
   expect(await statusOf('first')).toMatchObject({
     ...{ pid, restarts: 0, health: 'up', fault: null, lastFault: { message: expect.any(String) } },
   });
+  figure('R19', {
+    reached: 1,
+    of: 1,
+    told: 'only calls of the stopped process failed; the same process recovered',
+  });
+}, 60_000);
+
+test('a process that is busy for 2.5 s within its time limit is not taken for one that hangs', async () => {
+  const { fixture, statusOf } = setUp({ timeout: 20_000 });
+  await using _ = fixture;
+  const view = fixture.view(fixture.run());
+  await view.tools();
+  const call = (nonce: string, delay: number) =>
+    view.call('first__note', note(nonce, { delay }), plainRequest());
+  const [busy, other] = await Promise.all([call('busy', 2_500), call('other', 0)]);
+  expect([firstText(busy), firstText(other)]).toEqual(['busy', 'other']);
+  expect(await statusOf('first')).toMatchObject({ health: 'up', failures: 0, restarts: 0 });
+  figure('R19', { reached: 1, of: 1, told: 'a call of 2.5 s was answered, and its server stayed up' });
 }, 60_000);
 
 test('a program that is not there is said once and not tried for ever; the others work', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, Server, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
 
@@ -39,6 +39,20 @@ test('a request with the token reaches MCP', async () => {
   await withServer(async ({ port }) => {
     const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
     expect(answer).toMatchObject({ status: 200, body: 'reached' });
+  });
+});
+
+test('an idle connection outlives what its client is told by so much that no request meets its end', async () => {
+  const heard: Socket[] = [];
+  const listening = vi.spyOn(Server.prototype, 'listen');
+  await withServer(async ({ port }) => {
+    const server = listening.mock.contexts[0] as Server;
+    server.on('connection', socket => heard.push(socket));
+    const headers = { authorization: `Bearer ${TOKEN}`, connection: 'keep-alive' };
+    const answer = await ask(port, '/mcp', headers);
+    expect(answer.headers['keep-alive']).toBe('timeout=40');
+    await vi.waitFor(() => expect(heard[0]!.timeout).toBe(50_000));
+    heard[0]!.destroy();
   });
 });
 

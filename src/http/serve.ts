@@ -51,6 +51,9 @@ export interface HttpServer {
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 120_000;
 const LOOK_MS = 2_000;
+/** A client is told the first and has both: on a busy machine a request and the end of an idle connection would meet otherwise. */
+const IDLE_MS = 40_000;
+const IDLE_SPARE_MS = 10_000;
 const MOST_CONNECTIONS = 4_096;
 
 /** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
@@ -61,6 +64,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const limits = {
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
+    keepAliveTimeout: IDLE_MS,
+    keepAliveTimeoutBuffer: IDLE_SPARE_MS,
     connectionsCheckingInterval: LOOK_MS,
     // What else would like to be upgraded is answered as it is, where Node asks.
     shouldUpgradeCallback: isLive,

@@ -8,6 +8,7 @@ export type Figure = { goal: string; tests: string[] } | { goal: string; blocked
 
 const NOT_WHOLE = 'no test counts it as a whole yet';
 const GATEWAY = 'test/faults/gateway.test.ts';
+const PROCESSES = 'src/gateway/gateway-processes.test.ts';
 const MANY_SERVERS = 'test/faults/many-servers.test.ts';
 
 export const FIGURES = {
@@ -69,7 +70,13 @@ export const FIGURES = {
     goal: '1,000 deaths of servers: error ≤ 1 s, nothing done twice, neighbours stay',
     tests: [`${GATEWAY} › servers that die at any point of a call`],
   },
-  R19: { goal: 'stopped server: only its calls time out; the same process recovers', blockedBy: NOT_WHOLE },
+  R19: {
+    goal: 'stopped server: only its calls time out, the same process recovers; 2.5 s of work is no hang',
+    tests: [
+      `${PROCESSES} › a process that hangs is unhealthy`,
+      `${PROCESSES} › a process that is busy for 2.5 s`,
+    ],
+  },
   R20: { goal: '64 streams × 50 agents, half never read: ≤ +64 MB', blockedBy: NOT_WHOLE },
   R21: { goal: '10,000 abandoned connections: back to baseline ≤ 60 s', blockedBy: NOT_WHOLE },
   R22: { goal: 'disk faults at every write: no corruption, audit fails closed', blockedBy: NOT_WHOLE },
@@ -78,7 +85,10 @@ export const FIGURES = {
     goal: '1,000 config edits while 50 agents call: only valid ones count',
     tests: [`${GATEWAY} › edits of the configuration under calls`],
   },
-  R25: { goal: 'every failure of a network server has its documented outcome', blockedBy: NOT_WHOLE },
+  R25: {
+    goal: '10 ways a network server fails, each with its documented outcome; 401 is not asked again',
+    tests: ['test/faults/network-server.test.ts'],
+  },
   R26: { goal: 'wire fuzz, 10 min each: 0 crashes, 0 hangs > 1 s', blockedBy: NOT_WHOLE },
   R27: { goal: '3,000 bad inputs: a documented code each, no stack traces', blockedBy: NOT_WHOLE },
   R28: { goal: 'injection corpora: 0 successes', blockedBy: NOT_WHOLE },

@@ -35,6 +35,8 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
   private constructor(program: string, port: number) {
     super(program, {
       RUN_TEMPLATE: `/bin/sh ${WAITS} <%= mcpConfigFile %>`,
+      // A whole figure takes longer than agents usually may.
+      PROCESS_TIMEOUT_MS: String(4 * 60 * 60_000),
       // The next hub needs it too, so nobody else may take it in between.
       MCP_SERVER_PORT: String(port),
     });
