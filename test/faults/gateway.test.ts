@@ -61,5 +61,5 @@ test.each(PARTS.map(part => [part.title, part] as const))(
     const { reached, told, isMet } = report;
     figure(id, { reached, of: whole, told, ...(isMet !== undefined && { isMet }) });
   },
-  figureTimeout(300_000),
+  figureTimeout(600_000),
 );

@@ -1,7 +1,9 @@
 import { type AuditDisk, auditDisk } from '../audit-disk.ts';
 
-/** What a change on the disk comes to: as it should, an error of the system, or only half of the bytes taken before one. */
-export type Fate = 'works' | 'ENOSPC' | 'EIO' | 'EROFS' | 'short';
+/** What a change on the disk comes to: as it should, an error of the system, only half of the bytes taken before one, or as it should but late. */
+export type Fate = 'works' | 'ENOSPC' | 'EIO' | 'EROFS' | 'short' | 'slow';
+
+const SLOW_MS = 25;
 
 /** The real disk, on which the change with this number, counted from 0, meets its fate: writes, syncs, renames, cuts. */
 export function faultyDisk(fateOf: (change: number) => Fate): {
@@ -12,7 +14,7 @@ export function faultyDisk(fateOf: (change: number) => Fate): {
   let [changes, syncs] = [0, 0];
   function meet(): Fate {
     const fate = fateOf(changes++);
-    if (fate !== 'works' && fate !== 'short')
+    if (fate !== 'works' && fate !== 'short' && fate !== 'slow')
       throw Object.assign(new Error(`${fate}: made to fail`), { code: fate });
     return fate;
   }
@@ -30,7 +32,7 @@ export function faultyDisk(fateOf: (change: number) => Fate): {
           await file.truncate(size);
         },
         async datasync() {
-          meet();
+          if (meet() === 'slow') await new Promise(resolve => setTimeout(resolve, SLOW_MS));
           await file.datasync();
           syncs += 1;
         },
