@@ -1,6 +1,7 @@
 /** Puts the hub together: this file and its parts in `app/` are the only ones that know every adapter. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { Clients } from './app/clients.ts';
 import { definedIn, savedEnvironment } from './app/environments.ts';
 import { openGateway } from './app/gateway-parts.ts';
 import { HttpPort } from './app/http-port.ts';
@@ -18,14 +19,13 @@ import { openWork } from './app/work-parts.ts';
 import { BoardPages } from './core/board-pages.ts';
 import { askForServer } from './core/inbox/ask-for-server.ts';
 import { LastActivity } from './core/last-activity.ts';
-import type { Caller } from './core/ports/workspace.ts';
 import { messageReader } from './core/read-messages.ts';
 import { recover } from './core/recovery.ts';
 import { Runner } from './core/runner.ts';
 import { isSubagentCall } from './core/subagent-call.ts';
 import { Traces } from './core/traces.ts';
 import { createEngines } from './engines/create-engines.ts';
-import { callerOfHello, callerOfRun } from './hub/callers.ts';
+import { callerOfRun } from './hub/callers.ts';
 import { HomeGuard } from './hub/home-guard.ts';
 import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
@@ -35,7 +35,7 @@ import { HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
 import { lockUnlessServed } from './hub/take-lock.ts';
 import { wishedPort } from './hub/wished-port.ts';
-import { type Hello, isNewer } from './link/hello.ts';
+import type { Hello } from './link/hello.ts';
 import { ownFolder, pricesFile, socketPath } from './link/home.ts';
 import { hubRecordPath, isBound, lockPath, otherHub } from './link/hub-record.ts';
 import { EndNotices } from './mcp/end-notices.ts';
@@ -45,9 +45,8 @@ import type { HubStatus, Services } from './operations/operation.ts';
 import { planReviewer } from './operations/plan-reviewer.ts';
 import { OPERATIONS } from './operations/table.ts';
 import { childEnvironment } from './process/environment.ts';
-import { canProveProcesses, createProcessProofs } from './process/prove-process.ts';
 import { createRunFiles } from './process/run-files.ts';
-import { createRunOfProcess, createStartedByUser } from './process/run-of-process.ts';
+import { createRunOfProcess } from './process/run-of-process.ts';
 import { createSupervisor } from './process/supervisor.ts';
 import type { EventBody } from './schema/event.ts';
 import type { RunId } from './schema/ids.ts';
@@ -218,26 +217,16 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const warnings = [...(options.warnings ?? [])];
   let calls = 0;
   let httpOpen = 0;
-  /** Clients that may replace this hub by one of their own, later version; and those of them that are here to do so. */
-  const heirs = new WeakSet<Hello>();
-  const successors = new Set<Hello>();
-  /** The beginning of the first run that this hub has known. */
-  let firstRunAt = Number.POSITIVE_INFINITY;
-  const proofs = createProcessProofs(join(home, 'proofs'));
-  const startedByUser = createStartedByUser();
   /** Until a terminal lends its own: what this hub was started with. */
   let pageEnvironment = definedIn(env);
   const tokenFile = join(home, 'token');
-  /** Who asks, found out once for each hello. */
-  const callers = new WeakMap<Hello, Caller>();
-  const identities = {
+  const clients = new Clients({
+    ...{ home, version, clock, runOfProcess },
     liveRuns: () => runner.liveRuns(),
-    run: async (id: RunId) => runner.current(id) ?? (await store.run(id)),
-    environment: (id: RunId) => files.environment(id),
-    runOfProcess,
-    isUsers: async (pid: number) =>
-      !canProveProcesses || firstRunAt === Number.POSITIVE_INFINITY || startedByUser(pid, firstRunAt),
-  };
+    run: async id => runner.current(id) ?? (await store.run(id)),
+    environment: id => files.environment(id),
+  });
+  const { identities } = clients;
 
   const services: Services = {
     clock,
@@ -280,7 +269,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         page: http.page,
         tokenFile,
         warnings,
-        successor: [...successors][0]?.version ?? null,
+        successor: clients.successor,
       }),
       lendEnvironment: lent => {
         pageEnvironment = lent;
@@ -312,36 +301,33 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     views: {
       mcp: connection => {
         const { hello } = connection;
-        return serveMcp(connection, callers.get(hello)!, toolsetsOf(hello), views);
+        return serveMcp(connection, clients.callerOf(hello), toolsetsOf(hello), views);
       },
-      subagent: connection => subagents.serve(connection, callers.get(connection.hello)!),
+      subagent: connection => subagents.serve(connection, clients.callerOf(connection.hello)),
       control: async connection => {
         await http.open(); // a terminal may ask for its address
-        await serveTerminal(connection, callers.get(connection.hello)!, views);
+        await serveTerminal(connection, clients.callerOf(connection.hello), views);
       },
     },
     ready: async (hello, ask) => {
       toolsetsOf(hello);
       await recovered;
-      const caller = await callerOf(hello, ask);
-      callers.set(hello, caller);
+      const caller = await clients.identify(hello, ask);
       if (hello.view === 'subagent') return { warnings: await subagents.prepare(hello, caller) };
       const { lostSince } = hello;
       return lostSince === undefined ? {} : { started: await startedSince(lostSince, caller, services) };
     },
     onClients: reviewClients,
     onNewer: (hello, gone) => {
-      if (!heirs.has(hello))
+      if (!clients.welcomeSuccessor(hello))
         return log.write(
           'info',
           `Version ${hello.version} is here, but it is not proven to be the user's; the hub stays`,
         );
       log.write('info', `Version ${hello.version} is here; making way when no call is in flight`);
-      successors.add(hello);
       lifetime.makeWay();
       void gone.then(() => {
-        successors.delete(hello);
-        if (successors.size === 0) lifetime.stay();
+        if (!clients.dropSuccessor(hello)) lifetime.stay();
       });
     },
     warn,
@@ -373,7 +359,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       log.write('warning', message);
     }),
     ...{ tokenFile, programs, identities, runsDir },
-    hasKnownRuns: () => firstRunAt < Number.POSITIVE_INFINITY,
+    hasKnownRuns: () => clients.hasKnownRuns,
     pageEnvironment: () => pageEnvironment,
     notices,
     teamUpdates,
@@ -405,7 +391,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     // The runner lets go of a run only after its end was written down.
     for (const { body, runId } of events) {
       const run = runId === null ? null : runner.current(runId);
-      if (body.type === 'run.started') firstRunAt = Math.min(firstRunAt, clock.now());
+      if (body.type === 'run.started') clients.runBegan(clock.now());
       if (run && body.type === 'run.started') void sessions.open(run);
       if (run && body.type === 'inbox.asked') hooks.tellAsk(run, body.item);
       if (body.type === 'run.ended' && runId !== null)
@@ -426,7 +412,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     // At once where nobody waits: a newer client that was just greeted is to be answered by the newer hub.
     if (subagents.isBusy) await subagents.close();
     if (asking.count > 0) await asking.end();
-    await Promise.all([server.close(successors.size === 0 ? 'stop' : 'handover'), http.close()]);
+    await Promise.all([server.close(clients.successor === null ? 'stop' : 'handover'), http.close()]);
     runner.close();
     traces.close();
     await Promise.all([reviews.close(), inbox.close()]);
@@ -457,8 +443,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     .then(async found => {
       // Whoever called them was told that its hub is lost, or is gone itself: nobody can hear their answer.
       lostCalls = runner.liveRuns().filter(isSubagentCall);
-      for (const { startedAt } of runner.liveRuns())
-        firstRunAt = Math.min(firstRunAt, startedAt ?? Number.POSITIVE_INFINITY);
+      for (const { startedAt } of runner.liveRuns()) if (startedAt !== null) clients.runBegan(startedAt);
       const canceller = { name: 'the next hub', folder: null };
       await Promise.all(lostCalls.map(({ id }) => runner.stop(id, 'cancel', canceller)));
       await restoreTokens(runner.liveRuns(), endpoints);
@@ -500,27 +485,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     void sessions.sweep(id => runner.current(id) !== null);
   }, PORT_AFTER_MS);
   return { stop };
-
-  /**
-   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. A
-   * client that may be an agent has to prove its process, and a hub is replaced only on proof.
-   */
-  async function callerOf(hello: Hello, ask: (file: string) => void): Promise<Caller> {
-    const isLater = hello.startsHub === true && isNewer(hello.version, version);
-    const isAsked =
-      canProveProcesses && (runner.liveRuns().length > 0 || (isLater && firstRunAt < clock.now()));
-    const proven = isAsked ? await proofs.processOf(hello.pid, ask) : null;
-    const pid = proven ?? hello.pid;
-    const caller = await callerOfHello({ ...hello, pid }, identities, !isAsked || proven !== null);
-    const isFirst = firstRunAt === Number.POSITIVE_INFINITY;
-    if (
-      isLater &&
-      caller.parent === null &&
-      (isFirst || (proven !== null && (await startedByUser(pid, firstRunAt))))
-    )
-      heirs.add(hello);
-    return caller;
-  }
 
   function lockAgain(): boolean {
     const again = takeLock(lockPath(home));

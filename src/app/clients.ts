@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Caller } from '../core/ports/workspace.ts';
+import { type CallerPorts, callerOfHello } from '../hub/callers.ts';
+import { type Hello, isNewer } from '../link/hello.ts';
+import { canProveProcesses, createProcessProofs } from '../process/prove-process.ts';
+import { createStartedByUser } from '../process/run-of-process.ts';
+
+interface ClientPorts extends Omit<CallerPorts, 'isUsers'> {
+  home: string;
+  version: string;
+  clock: Clock;
+}
+
+/** Decides who is at the other end of a connection, and which clients may replace this hub by one of their own, later version. */
+export class Clients {
+  /** What it takes to find out who asks. */
+  readonly identities: CallerPorts;
+  private readonly ports: ClientPorts;
+  private readonly proofs: ReturnType<typeof createProcessProofs>;
+  private readonly startedByUser = createStartedByUser();
+  /** Found out once for each connection. */
+  private readonly callers = new WeakMap<Hello, Caller>();
+  private readonly heirs = new WeakSet<Hello>();
+  /** Those of the heirs that are here to take over. */
+  private readonly successors = new Set<Hello>();
+  /** When the first run began that this hub has known. */
+  private firstRunAt = Number.POSITIVE_INFINITY;
+
+  constructor(ports: ClientPorts) {
+    this.ports = ports;
+    this.proofs = createProcessProofs(join(ports.home, 'proofs'));
+    const { liveRuns, run, environment, runOfProcess } = ports;
+    this.identities = {
+      ...{ liveRuns, run, environment, runOfProcess },
+      isUsers: async pid =>
+        !canProveProcesses || !this.hasKnownRuns || this.startedByUser(pid, this.firstRunAt),
+    };
+  }
+
+  get hasKnownRuns(): boolean {
+    return this.firstRunAt < Number.POSITIVE_INFINITY;
+  }
+
+  runBegan(at: number): void {
+    this.firstRunAt = Math.min(this.firstRunAt, at);
+  }
+
+  /**
+   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. A
+   * client that may be an agent has to prove its process, and a hub is replaced only on proof.
+   */
+  async identify(hello: Hello, ask: (file: string) => void): Promise<Caller> {
+    const { version, clock } = this.ports;
+    const isLater = hello.startsHub === true && isNewer(hello.version, version);
+    const isAsked =
+      canProveProcesses &&
+      (this.identities.liveRuns().length > 0 || (isLater && this.firstRunAt < clock.now()));
+    const proven = isAsked ? await this.proofs.processOf(hello.pid, ask) : null;
+    const pid = proven ?? hello.pid;
+    const caller = await callerOfHello({ ...hello, pid }, this.identities, !isAsked || proven !== null);
+    if (isLater && caller.parent === null && (await this.mayHandOver(pid, proven !== null)))
+      this.heirs.add(hello);
+    this.callers.set(hello, caller);
+    return caller;
+  }
+
+  /** Who a client is that was identified. */
+  callerOf(hello: Hello): Caller {
+    return this.callers.get(hello)!;
+  }
+
+  /** False when it is not proven to be the user's. */
+  welcomeSuccessor(hello: Hello): boolean {
+    if (!this.heirs.has(hello)) return false;
+    this.successors.add(hello);
+    return true;
+  }
+
+  /** Whether another one is still here. */
+  dropSuccessor(hello: Hello): boolean {
+    this.successors.delete(hello);
+    return this.successors.size > 0;
+  }
+
+  /** The version that is to replace this hub. */
+  get successor(): string | null {
+    return [...this.successors][0]?.version ?? null;
+  }
+
+  private async mayHandOver(pid: number, isProven: boolean): Promise<boolean> {
+    return !this.hasKnownRuns || (isProven && (await this.startedByUser(pid, this.firstRunAt)));
+  }
+}
