@@ -13,6 +13,7 @@ import { waitForEnds } from './wait.ts';
 /** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
 const SETTLE_MS = 15_000;
 const ROOM_FOR_REST = 100;
+const MAX_FOLDERS = 3;
 
 export const cancelRun = operation({
   name: 'cancel_run',
@@ -34,7 +35,7 @@ export const cancelRun = operation({
     note: z.string().optional(),
   }),
   async run(call, input) {
-    const runs = await chosen(call, input);
+    const { runs, note } = await chosen(call, input);
     const by = await cancellerOf(call);
     const { asked, below } = await stopRuns(call.services, runs, by);
     await settled(call, [...asked, ...below]);
@@ -49,6 +50,7 @@ export const cancelRun = operation({
     const shown = firstThatFit(ended, RESULT_LIMIT - ROOM_FOR_REST);
     const started = below.length + late.length;
     const notes = [
+      ...(note === null ? [] : [note]),
       ...(started > 0 ? [`${started} of these ${started === 1 ? 'was' : 'were'} started by the others`] : []),
       ...(shown.length < ended.length ? [`${ended.length - shown.length} more are not shown`] : []),
     ];
@@ -64,7 +66,7 @@ function settled(call: Call, stopped: Stopped[]): Promise<void> {
 async function chosen(
   call: Call,
   { spawn_id, squad_id, all, everywhere = false }: z.output<typeof cancelRun.input>,
-): Promise<Run[]> {
+): Promise<{ runs: Run[]; note: string | null }> {
   if ([spawn_id !== undefined, squad_id !== undefined, all === true].filter(Boolean).length !== 1)
     throw new SquadError('INVALID_INPUT', 'Give one of spawn_id, squad_id and all', {
       suggestions: ['list_running shows the ids of what runs now.'],
@@ -73,16 +75,26 @@ async function chosen(
     throw new SquadError('INVALID_INPUT', 'everywhere goes with all', {
       suggestions: ['Give all: true with it, or leave it out. Nothing was stopped.'],
     });
-  if (all) return (await liveRunsOf(call, everywhere)).runs;
+  if (all) {
+    const { runs, others } = await liveRunsOf(call, everywhere);
+    return { runs, note: runs.length === 0 && others.length > 0 ? elsewhere(others) : null };
+  }
   const { services } = call;
   if (squad_id !== undefined) {
     const { squad, runs } = await findSquad(services, squad_id);
     refuseOther(squad.id, squad_id, 'SQUAD_UNKNOWN');
-    return runs;
+    return { runs, note: null };
   }
   const run = await findRun(services, spawn_id!);
   refuseOther(run.id, spawn_id!, 'RUN_UNKNOWN');
-  return [run];
+  return { runs: [run], note: null };
+}
+
+function elsewhere(others: Run[]): string {
+  const folders = [...new Set(others.map(({ workspace }) => workspace))];
+  const more = folders.length > MAX_FOLDERS ? ` and ${folders.length - MAX_FOLDERS} more` : '';
+  const places = folders.slice(0, MAX_FOLDERS).join(', ') + more;
+  return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere to stop them`;
 }
 
 /** The beginning of an id is enough to look at something, not to stop it. */

@@ -79,7 +79,9 @@ export const listRunning = operation({
     const notes = [
       ...askNotes(services, live),
       ...(left > 0 ? [`${left} more are not shown.`] : []),
-      ...(others > 0 ? [`${others} more in other workspaces: everywhere: true shows them.`] : []),
+      ...(others.length > 0
+        ? [`${others.length} more in other workspaces: everywhere: true shows them.`]
+        : []),
     ];
     return {
       agents: shown,

@@ -3,17 +3,17 @@ import type { Run } from '../schema/run.ts';
 import type { Call } from './operation.ts';
 
 /**
- * The runs that have not ended in the caller's workspace, or everywhere. `others`: how many more there are elsewhere.
+ * The runs that have not ended in the caller's workspace, or everywhere. `others`: those elsewhere.
  * An agent sees only runs of its own, wherever they work. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
  */
 export async function liveRunsOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   isEverywhere: boolean,
-): Promise<{ runs: Run[]; others: number; workspace: string | null }> {
+): Promise<{ runs: Run[]; others: Run[]; workspace: string | null }> {
   const live = services.runner.liveRuns();
   const workspace = await scopeOf({ services, caller }, isEverywhere);
-  const runs = workspace === null ? live : live.filter(run => run.workspace === workspace);
-  return { runs, others: live.length - runs.length, workspace };
+  const isHere = (run: Run) => workspace === null || run.workspace === workspace;
+  return { runs: live.filter(isHere), others: live.filter(run => !isHere(run)), workspace };
 }
 
 /** Null: every workspace. */

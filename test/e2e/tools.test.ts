@@ -346,7 +346,12 @@ test('list_running and cancel_run {all} are about the workspace of their caller,
   expect((await cancelled(here, { all: true })).runs.map(({ spawn_id }) => spawn_id)).toEqual([mine]);
   expect(await squad.statusOf(theirs)).toBe('running');
   expect(await cancelled(here, { spawn_id: theirs, everywhere: true })).toMatchObject({ isError: true });
-  expect((await squad.run(['cancel', '--all'])).stdout).toBe('Nothing is running in this workspace.\n');
+  expect(await cancelled(here, { all: true })).toMatchObject({
+    runs: [],
+    note: expect.stringMatching(`1 in other workspaces \\(${other}\\).*everywhere`),
+  });
+  const { stdout } = await squad.run(['cancel', '--all']);
+  expect(stdout).toMatch(/^Nothing is running in this workspace\.\n.*everywhere/);
 
   // The one whose run it was learns who cancelled it, and from where.
   expect((await cancelled(here, { all: true, everywhere: true })).runs).toMatchObject([{ spawn_id: theirs }]);

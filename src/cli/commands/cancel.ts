@@ -35,10 +35,11 @@ export async function cancelCommand(
     const answers = await Promise.all(inputs.map(input => client.call<Cancelled>('cancel_run', input)));
     const runs = answers.flatMap(answer => answer.runs);
     if (context.json) printJson(context.out, { runs });
-    else if (runs.length === 0)
-      print(context, [everywhere || !all ? 'Nothing is running.' : 'Nothing is running in this workspace.']);
     else
       print(context, [
+        ...(runs.length > 0
+          ? []
+          : [everywhere || !all ? 'Nothing is running.' : 'Nothing is running in this workspace.']),
         ...runs.map(
           run =>
             `${run.spawn_id}  ${run.was_running ? statusWord(run.status) : `was already over: ${statusWord(run.status)}`}`,
