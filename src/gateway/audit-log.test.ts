@@ -108,6 +108,7 @@ describe('on disk for good', () => {
           waits.set(run, ms);
           return () => waits.delete(run);
         },
+        monotonic: () => 0,
       },
       /** Everything that waits for so long, and not longer, is due. */
       pass(ms: number) {

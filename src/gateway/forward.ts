@@ -7,6 +7,7 @@ import { failure } from './forward-failure.ts';
 import { Busy } from './in-flight.ts';
 import type { PooledServer } from './pooled-server.ts';
 import type { Shape } from './shape-result.ts';
+import type { Timers } from './timers.ts';
 
 /** More text than this is cut: no agent reads it, and its context is small. */
 const TEXT_BYTES = 200_000;
@@ -25,22 +26,23 @@ export interface Question {
 export interface ForwardOptions {
   runId: RunId;
   audit: CallAudit;
+  timers: Timers;
   /** What an agent reads when the server is out of order. */
   describe(server: PooledServer, fault: string): string;
 }
 
 /** Hands a question on that may be asked, and writes down how it went. Rejects with ForwardedError or OutOfOrder. */
 export async function forward(
-  { runId, audit, describe }: ForwardOptions,
+  { runId, audit, timers, describe }: ForwardOptions,
   question: Question,
   request: ForwardedRequest,
 ): Promise<Json> {
   const { server, shape } = question;
   audit.check();
-  const startedAt = performance.now();
+  const startedAt = timers.monotonic();
   const entry = entryOf(question);
   const write = (how: Pick<CallEntry, 'outcome' | 'resultBytes' | 'resultHash'>) =>
-    audit.write({ ...entry, ...how, durationMs: Math.round(performance.now() - startedAt) });
+    audit.write({ ...entry, ...how, durationMs: Math.round(timers.monotonic() - startedAt) });
 
   let result: Json;
   let json: string;

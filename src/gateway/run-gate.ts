@@ -107,7 +107,10 @@ export function createRunGate(options: RunGateOptions): RunGate {
       onDenied: (name, count) => options.onDenied?.(run, name, count),
     }),
     finder: new Finder({ servers, offers, standing, audit }),
-    forwarding: { runId: run.id, audit, describe: ({ id }, fault) => standing.unavailable(id, fault) },
+    forwarding: {
+      ...{ runId: run.id, audit, timers },
+      describe: ({ id }, fault) => standing.unavailable(id, fault),
+    },
   });
 
   return {

@@ -2,6 +2,8 @@
 export interface Timers {
   /** Returns how to call it off. */
   after(ms: number, run: () => void): () => void;
+  /** Milliseconds that only grow, for how long something took. */
+  monotonic(): number;
 }
 
 export const realTimers: Timers = {
@@ -10,4 +12,5 @@ export const realTimers: Timers = {
     timer.unref();
     return () => clearTimeout(timer);
   },
+  monotonic: () => performance.now(),
 };

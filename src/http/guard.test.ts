@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { figure } from '../../test/faults/figures.ts';
 import { type HttpServer, serveHttp } from './serve.ts';
 
 const TOKEN = 'a-token-of-this-test';
@@ -133,6 +134,43 @@ const HOSTS = [
   '',
   '\tlocalhost :PORT',
 ];
+
+const ORIGINS = [
+  'null',
+  '',
+  'http://evil.example',
+  'https://evil.example',
+  'http://evil.example:PORT',
+  'http://localhost.evil.example:PORT',
+  'http://127.0.0.1.evil.example:PORT',
+  'http://[::1].evil:PORT',
+  'http://127.0.0.1',
+  'http://localhost',
+  'http://127.0.0.1:1',
+  'https://127.0.0.1:PORT',
+  'http://127.0.0.1:PORT/',
+  'http://127.0.0.1:PORT/mcp',
+  'http://127.0.0.1:PORT@evil.example',
+  'http://127.0.0.1:PORT, http://evil.example',
+  'http://127.0.0.1:PORT http://evil.example',
+  'HTTP://127.0.0.1:PORT',
+  '127.0.0.1:PORT',
+  '//127.0.0.1:PORT',
+  'file://',
+  'chrome-extension://abcdefghijklmnop',
+  'vscode-webview://x',
+  '*',
+];
+
+test('there are more than forty Hosts and Origins that are not ours', () => {
+  const all = new Set([...HOSTS, ...ORIGINS.map(origin => `Origin: ${origin}`)]);
+  expect(all.size).toBeGreaterThanOrEqual(40);
+  figure('R28', {
+    reached: all.size,
+    of: 40,
+    told: `foreign Hosts and Origins, none let in by ${DOORS.length} doors`,
+  });
+});
 
 describe.each(DOORS)('%s', (_what, own, line, ...headers) => {
   test('is open to our own page', async () => {
@@ -301,32 +339,7 @@ describe('a request that is not meant for us is refused before its body comes, w
     expect(reached).toBe(before);
   });
 
-  test.each([
-    'null',
-    '',
-    'http://evil.example',
-    'https://evil.example',
-    'http://evil.example:PORT',
-    'http://localhost.evil.example:PORT',
-    'http://127.0.0.1.evil.example:PORT',
-    'http://[::1].evil:PORT',
-    'http://127.0.0.1',
-    'http://localhost',
-    'http://127.0.0.1:1',
-    'https://127.0.0.1:PORT',
-    'http://127.0.0.1:PORT/',
-    'http://127.0.0.1:PORT/mcp',
-    'http://127.0.0.1:PORT@evil.example',
-    'http://127.0.0.1:PORT, http://evil.example',
-    'http://127.0.0.1:PORT http://evil.example',
-    'HTTP://127.0.0.1:PORT',
-    '127.0.0.1:PORT',
-    '//127.0.0.1:PORT',
-    'file://',
-    'chrome-extension://abcdefghijklmnop',
-    'vscode-webview://x',
-    '*',
-  ])('Origin: %s', async origin => {
+  test.each(ORIGINS)('Origin: %s', async origin => {
     const before = reached;
     const { status, text } = await ask(POST, OWN, `Origin: ${origin}`, BEARER, ...BODY);
     expect([status, text.includes('ORIGIN_REFUSED')]).toEqual([403, true]);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Operation } from '../../src/operations/operation.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
+import { figure } from '../faults/figures.ts';
 import { TestSquad } from '../support/squad.ts';
 import { footprint } from '../support/stored.ts';
 import { type Agent, startAgents } from './agents.ts';
@@ -49,6 +50,7 @@ function isClean(words: string): boolean {
 
 test('there are more than three hundred paths that lead elsewhere', () => {
   expect(new Set(PATHS).size).toBeGreaterThan(300);
+  figure('R28', { reached: new Set(PATHS).size, of: 300, told: 'paths, none was opened' });
 });
 
 /** They start programs: what they take for a role, a chat and a folder is looked at below. */

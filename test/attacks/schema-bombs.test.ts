@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { structuredAnswer } from '../../src/core/structured-answer.ts';
 import type { JsonSchema } from '../../src/schema/run.ts';
+import { figure } from '../faults/figures.ts';
 import { echoBlock } from '../servers/start.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { type Agent, startAgents } from './agents.ts';
@@ -75,6 +76,12 @@ async function meanwhile<T>(work: () => Promise<T>): Promise<T> {
 
 test('there are more than sixty schemas and patterns that do not come to an end', () => {
   expect(bombs.length).toBeGreaterThan(60);
+  expect(new Set(EVIL_PATTERNS).size).toBeGreaterThanOrEqual(60);
+  figure('R28', {
+    reached: new Set(EVIL_PATTERNS).size,
+    of: 60,
+    told: `endless patterns and ${bombs.length} schemas, none kept the hub from answering`,
+  });
 });
 
 test('tools with such schemas are listed, and called with texts that their patterns choke on', async () => {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { figure } from '../faults/figures.ts';
 import { hostileBlock } from '../servers/start.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { storedEvents } from '../support/stored.ts';
@@ -111,6 +112,11 @@ const hits = (text: string) => ALL_FORMS.filter(form => text.includes(form));
 
 test('there are forty secrets, and the servers have theirs', () => {
   expect(new Set(CANARIES).size).toBe(40);
+  figure('R29', {
+    reached: 40,
+    of: 40,
+    told: 'canaries through every feature, 0 found where agents or users read',
+  });
   const [start] = kept.starts();
   expect(start!.args).toEqual(CANARIES.slice(0, 5));
   expect(start!.env.V14).toBe(`x ${CANARIES[14]} y`);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { figure } from '../faults/figures.ts';
 import { realGateway } from '../support/real-gateway.ts';
 import { FORBIDDEN_URLS, NO_WEB_URLS } from './corpus/urls.ts';
 import { faultOf } from './open-server.ts';
@@ -33,6 +34,12 @@ beforeEach(() => {
   subscribe('net.client.socket', note);
 });
 afterEach(() => void unsubscribe('net.client.socket', note));
+
+test('there are more than thirty addresses that nothing may connect to', () => {
+  const all = new Set([...FORBIDDEN_URLS, ...NO_WEB_URLS]);
+  expect(all.size).toBeGreaterThanOrEqual(30);
+  figure('R28', { reached: all.size, of: 30, told: 'addresses, none was connected to' });
+});
 
 describe('a server at an address where there are only credentials', () => {
   test.each(FORBIDDEN_URLS)('%s is never connected to', async url => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { visibleText } from '../../src/schema/visible-text.ts';
+import { figure } from '../faults/figures.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { type Agent, startAgents } from './agents.ts';
 import { configure, upstreamsOf } from './config-file.ts';
@@ -154,6 +155,40 @@ describe('whatever servers, agents and files say, a terminal is shown words', ()
       const { stdout, stderr } = await squad.run([...words, runs[0]!.id]);
       expect([words, foreignSequences(stdout + stderr)]).toEqual([words, []]);
     }
+  });
+});
+
+/** Every family of ECMA-48, seven-bit and, where it has one, eight-bit. */
+const FAMILIES: [string, string][] = [
+  ['C0', '[\\0-\\u001f]'],
+  ['C1', '[\\u0080-\\u009f]'],
+  ['CSI', '\\u001b\\['],
+  ['CSI, eight-bit', '\\u009b'],
+  ['OSC', '\\u001b\\]'],
+  ['OSC, eight-bit', '\\u009d'],
+  ['DCS', '\\u001bP'],
+  ['DCS, eight-bit', '\\u0090'],
+  ['APC', '\\u001b_'],
+  ['APC, eight-bit', '\\u009f'],
+  ['PM', '\\u001b\\^'],
+  ['PM, eight-bit', '\\u009e'],
+  ['SOS', '\\u001bX'],
+  ['SOS, eight-bit', '\\u0098'],
+  ['nF: intermediate bytes', '\\u001b[ -/]'],
+  ['Fp: private use', '\\u001b[0-?]'],
+  ['Fe: C1 as two bytes', '\\u001b[@-_]'],
+  ['Fs: standard functions', '\\u001b[`-~]'],
+];
+
+test('every family of control sequences is among them', () => {
+  const found = FAMILIES.filter(([, family]) =>
+    ALL.some(([, sequence]) => new RegExp(family).test(sequence)),
+  );
+  expect(found).toEqual(FAMILIES);
+  figure('R28', {
+    reached: found.length,
+    of: FAMILIES.length,
+    told: `families of control sequences, ${ALL.length} sequences, none reached a terminal`,
   });
 });
 

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/list-inbox.ts';
+import { visibleText } from '../../src/schema/visible-text.ts';
+import { MARK, MARKUP as XSS } from '../attacks/corpus/markup.ts';
+import { figure } from '../faults/figures.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
 import { asciiJson, HIDDEN_CASES, hiddenLines, shownLines } from '../support/hidden-characters.ts';
@@ -20,7 +23,7 @@ const BRANCH = '<img/onerror=alert(1)>\u202e<b-class=hostile>';
 
 /** A NUL would make the file a binary one, which has no lines to show. */
 const HIDDEN = HIDDEN_CASES.filter(({ text }) => text !== '\0');
-const WORDS = hiddenLines(HIDDEN).join('\n');
+const WORDS = [...hiddenLines(HIDDEN), ...XSS].join('\n');
 
 const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\nmcp: [squad/squad_decision_record]\n---\nYou code.',
@@ -68,7 +71,15 @@ beforeAll(async () => {
       ...[`call squad_decision_record ${decision}`, `call request_review ${review}`],
     )}${scriptOf(2, `run git checkout -q -b '${BRANCH}'`, `report All of it ${LINE}`)}`,
   );
-  runs.failed = await startRun(squad, `Break ${LINE}`, [`stderr last ${LINE}`, `fail broken ${LINE}`]);
+  runs.failed = await startRun(squad, `Break ${LINE}`, [
+    // Of a command's output the agent says only so much.
+    ...Array.from(
+      { length: Math.ceil(WORDS.split('\n').length / 20) },
+      (_, at) => `run sed -n ${at * 20 + 1},${at * 20 + 20}p ${hidden}`,
+    ),
+    `stderr last ${LINE}`,
+    `fail broken ${LINE}`,
+  ]);
   const question = {
     ...{ question: `Which ${LINE}?`, choices: [`one ${LINE}`, `two ${LINE}`] },
     ...{ details: `Know ${LINE}\n${WORDS}`, default: `one ${LINE}` },
@@ -94,24 +105,28 @@ beforeAll(async () => {
 
 /** What was made of the text: elements of it, and characters that do something instead of being seen. */
 const madeOf = (page: Page) =>
-  page.evaluate(() => {
+  page.evaluate(mark => {
     const active = /(?![\n\t])[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u;
+    const elements = 'img, iframe, script, object, embed, base, meta, link, style, math, portal, .hostile';
     const found: string[] = [];
     const look = (text: string | null, where: string) => {
       if (text && active.test(text)) found.push(`${where}: ${JSON.stringify(text.slice(0, 120))}`);
     };
     for (const element of document.querySelectorAll('body *')) {
       const name = `${element.tagName.toLowerCase()}.${element.className}`;
-      if (element.matches('img, iframe, script, object, embed, .hostile, [onerror], [onclick]'))
-        found.push(name);
+      if (element.matches(elements)) found.push(name);
+      for (const { name: attribute, value } of element.attributes)
+        if (/^on/i.test(attribute) || /^\s*(javascript|data|vbscript):/i.test(value))
+          found.push(`${name}[${attribute}]`);
       // `data-` is for the page itself, nobody sees it.
       for (const attribute of element.attributes)
         if (!attribute.name.startsWith('data-')) look(attribute.value, `${name}[${attribute.name}]`);
       for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) look(node.nodeValue, name);
     }
     look(document.title, 'title');
+    if (mark in window) found.push('a script has run');
     return found;
-  });
+  }, MARK);
 
 async function expectHarmless(page: Page): Promise<void> {
   await page.getByText('<img src=x onerror=alert(1)>').first().waitFor({ state: 'attached' });
@@ -148,8 +163,9 @@ test.each(PLACES)('in %s, no words of an agent are more than words', async (_, p
   await expectHarmless(page);
 });
 
+let shownIn = 0;
 const WHOLE: [string, () => string, string][] = [
-  ['what it wrote', () => `/r/${runs.coder}/output?turn=1`, '.out-line'],
+  ['what it wrote', () => `/r/${runs.failed}/output?turn=1`, '.out-line'],
   ['what it changed', () => `/r/${runs.coder}/changes`, '.diff-file'],
   ['its review', () => `/r/${runs.coder}/review`, '.feedback'],
   ['the inbox', () => '/inbox', '.asked'],
@@ -159,14 +175,27 @@ const WHOLE: [string, () => string, string][] = [
 test.each(WHOLE)('in %s, nothing hidden in a text is left out', async (_, path, place) => {
   const page = await pages.open(path());
   await page.locator(place).first().waitFor();
-  const text = () => page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));
   const missing = async () => {
-    const shown = await text();
-    return shownLines(HIDDEN).filter(line => !shown.includes(line.replaceAll(/\s+/g, '')));
+    const shown = await page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));
+    return [...shownLines(HIDDEN), ...XSS.map(visibleText)].filter(
+      line => !shown.includes(line.replaceAll(/\s+/g, '')),
+    );
   };
   await expect.poll(missing).toEqual([]);
   expect(await madeOf(page)).toEqual([]);
   if (!path().includes('output')) await page.locator('.hidden-warning').first().waitFor();
+  shownIn += 1;
+});
+
+test('those were more than a hundred and fifty texts that would be scripts, in every view that shows whole texts', () => {
+  expect([XSS.length, new Set(XSS).size]).toEqual([expect.any(Number), XSS.length]);
+  expect(XSS.length).toBeGreaterThanOrEqual(150);
+  expect(shownIn).toBe(WHOLE.length);
+  figure('R28', {
+    reached: XSS.length,
+    of: 150,
+    told: `${XSS.length} script injections shown as text in ${shownIn} views of the web UI, none ran`,
+  });
 });
 
 test('in dialogs, in what is said, in the palette and in pickers neither', async () => {

@@ -28,6 +28,7 @@ export interface FixtureOptions {
   /** The configuration was not read before it is asked for. */
   isUnread?: boolean;
   timers?: Timers | undefined;
+  time?: VirtualTime;
   pins?: Map<string, Pin[]>;
   workspace?: string;
   /** Ids of the roles of the workspace. */
@@ -39,7 +40,7 @@ export interface FixtureOptions {
 
 /** A gateway with its surroundings in memory. */
 export class GatewayFixture implements AsyncDisposable {
-  readonly time = new VirtualTime();
+  readonly time: VirtualTime;
   readonly audit: AuditEntry[] = [];
   readonly warnings: string[] = [];
   readonly denied: string[] = [];
@@ -58,6 +59,7 @@ export class GatewayFixture implements AsyncDisposable {
   #listeners = new Set<(workspace: string) => void>();
 
   constructor(options: FixtureOptions) {
+    this.time = options.time ?? new VirtualTime();
     this.#config = options.config === null ? null : McpConfig.parse(options.config);
     this.#isRead = options.isUnread !== true;
     this.pins = options.pins ?? new Map();

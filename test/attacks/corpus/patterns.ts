@@ -19,7 +19,53 @@ const EVIL = [
   '^(\\d+)*[.]$',
   '(?:\\s|\\s\\s)*x',
   '^([a-z0-9]+[-._]?)*@$',
+  // As they were found in programs: addresses, links, versions, comments, colours, numbers, markup.
+  '^([a-zA-Z0-9_.-])+@(([a-zA-Z0-9-])+.)+([a-zA-Z0-9]{2,4})+$',
+  '^([\\w.-]+)*@([\\w-]+)*$',
+  '(https?:\\/\\/)?([\\da-z.-]+)\\.([a-z.]{2,6})([\\/\\w .-]*)*\\/?$',
+  '^(\\/[^\\/ ]*)+\\/?$',
+  '^(([^:]+):)*x$',
+  '^v?(\\d+\\.?)*(-[a-z0-9.]+)*$',
+  '\\/\\*(.|\\s)*\\*\\/',
+  '(\\/\\/.*\\n?)*x',
+  '^#?([a-f0-9]+,?\\s*)+;$',
+  '^-?(\\d+,?)*(\\.\\d+)*%$',
+  '<([a-z]+)(\\s+[^>]*)*>',
+  '<!--(.|\\n)*-->',
+  '(<[^>]*>\\s*)*$x',
+  '^(?:&\\w+;|[^&])*$x',
+  '"(\\\\"|[^"])*"x',
+  "'(\\\\.|[^\\\\'])*'y",
+  '^(\\s*\\w+\\s*=\\s*\\w*;?)*$x',
+  '^([^=]+=[^&]*&?)*#$',
+  '(\\s+)+$x',
+  '^(\\r\\n|\\r|\\n|.)*\\0$',
+  '(a*)*b',
+  '(a*)+b',
+  '(a+){10,}b',
+  '(a{1,10}){1,10}b',
+  '(?:a|b|ab)*c',
+  '(?:a|a?)+b',
+  '(.+)+b',
+  '(.*?)*b',
+  '(?:.|.)*b',
+  '([ab]*a[ab]*)*c',
+  '(a|b|c|d|e|[a-e])+f',
+  '^(a+b?)*c$',
+  '^(?:\\d|\\d\\d|\\d\\d\\d)+x$',
+  '^(\\w|\\W)*\\d$',
+  '(?<n>a+)+\\k<n>b',
+  '(?:(?=a)a+)+b',
+  '(?<=a+)+b',
+  '(?:a+)+(?!a)b',
+  '^(?:a?a?a?a?)*b$',
+  '((((a+)+)+)+)+b',
+  '^(x+)+(y+)+(z+)+$0',
+  '(\\p{L}+\\s?)*\\d',
 ];
+
+/** So many of them also as patterns of names: the rest would only take longer. */
+const FEW = 20;
 
 /** What stands for a schema that is small to read and endless to follow. */
 const doubling = (join: (ref: object) => object) => {
@@ -31,8 +77,15 @@ const doubling = (join: (ref: object) => object) => {
 /** More than sixty schemas that never end for whoever compiles or follows them. `url` is where the remote ones point. */
 export const schemaBombs = (url: string): object[] => [
   ...EVIL.map(pattern => ({ type: 'object', properties: { a: { type: 'string', pattern } } })),
-  ...EVIL.map(pattern => ({ type: 'object', patternProperties: { [pattern]: { type: 'string' } } })),
-  ...EVIL.map(pattern => ({ type: 'object', propertyNames: { pattern }, additionalProperties: true })),
+  ...EVIL.slice(0, FEW).map(pattern => ({
+    type: 'object',
+    patternProperties: { [pattern]: { type: 'string' } },
+  })),
+  ...EVIL.slice(0, FEW).map(pattern => ({
+    type: 'object',
+    propertyNames: { pattern },
+    additionalProperties: true,
+  })),
   doubling(ref => ({ allOf: [ref, ref] })),
   doubling(ref => ({ anyOf: [ref, ref] })),
   doubling(ref => ({ oneOf: [ref, { not: ref }] })),
