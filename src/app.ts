@@ -20,7 +20,9 @@ import { BoardPages } from './core/board-pages.ts';
 import { askForServer } from './core/inbox/ask-for-server.ts';
 import { LastActivity } from './core/last-activity.ts';
 import { messageReader } from './core/read-messages.ts';
+import { recordedRuns } from './core/recorded-runs.ts';
 import { recover } from './core/recovery.ts';
+import { keepRecords } from './core/run-record.ts';
 import { Runner } from './core/runner.ts';
 import { isSubagentCall } from './core/subagent-call.ts';
 import { Traces } from './core/traces.ts';
@@ -48,11 +50,14 @@ import { childEnvironment } from './process/environment.ts';
 import { createRunFiles } from './process/run-files.ts';
 import { createRunOfProcess } from './process/run-of-process.ts';
 import { createSupervisor } from './process/supervisor.ts';
+import { asSquadError } from './schema/error.ts';
 import type { EventBody } from './schema/event.ts';
+import { restoredWords } from './schema/event-words.ts';
 import type { RunId } from './schema/ids.ts';
 import type { Run } from './schema/run.ts';
 import { type Toolset, toolsetsIn } from './schema/toolset.ts';
-import { openStore } from './store/open.ts';
+import { CommitMark } from './store/commit-mark.ts';
+import { openCheckedStore } from './store/open-checked.ts';
 import { type Lock, takeLock } from './store/sqlite/lock.ts';
 import { createTextSearch } from './store/sqlite/text-search.ts';
 import { createBranches } from './workspace/branches.ts';
@@ -78,6 +83,8 @@ export interface HubOptions {
 
 const LINGER_MS = 60_000;
 const STOP_MS = 10_000;
+/** The call that found the damage is answered first. */
+const DAMAGE_TOLD_MS = 100;
 /** The client that started this hub waits for an answer, and loading HTTP takes longer than giving it. */
 const PORT_AFTER_MS = 60;
 
@@ -108,10 +115,18 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const database = env.MCP_DATABASE_PATH || join(home, 'squad.db');
   const warn = (message: string, cause: unknown) => log.write('warning', message, cause);
 
-  const store = await openStore({ file: database, version });
+  const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
+  const damage = Promise.withResolvers<void>();
+  const opened = await openCheckedStore({
+    ...{ file: database, version },
+    mark: new CommitMark(join(runsDir, '.database.json')),
+    source: recordedRuns(files),
+    onRestore: why => log.write('warning', `${why}; restoring runs from their folders`),
+    onDamage: () => damage.resolve(),
+  });
+  const store = keepRecords(opened.store, files, warn);
   const settings = new SettingsInForce(store);
   await settings.load();
-  const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
   const executor = createSupervisor({ runsDir, onTrouble: message => log.write('warning', message) });
   const engines = createEngines({ node: process.execPath, programs, home });
   keepPrivateGitIn(join(home, 'git'));
@@ -214,7 +229,10 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   });
 
   const asking = new PatientCalls();
-  const warnings = [...(options.warnings ?? [])];
+  const restored = opened.restored && restoredWords(opened.restored);
+  const warnings = [...(options.warnings ?? []), ...(restored === null ? [] : [restored])];
+  /** Views whose first client was told of it. */
+  const toldOfRestore = new Set<Hello['view']>();
   let calls = 0;
   let httpOpen = 0;
   /** Until a terminal lends its own: what this hub was started with. */
@@ -269,6 +287,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         page: http.page,
         tokenFile,
         warnings,
+        restored,
         successor: clients.successor,
       }),
       lendEnvironment: lent => {
@@ -311,11 +330,21 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     },
     ready: async (hello, ask) => {
       toolsetsOf(hello);
-      await recovered;
+      const isDamaged = await recovered.then(
+        () => false,
+        thrown => asSquadError(thrown).code === 'DATABASE_CORRUPT' || Promise.reject(thrown),
+      );
+      // The next hub rebuilds the database.
+      if (isDamaged) return null;
       const caller = await clients.identify(hello, ask);
       if (hello.view === 'subagent') return { warnings: await subagents.prepare(hello, caller) };
-      const { lostSince } = hello;
-      return lostSince === undefined ? {} : { started: await startedSince(lostSince, caller, services) };
+      const { lostSince, view } = hello;
+      const isFirst = !toldOfRestore.has(view);
+      toldOfRestore.add(view);
+      return {
+        ...(isFirst && restored !== null && { warnings: [restored] }),
+        ...(lostSince !== undefined && { started: await startedSince(lostSince, caller, services) }),
+      };
     },
     onClients: reviewClients,
     onNewer: (hello, gone) => {
@@ -464,7 +493,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     onLost: reason => void stop(reason),
   });
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
-  for (const warning of options.warnings ?? []) log.write('warning', warning);
+  for (const warning of warnings) log.write('warning', warning);
   const counts = await recovered.catch(async thrown => {
     // Whoever knocked meanwhile is told first.
     await new Promise(settle => setImmediate(settle));
@@ -477,6 +506,9 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
+  void damage.promise.then(() =>
+    setTimeout(() => void stop('the database is damaged; the next hub rebuilds it'), DAMAGE_TOLD_MS),
+  );
   setTimeout(() => {
     void http.open();
     const lostEnds = lostCalls.map(({ id }) => runner.untilEnded(id, stopped.signal));

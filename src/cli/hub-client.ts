@@ -9,6 +9,7 @@ import { helloFor, hubProgram } from '../link/program.ts';
 import { Proof } from '../link/proof.ts';
 import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';
+import { visibleLine } from '../schema/visible-text.ts';
 
 export interface CallOptions {
   waitMs?: number;
@@ -170,6 +171,8 @@ export class HubClient {
           this.hubVersion = words.version;
           this.socket = socket;
           this.bye = null;
+          for (const warning of words.warnings ?? [])
+            process.stderr.write(`squad: ${visibleLine(warning)}\n`);
           resolve(true);
         }
       });

@@ -30,9 +30,9 @@ export interface HubServerOptions {
   views: Record<View, (connection: Connection) => Promise<void>>;
   /**
    * Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can,
-   * it is told why. `ask` challenges the client to prove which process it is.
+   * it is told why. Null: the next hub can, and the connection is closed without a word. `ask` challenges the client to prove which process it is.
    */
-  ready?(hello: Hello, ask: (file: string) => void): Promise<Readiness>;
+  ready?(hello: Hello, ask: (file: string) => void): Promise<Readiness | null>;
   onClients(count: number): void;
   /** A client of a later version came: if it may, this hub should make way when it can, for as long as that client is there. */
   onNewer(hello: Hello, gone: Promise<void>): void;
@@ -99,6 +99,7 @@ export class HubServer {
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
       const ready = await this.readyFor(hello, file => void socket.write(line({ squad: 1, prove: file })));
+      if (ready === null) return void socket.destroy();
       if ('refusal' in ready) return void socket.end(line({ squad: 1, ok: false, error: ready.refusal }));
       if (!socket.writable) return;
       const connection: Connection = { hello, socket, calls: 0, isOver: false };
@@ -123,9 +124,9 @@ export class HubServer {
   private async readyFor(
     hello: Hello,
     ask: (file: string) => void,
-  ): Promise<Readiness | { refusal: ErrorShape }> {
+  ): Promise<Readiness | { refusal: ErrorShape } | null> {
     try {
-      return (await this.options.ready?.(hello, ask)) ?? {};
+      return this.options.ready ? await this.options.ready(hello, ask) : {};
     } catch (thrown) {
       return { refusal: asSquadError(thrown).toShape() };
     }

@@ -107,12 +107,16 @@ async function startAndConnect(
       return socket;
     }
     // One that was killed says nothing about the next; and the hub that ours made room for may itself have ended since.
-    const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT;
+    const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT || (launches === 1 && foundDamage(hub));
     if (another && launches++ < MOST_LAUNCHES) hub = launch(home, env, program);
     else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
     if (performance.now() > until) throw failure(null, hub.words());
   }
 }
+
+/** A hub that finds its database damaged after it has opened it leaves word of that, and the next hub rebuilds the database. */
+const foundDamage = ({ exit, words }: Launch): boolean =>
+  exit !== null && words().includes('"code":"DATABASE_CORRUPT"');
 
 interface Launch extends LaunchedHub {
   exit: number | null;

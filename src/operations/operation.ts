@@ -147,6 +147,8 @@ export interface HubStatus {
   tokenFile: string;
   /** What of the environment it was started with it could not use. */
   warnings: string[];
+  /** What was wrong with the database when this hub started, and what was restored; null: nothing was. */
+  restored: string | null;
   /** The newer version this hub makes way for as soon as no call is in flight. */
   successor: string | null;
 }

@@ -84,11 +84,19 @@ async function withWorktree(services: Services, old: Run[], saved: Saved[]): Pro
   return stayed;
 }
 
-/** Folders without a row: a hub died between writing a run's files and its record. A day old, nobody is about to write it. */
+/**
+ * Folders without a row: a hub died between writing a run's files and its rows. A day old, nobody is about to write them. A
+ * folder with a record had rows: it is kept for a database that lost them.
+ */
 async function removeStrays({ files, store }: Services, before: number): Promise<number> {
   let bytes = 0;
   for (const { runId, changedAt } of await files.list())
-    if (changedAt < before && RunId.safeParse(runId).success && (await store.run(runId)) === null)
+    if (
+      changedAt < before &&
+      RunId.safeParse(runId).success &&
+      (await store.run(runId)) === null &&
+      (await files.record(runId)) === null
+    )
       bytes += await files.remove(runId);
   return bytes;
 }

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { createLineFollower, type Following } from './line-follower.ts';
 import { createLineIndex, type OutputPlace } from './line-index.ts';
 import type { OnLongLine } from './line-splitter.ts';
-import { openRegular, openUnlinked } from './open-regular.ts';
+import { openRegular, openUnlinked, readRegular } from './open-regular.ts';
 import { type OutputPage, readPage } from './output-page.ts';
 import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
-import { runFolder, type TurnKey, turnFolder } from './turn-folder.ts';
+import { isRunName, runFolder, type TurnKey, turnFolder } from './turn-folder.ts';
 import { isOver } from './turn-record.ts';
 
 type OutputStream = 'stdout' | 'stderr';
@@ -53,6 +53,8 @@ export interface RunFiles<RunName extends string = string> {
   answer(runId: string): Promise<string | null>;
   saveStructured(runId: string, value: unknown): Promise<void>;
   structured(runId: string): Promise<unknown>;
+  saveRecord(runId: string, record: string): Promise<void>;
+  record(runId: string): Promise<string | null>;
   list(): Promise<{ runId: RunName; changedAt: number }[]>;
   remove(runId: string): Promise<number>;
   listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
@@ -60,7 +62,7 @@ export interface RunFiles<RunName extends string = string> {
 }
 
 /**
- * Folders of runs: `<run>/{environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
+ * Folders of runs: `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
  * and of chats: `<engine>/<chat>/`. For the user's eyes only.
  */
 export function createRunFiles<RunName extends string>({
@@ -76,6 +78,7 @@ export function createRunFiles<RunName extends string>({
   const variablesFile = (runId: string): string => join(runFolder(runsDir, runId), 'variables.json');
   const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
   const structuredFile = (runId: string): string => join(runFolder(runsDir, runId), 'structured.json');
+  const recordFile = (runId: string): string => join(runFolder(runsDir, runId), 'run.json');
   const chatFolder = (engine: string, chatId: string): string =>
     join(chatsDir, folderName(engine), folderName(chatId));
   const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
@@ -147,10 +150,20 @@ export function createRunFiles<RunName extends string>({
     },
     structured: runId => readJson(structuredFile(runId)),
 
+    async saveRecord(runId, record) {
+      try {
+        replace(recordFile(runId), record);
+      } catch (thrown) {
+        // A run that was pruned must not get a folder again.
+        none(null)(thrown as NodeJS.ErrnoException);
+      }
+    },
+    record: async runId => readRegular(recordFile(runId)),
+
     async list() {
       const names = await readdir(runsDir).catch(none([]));
       return Promise.all(
-        names.map(async name => ({
+        names.filter(isRunName).map(async name => ({
           runId: name as RunName,
           changedAt: (await stat(join(runsDir, name))).mtimeMs,
         })),
@@ -183,9 +196,13 @@ export function createRunFiles<RunName extends string>({
  */
 async function save(path: string, content: string): Promise<string> {
   mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+  replace(path, content);
+  return path;
+}
+
+function replace(path: string, content: string): void {
   writeFileSync(`${path}.new`, content, { mode: 0o600 });
   renameSync(`${path}.new`, path);
-  return path;
 }
 
 /** An id that somebody else chose may hold anything: then its hash is the name. */

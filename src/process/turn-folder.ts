@@ -6,10 +6,12 @@ export interface TurnKey {
   number: number;
 }
 
+export const isRunName = (name: string): boolean => /^[A-Za-z0-9_-]+$/.test(name);
+
 /** Everything of one run lives in one folder, everything of one of its turns in a folder below. */
 export function runFolder(runsDir: string, runId: string): string {
   // The name becomes a path that we write to and delete.
-  if (!/^[A-Za-z0-9_-]+$/.test(runId)) throw new Error(`Not a run id: ${JSON.stringify(runId)}`);
+  if (!isRunName(runId)) throw new Error(`Not a run id: ${JSON.stringify(runId)}`);
   return join(runsDir, runId);
 }
 

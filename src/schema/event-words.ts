@@ -17,6 +17,8 @@ export function eventWords(body: EventBody, { duration, money }: FigureWords): s
       return body.reason;
     case 'hub.recovered':
       return `${body.watched} at work, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
+    case 'database.restored':
+      return restoredWords(body);
     case 'squad.created':
       return body.members === 1 ? '1 member' : `${body.members} members`;
     case 'run.queued':
@@ -79,3 +81,20 @@ const queuedAs = ({ roleId, subagent }: { roleId: string | null; subagent?: stri
   roleId ?? (subagent === undefined ? 'no role' : `subagent ${subagent}`);
 
 const exit = (code: number | null) => (code === null ? '' : `, exit code ${code}`);
+
+/** What was wrong with the database, and what became of the runs. */
+export function restoredWords({
+  why,
+  restored,
+  updated,
+  unrecorded,
+  kept,
+}: Omit<Extract<EventBody, { type: 'database.restored' }>, 'type'>): string {
+  const runs = (count: number) => `${count} ${count === 1 ? 'run' : 'runs'}`;
+  return [
+    `${why}.`,
+    `Restored from run folders: ${runs(restored)}; brought up to date: ${runs(updated)}.`,
+    ...(unrecorded > 0 ? [`Of ${runs(unrecorded)} little more than the output is known.`] : []),
+    ...(kept === null ? [] : [`The damaged file is kept as ${kept}.`]),
+  ].join(' ');
+}

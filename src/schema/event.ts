@@ -15,6 +15,17 @@ export const EventBody = z.discriminatedUnion('type', [
     requeued: z.number(),
     lost: z.number(),
   }),
+  /** The database had lost commits, or was damaged; runs were restored from their folders. */
+  z.object({
+    type: z.literal('database.restored'),
+    why: z.string(),
+    /** Runs that were missing; runs that were out of date; runs whose folder has no record of them. */
+    restored: z.number(),
+    updated: z.number(),
+    unrecorded: z.number(),
+    /** The damaged file, moved aside. */
+    kept: z.string().nullable(),
+  }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
   z.object({
     type: z.literal('run.queued'),

@@ -8,6 +8,12 @@ export interface Backend {
   words: SchemaWords;
   /** Appends inside the open transaction and returns the numbers given, which hold only once it has committed. */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
+  /** The number of the last event that was ever appended, pruned ones included. */
+  lastSequence(): number;
+  /** Numbers up to this one are not given again. */
+  skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
+  /** What a check of the whole file found wrong; null: nothing. Takes seconds for a large file. */
+  fault(): string | null;
   failureOf(thrown: unknown): Failure;
   close(): Promise<void>;
 }

@@ -2,13 +2,14 @@ import { resolve } from 'node:path';
 import type { PinStore } from '../core/ports/gateway.ts';
 import type { MessageStore } from '../core/ports/messages.ts';
 import type { Store } from '../core/ports/store.ts';
+import type { Backend } from './backend.ts';
 import { migrate } from './migrations.ts';
 import { patiently } from './patiently.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { storeOn } from './store.ts';
 
-const BUSY_RETRY_MS = 10_000;
+export const BUSY_RETRY_MS = 10_000;
 
 export interface StoreOptions {
   file: string;
@@ -23,7 +24,11 @@ export async function openStore({
   version,
   busyRetryMs = BUSY_RETRY_MS,
 }: StoreOptions): Promise<Store & PinStore & MessageStore> {
-  const path = resolve(file);
+  return storeOn(await openBackend(resolve(file), version, busyRetryMs), busyRetryMs);
+}
+
+/** With its tables in place. */
+export function openBackend(path: string, version: string, windowMs: number): Promise<Backend> {
   const open = async () => {
     const backend = openSqlite(path);
     try {
@@ -34,10 +39,9 @@ export async function openStore({
       throw thrown;
     }
   };
-  const backend = await patiently(open, {
+  return patiently(open, {
     failureOf: thrown => sqliteFailure(thrown, path),
     waitOut: ['locked'],
-    windowMs: busyRetryMs,
+    windowMs,
   });
-  return storeOn(backend, busyRetryMs);
 }

@@ -1,7 +1,6 @@
-import { closeSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import BetterSqlite3 from 'better-sqlite3';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { FaultHome } from './fault-home.ts';
 import { until } from './patience.ts';
 import {
@@ -84,71 +83,6 @@ test(
   2 * PATIENCE_MS,
 );
 
-test.each([
-  ['its head', 0],
-  ['a page in it', 4096],
-])('a database damaged in %s: every client is told so, and nothing is deleted', async (_, at) => {
-  const home = await openHome();
-  const [id] = (await ask(home, [['plain', 'before lines 2 0 0']])) as [string];
-  await endOf(home, id);
-  await home.squad('hub', 'stop');
-  const database = join(home.home, 'squad.db');
-  damage(database, at);
-  cpSync(home.home, join(home.root, 'as-it-was'), { recursive: true });
-
-  const { code, stdout } = await home.squad('ls', '--json');
-  expect(code).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({
-    error: {
-      code: 'DATABASE_CORRUPT',
-      message: expect.stringContaining(database),
-      suggestions: expect.arrayContaining([expect.stringContaining('Nothing was deleted')]),
-    },
-  });
-  const mcp = home.mcp();
-  onTestFinished(() => mcp.close());
-  await expect(mcp.initialize()).rejects.toThrow('DATABASE_CORRUPT');
-
-  expect(home.hubPids()).toEqual([]);
-  for (const name of ['squad.db', `runs/${id}/turn-1/stdout`, `runs/${id}/turn-1/prompt.md`])
-    expect(readFileSync(join(home.home, name))).toEqual(readFileSync(join(home.root, 'as-it-was', name)));
-});
-
-test('a database damaged where live runs are: the hub says so, takes none of them for lost, and a backup brings all back', async () => {
-  const home = await openHome();
-  const [id] = (await ask(home, [['plain', 'amid lines 20 0.05 0']])) as [string];
-  await started(home, 'amid');
-  await until('its start on record', async () =>
-    (await eventsOf(home, id)).some(({ body }) => body.type === 'run.started'),
-  );
-  await home.killHub();
-  const database = join(home.home, 'squad.db');
-  const page = pageOf(database, 'turns');
-  cpSync(database, join(home.root, 'backup.db'));
-  damage(database, page);
-
-  const { code, stdout } = await home.squad('ls', '--json');
-  expect(code).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'DATABASE_CORRUPT' } });
-  await until('the end of the agent', () => sideOf(home, 'amid').includes('end'));
-  for (const left of ['squad.db-wal', 'squad.db-shm']) rmSync(join(home.home, left), { force: true });
-  cpSync(join(home.root, 'backup.db'), database);
-  expect(await endOf(home, id)).toMatchObject({ run: { status: 'completed' }, turns: [{ exitCode: 0 }] });
-});
-
-/** Where the first page of a table begins in the file, once everything is in the file. */
-function pageOf(file: string, table: string): number {
-  const handle = new BetterSqlite3(file);
-  handle.pragma('wal_checkpoint(truncate)');
-  const { root, size } = handle
-    .prepare<[string], { root: number; size: number }>(
-      'select rootpage as root, page_size as size from sqlite_schema, pragma_page_size where name = ?',
-    )
-    .get(table)!;
-  handle.close();
-  return (root - 1) * size;
-}
-
 /** The hub sees the small disk in a namespace of its own; it is reached from here through /proc. */
 async function startHubOnSmallDisk(home: FaultHome, small: string): Promise<void> {
   const mount =
@@ -174,10 +108,4 @@ function fillUp(file: string): void {
   } finally {
     closeSync(fd);
   }
-}
-
-function damage(file: string, at: number): void {
-  const fd = openSync(file, 'r+');
-  writeSync(fd, Buffer.alloc(512, 0xa5), 0, 512, at);
-  closeSync(fd);
 }

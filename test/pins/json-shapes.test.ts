@@ -116,6 +116,7 @@ const STATUS = {
   url: 'string',
   page: 'string',
   tokenFile: 'string',
+  restored: 'null',
   successor: 'null',
   warnings: [],
   runsActive: 'number',

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, statfsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder, ownFolder } from '../../link/home.ts';
@@ -42,6 +43,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     homeCheck,
     await check('env', savedEnvironment),
     hubCheck,
+    ...(hubIsThere ? [await check('database', database)] : []),
     ...ofWorkspace.checks,
     ...(Array.isArray(found) ? [] : [found]),
     await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
@@ -101,6 +103,25 @@ async function hub(): Promise<Check> {
     state: 'warning',
     detail: `${detail}, no HTTP`,
     next: ['Agents cannot call Squad, and HTTP clients cannot connect: `squad hub log` says why.'],
+  };
+}
+
+/** Says what was restored since the hub started, and where damaged files are kept. */
+async function database(): Promise<Check> {
+  const client = await HubClient.start();
+  const status = await client.call<HubStatus>('hub_status').finally(() => client.close());
+  const folder = dirname(status.database);
+  const start = `${basename(status.database)}.damaged-`;
+  const kept = readdirSync(folder).filter(name => name.startsWith(start) && /Z$/.test(name));
+  if (kept.length === 0 && (status.restored ?? null) === null) return ok('database', status.database);
+  return {
+    name: 'database',
+    state: 'warning',
+    detail: status.restored ?? `damaged before and rebuilt; kept: ${kept.join(', ')}`,
+    next: kept.map(
+      name =>
+        `${join(folder, name)} is a damaged database that was replaced. Delete it once you miss nothing.`,
+    ),
   };
 }
 

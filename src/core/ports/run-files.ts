@@ -102,6 +102,9 @@ export interface RunFiles {
   /** A structured answer that was checked against its schema. */
   saveStructured(runId: RunId, value: unknown): Promise<void>;
   structured(runId: RunId): Promise<unknown>;
+  /** The run's rows as JSON, for the day the database is lost. Ignored when the run has no folder. */
+  saveRecord(runId: RunId, record: string): Promise<void>;
+  record(runId: RunId): Promise<string | null>;
   /** Every run that has a folder, and when the folder last changed. */
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
   /** Removes everything of the run; returns the bytes freed. */

@@ -48,8 +48,7 @@ export const corrupt = (file: string, why: string, cause?: unknown): Failure => 
   error: new SquadError('DATABASE_CORRUPT', `The database ${file} is damaged: ${why}.`, {
     cause,
     suggestions: [
-      `Stop the hub, then move ${file} (and the files ${file}-wal and ${file}-shm, if there) aside: Squad starts a new one. The folders of your runs, with all their output, are kept.`,
-      'Nothing was deleted. A backup can be put in its place.',
+      'Run the command again: the next hub rebuilds the database from what is readable of it and from the run folders. The damaged files are moved aside. Nothing was deleted.',
     ],
   }),
 });

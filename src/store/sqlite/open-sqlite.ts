@@ -43,6 +43,16 @@ function backendOn(handle: BetterSqlite3.Database, file: string): Backend {
       jsonField: (column, field) => `json_extract(${column}, '$.${field}')`,
     },
     append: async (_trx, events) => append(events),
+    lastSequence: () => lastSequence(handle),
+    skipTo: async (_trx, seq) => {
+      if (lastSequence(handle) >= seq) return;
+      handle.exec(`delete from sqlite_sequence where name = 'events'`);
+      handle.prepare(`insert into sqlite_sequence (name, seq) values ('events', ?)`).run(seq);
+    },
+    fault: () => {
+      const [first] = handle.pragma('quick_check(1)') as { quick_check: string }[];
+      return !first || first.quick_check === 'ok' ? null : first.quick_check;
+    },
     failureOf: thrown => sqliteFailure(thrown, file),
     close: async () => {
       await db.destroy();
@@ -50,3 +60,6 @@ function backendOn(handle: BetterSqlite3.Database, file: string): Backend {
     },
   };
 }
+
+const lastSequence = (handle: BetterSqlite3.Database): number =>
+  Number(handle.prepare(`select seq from sqlite_sequence where name = 'events'`).pluck().get() ?? 0);

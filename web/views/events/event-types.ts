@@ -28,5 +28,6 @@ const TYPES: Record<EventBody['type'], true> = {
   'hub.started': true,
   'hub.stopped': true,
   'hub.recovered': true,
+  'database.restored': true,
 };
 export const EVENT_TYPES = Object.keys(TYPES);

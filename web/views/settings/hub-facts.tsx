@@ -24,6 +24,7 @@ export function HubFacts() {
     ['address', text('url')],
     ['home', text('home')],
     ['database', text('database')],
+    ['restored', text('restored')],
     ['makes way for', text('successor')],
   ];
   return (
