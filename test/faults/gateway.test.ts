@@ -8,7 +8,7 @@ interface Part {
   name: PlayName;
   id: FigureId;
   whole: number;
-  /** Where a tenth takes too long. */
+  /** Where a tenth takes too long: minutes for 100 deaths of servers or edits, and about four seconds for each death of a hub. */
   inSuite?: number;
 }
 

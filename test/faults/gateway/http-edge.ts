@@ -17,7 +17,8 @@ const ENVELOPE = {
 
 /** An agent at the hub's port. Each request stands alone; to take one back is to hang up. */
 export class HttpEdge implements AgentEdge {
-  private readonly agent = new Agent({ keepAlive: true });
+  /** Node's client lets go of idle connections only if it has a time limit of its own; the hub's is longer than this one. */
+  private readonly agent = new Agent({ keepAlive: true, timeout: 20_000 });
   private readonly url: string;
   private readonly token: string;
   private lastId = 0;
