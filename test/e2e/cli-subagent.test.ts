@@ -37,13 +37,14 @@ test('squad init --subagent lays down files that are in order, says what comes n
   expect(readFileSync(join(squad.workspace, 'answer_it.prompt.md'), 'utf8')).toBe('Mine.');
 });
 
-test('squad init --subagent prints an entry that works in a client without a PATH', async () => {
+test('squad init --subagent prints an entry that works in a client without a PATH, in the home it was printed for', async () => {
   await using squad = new TestSquad(KEY);
   const { stdout } = await squad.run(['init', '--subagent', 'answer_it']);
   const [, entry] = /^ {2}"answer_it": (.*)$/m.exec(stdout)!;
-  const { command, args } = JSON.parse(entry!);
+  const { command, args, env: given } = JSON.parse(entry!);
+  expect(given).toEqual({ SQUAD_HOME: squad.home });
   const client = new Client({ name: 'docked', version: '1' });
-  const env = { ...KEY, HOME: squad.env.HOME!, SQUAD_HOME: squad.home, PATH: '/nowhere' };
+  const env = { ...KEY, HOME: squad.env.HOME!, PATH: '/nowhere', ...given };
   await client.connect(new StdioClientTransport({ command, args, cwd: squad.root, env }));
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['answer_it']);
   await client.close();

@@ -4,6 +4,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { TOOL_NAME } from '../../schema/subagent-names.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { movedHome } from '../install/clients.ts';
 import { layFile, laySubagentSchema } from '../lay-file.ts';
 import { printJson } from '../output/json.ts';
 import { squadProgram } from '../package-files.ts';
@@ -32,7 +33,11 @@ export async function initSubagent(
 
   const file = join(root, `${name}.subagent.yaml`);
   const { node, script } = squadProgram();
-  const entry = { command: node, args: [script, 'mcp', 'serve', '--config', file] };
+  const env = movedHome(process.env);
+  const entry = {
+    ...{ command: node, args: [script, 'mcp', 'serve', '--config', file] },
+    ...(Object.keys(env).length > 0 && { env }),
+  };
   if (context.json) printJson(context.out, { root, written, kept, entry });
   else
     print(context, [

@@ -183,12 +183,15 @@ const SETTINGS = [
   'SQUAD_TOOLSETS',
 ];
 
+/** A client started elsewhere would use the home at its usual place. */
+export const movedHome = (env: InstallContext['env']): Record<string, string> =>
+  env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME) ? { SQUAD_HOME: homeFolder(env) } : {};
+
 /** What most clients would not hand down: a home the user moved, and Squad's own settings of this shell. */
 function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
-  const moved = env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME);
   const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
   const all: Record<string, string> = {
-    ...(moved && { SQUAD_HOME: homeFolder(env) }),
+    ...movedHome(env),
     ...settings,
     ...variables,
   };
