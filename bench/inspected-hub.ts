@@ -45,7 +45,7 @@ export class InspectedHub implements AsyncDisposable {
     return usedSize / 1e6;
   }
 
-  private ask<T>(method: string): Promise<T> {
+  private ask<T>(method: string, params: object = {}): Promise<T> {
     const id = ++this.last;
     return new Promise((resolve, reject) => {
       const onMessage = ({ data }: MessageEvent) => {
@@ -56,7 +56,7 @@ export class InspectedHub implements AsyncDisposable {
         else resolve(result);
       };
       this.socket.addEventListener('message', onMessage);
-      this.socket.send(JSON.stringify({ id, method }));
+      this.socket.send(JSON.stringify({ id, method, params }));
     });
   }
 

@@ -109,7 +109,24 @@ describe('TeamLog', () => {
     expect(asked).toBe(1);
   });
 
-  it('writes what is recorded while it writes, before a flush settles', async () => {
+  it('has what was recorded written before a flush settles, although more is recorded with every write', async () => {
+    let isOver = false;
+    const busy: TeamLog = new TeamLog({
+      home: home(),
+      stateOf: async () => {
+        if (!isOver) busy.refresh(workspace);
+        return state;
+      },
+      onTrouble: () => {},
+    });
+    busy.record(workspace, entry('r1'));
+    await busy.flush();
+    expect(logged()).toEqual(['r1']);
+    isOver = true;
+    await busy.flush();
+  });
+
+  it('writes what is recorded while it writes, with the next write', async () => {
     const late = ['late1', 'late2'];
     log = new TeamLog({
       home: home(),
@@ -120,6 +137,7 @@ describe('TeamLog', () => {
       onTrouble: (file, reason) => troubles.push(`${file}: ${reason}`),
     });
     log.record(workspace, entry('first'));
+    await log.flush();
     await log.flush();
     expect(logged()).toEqual(['first', 'late1', 'late2']);
     expect(troubles).toEqual([]);

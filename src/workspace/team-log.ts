@@ -38,44 +38,48 @@ export class TeamLog {
 
   /** Settles when everything recorded so far is written, or could not be. */
   async flush(): Promise<void> {
-    await Promise.all([...this.#queues.values()].map(({ work }) => work));
+    await Promise.all([...this.#queues.values()].map(({ next, writing }) => next ?? writing));
   }
 
   #wake(workspace: string, entries: TeamEntry[]): void {
-    const queue = this.#queues.get(workspace) ?? { entries: [], isStale: false, work: null };
+    const queue = this.#queues.get(workspace) ?? { entries: [], next: null, writing: Promise.resolve() };
     this.#queues.set(workspace, queue);
     queue.entries = [...queue.entries, ...entries].slice(-MOST_WAITING);
-    queue.isStale = true;
-    queue.work ??= this.#write(workspace, queue);
+    queue.next ??= this.#afterThis(workspace, queue);
+  }
+
+  /** One write at a time. Everything recorded meanwhile goes into the next one, so nobody waits for longer than two. */
+  async #afterThis(workspace: string, queue: Queue): Promise<void> {
+    // Runs of a squad start together: their entries come in one batch.
+    await Promise.all([queue.writing, setImmediate()]);
+    queue.next = null;
+    const writing = this.#write(workspace, queue);
+    queue.writing = writing;
+    await writing;
+    const isLast = queue.next === null && queue.writing === writing;
+    if (isLast && queue.entries.length === 0) this.#queues.delete(workspace);
   }
 
   async #write(workspace: string, queue: Queue): Promise<void> {
-    // Runs of a squad start together: their entries come in one batch.
-    await setImmediate();
-    while (queue.isStale) {
-      queue.isStale = false;
-      const entries = queue.entries;
-      queue.entries = [];
-      const own = await this.#attempt(join(workspace, '.squad'), () => teamFolder(workspace));
-      const inHome = homeTeamFolder(this.#options.home, workspace);
-      const folder = own?.done ?? inHome;
-      const log = join(folder, 'IAC.md');
-      const logged = await this.#attempt(log, async () => {
-        if (folder === inHome) await mkdir(folder, { recursive: true, mode: 0o700 });
-        else await carryOver(join(inHome, 'IAC.md'), log);
-        await append(log, entries);
-      });
-      // Kept for the next time: the disk may have been full.
-      if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MOST_WAITING);
-      const context = join(folder, 'CONTEXT.md');
-      await this.#attempt(context, async () => {
-        const state = await this.#options.stateOf(workspace);
-        const text = withState(asText(await readTeamBytes(context)), ofText(stateText(state)));
-        await replaceTeamFile(context, asBytes(text));
-      });
-    }
-    queue.work = null;
-    if (queue.entries.length === 0) this.#queues.delete(workspace);
+    const entries = queue.entries;
+    queue.entries = [];
+    const own = await this.#attempt(join(workspace, '.squad'), () => teamFolder(workspace));
+    const inHome = homeTeamFolder(this.#options.home, workspace);
+    const folder = own?.done ?? inHome;
+    const log = join(folder, 'IAC.md');
+    const logged = await this.#attempt(log, async () => {
+      if (folder === inHome) await mkdir(folder, { recursive: true, mode: 0o700 });
+      else await carryOver(join(inHome, 'IAC.md'), log);
+      await append(log, entries);
+    });
+    // Kept for the next time: the disk may have been full.
+    if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MOST_WAITING);
+    const context = join(folder, 'CONTEXT.md');
+    await this.#attempt(context, async () => {
+      const state = await this.#options.stateOf(workspace);
+      const text = withState(asText(await readTeamBytes(context)), ofText(stateText(state)));
+      await replaceTeamFile(context, asBytes(text));
+    });
   }
 
   async #attempt<T>(file: string, action: () => Promise<T>): Promise<{ done: T } | null> {
@@ -93,9 +97,10 @@ export class TeamLog {
 
 interface Queue {
   entries: TeamEntry[];
-  /** Something happened since the files were last written. */
-  isStale: boolean;
-  work: Promise<void> | null;
+  /** The write that begins when the one under way is over; null: nothing was recorded since that one began. */
+  next: Promise<void> | null;
+  /** The write under way, or the last one. */
+  writing: Promise<void>;
 }
 
 /** A disk that stays full must not fill the memory too. */

@@ -1,6 +1,6 @@
 /**
  * `npm run faults`: reaches the goal figures of `figures.ts`, all or those that are named. With `--rounds` it only kills the hub at
- * random moments while twenty agents work, and checks what is left.
+ * random moments while twenty agents work, and checks what is left. With `--soak` it watches the memory of one hub instead.
  */
 import { parseArgs } from 'node:util';
 import { FIGURE_IDS, type FigureId } from './figures.ts';
@@ -8,6 +8,7 @@ import { newSeed } from './random.ts';
 import { roundLine, summaryLines } from './report.ts';
 import { runFigures } from './run-figures.ts';
 import { playSeries } from './series.ts';
+import { MAX_HEAP_SLOPE, soak } from './soak.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -16,15 +17,19 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string' },
     seed: { type: 'string', default: String(newSeed()) },
     first: { type: 'string' },
+    soak: { type: 'boolean', default: false },
   },
 });
 const { rounds = '100', first = '0' } = values;
 const isForRounds = values.rounds !== undefined || values.first !== undefined;
-const isUsable = [rounds, values.seed, first].map(Number).every(Number.isSafeInteger);
-const unknown = positionals.filter(id => !FIGURE_IDS.includes(id as FigureId));
-if (!isUsable || unknown.length > 0 || (isForRounds && (values.figures || positionals.length > 0))) {
+const [minutes = '30'] = values.soak ? positionals : [];
+const ids = positionals.slice(values.soak ? 1 : 0);
+const isUsable = [rounds, values.seed, first, minutes].map(Number).every(Number.isSafeInteger);
+const unknown = ids.filter(id => !FIGURE_IDS.includes(id as FigureId));
+const modes = [isForRounds, values.figures || ids.length > 0, values.soak].filter(Boolean);
+if (!isUsable || unknown.length > 0 || modes.length > 1) {
   console.error(
-    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] --rounds N [--first ROUND]',
+    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] --rounds N [--first ROUND] | [--seed S] --soak [MINUTES]',
   );
   process.exit(2);
 }
@@ -33,8 +38,18 @@ if (process.platform !== 'linux') {
   process.exit(2);
 }
 const seed = Number(values.seed);
-const wanted = positionals.length > 0 ? (positionals as FigureId[]) : FIGURE_IDS;
-process.exitCode = (isForRounds ? await playRounds() : runFigures(wanted, seed)) ? 0 : 1;
+const wanted = ids.length > 0 ? (ids as FigureId[]) : FIGURE_IDS;
+const isFine = values.soak ? playSoak() : isForRounds ? playRounds() : runFigures(wanted, seed);
+process.exitCode = (await isFine) ? 0 : 1;
+
+async function playSoak(): Promise<boolean> {
+  console.log(`Seed ${seed}, one run per second for ${minutes} minutes`);
+  const { runs, slope, lines, problems } = await soak(Number(minutes), seed, console.log);
+  console.log(
+    ['', `${runs} runs, ${problems.length} problems`, ...lines, ...problems.slice(0, 20)].join('\n'),
+  );
+  return problems.length === 0 && slope <= MAX_HEAP_SLOPE;
+}
 
 async function playRounds(): Promise<boolean> {
   console.log(`Seed ${seed}, ${rounds} rounds of 20 agents`);
