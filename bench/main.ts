@@ -13,6 +13,7 @@ import { gatewayCall } from './figures/gateway-call.ts';
 import { gatewayFanIn } from './figures/gateway-fan-in.ts';
 import { gatewayList } from './figures/gateway-list.ts';
 import { gatewayMemory } from './figures/gateway-memory.ts';
+import { hostileFiles } from './figures/hostile-files.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
 import { pageHeap } from './figures/page-heap.ts';
@@ -38,6 +39,7 @@ const FIGURES = [
   bigOutput,
   eventRate,
   blockedStore,
+  hostileFiles,
   recovery,
   queuedRuns,
   board,
