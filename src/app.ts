@@ -105,7 +105,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const runOfProcess = createRunOfProcess(runsDir);
   await takeStartEnvironment(home, env, runOfProcess);
   const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
-  const clock = { now: () => Date.now() };
+  const clock = { now: () => Date.now(), monotonic: () => performance.now() };
   const startedAt = clock.now();
   const writeRecord = () => {
     recordHub(home, { pid: process.pid, version, startedAt });

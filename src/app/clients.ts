@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { monotonicOf, wallTimeOf } from '../core/clock-times.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { type CallerPorts, callerOfHello } from '../hub/callers.ts';
@@ -24,7 +25,7 @@ export class Clients {
   private readonly heirs = new WeakSet<Hello>();
   /** Those of the heirs that are here to take over. */
   private readonly successors = new Set<Hello>();
-  /** When the first run began that this hub has known. */
+  /** When the first run began that this hub has known, on the monotonic clock. */
   private firstRunAt = Number.POSITIVE_INFINITY;
 
   constructor(ports: ClientPorts) {
@@ -33,8 +34,7 @@ export class Clients {
     const { liveRuns, run, environment, runOfProcess } = ports;
     this.identities = {
       ...{ liveRuns, run, environment, runOfProcess },
-      isUsers: async pid =>
-        !canProveProcesses || !this.hasKnownRuns || this.startedByUser(pid, this.firstRunAt),
+      isUsers: async pid => !canProveProcesses || !this.hasKnownRuns || this.isOlderThanRuns(pid),
     };
   }
 
@@ -42,8 +42,11 @@ export class Clients {
     return this.firstRunAt < Number.POSITIVE_INFINITY;
   }
 
+  /** A start in the future was stored before the clock was set back: nobody knows how long ago it was, so no process is older. */
   runBegan(at: number): void {
-    this.firstRunAt = Math.min(this.firstRunAt, at);
+    const { clock } = this.ports;
+    const began = at > clock.now() ? Number.NEGATIVE_INFINITY : monotonicOf(clock, at);
+    this.firstRunAt = Math.min(this.firstRunAt, began);
   }
 
   /**
@@ -55,7 +58,7 @@ export class Clients {
     const isLater = hello.startsHub === true && isNewer(hello.version, version);
     const isAsked =
       canProveProcesses &&
-      (this.identities.liveRuns().length > 0 || (isLater && this.firstRunAt < clock.now()));
+      (this.identities.liveRuns().length > 0 || (isLater && this.firstRunAt < clock.monotonic()));
     const proven = isAsked ? await this.proofs.processOf(hello.pid, ask) : null;
     const pid = proven ?? hello.pid;
     const caller = await callerOfHello({ ...hello, pid }, this.identities, !isAsked || proven !== null);
@@ -89,6 +92,11 @@ export class Clients {
   }
 
   private async mayHandOver(pid: number, isProven: boolean): Promise<boolean> {
-    return !this.hasKnownRuns || (isProven && (await this.startedByUser(pid, this.firstRunAt)));
+    return !this.hasKnownRuns || (isProven && (await this.isOlderThanRuns(pid)));
+  }
+
+  /** Start times of processes are by the wall clock as it is set now. */
+  private isOlderThanRuns(pid: number): Promise<boolean> {
+    return this.startedByUser(pid, wallTimeOf(this.ports.clock, this.firstRunAt));
   }
 }

@@ -49,7 +49,12 @@ export interface WorkParts {
 
 export function openWork(ports: WorkPorts): WorkParts {
   const { home, path, runner, planReviewer: plan, nextTag, log, warn, ...rest } = ports;
-  const inbox = new Inbox({ ...rest, current: id => runner.current(id), warn });
+  const inbox = new Inbox({
+    ...rest,
+    current: id => runner.current(id),
+    timeLeft: id => runner.timeLeft(id),
+    warn,
+  });
   const reviews = new ReviewLoop({ ...rest, runner, plan, warn });
   const forge = createForge({ openGit, env: { PATH: path } });
   const proposals = new Proposals({ ...rest, runner, reviews, forge, warn });

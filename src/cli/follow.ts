@@ -30,7 +30,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
   let closedDoors = 0;
   try {
     while (!signal?.aborted) {
-      const since = Date.now();
+      const since = performance.now();
       const before = after;
       try {
         const lastWanted = new Promise<void>((resolve, reject) => {
@@ -47,7 +47,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
         return;
       } catch (thrown) {
         if (!(thrown instanceof HubGone)) throw thrown;
-        const wasOfUse = after > before || Date.now() - since > STEADY_MS;
+        const wasOfUse = after > before || performance.now() - since > STEADY_MS;
         closedDoors = wasOfUse ? 0 : closedDoors + 1;
         if (closedDoors > MOST_CLOSED_DOORS) throw closedDoor();
         if (closedDoors > 0) await backOff(closedDoors - 1);

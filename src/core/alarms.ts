@@ -1,7 +1,7 @@
 import type { Clock } from './ports/clock.ts';
 
-/** A timer stands still while the machine sleeps, and the clock does not: what is further ahead is reached in steps. */
-const LONGEST_TIMER_MS = 30_000;
+/** setTimeout's own ceiling; a longer time is reached in steps. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** One timer for the nearest of many times. It keeps nothing alive. */
 export class Alarms<K> {
@@ -15,10 +15,10 @@ export class Alarms<K> {
     this.ring = ring;
   }
 
-  /** In place of the time it had; null: none. */
-  set(key: K, at: number | null): void {
-    if (at === null) this.times.delete(key);
-    else this.times.set(key, at);
+  /** In so many milliseconds, in place of the time it had; null: none. */
+  set(key: K, inMs: number | null): void {
+    if (inMs === null) this.times.delete(key);
+    else this.times.set(key, this.clock.monotonic() + inMs);
     this.arm();
   }
 
@@ -31,13 +31,13 @@ export class Alarms<K> {
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
     if (this.times.size === 0) return;
-    const left = Math.min(...this.times.values()) - this.clock.now();
+    const left = Math.min(...this.times.values()) - this.clock.monotonic();
     this.timer = setTimeout(() => this.due(), Math.max(0, Math.min(left, LONGEST_TIMER_MS)));
     this.timer.unref();
   }
 
   private due(): void {
-    const now = this.clock.now();
+    const now = this.clock.monotonic();
     // Those a busy machine was late for come together, and still in their order.
     const due = [...this.times]
       .filter(([, at]) => at <= now)

@@ -1,5 +1,6 @@
 import type { RunId } from '../schema/ids.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
+import { monotonicOf } from './clock-times.ts';
 import { LiveRun } from './live-run.ts';
 import type { LiveTurn, TurnEnd } from './ports/turns.ts';
 import type { RunLedger } from './run-ledger.ts';
@@ -44,7 +45,7 @@ export class FoundRuns {
     await this.takeIn(entry, process.pid, startedAt);
     const turn = { runId: entry.run.id, number: entry.turnNumber };
     const [seen, wroteAt] = await Promise.all([ports.files.size(turn, 'stdout'), ports.files.wroteAt(turn)]);
-    entry.lastSignAt = wroteAt;
+    entry.lastSignAt = wroteAt === null ? null : monotonicOf(ports.clock, wroteAt);
     watch(entry, process, seen);
   }
 

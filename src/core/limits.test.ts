@@ -25,12 +25,11 @@ test('a refused call counts for nothing, and a minute later there is room again'
   fuse.admit(30, 0, limits, NOW + 60_000);
 });
 
-test('starts that were stored before the clock was set back do not count', () => {
+test('starts that an earlier hub let through count until they are a minute old', () => {
   const fuse = new SpawnFuse();
-  fuse.recall(Array.from({ length: 30 }, () => NOW + 3_600_000));
-  fuse.admit(30, 0, limits, NOW);
-  fuse.admit(30, 0, limits, NOW - 86_400_000);
-  expect(() => fuse.admit(1, 0, limits, NOW - 86_400_000)).toThrow('31 in a minute');
+  fuse.recall(Array.from({ length: 30 }, () => NOW - 30_000));
+  expect(() => fuse.admit(1, 0, limits, NOW)).toThrow('31 in a minute');
+  fuse.admit(30, 0, limits, NOW + 30_000);
 });
 
 test('a refusal says how to raise the limit', () => {

@@ -5,15 +5,15 @@ export const MINUTE_MS = 60_000;
 
 /** One fuse for the user, across every client: how deep, and how many starts in a minute. Running at once is a queue, not a refusal. */
 export class SpawnFuse {
-  /** One in the future was stored before the clock was set back: it does not count. */
+  /** By the monotonic clock. */
   private starts: number[] = [];
 
-  /** Starts that an earlier hub let through. */
+  /** Starts that an earlier hub let through, on the monotonic clock of this one. */
   recall(times: readonly number[]): void {
     this.starts.push(...times);
   }
 
-  /** Throws unless `count` more runs may be asked for now. */
+  /** Throws unless `count` more runs may be asked for now, by the monotonic clock. */
   admit(count: number, depth: number, limits: HubSettings, now: number): void {
     const deepest = limits['limits.depth'];
     if (depth > deepest)
@@ -26,7 +26,7 @@ export class SpawnFuse {
           ],
         },
       );
-    this.starts = this.starts.filter(at => at > now - MINUTE_MS && at <= now);
+    this.starts = this.starts.filter(at => at > now - MINUTE_MS);
     const rate = limits['limits.spawns_per_minute'];
     if (this.starts.length + count > rate)
       throw new SquadError(

@@ -17,10 +17,41 @@ test.each([
   const entry = new LiveRun(run as unknown as Run, {} as never, null);
   entry.turn = { deadlineAt: now + ahead + HOUR_MS } as Turn;
   const ended = vi.fn();
-  entry.atDeadline({ now: () => now }, ended);
+  entry.atDeadline({ now: () => now, monotonic: () => 0 }, ended);
   now += jump;
   vi.advanceTimersByTime(HOUR_MS - 1);
   expect(ended).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
   expect(ended).toHaveBeenCalledOnce();
+});
+
+test('the time of a call runs from the call on, also while it waits for a place, whatever the clock is set to', () => {
+  const time = { now: 1_000_000, passed: 0 };
+  const clock = { now: () => time.now, monotonic: () => time.passed };
+  const run = { id: 'run_1', chatId: null, timeoutMs: 500, createdAt: time.now, options: {} };
+  const entry = new LiveRun(run as unknown as Run, {} as never, null);
+  const ended = vi.fn();
+  expect(entry.timeLeft(clock)).toBe(500);
+  entry.atDeadline(clock, ended);
+  time.passed = 400;
+  time.now += HOUR_MS;
+  expect(entry.timeLeft(clock)).toBe(100);
+  entry.turn = { deadlineAt: time.now + 100 } as Turn;
+  time.now -= 2 * HOUR_MS;
+  entry.atDeadline(clock, ended);
+  vi.advanceTimersByTime(99);
+  expect(ended).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(ended).toHaveBeenCalledOnce();
+});
+
+test('its deadline is told by the clock as it is set now', () => {
+  const time = { now: 1_000_000, passed: 0 };
+  const clock = { now: () => time.now, monotonic: () => time.passed };
+  const run = { id: 'run_1', chatId: null, timeoutMs: 500, options: {} };
+  const entry = new LiveRun(run as unknown as Run, {} as never, null);
+  expect(entry.deadlineNow(clock)).toBeNull();
+  entry.atDeadline(clock, () => {});
+  time.now += HOUR_MS;
+  expect(entry.deadlineNow(clock)).toBe(1_000_500 + HOUR_MS);
 });

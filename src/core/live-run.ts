@@ -5,7 +5,7 @@ import type { TraceMessage } from '../schema/trace.ts';
 import type { Baseline } from '../schema/work.ts';
 import { ActivityPace } from './activity.ts';
 import type { Spending } from './budget.ts';
-import { deadlineOf } from './deadline.ts';
+import { wallTimeOf } from './clock-times.ts';
 import { EngineReport } from './engine-report.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Engine, EngineEvent } from './ports/engine.ts';
@@ -46,7 +46,7 @@ export class LiveRun {
   turn: Turn | null = null;
   process: LiveTurn | null = null;
   stop: StopReason | null = null;
-  /** When that was asked for. */
+  /** When that was asked for, on the monotonic clock; null: not known. */
   stopAskedAt: number | null = null;
   /** The end of its turn has been judged and is being written: too late for any wish about that turn. */
   isEnding = false;
@@ -74,7 +74,7 @@ export class LiveRun {
   looking: Promise<Baseline> | null = null;
   /** The budget it went over, if it did. */
   overBudget: Spending | null = null;
-  /** When it last gave a sign of life. */
+  /** When it last gave a sign of life, on the monotonic clock. */
   lastSignAt: number | null = null;
   readonly over: Promise<void>;
   settle: () => void = () => {};
@@ -93,6 +93,8 @@ export class LiveRun {
   /** Null until `load`, for a run that an earlier hub left in the queue. */
   private built: RunEngine | null;
   private follower: ReturnType<RunFiles['follow']> | null = null;
+  /** On the monotonic clock; null while nothing is timed. */
+  private deadline: number | null = null;
   private timer: NodeJS.Timeout | null = null;
 
   constructor(run: Run, built: RunEngine | null, material: RunMaterial | null) {
@@ -152,6 +154,7 @@ export class LiveRun {
     this.material = null;
     this.stop = null;
     this.stopAskedAt = null;
+    this.deadline = null;
     this.overBudget = null;
     this.chatMark = undefined;
     this.isActive = false;
@@ -181,7 +184,7 @@ export class LiveRun {
     let messages = 0;
     const passed = (ofLine: number) => {
       bytes += ofLine + 1;
-      if (bytes > seen) this.lastSignAt = clock.now();
+      if (bytes > seen) this.lastSignAt = clock.monotonic();
     };
     const onLine = (line: string) => {
       const ofLine = Buffer.byteLength(line);
@@ -190,7 +193,7 @@ export class LiveRun {
         this.learn(event);
         if (event.type === 'usage') tell.usage();
         if (event.type === 'message') tell.message(event.message, { position: messages++, bytes: ofLine });
-        const activity = bytes > seen ? pace.take(event, clock.now()) : null;
+        const activity = bytes > seen ? pace.take(event, clock.monotonic()) : null;
         if (activity) tell.activity(activity);
       }
     };
@@ -222,10 +225,24 @@ export class LiveRun {
     this.chats.add(id);
   }
 
-  /** By the clock only once, and never for longer than its whole time: the clock may be set while the turn runs, or was since it began. */
+  /**
+   * By the wall clock only for a turn that an earlier hub started, and never for longer than its whole time: the clock may have
+   * been set since. A call, whose caller waits all the while, is timed from the call on, and a start does not begin its time anew.
+   */
   atDeadline(clock: Clock, act: () => void): void {
-    const left = (this.turn?.deadlineAt ?? deadlineOf(this.run, clock.now())) - clock.now();
-    this.after(Math.min(left, this.run.timeoutMs), act);
+    const stored = (this.turn?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now();
+    this.deadline ??= clock.monotonic() + Math.min(stored, this.run.timeoutMs);
+    this.after(this.timeLeft(clock), act);
+  }
+
+  /** Milliseconds that its turn has left, or will have. */
+  timeLeft(clock: Clock): number {
+    return this.deadline === null ? this.run.timeoutMs : this.deadline - clock.monotonic();
+  }
+
+  /** Its deadline as the clock shows it now. Null: none, or it ended before this hub saw it. */
+  deadlineNow(clock: Clock): number | null {
+    return this.deadline === null ? null : wallTimeOf(clock, this.deadline);
   }
 
   private after(leftMs: number, act: () => void): void {

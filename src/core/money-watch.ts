@@ -53,13 +53,13 @@ export class MoneyWatch {
   onUsage(entry: LiveRun): void {
     const { id } = entry.run;
     if (this.waiting.has(id)) return;
-    const since = this.ports.clock.now() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY);
+    const since = this.ports.clock.monotonic() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY);
     const wait = Math.max(0, AT_MOST_EVERY_MS - since);
     this.waiting.set(
       id,
       setTimeout(() => {
         this.waiting.delete(id);
-        this.lookedAt.set(id, this.ports.clock.now());
+        this.lookedAt.set(id, this.ports.clock.monotonic());
         this.look(entry).catch(thrown => this.ports.warn(`What ${id} spent could not be looked at`, thrown));
       }, wait).unref(),
     );

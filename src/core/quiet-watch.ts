@@ -1,6 +1,7 @@
 import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
+import { monotonicOf, wallTimeOf } from './clock-times.ts';
 import type { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
 import { quietBeforeLook, type Silence, SilenceWatch } from './silence.ts';
@@ -19,7 +20,9 @@ export interface QuietPorts {
 const TICK_MS = 1_000;
 const LOOK_EVERY_MS = 5_000;
 
+/** Times are on the monotonic clock. */
 interface Watched {
+  startedAt: number;
   silence: SilenceWatch;
   told: Silence;
   signAt: number | null;
@@ -41,7 +44,8 @@ export class QuietWatch {
   /** How quiet a run is; null while it gives signs, or when it is not at work. */
   of(id: RunId): Silence | null {
     const told = this.watched.get(id)?.told;
-    return told && told.state !== 'working' ? told : null;
+    if (!told || told.state === 'working') return null;
+    return { ...told, since: wallTimeOf(this.ports.clock, told.since) };
   }
 
   close(): void {
@@ -65,29 +69,29 @@ export class QuietWatch {
     // Who waits for a run of its own, or for an answer, is not idle.
     const { waits, run: asker } = entry;
     if (waits > 0 || this.ports.isAsking(asker.id) || this.hasLiveChild(entry))
-      entry.lastSignAt = this.ports.clock.now();
+      entry.lastSignAt = this.ports.clock.monotonic();
     const { run, process, turn, lastSignAt } = entry;
     const { clock } = this.ports;
     const { stallMs } = run.options;
     const watched = this.watchedOf(run.id, turn!.startedAt, stallMs);
-    const quietSince = lastSignAt ?? turn!.startedAt;
+    const quietSince = lastSignAt ?? watched.startedAt;
     if (lastSignAt !== null && lastSignAt !== watched.signAt) watched.silence.sign(lastSignAt);
     watched.signAt = lastSignAt;
     const lookEvery = Math.min(LOOK_EVERY_MS, (stallMs ?? Number.POSITIVE_INFINITY) / 4);
-    const now = clock.now();
+    const now = clock.monotonic();
     if (now - quietSince >= quietBeforeLook(stallMs) && now - watched.lookedAt >= lookEvery) {
       watched.lookedAt = now;
       const vitals = await process!.vitals();
       // A sign that came meanwhile counts more than what was seen before it.
-      if (entry.lastSignAt === lastSignAt) watched.silence.look(vitals, clock.now());
+      if (entry.lastSignAt === lastSignAt) watched.silence.look(vitals, clock.monotonic());
     }
-    const silence = watched.silence.state(clock.now());
+    const silence = watched.silence.state(clock.monotonic());
     if (silence.state !== watched.told.state) {
       const state = silence.state === 'working' ? null : silence.state;
       this.ports.tell(run, { type: 'run.quiet', state, text: silence.sentence });
     }
     watched.told = silence;
-    if (stallMs !== null && isOver(silence, stallMs, clock.now())) this.ports.stop(run.id);
+    if (stallMs !== null && isOver(silence, stallMs, clock.monotonic())) this.ports.stop(run.id);
   }
 
   private hasLiveChild({ run }: LiveRun): boolean {
@@ -95,11 +99,13 @@ export class QuietWatch {
     return false;
   }
 
-  private watchedOf(id: RunId, startedAt: number, stallMs: number | null): Watched {
+  private watchedOf(id: RunId, turnStartedAt: number, stallMs: number | null): Watched {
     const known = this.watched.get(id);
     if (known) return known;
+    const startedAt = monotonicOf(this.ports.clock, turnStartedAt);
     const silence = new SilenceWatch(startedAt, stallMs);
     const watched = {
+      startedAt,
       silence,
       told: silence.state(startedAt),
       signAt: null,

@@ -42,7 +42,7 @@ async function queuedRuns() {
 }
 
 const settings = () => HubSettings.parse({});
-const clock = { now: () => Date.now() };
+const clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
 test('queued runs that never began are queued in their order, with no file read and no question for each', async () => {
   const { store, ids } = await queuedRuns();

@@ -3,6 +3,7 @@ import { asSquadError, SquadError } from '../schema/error.ts';
 import type { Run, StopReason } from '../schema/run.ts';
 import { keptBaseline } from './baseline.ts';
 import { cancelNote } from './canceller.ts';
+import { monotonicOf } from './clock-times.ts';
 import { MINUTE_MS } from './limits.ts';
 import { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
@@ -59,11 +60,12 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
 
 /** Mostly there was none, and then one row tells. */
 async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Promise<number[]> {
-  const since = clock.now() - MINUTE_MS;
+  const now = clock.now();
+  // A start in the future was stored before the clock was set back: nobody knows how long ago it was, and it does not count.
   const newest = async (limit: number) =>
     (await store.events({ types: ['run.queued'], limit, reverse: true }))
-      .map(({ at }) => at)
-      .filter(at => at > since);
+      .filter(({ at }) => at > now - MINUTE_MS && at <= now)
+      .map(({ at }) => monotonicOf(clock, at));
   if ((await newest(1)).length === 0) return [];
   return newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED));
 }
@@ -108,7 +110,9 @@ async function recoverRun(
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   entry.stop = wish?.reason ?? null;
-  entry.stopAskedAt = wish?.at ?? null;
+  // One in the future was stored before the clock was set back, and cannot be compared with the end of the turn.
+  const isKnown = wish !== null && wish.at <= ports.clock.now();
+  entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, wish.at) : null;
   if (found.state === 'live') {
     await runner.found.adopt(entry, found.turn, found.startedAt);
     return 'watched';

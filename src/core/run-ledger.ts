@@ -1,7 +1,6 @@
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Chat, ChatTotals, Run, RunError } from '../schema/run.ts';
-import { deadlineOf } from './deadline.ts';
 import type { LiveRun } from './live-run.ts';
 import type { Clock } from './ports/clock.ts';
 import type { RunFiles } from './ports/run-files.ts';
@@ -51,7 +50,7 @@ export class RunLedger {
       number: entry.turnNumber,
       pid,
       startedAt,
-      deadlineAt: deadlineOf(run, startedAt),
+      deadlineAt: startedAt + entry.timeLeft(this.ports.clock),
       stop: entry.stop,
       endedAt: null,
       exitCode: null,

@@ -92,7 +92,7 @@ export class Runner {
       turns: () => [...this.live.values()].flatMap(({ turn, stop }) => (turn && stop === null ? [turn] : [])),
       onGrowth: runId => {
         const entry = this.live.get(runId);
-        if (entry) entry.lastSignAt = ports.clock.now();
+        if (entry) entry.lastSignAt = ports.clock.monotonic();
       },
       onTooMuch: runId => this.stop(runId, 'output_limit'),
     });
@@ -114,7 +114,7 @@ export class Runner {
     await this.money.admit();
     const letGo = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
     try {
-      this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.now());
+      this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.monotonic());
       const looks = this.lookAhead(runs);
       const write = (change?: Change) => writeDown(plan, this.ports, this.ledger, change);
       const entries = along
@@ -177,6 +177,12 @@ export class Runner {
   usageOf(id: RunId): Usage | null {
     const entry = this.live.get(id);
     return entry ? this.money.usageOf(entry) : null;
+  }
+
+  /** Milliseconds that its turn has left; null: it has none. */
+  timeLeft(id: RunId): number | null {
+    const entry = this.live.get(id);
+    return entry?.turn ? entry.timeLeft(this.ports.clock) : null;
   }
 
   liveRuns(): Run[] {
@@ -255,7 +261,7 @@ export class Runner {
     if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
-      entry.stopAskedAt = this.ports.clock.now();
+      entry.stopAskedAt = this.ports.clock.monotonic();
       if (entry.turn) entry.turn.stop = reason;
       if (by && reason === 'cancel') entry.run.notes.push(cancelNote(by, entry.run));
       // On disk before the first signal: whoever reads the exit record later must know that it was us.

@@ -2,6 +2,7 @@ import type { HubSettings } from '../schema/config.ts';
 import type { Evidence } from '../schema/evidence.ts';
 import type { Run, RunError, StopReason } from '../schema/run.ts';
 import { overBudget, type Spending, wentOver } from './budget.ts';
+import { wallTimeOf } from './clock-times.ts';
 import { type Ending, type EvidencePorts, gatherEvidence } from './gather-evidence.ts';
 import type { LiveRun, Telling } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
@@ -78,13 +79,16 @@ export async function closeTurn(
   ledger: RunLedger,
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;
-  const inForce = stopInForce(entry.stop, entry.stopAskedAt, end, report.end);
+  const { clock } = ports;
+  // The time of the end is that of a file. It is compared with times by the same clock, as that is set now.
+  const askedAt = entry.stopAskedAt === null ? null : wallTimeOf(clock, entry.stopAskedAt);
+  const inForce = stopInForce(entry.stop, askedAt, end, report.end);
   entry.stop = inForce ?? (await overOutputLimit(entry, ports));
   if (turn) turn.stop = entry.stop;
   const outcome = judge({
     end,
     stop: entry.stop,
-    deadlineAt: turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
+    deadlineAt: entry.deadlineNow(clock) ?? turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
     events: engine.reader ? { end: report.end, retry: report.retry, linesDropped: entry.linesDropped } : null,
     timeoutMs: run.timeoutMs,
   });

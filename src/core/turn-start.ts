@@ -1,7 +1,6 @@
 import type { Run, Usage } from '../schema/run.ts';
 import { keepBaseline, keptBaseline, lookAtFolder } from './baseline.ts';
 import { openChat } from './chat.ts';
-import { deadlineOf } from './deadline.ts';
 import { keepCommand } from './kept-command.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
@@ -67,7 +66,7 @@ export async function startTurn(
     : await keptBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
   const startedAt = clock.now();
-  const hardLimitMs = deadlineOf(run, startedAt) - startedAt + HARD_LIMIT_GRACE_MS;
+  const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;
   const process = await executor.start(
     { ...turn, command, cwd: run.directory, hardLimitMs },
     { keepLeftovers: run.keepLeftovers },

@@ -1,3 +1,4 @@
+import { wallTimeOf } from '../core/clock-times.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { UpstreamHealth, UpstreamStatus } from '../core/ports/gateway.ts';
 import type { FaultKind } from '../wire/upstream/link.ts';
@@ -21,7 +22,8 @@ export class Condition {
   #cancelTimer: () => void = () => {};
   health: UpstreamHealth = 'idle';
   since: number;
-  retryAt: number | null = null;
+  /** On the monotonic clock. */
+  #retryAt: number | null = null;
   /** What stands against it now: in words, secrets left out. */
   fault: string | null = null;
   /** The words may be the server's own: this is not. */
@@ -34,6 +36,11 @@ export class Condition {
     this.#options = options;
     this.#schedule = createRetrySchedule(() => options.cooldownMs());
     this.since = options.clock.now();
+  }
+
+  /** When it is tried again, by the clock as it is set now; null: not by itself. */
+  get retryAt(): number | null {
+    return this.#retryAt === null ? null : wallTimeOf(this.#options.clock, this.#retryAt);
   }
 
   idle(): void {
@@ -55,7 +62,7 @@ export class Condition {
   checking(fault: string): void {
     this.#fault(fault, 'timeout');
     this.#enter('checking');
-    this.retryAt = this.since;
+    this.#retryAt = this.#options.clock.monotonic();
   }
 
   failed(
@@ -81,7 +88,7 @@ export class Condition {
     }
     const { health, delayMs } = this.#schedule.failed(wishMs, hasFailedCall);
     this.#enter(health);
-    this.retryAt = this.since + delayMs;
+    this.#retryAt = this.#options.clock.monotonic() + delayMs;
     this.#cancelTimer = this.#options.timers.after(delayMs, this.#options.onRetry);
   }
 
@@ -105,6 +112,6 @@ export class Condition {
     this.#cancelTimer = () => {};
     this.health = health;
     this.since = this.#options.clock.now();
-    this.retryAt = null;
+    this.#retryAt = null;
   }
 }

@@ -131,6 +131,23 @@ test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 secon
   expect(tries).toHaveLength(9);
 });
 
+test.each([
+  ['ahead', 3_600_000],
+  ['back', -3_600_000],
+])('a clock that is set an hour %s brings no try nearer and puts none off', async (_, by) => {
+  const { server, upstream, time } = setUp();
+  server.fault = new UpstreamFault('start', 'closed');
+  await expect(ask(upstream)).rejects.toMatchObject({ health: 'retrying' });
+  await time.pass(40_000);
+  const { connects } = server;
+  time.setBy = by;
+  expect(upstream.condition.retryAt! - time.now()).toBe(51_000);
+  await time.pass(50_000);
+  expect(server.connects).toBe(connects);
+  await time.pass(1_000);
+  expect(server.connects).toBe(connects + 1);
+});
+
 test('only five minutes without a fault make up for the faults before', async () => {
   const { server, upstream, time } = setUp();
   await ask(upstream);

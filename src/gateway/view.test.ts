@@ -375,7 +375,7 @@ test('when the audit cannot be written, nothing of any run reaches a server unti
   let isFull = false;
   const audit = openAuditLog({
     folder: auditFolder(),
-    clock: { now: () => 0 },
+    clock: { now: () => 0, monotonic: () => 0 },
     warn() {},
     disk: faultyDisk(() => (isFull ? 'ENOSPC' : 'works')).disk,
   });

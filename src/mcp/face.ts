@@ -76,7 +76,7 @@ function ownFace(options: McpFaceOptions): Face {
         // The caller cannot tell them apart; the user, who reads the events, can.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
-        await recordToolCall({ services, caller: from }, name, code, services.clock.now());
+        await recordToolCall({ services, caller: from }, name, code, services.clock.monotonic());
         return null;
       },
     },

@@ -8,7 +8,7 @@ import { subjectOf, within } from './scope.ts';
 
 /** The one way any face runs an operation: policy asked, input checked, bugs kept apart from refusals, tool calls written down. */
 export async function dispatch(operation: Operation, input: unknown, call: Call): Promise<unknown> {
-  const startedAt = call.services.clock.now();
+  const startedAt = call.services.clock.monotonic();
   let code: string | null = null;
   try {
     const permitted = await permit(operation.name, call);
@@ -44,6 +44,7 @@ export async function recordToolCall(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   tool: string,
   code: string | null,
+  /** On the monotonic clock. */
   startedAt: number,
   /** Of calls alike that are told as one. */
   count = 1,
@@ -56,7 +57,7 @@ export async function recordToolCall(
     client: caller.client,
     ok: code === null,
     code,
-    durationMs: at - startedAt,
+    durationMs: Math.round(clock.monotonic() - startedAt),
     ...(count > 1 && { count }),
   };
   // The store reports its own trouble; the answer must not hang on the log of it.

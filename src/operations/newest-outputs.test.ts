@@ -73,7 +73,7 @@ test('older runs than the newest fifty are not read, and that is said', async ()
 test('when the time is up it says how far it came', async () => {
   const { services, now } = await hubOf(Array.from({ length: 9 }, () => ({ text: () => 'needle\n' })));
   let at = now;
-  const slow = { ...services, clock: { ...services.clock, now: () => (at += 300) } };
+  const slow = { ...services, clock: { ...services.clock, monotonic: () => (at += 300) } };
   const { found, searched } = await searchNewest(slow, wanted);
   expect(searched).toEqual({ runs: 3, since: now - 2000, stoppedBy: 'time' });
   expect(found).toHaveLength(6);

@@ -45,7 +45,7 @@ interface Wanted {
 export async function searchNewest(services: Services, wanted: Wanted): Promise<FoundOutputs> {
   const { q, workspace, limit, signal } = wanted;
   const { clock, store } = services;
-  const until = clock.now() + MOST_MS;
+  const until = clock.monotonic() + MOST_MS;
   const runs = await store.runs({ workspace, limit: MOST_RUNS + 1 });
   const found: FoundOutput[] = [];
   let whole = 0;
@@ -55,7 +55,7 @@ export async function searchNewest(services: Services, wanted: Wanted): Promise<
   });
   for (const run of runs.slice(0, MOST_RUNS)) {
     for (const place of outputsOf(run)) {
-      const budgetMs = until - clock.now();
+      const budgetMs = until - clock.monotonic();
       if (budgetMs <= 0 || signal.aborted) return answer('time');
       if (found.length >= limit) return answer('enough');
       const query = { q, isRegex: false, isCaseSensitive: false, after: 0, limit: MOST_LINES, budgetMs };

@@ -56,6 +56,7 @@ export interface Services {
     | 'usageOf'
     | 'moneyLeft'
     | 'silenceOf'
+    | 'timeLeft'
     | 'isStopping'
     | 'liveRuns'
     | 'untilAnswered'

@@ -26,11 +26,12 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'squad-result-'));
   const store = await openStore({ file: join(folder, 'squad.db'), version: '1' });
   const files = createRunFiles<RunId>({ runsDir: join(folder, 'runs'), chatsDir: join(folder, 'chats') });
-  const clock = { now: () => 1_700_000_060_000 };
+  const clock = { now: () => 1_700_000_060_000, monotonic: () => 0 };
   const inbox = new Inbox({
     ...{ store, clock },
     settings: () => HubSettings.parse({}),
     current: id => (id === asking?.id ? asking : null),
+    timeLeft: () => null,
     checkpoint: () => {},
     warn: () => {},
   });

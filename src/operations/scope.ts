@@ -33,6 +33,7 @@ export async function within(services: Services, subject: RunSubject, action: st
       current: id => sight.ifSeen(runner.current(id)),
       usageOf: id => (sight.ifSeen(runner.current(id)) ? runner.usageOf(id) : null),
       isStopping: id => sight.ifSeen(runner.current(id)) !== null && runner.isStopping(id),
+      timeLeft: id => (sight.ifSeen(runner.current(id)) ? runner.timeLeft(id) : null),
       silenceOf: id => (sight.ifSeen(runner.current(id)) ? runner.silenceOf(id) : null),
       // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && sight.sees(run)),

@@ -86,7 +86,7 @@ async function ofRun(services: Services, id: RunId) {
       status: run.status,
       depth: run.depth,
       may_spawn: run.options.spawn && !isEnd(run.status) && run.depth < settings.all()['limits.depth'],
-      seconds_left: await secondsLeft(services, run),
+      seconds_left: secondsLeft(services, run),
       budget_usd: runBudget(run.options.budgetUsd, settings.all()),
       spent_usd: (run.usage ?? services.runner.usageOf(id))?.costUsd ?? null,
     },
@@ -96,9 +96,9 @@ async function ofRun(services: Services, id: RunId) {
   };
 }
 
-async function secondsLeft({ store, clock }: Services, { id, status }: Run): Promise<number | null> {
-  const turn = isEnd(status) ? undefined : (await store.turns(id)).at(-1);
-  return turn ? Math.max(0, Math.round((turn.deadlineAt - clock.now()) / 1000)) : null;
+function secondsLeft({ runner }: Services, { id }: Run): number | null {
+  const left = runner.timeLeft(id);
+  return left === null ? null : Math.max(0, Math.round(left / 1000));
 }
 
 async function ofEverything({ runner, settings, store, clock }: Services) {

@@ -32,7 +32,7 @@ export interface PageServer {
 
 /** Everything of the page's that is not the guard: files, REST, tickets, the live feed. */
 export function servePage(ports: PagePorts, times: LiveTimes): PageServer {
-  const tickets = new Tickets(() => ports.services.clock.now());
+  const tickets = new Tickets(ports.services.clock);
   const words = new FirstWords(ports, tickets);
   const files = new PageFiles(ports.webFolder);
   const live = new LiveSocket(ports, tickets, times);

@@ -4,8 +4,8 @@ import { TICKET_MS, Tickets } from './tickets.ts';
 afterEach(() => void vi.useRealTimers());
 
 const at = (start: number) => {
-  const clock = { now: start };
-  return { clock, tickets: new Tickets(() => clock.now) };
+  const clock = { now: start, setBy: 0 };
+  return { clock, tickets: new Tickets({ now: () => clock.now + clock.setBy, monotonic: () => clock.now }) };
 };
 
 test('a ticket is good once', () => {
@@ -65,4 +65,19 @@ test('those nobody came with are forgotten when their time is up, though nobody 
   expect(tickets.size).toBe(1);
   vi.advanceTimersByTime(TICKET_MS.open);
   expect(tickets.size).toBe(0);
+});
+
+test.each([
+  ['ahead', 3_600_000],
+  ['back', -3_600_000],
+])('a clock that is set an hour %s does not change how long it is good', (_, by) => {
+  const { tickets, clock } = at(0);
+  const [early, late] = [
+    tickets.issue({ purpose: 'live', session: null }),
+    tickets.issue({ purpose: 'live', session: null }),
+  ];
+  clock.setBy = by;
+  expect(tickets.find(early.ticket, 'live')).not.toBeNull();
+  clock.now = TICKET_MS.live;
+  expect(tickets.find(late.ticket, 'live')).toBeNull();
 });

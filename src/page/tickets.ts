@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Clock } from '../core/ports/clock.ts';
 import type { OutputStream } from '../core/ports/run-files.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -17,17 +18,18 @@ const MOST = 1_000;
 
 interface Issued {
   errand: Errand;
-  expiresAt: number;
+  /** On the monotonic clock. */
+  until: number;
   expiring: NodeJS.Timeout;
 }
 
 /** Secrets for addresses, which end up in histories and process lists: good once, for one thing, and not for long. */
 export class Tickets {
   private readonly issued = new Map<string, Issued>();
-  private readonly now: () => number;
+  private readonly clock: Clock;
 
-  constructor(now: () => number) {
-    this.now = now;
+  constructor(clock: Clock) {
+    this.clock = clock;
   }
 
   /** How many could still be shown. */
@@ -40,10 +42,9 @@ export class Tickets {
     if (this.issued.size >= MOST) this.forget(oldest!);
     const ticket = randomBytes(32).toString('base64url');
     const lasts = TICKET_MS[errand.purpose];
-    const expiresAt = this.now() + lasts;
     const expiring = setTimeout(() => this.forget(ticket), lasts).unref();
-    this.issued.set(ticket, { errand, expiresAt, expiring });
-    return { ticket, expiresAt };
+    this.issued.set(ticket, { errand, until: this.clock.monotonic() + lasts, expiring });
+    return { ticket, expiresAt: this.clock.now() + lasts };
   }
 
   /** Null: nobody was given it, it was used, it is too late, or it is for something else. It is used up either way. */
@@ -64,7 +65,7 @@ export class Tickets {
     const found = this.issued.get(ticket);
     if (
       !found ||
-      found.expiresAt <= this.now() ||
+      found.until <= this.clock.monotonic() ||
       !purposes.some(purpose => purpose === found.errand.purpose)
     )
       return null;

@@ -80,7 +80,9 @@ async function isLeftBehind(lock: string, ownTree: string | undefined): Promise<
   if (!stats?.isFile() || content === null || stats.uid !== process.getuid?.()) return false;
   const [, pid, startTime] = MARK.exec(content) ?? [];
   if (pid !== undefined) return !processes.alive({ pid: Number(pid), startTime: startTime! });
-  if (content !== '' || ownTree === undefined || Date.now() - stats.mtimeMs < STALE_MS) return false;
+  // A time in the future is from before the clock was set back.
+  const isFresh = Math.abs(Date.now() - stats.mtimeMs) < STALE_MS;
+  if (content !== '' || ownTree === undefined || isFresh) return false;
   const there = processesIn(ownTree);
   return there !== null && !there.some(({ command }) => GIT.test(command));
 }

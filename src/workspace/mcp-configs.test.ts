@@ -422,7 +422,7 @@ describe('after a while', () => {
   let heard: string[];
   const other = () => join(root, 'other');
   beforeEach(async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     own = createMcpConfigs({ home, warn: () => {} });
     heard = [];
     own.onChange(changed => heard.push(changed));

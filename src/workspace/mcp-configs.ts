@@ -34,7 +34,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     for (const entry of entries.values()) if (entry.isWatched) soon(entry);
   };
   const sweep = setInterval(() => {
-    const since = Date.now() - IDLE_MS;
+    const since = performance.now() - IDLE_MS;
     for (const entry of entries.values()) if (entry.keepers === 0 && entry.askedAt < since) unwatch(entry);
   }, IDLE_MS / 2).unref();
 
@@ -56,7 +56,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
         if (!isKept) return;
         isKept = false;
         entry.keepers -= 1;
-        entry.askedAt = Date.now();
+        entry.askedAt = performance.now();
       };
     },
     onChange(listener) {
@@ -74,7 +74,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
   function asked(workspace: string): Entry {
     const entry = entries.get(workspace) ?? newEntry(workspace);
     entries.set(workspace, entry);
-    entry.askedAt = Date.now();
+    entry.askedAt = performance.now();
     if (!entry.isWatched && !isClosed) {
       // Not the home: its database changes with every event.
       if (![...entries.values()].some(each => each.isWatched))

@@ -25,7 +25,11 @@ const ENTRY: AuditEntry = {
 /** As a hub that is gone left it. */
 async function leaveLog(squad: TestSquad, entries: AuditEntry[]): Promise<string> {
   const folder = join(squad.home, 'audit');
-  const log = openAuditLog({ folder, clock: { now: () => Date.now() }, warn: () => {} });
+  const log = openAuditLog({
+    folder,
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    warn: () => {},
+  });
   for (const entry of entries) log.append(entry);
   await log.close();
   return join(folder, 'audit.jsonl');

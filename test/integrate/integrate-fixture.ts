@@ -30,7 +30,13 @@ export function integratorOn(
 ): Integrator {
   let tags = 0;
   return new Integrator({
-    ...{ clock: { now: () => Date.now() }, store, worktrees: worktreesOf(repo), liveRuns: live, checkpoint },
+    ...{
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      store,
+      worktrees: worktreesOf(repo),
+      liveRuns: live,
+      checkpoint,
+    },
     branches: createBranches({ env: repo.env }),
     integration: createIntegration(repo.env),
     runCheck: createRunCheck({ nextTag: () => `test.${process.pid}.${++tags}` }),

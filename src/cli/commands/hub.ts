@@ -163,7 +163,7 @@ async function tail(file: string): Promise<string> {
 
 /** Waits until the process is no more: then a next command starts a fresh hub. False when it stays. */
 async function gone(pid: number, patienceMs: number): Promise<boolean> {
-  const until = Date.now() + patienceMs;
-  while (isRunning(pid) && Date.now() < until) await new Promise(wake => setTimeout(wake, 10));
+  const until = performance.now() + patienceMs;
+  while (isRunning(pid) && performance.now() < until) await new Promise(wake => setTimeout(wake, 10));
   return !isRunning(pid);
 }

@@ -14,7 +14,7 @@ export async function upCommand(context: CliContext): Promise<number> {
   });
   let shown = '';
   for (let closedDoors = 0; closedDoors <= MOST_CLOSED_DOORS; ) {
-    const since = Date.now();
+    const since = performance.now();
     const client = await HubClient.start();
     try {
       const path = await inProject(client, '/', workspaceRoot(context.workspace));
@@ -31,7 +31,7 @@ export async function upCommand(context: CliContext): Promise<number> {
     } finally {
       client.close();
     }
-    closedDoors = Date.now() - since > STEADY_MS ? 0 : closedDoors + 1;
+    closedDoors = performance.now() - since > STEADY_MS ? 0 : closedDoors + 1;
     if (closedDoors > 0) await backOff(closedDoors - 1);
   }
   throw closedDoor();

@@ -34,7 +34,7 @@ export async function waitCommand(
   context: CliContext,
 ): Promise<number> {
   const limitMs = timeout === undefined ? null : milliseconds('--timeout', timeout);
-  const endAt = limitMs === null ? Number.POSITIVE_INFINITY : Date.now() + limitMs;
+  const endAt = limitMs === null ? Number.POSITIVE_INFINITY : performance.now() + limitMs;
   const client = await HubClient.start();
   const { runs } = await client
     .call<{ runs: ShownRun[] }>('find_runs', { ids })
@@ -43,7 +43,7 @@ export async function waitCommand(
   const statuses: ShownStatus[] = [];
   const failed: ShownRun[] = [];
   await untilAnswered(async hub => {
-    const waitMs = endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, endAt - Date.now());
+    const waitMs = endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, endAt - performance.now());
     const onItem = (item: unknown) => {
       const ended = item as EndedRun;
       open.delete(ended.run.id);

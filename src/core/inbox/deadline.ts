@@ -10,12 +10,13 @@ const MINUTE = 60_000;
 export function deadlineOf(
   { minutes }: Pick<Ask, 'minutes'>,
   settings: HubSettings,
-  turnEndsAt: number | null,
+  /** Milliseconds that the asker's turn has left; null: nothing ends it. */
+  turnLeft: number | null,
   now: number,
 ): number {
   const usual = settings['inbox.timeout_minutes'];
   const wanted = now + (usual === 0 ? 0 : (minutes ?? usual)) * MINUTE;
-  if (turnEndsAt === null) return wanted;
-  const left = Math.max(0, turnEndsAt - now);
+  if (turnLeft === null) return wanted;
+  const left = Math.max(0, turnLeft);
   return Math.round(Math.min(wanted, now + Math.max(left - MINUTE, left / 2)));
 }

@@ -18,11 +18,11 @@ const ASKED_AGAIN_MS = 120_000;
 export class HandedOut {
   private readonly ports: HandedOutPorts;
   private readonly items = new Map<RunId, Map<InboxId, InboxItem>>();
-  private readonly openedAt: number;
+  private readonly openedAt: { wall: number; monotonic: number };
 
   constructor(ports: HandedOutPorts) {
     this.ports = ports;
-    this.openedAt = ports.clock.now();
+    this.openedAt = { wall: ports.clock.now(), monotonic: ports.clock.monotonic() };
   }
 
   add(item: InboxItem): void {
@@ -50,6 +50,8 @@ export class HandedOut {
 
   mayNotHaveArrived({ heardAt }: InboxItem): boolean {
     if (heardAt === null) return true;
-    return heardAt < this.openedAt && this.ports.clock.now() - heardAt < ASKED_AGAIN_MS;
+    const { wall, monotonic } = this.openedAt;
+    const age = wall - heardAt + (this.ports.clock.monotonic() - monotonic);
+    return heardAt < wall && age < ASKED_AGAIN_MS;
   }
 }

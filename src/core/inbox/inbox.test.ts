@@ -22,7 +22,8 @@ async function setUp(file = tempFile()) {
   await real.commit({ squads: [squad], runs: [lead, child], events: [] });
   const live = new Map<RunId, Run>([lead, child].map(run => [run.id, run]));
   const faults = { refuses: false };
-  const time = { now: Date.now() };
+  /** `setBy`: how far the clock was set meanwhile. */
+  const time = { now: Date.now(), setBy: 0 };
   const store: Store = {
     ...real,
     commit: change =>
@@ -31,7 +32,8 @@ async function setUp(file = tempFile()) {
   const open = () =>
     new Inbox({
       store,
-      clock: { now: () => time.now },
+      clock: { now: () => time.now, monotonic: () => time.now - time.setBy },
+      timeLeft: () => null,
       settings: () => HubSettings.parse({}),
       current: id => live.get(id) ?? null,
       warn: () => {},
@@ -258,3 +260,23 @@ test('whoever waits hears of a question once, and everybody for themselves', asy
   await inbox.answer(id, 'yes', BY);
   expect(inbox.tell(id, child.id)).toBe(false);
 });
+
+test.each([
+  ['ahead', 3_600_000],
+  ['back', -3_600_000],
+])(
+  'a clock that is set an hour %s neither expires a question nor keeps it open for longer',
+  async (_, by) => {
+    const { inbox, time } = await setUp();
+    const ask = { run: child, kind: 'approval' as const };
+    const [early, late] = [
+      await inbox.ask({ ...ask, question: 'Now?' }),
+      await inbox.ask({ ...ask, question: 'Later?' }),
+    ];
+    time.now += by;
+    time.setBy += by;
+    expect(await inbox.answer(early.id, 'yes', BY)).toMatchObject({ state: 'answered', answer: 'yes' });
+    time.now += 61 * 60_000;
+    await expect(inbox.answer(late.id, 'yes', BY)).rejects.toMatchObject({ code: 'ALREADY_ANSWERED' });
+  },
+);

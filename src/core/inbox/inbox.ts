@@ -4,6 +4,7 @@ import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
 import { type AnsweredBy, type InboxItem, NO, type WithdrawnBecause } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { Alarms } from '../alarms.ts';
+import { Deadlines } from '../deadlines.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
 import { answerText } from './answer-text.ts';
@@ -18,6 +19,8 @@ export interface InboxPorts extends HandedOutPorts {
   settings(): HubSettings;
   /** The run as it is now, if it has not ended. */
   current(id: RunId): Run | null;
+  /** Milliseconds that its turn has left; null: nothing ends it. */
+  timeLeft(id: RunId): number | null;
 }
 
 /** An agent that asks without end is not one that waits for answers. */
@@ -33,6 +36,7 @@ export class Inbox {
   private readonly opened: OpenItems;
   private readonly queue = new OneAtATime<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
+  private readonly deadlines: Deadlines<InboxId>;
   private readonly handed: HandedOut;
 
   constructor(ports: InboxPorts) {
@@ -40,6 +44,7 @@ export class Inbox {
     this.handed = new HandedOut(ports);
     this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
+    this.deadlines = new Deadlines(ports.clock);
     // What is on disk is what counts, and whoever else hears of an event finds it so.
     ports.store.onEvents(events => {
       for (const { body, runId } of events)
@@ -66,14 +71,13 @@ export class Inbox {
       if (known) return known;
       if (this.openOf(run.id).length >= MOST_OPEN_OF_RUN) throw full(run.id, MOST_OPEN_OF_RUN);
       const now = this.ports.clock.now();
-      const turn = (await this.ports.store.turns(run.id)).at(-1);
       const item: InboxItem = {
         ...{ id: newInboxId(), runId: run.id, squadId: run.squadId },
         ...wording,
         owner: (ask.to === 'lead' && this.leadOf(run)) || 'user',
         default: byDefault,
         createdAt: now,
-        deadlineAt: deadlineOf(ask, this.ports.settings(), turn?.deadlineAt ?? null, now),
+        deadlineAt: deadlineOf(ask, this.ports.settings(), this.ports.timeLeft(run.id), now),
         ...{ state: 'open', answer: null, answeredBy: null, answeredAt: null, heardAt: null },
       };
       await this.write(item, 'inbox.asked');
@@ -221,7 +225,7 @@ export class Inbox {
     if (!item) return;
     this.ifOpen(id, unanswered(item)).catch(thrown => {
       this.ports.warn(`That ${id} is past its deadline could not be recorded`, thrown);
-      if (this.opened.get(id)) this.alarms.set(id, this.ports.clock.now() + AGAIN_MS);
+      if (this.opened.get(id)) this.alarms.set(id, AGAIN_MS);
     });
   }
 
@@ -253,9 +257,8 @@ export class Inbox {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
       if (!item) throw alreadySettled(await this.stored(id));
-      // The alarm may be late: the machine was asleep, or busy.
-      if (item.deadlineAt <= this.ports.clock.now())
-        throw alreadySettled(await this.settle(item, unanswered(item)));
+      // The alarm may be late: the machine was busy.
+      if (this.timeLeft(item) <= 0) throw alreadySettled(await this.settle(item, unanswered(item)));
       return this.settle(item, patchOf(item));
     });
   }
@@ -267,12 +270,17 @@ export class Inbox {
   }
 
   private keep(item: InboxItem): void {
-    this.alarms.set(item.id, item.deadlineAt);
+    this.alarms.set(item.id, this.timeLeft(item));
     this.opened.keep(item);
+  }
+
+  private timeLeft({ id, createdAt, deadlineAt }: InboxItem): number {
+    return this.deadlines.left(id, { from: createdAt, until: deadlineAt });
   }
 
   private letGo(item: InboxItem): void {
     this.alarms.set(item.id, null);
+    this.deadlines.forget(item.id);
     this.opened.letGo(item);
   }
 

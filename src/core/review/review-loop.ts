@@ -4,6 +4,7 @@ import type { Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { Alarms } from '../alarms.ts';
+import { Deadlines } from '../deadlines.ts';
 import { OneAtATime } from '../one-at-a-time.ts';
 import type { PullRequest } from '../ports/forge.ts';
 import { abandonLineage } from './abandon-lineage.ts';
@@ -27,6 +28,7 @@ export class ReviewLoop {
   private readonly ports: ReviewPorts;
   private readonly queue = new OneAtATime<RunId>();
   private readonly alarms: Alarms<RunId>;
+  private readonly deadlines: Deadlines<string>;
   private readonly failures = new Map<RunId, number>();
   /** Runs whose work tree goes as soon as nobody else is at work in it. */
   private readonly uncleared = new Map<string, Run>();
@@ -37,6 +39,7 @@ export class ReviewLoop {
   constructor(ports: ReviewPorts) {
     this.ports = ports;
     this.alarms = new Alarms(ports.clock, lineageId => this.settle(lineageId));
+    this.deadlines = new Deadlines(ports.clock);
   }
 
   /** Throws REVIEW_OPEN, REVIEW_LIMIT_EXCEEDED, WORKTREE_NEEDED, WORKTREE_MISSING, NOTHING_TO_PROPOSE, and what planning a run can. */
@@ -211,23 +214,23 @@ export class ReviewLoop {
   }
 
   private async settled(lineageId: RunId): Promise<void> {
-    const { clock, warn } = this.ports;
+    const { warn } = this.ports;
     await this.queue.run(lineageId, async () => {
       if (this.isClosed) return;
       try {
-        this.lookAgain(lineageId, await settleLineage(lineageId, this.ports));
+        this.lookAgain(lineageId, await settleLineage(lineageId, this.ports, this.deadlines));
         this.failures.delete(lineageId);
       } catch (thrown) {
         const failures = this.failures.get(lineageId) ?? 0;
         this.failures.set(lineageId, failures + 1);
         warn(`The reviews of ${lineageId} could not be seen to; trying again`, thrown);
-        this.lookAgain(lineageId, clock.now() + Math.min(RETRY_MS.first * 2 ** failures, RETRY_MS.most));
+        this.lookAgain(lineageId, Math.min(RETRY_MS.first * 2 ** failures, RETRY_MS.most));
       }
     });
   }
 
-  private lookAgain(lineageId: RunId, at: number | null): void {
-    if (!this.isClosed) this.alarms.set(lineageId, at);
+  private lookAgain(lineageId: RunId, inMs: number | null): void {
+    if (!this.isClosed) this.alarms.set(lineageId, inMs);
   }
 
   /** Null: of everybody who was at work on the task and has ended. */

@@ -2,6 +2,7 @@ import { asSquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { FeedbackType, type Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
+import type { Deadlines } from '../deadlines.ts';
 import { descendantsOf } from '../descendants.ts';
 import { abandonLineage } from './abandon-lineage.ts';
 import { type Closing, closing, closingOfEnded, type Refusal } from './close-review.ts';
@@ -21,36 +22,44 @@ const AGAIN_MS = 5_000;
 
 /**
  * Brings a task to where its rows say it should be: reviews that nobody can end any more are closed, reviewers that are done
- * are stopped, the coder goes on. Done twice it does nothing. Returns when to look again; null: when something happens.
+ * are stopped, the coder goes on. Done twice it does nothing. Returns in how many milliseconds to look again; null: when something
+ * happens.
  */
-export async function settleLineage(lineageId: RunId, ports: ReviewPorts): Promise<number | null> {
+export async function settleLineage(
+  lineageId: RunId,
+  ports: ReviewPorts,
+  deadlines: Deadlines<string>,
+): Promise<number | null> {
   const onTheirWay = await finishLeft(lineageId, ports);
   const reviews = await ports.store.reviews({ lineageId, limit: EVERY_REVIEW });
   const times: number[] = [];
   for (const [i, review] of reviews.entries()) {
-    const now = ports.clock.now();
-    if (onTheirWay.has(review.id) && now < review.deadlineAt) {
-      times.push(Math.min(review.deadlineAt, now + AGAIN_MS));
+    const isOpen = review.outcome === null;
+    const timeLeft = () => deadlines.left(review.id, { from: review.requestedAt, until: review.deadlineAt });
+    if (onTheirWay.has(review.id) && timeLeft() > 0) {
+      times.push(Math.min(timeLeft(), AGAIN_MS));
       continue;
     }
-    reviews[i] = await closeIfOver(review, ports);
-    if (reviews[i].outcome === null) times.push(Math.max(review.deadlineAt, ports.clock.now() + SOON_MS));
-    else times.push(...(await letGo(reviews[i], ports)));
+    if (isOpen) reviews[i] = await closeIfOver(review, ports, timeLeft());
+    if (reviews[i]!.outcome === null) times.push(Math.max(timeLeft(), SOON_MS));
+    else {
+      deadlines.forget(review.id);
+      times.push(...(await letGo(reviews[i]!, ports, deadlines)));
+    }
   }
   for (const coder of ports.runner.liveRuns())
     if (coder.lineageId === lineageId && coder.status === 'waiting_review') await goOn(coder, reviews, ports);
   return times.length > 0 ? Math.min(...times) : null;
 }
 
-async function closeIfOver(review: Review, ports: ReviewPorts): Promise<Review> {
+async function closeIfOver(review: Review, ports: ReviewPorts, timeLeft: number): Promise<Review> {
   const { store, clock, checkpoint } = ports;
-  if (review.outcome !== null) return review;
   const [coder, reviewer] = await Promise.all([
     runNow(ports, review.coderId),
     runNow(ports, review.reviewerId),
   ]);
   const refused = reviewer?.status === 'completed' ? await lastRefusal(reviewer, store) : null;
-  const how = howItIsOver(review, coder, reviewer, { now: clock.now(), refused });
+  const how = howItIsOver(coder, reviewer, { timeLeft, refused });
   if (how === null || !coder) return review;
   const change = closing(review, how, coder, clock);
   await store.commit(change);
@@ -59,10 +68,9 @@ async function closeIfOver(review: Review, ports: ReviewPorts): Promise<Review> 
 }
 
 function howItIsOver(
-  review: Review,
   coder: Run | null,
   reviewer: Run | null,
-  { now, refused }: { now: number; refused: Refusal | null },
+  { timeLeft, refused }: { timeLeft: number; refused: Refusal | null },
 ): Closing | null {
   if (coder && isEnd(coder.status))
     return {
@@ -70,7 +78,7 @@ function howItIsOver(
       reason: `Run ${coder.id} was ${coder.status} before the review was over.`,
     };
   if (!reviewer || isEnd(reviewer.status)) return closingOfEnded(reviewer, refused);
-  if (now < review.deadlineAt) return null;
+  if (timeLeft > 0) return null;
   return { outcome: 'timeout', reason: 'It was not over in the time a review has (review.timeout_hours).' };
 }
 
@@ -87,18 +95,23 @@ const MOST_CALLS = 200;
 const ENDS_A_REVIEW: readonly string[] = ['send_feedback', 'create_pull_request'];
 
 /**
- * A reviewer has nothing left to do when its review is closed, and neither has what it started. Returns when they are to be
- * stopped, if that is not now.
+ * A reviewer has nothing left to do when its review is closed, and neither has what it started. Returns in how many milliseconds
+ * they are to be stopped, if that is not now.
  */
 async function letGo(
-  { reviewerId, outcome, closedAt }: Review,
-  { runner, clock, store }: ReviewPorts,
+  { id: reviewId, reviewerId, outcome, closedAt }: Review,
+  { runner, store }: ReviewPorts,
+  deadlines: Deadlines<string>,
 ): Promise<number[]> {
   const isDelivered = outcome === 'pull_request' || FeedbackType.safeParse(outcome).success;
   const reviewer = runner.current(reviewerId);
   const isAtWork = reviewer !== null && !isEnd(reviewer.status);
-  const stopAt = isDelivered && isAtWork ? (closedAt ?? 0) + LEAVE_MS : 0;
-  if (clock.now() < stopAt) return [stopAt];
+  const leaving = `${reviewId} leaving`;
+  if (isDelivered && isAtWork && closedAt !== null) {
+    const left = deadlines.left(leaving, { from: closedAt, until: closedAt + LEAVE_MS });
+    if (left > 0) return [left];
+  }
+  deadlines.forget(leaving);
   if (isAtWork) await runner.stop(reviewerId, 'terminate');
   for (const { id } of await descendantsOf(store, reviewerId))
     if (runner.current(id)) await runner.stop(id, 'cancel');

@@ -132,11 +132,11 @@ async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Prom
 }
 
 async function insist(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  for (const until = Date.now() + 60_000; ; await sleep(100))
+  for (const until = performance.now() + 60_000; ; await sleep(100))
     try {
       return await call(words, said, env);
     } catch (thrown) {
-      if (Date.now() > until) throw thrown;
+      if (performance.now() > until) throw thrown;
     }
 }
 
@@ -149,8 +149,8 @@ async function answer(words: string, said: string[], env: NodeJS.ProcessEnv): Pr
 }
 
 async function awaitFile(path: string): Promise<void> {
-  for (const until = Date.now() + 60_000; !existsSync(path); await sleep(20))
-    if (Date.now() > until) throw new Failed(`${path} did not appear within a minute`);
+  for (const until = performance.now() + 60_000; !existsSync(path); await sleep(20))
+    if (performance.now() > until) throw new Failed(`${path} did not appear within a minute`);
 }
 
 /** The chat's prompts, the newest last. */

@@ -19,9 +19,9 @@ export function questionIn(words: string): { question: string; choices?: string[
 /** Puts a question to whoever answers for the user, and waits as long as it takes. A hub that goes is asked again when it is back. */
 export async function ask(env: NodeJS.ProcessEnv, words: string): Promise<Answer> {
   let args: Record<string, unknown> = questionIn(words);
-  for (let until = Date.now() + PATIENCE_MS; ; ) {
+  for (let until = performance.now() + PATIENCE_MS; ; ) {
     const reply = await callSquad(env, 'ask_user', args).catch(async (thrown: unknown) => {
-      if (Date.now() > until) throw thrown;
+      if (performance.now() > until) throw thrown;
       await sleep(100);
       return null;
     });
@@ -30,6 +30,6 @@ export async function ask(env: NodeJS.ProcessEnv, words: string): Promise<Answer
     const { status, id, answer } = Told.parse(JSON.parse(reply.text));
     if (status !== 'waiting') return { ok: true, text: answer ?? `(${status})` };
     args = { id };
-    until = Date.now() + PATIENCE_MS;
+    until = performance.now() + PATIENCE_MS;
   }
 }

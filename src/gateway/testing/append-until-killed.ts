@@ -2,7 +2,11 @@ import { openAuditLog } from '../audit-log.ts';
 
 /** Appends for ever and says which entries are on disk. */
 const folder = process.argv[2]!;
-const log = openAuditLog({ folder, clock: { now: () => Date.now() }, warn: () => {} });
+const log = openAuditLog({
+  folder,
+  clock: { now: () => Date.now(), monotonic: () => performance.now() },
+  warn: () => {},
+});
 for (let round = 0; ; round++) {
   const names = Array.from({ length: 7 }, (_, i) => `${process.pid}/${round}/${i}`);
   for (const name of names)

@@ -31,7 +31,12 @@ export function openLog(
 ): AuditLog & { warned: string[] } {
   const warned: string[] = [];
   let now = 1_700_000_000_000;
-  const log = openAuditLog({ folder, clock: { now: () => now++ }, warn: line => warned.push(line), ...some });
+  const log = openAuditLog({
+    folder,
+    clock: { now: () => now++, monotonic: () => now },
+    warn: line => warned.push(line),
+    ...some,
+  });
   onTestFinished(() => log.close());
   return Object.assign(log, { warned });
 }

@@ -4,9 +4,15 @@ import type { Timers } from '../timers.ts';
 /** Time that passes when a test says so. */
 export class VirtualTime implements Clock, Timers {
   #now = 1_000_000;
+  /** How far somebody has set the wall clock. */
+  setBy = 0;
   readonly #due = new Set<{ at: number; run: () => void }>();
 
   now(): number {
+    return this.#now + this.setBy;
+  }
+
+  monotonic(): number {
     return this.#now;
   }
 

@@ -34,7 +34,7 @@ export class BoardHub {
     store.onEvents(events => activity.take(events));
     this.services = {
       ...{ store, runner, activity, boards: new BoardPages() },
-      clock: { now: () => this.now },
+      clock: { now: () => this.now, monotonic: () => this.now },
       settings: { all: () => this.settings },
       inbox: { openOf: (id: RunId) => this.asks.filter(({ runId }) => runId === id) },
       hub: {

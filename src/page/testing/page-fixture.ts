@@ -155,7 +155,7 @@ export class PageFixture {
       writeFileSync(join(this.folder, 'web', name), content);
     }
     const services = {
-      clock: { now: () => this.now },
+      clock: { now: () => this.now, monotonic: () => this.now },
       store: this.store,
       files: this.files,
       traces: { savedOf: () => 0 },

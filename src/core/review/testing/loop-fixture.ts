@@ -77,7 +77,7 @@ export class LoopFixture {
       });
     this.runner = new StandInRunner(mortal(this.store));
     this.ports = {
-      clock: { now: () => Date.now() + this.ahead },
+      clock: { now: () => Date.now() + this.ahead, monotonic: () => performance.now() + this.ahead },
       store: mortal(this.store),
       settings: () => this.settings,
       worktrees: mortal(this.worktrees),
