@@ -6,7 +6,6 @@ import { appendFileSync } from 'node:fs';
  */
 export type Figure = { goal: string; tests: string[] } | { goal: string; blockedBy: string };
 
-const NOT_WHOLE = 'no test counts it as a whole yet';
 const GATEWAY = 'test/faults/gateway.test.ts';
 const PROCESSES = 'src/gateway/gateway-processes.test.ts';
 const MANY_SERVERS = 'test/faults/many-servers.test.ts';

@@ -16,10 +16,6 @@ export class VirtualTime implements Clock, Timers {
     return this.#now;
   }
 
-  monotonic(): number {
-    return this.#now;
-  }
-
   after(ms: number, run: () => void): () => void {
     const timer = { at: this.#now + ms, run };
     this.#due.add(timer);
