@@ -1,8 +1,15 @@
 import { defineConfig } from 'vite';
+import { OPERATIONS } from './src/operations/operations.ts';
+
+/** Routes for the web UI, which loads no operation itself: operations bring zod. */
+export const define = {
+  SQUAD_ROUTES: JSON.stringify(Object.fromEntries(OPERATIONS.map(({ name, route }) => [name, route]))),
+};
 
 /** The page. `npm run build` makes it with everything else; its server is `src/page`. */
 export default defineConfig({
   root: 'web',
+  define,
   publicDir: 'public',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {

@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
+import { define } from './vite.config.ts';
 
 export default defineConfig({
+  define,
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
     // These need the real agent CLIs; see vitest.engines.config.ts.

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { toolDefinition } from '../src/mcp/tool-list.ts';
 import type { Operation } from '../src/operations/operation.ts';
-import { OPERATIONS } from '../src/operations/table.ts';
+import { OPERATIONS } from '../src/operations/operations.ts';
 import { McpConfig } from '../src/schema/mcp-config.ts';
 import { SubagentFile } from '../src/schema/subagent-file.ts';
 import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';

@@ -134,11 +134,8 @@ describe('the import directions hold', () => {
     expect(atOnce.filter(file => !isTest(file))).toEqual([]);
   });
 
-  test('the page has nothing of ours but types, the table of routes and the paths of views: it is a bundle of its own', () => {
-    expect(valuesFrom(src, 'page')).toEqual([
-      'page/page-files.ts → ../schema/page-paths.ts',
-      'page/route-table.ts → ../schema/routes.ts',
-    ]);
+  test('the page has nothing of ours but types and the paths of views: it is a bundle of its own', () => {
+    expect(valuesFrom(src, 'page')).toEqual(['page/page-files.ts → ../schema/page-paths.ts']);
   });
 
   test('the page in the browser has types of schema and operations, and values of schema that bring no zod', () => {

@@ -8,7 +8,7 @@ import { CLIENT_NAMES, clientNamed } from '../src/cli/install/clients.ts';
 import { cliProfile } from '../src/engines/cli-profiles.ts';
 import { writeEnvironmentFile } from '../src/link/environment-file.ts';
 import { INSTRUCTIONS } from '../src/mcp/instructions.ts';
-import { OPERATIONS } from '../src/operations/table.ts';
+import { OPERATIONS } from '../src/operations/operations.ts';
 import { HubSettings, UserFile } from '../src/schema/config.ts';
 import { CLI_IDS } from '../src/schema/engine-spec.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';

@@ -1,4 +1,5 @@
 import type { Caller } from '../core/ports/workspace.ts';
+import { listRunning } from '../operations/list-running.ts';
 import type { Services } from '../operations/operation.ts';
 import { subjectOf, within } from '../operations/scope.ts';
 import { runName } from '../schema/run-name.ts';
@@ -10,7 +11,7 @@ export async function startedSince(at: number, caller: Caller, services: Service
   const workspace = await services.workspaces.root(caller).catch(() => null);
   if (workspace === null) return [];
   const subject = subjectOf({ services, caller });
-  const { store } = subject.kind === 'user' ? services : await within(services, subject, 'list_running');
+  const { store } = subject.kind === 'user' ? services : await within(services, subject, listRunning);
   const runs = await store.runs({ workspace, limit: MAX_NAMED });
   return runs
     .filter(({ createdAt }) => createdAt >= at)

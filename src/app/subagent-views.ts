@@ -6,6 +6,7 @@ import type { Connection } from '../hub/server.ts';
 import type { Bye, Hello } from '../link/hello.ts';
 import { subagentFace } from '../mcp/subagent-face.ts';
 import type { Services } from '../operations/operation.ts';
+import { RUN_SUBAGENT } from '../operations/run-subagent.ts';
 import { subjectOf } from '../operations/scope.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -58,7 +59,7 @@ export class SubagentViews {
     if (config === undefined) throw new SquadError('INVALID_INPUT', 'Which subagent it is about is not said');
     // Before it is read: whoever may not call it is told nothing about the file either.
     const subject = subjectOf({ services: this.ports.services(), caller });
-    if (!allowed(subject, 'run_subagent')) throw notAllowed(subject, 'run_subagent');
+    if (!allowed(subject, RUN_SUBAGENT)) throw notAllowed(subject, RUN_SUBAGENT);
     const env = await this.ports.workspaces.environment(caller);
     const warnings: string[] = [];
     const subagent = await readSubagent(config, env, text => warnings.push(text));

@@ -5,7 +5,7 @@ import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import { followEvents } from '../operations/follow-events.ts';
 import type { Call, Services } from '../operations/operation.ts';
-import { operationNamed } from '../operations/table.ts';
+import { operationNamed } from '../operations/operations.ts';
 import { asSquadError, type ErrorShape, SquadError } from '../schema/error.ts';
 import { controlLine } from './control-line.ts';
 

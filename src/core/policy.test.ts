@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../operations/operations.ts';
+import { RUN_SUBAGENT } from '../operations/run-subagent.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { AgentType } from '../schema/review.ts';
 import {
-  allowed,
-  decision,
-  notAllowed,
+  type Action,
+  type Asked,
+  allowed as allowedTo,
+  decision as decisionOn,
+  notAllowed as notAllowedTo,
   permissionFrom,
   type RunSubject,
   type Subject,
@@ -31,6 +35,14 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   ...more,
 });
 const USER: Subject = { kind: 'user' };
+
+/** The operation of that name, or one that does not exist, which must be as closed as any that is only for the user. */
+const action = (name: string): Action =>
+  [...OPERATIONS, RUN_SUBAGENT].find(each => each.name === name) ?? { name, agents: null };
+const decision = (subject: Subject, name: string, object?: Asked) =>
+  decisionOn(subject, action(name), object);
+const allowed = (...asked: Parameters<typeof decision>) => decision(...asked).allowed;
+const notAllowed = (subject: Subject, name: string) => notAllowedTo(subject, action(name));
 
 /** Written by hand, apart from the code: what a run may do with `spawn`, and what without. */
 const WITH_SPAWN = [
@@ -204,15 +216,15 @@ describe('what a run may use of other servers', () => {
   const thing = { kind: 'tool', server: 'files', name: 'read', isApproved: true } as const;
 
   test('is what its grants say, and nothing without any or after its end', () => {
-    expect(allowed(run({ grants }), 'use', thing)).toBe(true);
-    expect(allowed(run({ grants }), 'use', { ...thing, kind: 'prompt' })).toBe(false);
-    expect(allowed(run({ grants }), 'use', { ...thing, isApproved: false })).toBe(false);
-    expect(allowed(run(), 'use', thing)).toBe(false);
-    expect(allowed(run({ grants, isLive: false }), 'use', thing)).toBe(false);
+    expect(allowedTo(run({ grants }), 'use', thing)).toBe(true);
+    expect(allowedTo(run({ grants }), 'use', { ...thing, kind: 'prompt' })).toBe(false);
+    expect(allowedTo(run({ grants }), 'use', { ...thing, isApproved: false })).toBe(false);
+    expect(allowedTo(run(), 'use', thing)).toBe(false);
+    expect(allowedTo(run({ grants, isLive: false }), 'use', thing)).toBe(false);
   });
 
   test('comes with the reason where it is not', () => {
-    const why = (subject: Subject, more: object = {}) => decision(subject, 'use', { ...thing, ...more });
+    const why = (subject: Subject, more: object = {}) => decisionOn(subject, 'use', { ...thing, ...more });
     expect(why(run({ grants }))).toEqual({ allowed: true });
     expect(why(run({ grants }), { server: 'mail' })).toEqual({ allowed: false, reason: 'server' });
     expect(why(run())).toEqual({ allowed: false, reason: 'server' });
@@ -223,15 +235,16 @@ describe('what a run may use of other servers', () => {
   });
 
   test('is nothing unapproved for the user either', () => {
-    expect(allowed(USER, 'use', thing)).toBe(true);
-    expect(allowed(USER, 'use', { ...thing, isApproved: false })).toBe(false);
+    expect(allowedTo(USER, 'use', thing)).toBe(true);
+    expect(allowedTo(USER, 'use', { ...thing, isApproved: false })).toBe(false);
   });
 
   test('is not asked by an action that is about runs, nor about runs by `use`', () => {
-    const asked = (action: string, object: unknown) => allowed(run({ grants }), action, object as never);
-    expect(asked('squad_status', thing)).toBe(false);
-    expect(asked('use', undefined)).toBe(false);
-    expect(asked('use', OBJECTS.itself)).toBe(false);
+    const asked = (object: unknown, by: Action | 'use' = 'use') =>
+      allowedTo(run({ grants }), by as Action, object as never);
+    expect(asked(thing, action('squad_status'))).toBe(false);
+    expect(asked(undefined)).toBe(false);
+    expect(asked(OBJECTS.itself)).toBe(false);
   });
 });
 

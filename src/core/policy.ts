@@ -53,59 +53,27 @@ export interface Asked {
   squadId: SquadId;
 }
 
-/** What a run may do at all: with nothing granted, or with that granted. Whatever is not here is the user's alone. */
-const FOR_RUNS: Readonly<
-  Record<
-    string,
-    'always' | 'spawn' | 'subagent' | 'lead' | 'record' | 'proven' | 'approvals' | AgentType | 'typed'
-  >
-> = {
-  // About its own run, by whoever is that run.
-  ask_user: 'proven',
-  ask_permission: 'approvals',
-  // What it was asked itself, by runs it started.
-  answer_question: 'lead',
-  list_inbox: 'lead',
-  // What a role has by its type, about its own run or the one it reviews. The user has other ways to all of it.
-  request_review: 'coding',
-  send_feedback: 'review',
-  create_pull_request: 'typed',
-  create_issues: 'planning',
-  squad_status: 'always',
-  squad_decision_search: 'always',
-  squad_decision_record: 'record',
-  // The team's files, as resources and in the terminal.
-  read_team: 'always',
-  list_decisions: 'always',
-  list_backlog: 'always',
-  list_roles: 'spawn',
-  start_squad_members: 'spawn',
-  spawn_claude: 'spawn',
-  spawn_codex: 'spawn',
-  spawn_agent: 'spawn',
-  spawn_parallel: 'spawn',
-  // One may be among the servers of another's file.
-  run_subagent: 'subagent',
-  get_result: 'spawn',
-  list_running: 'spawn',
-  cancel_run: 'spawn',
-  // What the terminal's own commands for these are made of.
-  start_squad: 'spawn',
-  list_runs: 'spawn',
-  show_run: 'spawn',
-  find_runs: 'spawn',
-  wait_for_runs: 'spawn',
-  read_output: 'spawn',
-  locate_output: 'spawn',
-  search_output: 'spawn',
-  follow_events: 'spawn',
-  reply_to_run: 'spawn',
-  retry_runs: 'spawn',
-  diff_run: 'spawn',
-  inspect_workspace: 'spawn',
-  inspect_engines: 'spawn',
-  preview_context: 'spawn',
-};
+/**
+ * What a run needs to call an operation: nothing, `spawn` in its role (`lead`: and proof that it is that run, because the operation
+ * is about questions put to it), being a subagent's call, a role that records decisions, proof alone, `approvals: ask`, a type of role
+ * (`typed`: any type).
+ */
+export type AgentAccess =
+  | 'always'
+  | 'spawn'
+  | 'lead'
+  | 'subagent'
+  | 'record'
+  | 'proven'
+  | 'approvals'
+  | AgentType
+  | 'typed';
+
+/** An operation, as far as policy is concerned. `agents` null: only the user may call it. */
+export interface Action {
+  name: string;
+  agents: AgentAccess | null;
+}
 
 /** Who has something of other servers, as far as that matters. */
 export type Holder = { kind: 'user' } | Pick<RunSubject, 'kind' | 'isLive' | 'grants'>;
@@ -128,26 +96,30 @@ const ALLOWED = { allowed: true } as const;
  * of another server, whether it may see and use it.
  */
 export function decision(subject: Holder, action: 'use', object: Thing): UseDecision;
-export function decision(subject: Subject, action: string, object?: Asked): Decision;
-export function decision(subject: Holder | Subject, action: string, object?: Asked | Thing): Decision {
-  if (object !== undefined && 'server' in object)
-    return action === 'use' ? mayUse(subject, object) : { allowed: false, reason: 'for_the_user' };
+export function decision(subject: Subject, action: Action, object?: Asked): Decision;
+export function decision(
+  subject: Holder | Subject,
+  action: Action | 'use',
+  object?: Asked | Thing,
+): Decision {
+  const isThing = object !== undefined && 'server' in object;
+  if (action === 'use' && isThing) return mayUse(subject, object);
+  if (action === 'use' || isThing) return { allowed: false, reason: 'for_the_user' };
   return mayAct(subject as Subject, action, object);
 }
 
 export function allowed(subject: Holder, action: 'use', object: Thing): boolean;
-export function allowed(subject: Subject, action: string, object?: Asked): boolean;
-export function allowed(subject: Holder | Subject, action: string, object?: Asked | Thing): boolean {
-  return decision(subject as Subject, action, object as Asked | undefined).allowed;
+export function allowed(subject: Subject, action: Action, object?: Asked): boolean;
+export function allowed(subject: Holder | Subject, action: Action | 'use', object?: Asked | Thing): boolean {
+  return decision(subject as Subject, action as Action, object as Asked | undefined).allowed;
 }
 
-function mayAct(subject: Subject, action: string, object: Asked | undefined): Decision {
-  const needs = Object.hasOwn(FOR_RUNS, action) ? FOR_RUNS[action] : undefined;
+function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked | undefined): Decision {
   const type = TYPES.find(each => each === needs);
   const isForAgents = type !== undefined || needs === 'proven' || needs === 'approvals';
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
-  if (needs === undefined) return { allowed: false, reason: 'for_the_user' };
-  if (!subject.isLive && action !== 'squad_status') return { allowed: false, reason: 'ended' };
+  if (needs === null) return { allowed: false, reason: 'for_the_user' };
+  if (!subject.isLive && name !== 'squad_status') return { allowed: false, reason: 'ended' };
   // Its file names programs, which would be started for an agent that is kept from starting any.
   if (needs === 'subagent' && !subject.isSubagent) return { allowed: false, reason: 'subagent' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
@@ -159,7 +131,7 @@ function mayAct(subject: Subject, action: string, object: Asked | undefined): De
   if (type) return mayInReview(subject, type, object);
   if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
   // How those it was started with are doing, and no more than that.
-  const isSibling = action === 'squad_status' && object.squadId === subject.squadId;
+  const isSibling = name === 'squad_status' && object.squadId === subject.squadId;
   return isSibling ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
@@ -185,8 +157,9 @@ function mayUse(subject: Holder, thing: Thing): UseDecision {
 }
 
 /** Why not, and what would have to be otherwise. */
-export function notAllowed(subject: Subject, action: string): SquadError {
-  const why = decision(subject, action);
+export function notAllowed(subject: Subject, operation: Action): SquadError {
+  const why = decision(subject, operation);
+  const { name: action, agents } = operation;
   const refusal = (message: string, suggestion: string) =>
     new SquadError('NOT_ALLOWED', message, { suggestions: [suggestion] });
   if (subject.kind === 'user')
@@ -209,7 +182,7 @@ export function notAllowed(subject: Subject, action: string): SquadError {
     case 'type':
       return refusal(
         `This runs inside run ${id}, whose role is ${type === null ? 'of no type' : `of type ${type}`}: ${action} is not for it`,
-        `It needs ${typesFor(action)} in the frontmatter of its role, and a role that came with the repository needs \`squad trust\`.`,
+        `It needs ${typesFor(agents)} in the frontmatter of its role, and a role that came with the repository needs \`squad trust\`.`,
       );
     case 'unproven':
       return refusal(
@@ -239,9 +212,9 @@ export function notAllowed(subject: Subject, action: string): SquadError {
   }
 }
 
-const typesFor = (action: string): string =>
+const typesFor = (agents: AgentAccess | null): string =>
   AgentType.options
-    .filter(type => FOR_RUNS[action] === 'typed' || FOR_RUNS[action] === type)
+    .filter(type => agents === 'typed' || agents === type)
     .map(type => `\`type: ${type}\``)
     .join(' or ');
 

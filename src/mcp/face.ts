@@ -2,7 +2,7 @@ import type { GatewayView } from '../core/ports/gateway.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch, recordToolCall } from '../operations/dispatch.ts';
 import type { Operation, Services } from '../operations/operation.ts';
-import { OPERATIONS } from '../operations/table.ts';
+import { OPERATIONS } from '../operations/operations.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';

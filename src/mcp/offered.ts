@@ -10,13 +10,10 @@ export interface Wanted {
 }
 
 /** Whether a caller is shown this tool and can call it: an agent by policy, a client of the user by its toolsets. */
-export function isOffered(
-  { name, tool }: Operation,
-  subject: Subject,
-  { toolsets, hasTeam }: Wanted,
-): boolean {
+export function isOffered(operation: Operation, subject: Subject, { toolsets, hasTeam }: Wanted): boolean {
+  const { tool } = operation;
   if (!tool) return false;
-  if (subject.kind === 'run') return allowed(subject, name);
+  if (subject.kind === 'run') return allowed(subject, operation);
   if (tool.forAgents === true) return false;
   const toolset = tool.toolset ?? 'core';
   if (toolsets !== null) return toolsets.includes(toolset);

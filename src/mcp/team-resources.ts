@@ -1,6 +1,7 @@
 import { allowed } from '../core/policy.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Services } from '../operations/operation.ts';
+import { readTeam } from '../operations/read-team.ts';
 import { subjectOf } from '../operations/scope.ts';
 import { teammates } from '../operations/team-agents.ts';
 import type { Face } from '../wire/face.ts';
@@ -23,7 +24,7 @@ const LISTED: [uri: string, name: string, description: string][] = [
 
 /** What the team knows, for everybody who works here: the user's clients, and agents. */
 export function teamResources(services: Services, caller: Caller): Resources {
-  const isAllowed = () => allowed(subjectOf({ services, caller }), 'read_team');
+  const isAllowed = () => allowed(subjectOf({ services, caller }), readTeam);
   return {
     watchable: true,
     list: async () =>
@@ -59,7 +60,7 @@ export function completeAgentName(services: Services, caller: Caller): Complete 
   return async ({ ref, argument }) => {
     const isOurs =
       ref.type === 'ref/resource' && ref.uri.startsWith(`${AGENTS}/{name}`) && argument.name === 'name';
-    if (!isOurs || !allowed(subjectOf({ services, caller }), 'read_team')) return { values: [] };
+    if (!isOurs || !allowed(subjectOf({ services, caller }), readTeam)) return { values: [] };
     const team = await teammates(await services.workspaces.open(caller));
     const begun = argument.value.toLowerCase();
     return { values: team.map(({ name }) => name).filter(name => name.toLowerCase().startsWith(begun)) };

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation, Services } from '../operations/operation.ts';
+import { OPERATIONS } from '../operations/operations.ts';
 import { subjectOf } from '../operations/scope.ts';
-import { OPERATIONS } from '../operations/table.ts';
 import { templateOperation } from '../operations/template-operation.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { StateMode } from '../schema/run.ts';
@@ -52,7 +52,7 @@ export class Tools {
     // A subagent has what its file gives it.
     if (this.#caller.parent?.isSubagent) return [];
     const subject = subjectOf({ services: this.#services, caller: this.#caller });
-    return OPERATIONS.filter(operation =>
+    return OPERATIONS.filter((operation: Operation) =>
       isOffered(operation, subject, { toolsets: this.#toolsets, hasTeam }),
     );
   }

@@ -7,6 +7,8 @@ import { operation } from './operation.ts';
 
 export const answerQuestion = operation({
   name: 'answer_question',
+  route: 'POST /inbox/{item}/answer',
+  agents: 'lead',
   tool: {
     title: 'Answer question',
     description:

@@ -8,6 +8,8 @@ import { operation, type Services } from './operation.ts';
 /** Lets definitions take effect that came or changed after the first look at their server. */
 export const approveTools = operation({
   name: 'approve_tools',
+  route: 'POST /gateway/approve',
+  agents: null,
   tool: null,
   input: z.strictObject({
     server: z.string().min(1).optional(),

@@ -10,6 +10,8 @@ import { withHeartbeat } from './wait.ts';
 /** As Claude Code calls the tool it was given for its permission prompts, and reads the answer. */
 export const askPermission = operation({
   name: 'ask_permission',
+  route: 'POST /tools/ask_permission',
+  agents: 'approvals',
   tool: {
     title: 'Ask permission',
     description:

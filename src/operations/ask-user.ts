@@ -24,6 +24,8 @@ type Wish = Omit<z.output<typeof Input>, 'id'>;
 
 export const askUser = operation({
   name: 'ask_user',
+  route: 'POST /tools/ask_user',
+  agents: 'proven',
   tool: {
     title: 'Ask user',
     description:

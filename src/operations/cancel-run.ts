@@ -17,6 +17,8 @@ const MAX_FOLDERS = 3;
 
 export const cancelRun = operation({
   name: 'cancel_run',
+  route: 'POST /cancel',
+  agents: 'spawn',
   tool: {
     title: 'Cancel run',
     description:

@@ -7,6 +7,8 @@ import { operation } from './operation.ts';
 /** Changes one of the hub's own settings; null puts the default back. Takes effect at once. */
 export const changeSetting = operation({
   name: 'change_setting',
+  route: 'POST /settings',
+  agents: null,
   tool: null,
   input: z.strictObject({ key: z.string(), value: z.string().max(10_000).nullable() }),
   output: z.object({ key: z.string(), value: z.unknown() }),

@@ -25,6 +25,8 @@ const Comment = z.strictObject({
 /** Comments on lines of a run's changes, as one message to whoever made them: in the review that is under way, or as a reply. */
 export const commentOnRun = operation({
   name: 'comment_on_run',
+  route: 'POST /runs/{run}/comments',
+  agents: null,
   tool: null,
   input: z.strictObject({
     run: z.string(),

@@ -27,6 +27,8 @@ type Cost = z.infer<typeof Cost>;
 /** What runs have cost, by the day they were asked for, by role and by squad. */
 export const costReport = operation({
   name: 'cost_report',
+  route: 'GET /cost',
+  agents: null,
   tool: null,
   input: z.strictObject({
     days: z.number().int().min(1).max(366).default(14),

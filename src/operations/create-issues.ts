@@ -8,6 +8,8 @@ const MOST = { issues: 50, labels: 100, label: 50 };
 
 export const createIssues = operation({
   name: 'create_issues',
+  route: 'POST /tools/create_issues',
+  agents: 'planning',
   tool: {
     title: 'Create issues',
     description:

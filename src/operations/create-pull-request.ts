@@ -5,6 +5,8 @@ import { ownRun } from './own-run.ts';
 
 export const createPullRequest = operation({
   name: 'create_pull_request',
+  route: 'POST /tools/create_pull_request',
+  agents: 'typed',
   tool: {
     title: 'Create pull request',
     description:

@@ -9,6 +9,8 @@ const MOST = { title: 200, text: 8_000 };
 
 export const decisionRecord = operation({
   name: 'squad_decision_record',
+  route: 'POST /tools/squad_decision_record',
+  agents: 'record',
   tool: {
     title: 'Record a decision',
     description: "Put a decision into the team's inbox, for the others to find. Search first.",

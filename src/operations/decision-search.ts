@@ -10,6 +10,8 @@ const LONGEST_NOTE = 600;
 
 export const decisionSearch = operation({
   name: 'squad_decision_search',
+  route: 'POST /tools/squad_decision_search',
+  agents: 'always',
   tool: {
     title: 'Search decisions',
     description: 'Decisions of this project\'s team, best match first. Words, "phrases", begin*.',

@@ -11,6 +11,8 @@ const MOST_ROUNDS = 10_000;
 /** What changed from one round of reviews to the next; for the first, since the work began. Throws DIFF_UNAVAILABLE. */
 export const diffReview = operation({
   name: 'diff_review',
+  route: 'GET /reviews/{review}/diff',
+  agents: null,
   tool: null,
   input: z.strictObject({ review: z.string() }),
   output: z.object({

@@ -14,6 +14,8 @@ const MOST_BYTES = 8 * 1024 * 1024;
 /** What is different in a run's folder from before it. Throws DIFF_UNAVAILABLE. */
 export const diffRun = operation({
   name: 'diff_run',
+  route: 'GET /runs/{run}/diff',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({ run: z.string(), stat: z.boolean().default(false) }),
   output: z.object({

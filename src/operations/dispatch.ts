@@ -11,7 +11,7 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
   const startedAt = call.services.clock.monotonic();
   let code: string | null = null;
   try {
-    const permitted = await permit(operation.name, call);
+    const permitted = await permit(operation, call);
     return await operation.run(
       { ...permitted, ...(operation.tool && { tool: operation.name }) },
       parse(operation.input, input),
@@ -31,12 +31,12 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
 }
 
 /** The call as its caller may make it: an agent has only what is its own business. */
-async function permit(action: string, call: Call): Promise<Call> {
+async function permit(operation: Operation, call: Call): Promise<Call> {
   const subject = subjectOf(call);
-  if (!allowed(subject, action)) throw notAllowed(subject, action);
+  if (!allowed(subject, operation)) throw notAllowed(subject, operation);
   if (subject.kind === 'user') return call;
   await call.services.inbox.wentOn(subject.id);
-  return { ...call, services: await within(call.services, subject, action) };
+  return { ...call, services: await within(call.services, subject, operation) };
 }
 
 /** Every call of a tool is an event, and so is everything that was denied. */

@@ -10,6 +10,8 @@ const ItemNumber = z.number().int().min(1);
 /** One change of `.squad/backlog.md`, as a person would make it in an editor. */
 export const editBacklog = operation({
   name: 'edit_backlog',
+  route: 'POST /backlog',
+  agents: null,
   tool: null,
   input: z.strictObject({
     action: z.enum(['add', 'done', 'reopen', 'move', 'up', 'down']),

@@ -12,6 +12,8 @@ const MOST_EVENTS = 20_000;
 /** A run with all that its pages show, bounded, for one file that needs no hub. */
 export const exportRun = operation({
   name: 'export_run',
+  route: 'GET /runs/{run}/export',
+  agents: null,
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({

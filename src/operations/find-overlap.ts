@@ -13,6 +13,8 @@ const MOST_FILES = 1_000;
 /** Which work trees of this repository have changed the same files, before anybody merges them. */
 export const findOverlap = operation({
   name: 'find_overlap',
+  route: 'GET /overlap',
+  agents: null,
   tool: null,
   input: z.strictObject({}),
   output: z.object({

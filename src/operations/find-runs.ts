@@ -6,6 +6,8 @@ import { operation } from './operation.ts';
 /** The runs that ids or beginnings of ids name, squads with all their members; each once. */
 export const findRuns = operation({
   name: 'find_runs',
+  route: 'GET /find',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({ ids: z.array(z.string().min(1)).min(1).max(1000) }),
   output: z.object({ runs: z.array(ShownRun) }),

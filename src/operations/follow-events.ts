@@ -9,6 +9,9 @@ const MOST_AT_ONCE = 1000;
 /** Emits every event after `after`, first the stored ones, then each as it happens, until the caller goes away. */
 export const followEvents = operation({
   name: 'follow_events',
+  // it streams; over HTTP the WebSocket does
+  route: null,
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     after: z.number().int().default(0),

@@ -19,6 +19,8 @@ const WHOLE_BYTES = 4 * 1024 * 1024;
 /** What was said in a run of the native engine, from one message on. */
 export const getConversation = operation({
   name: 'get_conversation',
+  route: 'GET /runs/{run}/conversation',
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** A run, or the label of its conversation. */

@@ -33,6 +33,8 @@ const listed = z.object({
 
 export const getResult = operation({
   name: 'get_result',
+  route: 'POST /tools/get_result',
+  agents: 'spawn',
   tool: {
     title: 'Get result',
     description:

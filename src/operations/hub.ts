@@ -5,6 +5,8 @@ import { operation } from './operation.ts';
 
 export const hubStatus = operation({
   name: 'hub_status',
+  route: 'GET /hub',
+  agents: null,
   tool: null,
   input: z.strictObject({}),
   output: z.looseObject({ version: z.string(), pid: z.number() }),
@@ -20,6 +22,8 @@ export const hubStatus = operation({
 
 export const stopHub = operation({
   name: 'stop_hub',
+  route: 'POST /hub/stop',
+  agents: null,
   tool: null,
   input: z.strictObject({}),
   /** `callsEnd`: calls of subagents, with whatever was started for them. */

@@ -7,6 +7,8 @@ import { operation, type Services } from './operation.ts';
 /** Every agent CLI Squad knows: where it is, which version, and what it cannot hold an agent to. */
 export const inspectEngines = operation({
   name: 'inspect_engines',
+  route: 'GET /engines',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     /** False: what is known without looking; nothing is started to find out. */

@@ -39,6 +39,8 @@ export const Pending = z.object({
 /** The other MCP servers of a workspace: what its file says, how each is doing, what waits for the user's approval. */
 export const inspectGateway = operation({
   name: 'inspect_gateway',
+  route: 'GET /gateway',
+  agents: null,
   tool: null,
   input: z.strictObject({}),
   output: z.object({

@@ -19,6 +19,8 @@ export const FoundTools = {
 /** What a role sees of other MCP servers, and why not the rest. Starts servers that are not up: they have to be asked. */
 export const inspectRoleTools = operation({
   name: 'inspect_role_tools',
+  route: 'GET /gateway/tools',
+  agents: null,
   tool: null,
   input: z.strictObject({ role: z.string().min(1).optional() }),
   output: z.object({

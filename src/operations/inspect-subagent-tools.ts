@@ -6,6 +6,9 @@ import { operation } from './operation.ts';
 /** The tools that a subagent has of its servers, and why not the rest. Starts the servers, and ends them. */
 export const inspectSubagentTools = operation({
   name: 'inspect_subagent_tools',
+  // it starts the servers that a file names, which only the terminal may ask for
+  route: null,
+  agents: null,
   tool: null,
   input: z.strictObject({ servers: OwnServers }),
   output: z.object(FoundTools),

@@ -13,6 +13,8 @@ const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string()
 /** What a caller's workspace amounts to: every setting with where it came from, the roles with their faults, the engine. */
 export const inspectWorkspace = operation({
   name: 'inspect_workspace',
+  route: 'GET /workspace',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({}),
   output: z.object({

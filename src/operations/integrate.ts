@@ -5,6 +5,8 @@ import { operation } from './operation.ts';
 /** Carries out exactly what a plan showed: the target goes to its result, or stays where it is. */
 export const integrate = operation({
   name: 'integrate',
+  route: 'POST /integration',
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** The plan's id. */

@@ -15,6 +15,8 @@ const Item = z.object({
 /** What the team has before it, as `.squad/backlog.md` says. */
 export const listBacklog = operation({
   name: 'list_backlog',
+  route: 'GET /backlog',
+  agents: 'always',
   tool: null,
   input: z.strictObject({}),
   output: z.object({

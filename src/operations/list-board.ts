@@ -13,6 +13,8 @@ import { undecidedRuns } from './undecided.ts';
 /** Runs by how much they need somebody, newest first within: what the page begins with, and `squad ls --need`. */
 export const listBoard = operation({
   name: 'list_board',
+  route: 'GET /board',
+  agents: null,
   tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),

@@ -11,6 +11,8 @@ const MOST = 500;
 /** What models were asked and said, run by run, newest first. */
 export const listConversations = operation({
   name: 'list_conversations',
+  route: 'GET /conversations',
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** Only of runs of this one. */

@@ -21,6 +21,8 @@ const Listed = z.object({
 /** Decisions for the terminal: all, newest first; those a search finds, best first; or the one with that id. */
 export const listDecisions = operation({
   name: 'list_decisions',
+  route: 'GET /decisions',
+  agents: 'always',
   tool: null,
   input: z.strictObject({
     id: z.string().optional(),

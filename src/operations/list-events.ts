@@ -9,6 +9,8 @@ const EventType = z.enum(EventBody.options.map(option => option.shape.type.value
 /** What happened, newest first. */
 export const listEvents = operation({
   name: 'list_events',
+  route: 'GET /events',
+  agents: null,
   tool: null,
   input: z.strictObject({
     run: z.string().optional(),

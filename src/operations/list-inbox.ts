@@ -24,6 +24,8 @@ export type ShownItem = z.infer<typeof ShownItem>;
 /** What agents want of somebody: all that is open, nearest deadline first; or what was settled, or everything, newest first. */
 export const listInbox = operation({
   name: 'list_inbox',
+  route: 'GET /inbox',
+  agents: 'lead',
   tool: null,
   input: z.strictObject({
     state: z.enum(['open', 'settled', 'all']).default('open'),

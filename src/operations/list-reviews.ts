@@ -7,6 +7,8 @@ const MOST = 10_000;
 /** Reviews of a workspace, or of every one: those that are under way, or all. Newest first. */
 export const listReviews = operation({
   name: 'list_reviews',
+  route: 'GET /reviews',
+  agents: null,
   tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),

@@ -3,6 +3,8 @@ import { operation } from './operation.ts';
 
 export const listRoles = operation({
   name: 'list_roles',
+  route: 'GET /roles',
+  agents: 'spawn',
   tool: {
     title: 'List roles',
     description: 'Roles an agent can take. Use an id as roleId in start_squad_members.',

@@ -35,6 +35,8 @@ const Ended = z.object({
 
 export const listRunning = operation({
   name: 'list_running',
+  route: 'POST /tools/list_running',
+  agents: 'spawn',
   tool: {
     title: 'List running',
     description:

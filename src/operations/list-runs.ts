@@ -9,6 +9,8 @@ import { undecidedAmong } from './undecided.ts';
 /** Runs, newest first: what `squad ls` and the page show. */
 export const listRuns = operation({
   name: 'list_runs',
+  route: 'GET /runs',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),

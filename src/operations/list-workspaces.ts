@@ -6,6 +6,8 @@ import { operation } from './operation.ts';
 /** Every workspace that has runs, the one of the newest first; of those whose folder is gone only such as have runs at work. */
 export const listWorkspaces = operation({
   name: 'list_workspaces',
+  route: 'GET /workspaces',
+  agents: null,
   tool: null,
   input: z.strictObject({}),
   output: z.object({

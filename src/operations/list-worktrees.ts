@@ -39,6 +39,8 @@ export type ListedWorktree = z.infer<typeof ListedWorktree>;
 /** Every work tree of runs, as git and the disk tell. */
 export const listWorktrees = operation({
   name: 'list_worktrees',
+  route: 'GET /worktrees',
+  agents: null,
   tool: null,
   input: z.strictObject({ workspace: z.string().optional(), disk: z.boolean().default(false) }),
   output: z.object({

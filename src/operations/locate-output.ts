@@ -8,6 +8,8 @@ const BUDGET_MS = 1_000;
 /** Where a line of a run's output is, or which line a byte is in. */
 export const locateOutput = operation({
   name: 'locate_output',
+  route: 'GET /runs/{run}/output/place',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     run: z.string(),

@@ -7,6 +7,9 @@ import { operation } from './operation.ts';
  */
 export const openPage = operation({
   name: 'open_page',
+  // it is for the terminal that opens the page, whose environment it lends
+  route: null,
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** At 127.0.0.1, for browsers that do not resolve the page's own name. */

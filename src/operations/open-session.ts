@@ -7,6 +7,8 @@ import { canBeTakenOver } from './take-over.ts';
 /** A window on a run that has not ended, for somebody who wants to look through it. */
 export const openSession = operation({
   name: 'open_session',
+  route: 'POST /runs/{run}/session',
+  agents: null,
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({

@@ -9,6 +9,8 @@ import { wayIn } from './take-over.ts';
 /** A window on the user's screen with a run in it: at work, or its chat where it has ended. Nothing is stopped by it. */
 export const openTerminal = operation({
   name: 'open_terminal',
+  route: 'POST /runs/{run}/terminal',
+  agents: null,
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({

@@ -4,6 +4,7 @@ import type { FormReply } from '../core/inbox/client-form.ts';
 import type { Inbox } from '../core/inbox/inbox.ts';
 import type { Integrator } from '../core/integration/integrator.ts';
 import type { LastActivity } from '../core/last-activity.ts';
+import type { AgentAccess } from '../core/policy.ts';
 import type { AuditTrail } from '../core/ports/audit-trail.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Engines } from '../core/ports/engine.ts';
@@ -181,8 +182,19 @@ export interface Call {
   emit(item: unknown): void;
 }
 
-export interface Operation<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> {
-  name: string;
+/** Place in the REST API, below `/api`. A field of the input stands in braces; the others are the query or the JSON body. */
+export type Route = `${'GET' | 'POST'} /${string}`;
+
+export interface Operation<
+  N extends string = string,
+  I extends z.ZodType = z.ZodType,
+  O extends z.ZodType = z.ZodType,
+  R extends Route | null = Route | null,
+> {
+  name: N;
+  route: R;
+  /** What an agent needs to call it; null: only the user may. */
+  agents: AgentAccess | null;
   /** The MCP tool this is, if it is one: its name and what the model reads. */
   tool: Tool | null;
   input: I;
@@ -212,8 +224,11 @@ export interface Tool {
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }
 
-export function operation<I extends z.ZodType, O extends z.ZodType>(
-  definition: Operation<I, O>,
-): Operation<I, O> {
-  return definition;
-}
+export const operation = <
+  const N extends string,
+  I extends z.ZodType,
+  O extends z.ZodType,
+  const R extends Route | null,
+>(
+  definition: Operation<N, I, O, R>,
+) => definition;

@@ -15,6 +15,8 @@ const CHECK_MS = 15 * 60_000;
 /** What merging the branches of ended runs would come to: order, conflicts, what the check says. No branch is changed. */
 export const planIntegration = operation({
   name: 'plan_integration',
+  route: 'POST /integration/plan',
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** Runs or squads; none: whatever of this repository has completed. */

@@ -12,6 +12,8 @@ const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), c
 /** What an agent would be told of the project, made by what makes it for a run. Nothing is started. */
 export const previewContext = operation({
   name: 'preview_context',
+  route: 'POST /context',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     /** None: a bare prompt, as the spawn tools give. */

@@ -22,6 +22,8 @@ type Pruned = z.infer<typeof Pruned>;
 /** Removes work trees that nobody can miss, and those of the runs that are named. Branches with commits stay, whatever happens. */
 export const pruneWorktrees = operation({
   name: 'prune_worktrees',
+  route: 'POST /worktrees/prune',
+  agents: null,
   tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),

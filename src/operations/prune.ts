@@ -11,6 +11,8 @@ const EVERY = 1_000_000;
 /** Removes runs that ended long ago, with all they wrote. Never a run that lives. */
 export const prune = operation({
   name: 'prune',
+  route: 'POST /prune',
+  agents: null,
   tool: null,
   input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
   output: z.object({

@@ -7,6 +7,8 @@ import { operation } from './operation.ts';
 /** What agents asked of other servers: the newest entries of the audit log, oldest first. */
 export const readAudit = operation({
   name: 'read_audit',
+  route: 'GET /audit',
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** An id, or the beginning of one. */

@@ -12,6 +12,8 @@ const COUNT_MS = 100;
 /** What a run wrote, by byte range: for the terminal and the page, which may have as much as they ask for. */
 export const readOutput = operation({
   name: 'read_output',
+  route: 'GET /runs/{run}/output',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     run: z.string(),

@@ -5,6 +5,8 @@ import { atWork, teammates } from './team-agents.ts';
 /** Who is on the team, and who is at work: the roster, then roles that are not on it. */
 export const readTeam = operation({
   name: 'read_team',
+  route: 'GET /team',
+  agents: 'always',
   tool: null,
   input: z.strictObject({}),
   output: z.object({

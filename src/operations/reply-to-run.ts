@@ -17,6 +17,8 @@ import { Started, started } from './started.ts';
 /** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
 export const replyToRun = operation({
   name: 'reply_to_run',
+  route: 'POST /runs/{run}/reply',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({ run: z.string(), text: z.string() }),
   output: Started,

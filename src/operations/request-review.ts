@@ -4,6 +4,8 @@ import { ownRun } from './own-run.ts';
 
 export const requestReview = operation({
   name: 'request_review',
+  route: 'POST /tools/request_review',
+  agents: 'coding',
   tool: {
     title: 'Request review',
     description:

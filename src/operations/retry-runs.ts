@@ -33,6 +33,8 @@ type Overrides = z.infer<typeof Overrides>;
  */
 export const retryRuns = operation({
   name: 'retry_runs',
+  route: 'POST /retry/{id}',
+  agents: 'spawn',
   tool: null,
   input: Overrides.extend({ id: z.string() }),
   output: Started,

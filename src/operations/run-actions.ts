@@ -24,6 +24,8 @@ export type RunAction = z.infer<typeof RunAction>;
 /** What can be done with a run now, what it would do, and why something cannot be: asked of whatever would refuse it. */
 export const runActions = operation({
   name: 'run_actions',
+  route: 'GET /runs/{run}/actions',
+  agents: null,
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({

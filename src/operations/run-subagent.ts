@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { descendantsOf } from '../core/descendants.ts';
+import type { Action } from '../core/policy.ts';
 import type { Workspace } from '../core/ports/workspace.ts';
 import type { RunRequest } from '../core/run-request.ts';
 import { isSubagentCall } from '../core/subagent-call.ts';
@@ -37,10 +38,14 @@ export interface SubagentPorts {
   onLeaving(isGone: Promise<unknown>): void;
 }
 
+/** One subagent may be among the servers of another's file. */
+export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
+
 /** A subagent as something to ask for: a prompt in, its answer out. One call is one run, and ends with whoever waits for it. */
 export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation {
   return operation({
-    name: 'run_subagent',
+    ...RUN_SUBAGENT,
+    route: null,
     tool: { title: subagent.name, description: subagent.description, readOnly: false },
     input: z.strictObject({
       prompt: z.string().describe('The task. It knows nothing of your conversation: say all that it needs'),

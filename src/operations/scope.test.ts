@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { allowed, type RunSubject } from '../core/policy.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
 import { AgentType } from '../schema/review.ts';
-import { OPERATIONS } from './table.ts';
+import type { Operation } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 
 const agent: RunSubject = {
   kind: 'run',
@@ -63,14 +64,14 @@ const FOR_THE_USER = [
 
 test('every operation is either for agents of some type that have all there is to grant or for the user alone', () => {
   const agents = AgentType.options.map(type => ({ ...agent, type, approvals: true as const }));
-  const denied = OPERATIONS.map(({ name }) => name).filter(name => !agents.some(each => allowed(each, name)));
-  expect(denied.sort()).toEqual(FOR_THE_USER);
+  const denied = OPERATIONS.filter(operation => !agents.some(each => allowed(each, operation)));
+  expect(denied.map(({ name }) => name).sort()).toEqual(FOR_THE_USER);
 });
 
 test('a tool is for agents alone exactly where the user may not use it', () => {
-  const names = OPERATIONS.filter(({ tool }) => tool?.forAgents).map(({ name }) => name);
-  expect(OPERATIONS.filter(({ name }) => !allowed({ kind: 'user' }, name)).map(({ name }) => name)).toEqual(
-    names,
-  );
+  const all: readonly Operation[] = OPERATIONS;
+  const names = all.filter(({ tool }) => tool?.forAgents).map(({ name }) => name);
+  const denied = all.filter(operation => !allowed({ kind: 'user' }, operation));
+  expect(denied.map(({ name }) => name)).toEqual(names);
   expect(names).toContain('request_review');
 });

@@ -1,4 +1,4 @@
-import { allowed, type RunSubject, type Subject } from '../core/policy.ts';
+import { type Action, allowed, type RunSubject, type Subject } from '../core/policy.ts';
 import { inboxWithin } from './inbox-within.ts';
 import type { Call, Services } from './operation.ts';
 import { Sight } from './sight.ts';
@@ -14,7 +14,7 @@ export function subjectOf({ services, caller }: Pick<Call, 'services' | 'caller'
  * The services as one run has them for one action: what is none of its business is not there, so that no operation has to
  * think of it and a run that may not be asked about cannot be told from one that does not exist.
  */
-export async function within(services: Services, subject: RunSubject, action: string): Promise<Services> {
+export async function within(services: Services, subject: RunSubject, action: Action): Promise<Services> {
   const { runner, store, traces } = services;
   const sight = new Sight(services, object => allowed(subject, action, object));
   await Promise.all(runner.liveRuns().map(run => sight.look(run)));

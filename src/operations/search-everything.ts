@@ -9,6 +9,8 @@ import { searchDecisions } from './team-decisions.ts';
 /** Runs by what they are about, decisions of the caller's folder, and what the newest runs wrote: one answer for words somebody remembers. */
 export const searchEverything = operation({
   name: 'search_everything',
+  route: 'GET /search',
+  agents: null,
   tool: null,
   input: z.strictObject({
     /** Of runs all of its words, of decisions as its own search has it, of output exactly this, upper and lower case alike. */

@@ -10,6 +10,8 @@ const COUNT_MS = 500;
 /** Lines of a run's output with these words in them, from its beginning on. */
 export const searchOutput = operation({
   name: 'search_output',
+  route: 'GET /runs/{run}/output/search',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({
     run: z.string(),

@@ -6,6 +6,8 @@ import { ownRun } from './own-run.ts';
 
 export const sendFeedback = operation({
   name: 'send_feedback',
+  route: 'POST /tools/send_feedback',
+  agents: 'review',
   tool: {
     title: 'Send feedback',
     description:

@@ -9,6 +9,8 @@ const MOST = 10_000;
 /** All rounds of the task a run belongs to, whether it is its coder, a reviewer or a later try. */
 export const showReview = operation({
   name: 'show_review',
+  route: 'GET /runs/{run}/reviews',
+  agents: null,
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({ run: ShownRun, rounds: ShownRounds, reviews: z.array(ShownReview) }),

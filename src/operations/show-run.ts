@@ -12,6 +12,8 @@ import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, w
 /** Everything known of one run. */
 export const showRun = operation({
   name: 'show_run',
+  route: 'GET /runs/{run}',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({

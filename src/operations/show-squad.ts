@@ -14,6 +14,8 @@ const MOST_ROUNDS = 10_000;
 /** A squad with all that came of it: the tree, when each was at work, what happened on the way, and what it took. */
 export const showSquad = operation({
   name: 'show_squad',
+  route: 'GET /squads/{squad}',
+  agents: null,
   tool: null,
   input: z.strictObject({ squad: z.string() }),
   output: z.object({

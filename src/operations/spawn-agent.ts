@@ -5,6 +5,8 @@ import { runRequest, StatefulAgent, StatelessAgent } from './spawn-request.ts';
 
 export const spawnAgent = operation({
   name: 'spawn_agent',
+  route: 'POST /tools/spawn_agent',
+  agents: 'spawn',
   tool: {
     title: 'Spawn agent',
     description:

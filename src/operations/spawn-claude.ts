@@ -5,6 +5,8 @@ import { runRequest, SpawnClaude } from './spawn-request.ts';
 
 export const spawnClaude = operation({
   name: 'spawn_claude',
+  route: 'POST /tools/spawn_claude',
+  agents: 'spawn',
   tool: {
     title: 'Spawn Claude',
     description: 'Run Claude Code on a prompt, with project context, and wait: analysis, research, code.',

@@ -5,6 +5,8 @@ import { runRequest, SpawnCodex } from './spawn-request.ts';
 
 export const spawnCodex = operation({
   name: 'spawn_codex',
+  route: 'POST /tools/spawn_codex',
+  agents: 'spawn',
   tool: {
     title: 'Spawn Codex',
     description: 'Run Codex on a prompt, with project context, and wait: tests, builds, scripts.',

@@ -17,6 +17,8 @@ const agents = <T extends z.ZodType>(agent: T) => z.array(agent).min(1).max(MOST
 
 export const spawnParallel = operation({
   name: 'spawn_parallel',
+  route: 'POST /tools/spawn_parallel',
+  agents: 'spawn',
   tool: {
     title: 'Spawn in parallel',
     description: 'Run several spawn_agent inputs (without async) at once and wait for all.',

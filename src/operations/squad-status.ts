@@ -33,6 +33,8 @@ const Sibling = z.object({ role_id: z.string().nullable(), status: z.string() })
 /** Where the asker stands: an agent sees itself, what it started and how its squad is doing; the user sees the whole. */
 export const squadStatus = operation({
   name: 'squad_status',
+  route: 'POST /tools/squad_status',
+  agents: 'always',
   tool: {
     title: 'Squad status',
     description:

@@ -33,6 +33,8 @@ const result = <T extends z.ZodType>(members: T) =>
 
 export const startSquadMembers = operation({
   name: 'start_squad_members',
+  route: 'POST /tools/start_squad_members',
+  agents: 'spawn',
   tool: {
     title: 'Start squad members',
     description:

@@ -8,6 +8,8 @@ import { Started, started } from './started.ts';
 /** What a person at the terminal starts: their own word on engine, model, permission, money and time outranks what a role says. Does not wait. */
 export const startSquad = operation({
   name: 'start_squad',
+  route: 'POST /squads',
+  agents: 'spawn',
   tool: null,
   input: StatefulRequest.extend({
     engine: z.string().min(1).optional(),

@@ -17,6 +17,8 @@ const MOST_RUNS = 1_000;
 /** What a person decides about the reviews of a run, which may be named by its reviewer too. */
 export const steerReview = operation({
   name: 'steer_review',
+  route: 'POST /runs/{run}/review',
+  agents: null,
   tool: null,
   input: z.discriminatedUnion('action', [
     z.strictObject({

@@ -5,6 +5,7 @@ import type { Run } from '../schema/run.ts';
 import { openForTest } from '../store/fixtures/open-for-test.ts';
 import { anIntent, aReview, aRun, aSquad, aWorktree } from '../store/fixtures/sample-rows.ts';
 import { tempFile } from '../store/fixtures/temp-file.ts';
+import { listRuns } from './list-runs.ts';
 import { Sight } from './sight.ts';
 import { storeWithin } from './store-within.ts';
 
@@ -16,7 +17,7 @@ function asSeenBy(store: Store, run: Run): Store {
     ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
   };
   const runner = { current: () => null } as unknown as ConstructorParameters<typeof Sight>[0]['runner'];
-  const sight = new Sight({ runner, store }, asked => allowed(subject, 'list_runs', asked));
+  const sight = new Sight({ runner, store }, asked => allowed(subject, listRuns, asked));
   return storeWithin(store, subject, sight);
 }
 

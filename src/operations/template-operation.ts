@@ -17,6 +17,8 @@ export function templateOperation(template: AgentTemplate): Operation {
   const takesAsync = !Object.hasOwn(own, 'async');
   return operation({
     name,
+    route: null,
+    agents: null,
     tool: { title: titleOf(name), description, toolset: 'templates', ...SPAWN_TOOL },
     input: z.strictObject({ ...own, ...(takesAsync && { async: z.boolean().optional() }) }),
     output: RunResult,

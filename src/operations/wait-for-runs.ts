@@ -14,6 +14,8 @@ export interface EndedRun {
 /** Emits each of these runs as it ends: those that are over first, in the order of their ends. With `any` only the first. */
 export const waitForRuns = operation({
   name: 'wait_for_runs',
+  route: 'POST /wait',
+  agents: 'spawn',
   tool: null,
   input: z.strictObject({ runs: z.array(RunId).min(1), any: z.boolean().default(false) }),
   output: z.object({ open: z.array(RunId) }),

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { OPERATIONS } from '../operations/table.ts';
+import { OPERATIONS } from '../operations/operations.ts';
 import { openApi } from './open-api.ts';
 import { routesOf } from './route-table.ts';
 

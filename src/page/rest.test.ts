@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type Call, type Operation, operation } from '../operations/operation.ts';
+import { type Call, type Operation, operation, type Route } from '../operations/operation.ts';
 import { type ErrorCode, SquadError } from '../schema/error.ts';
 import { statusOf } from './problem.ts';
 import { PageFixture, TOKEN } from './testing/page-fixture.ts';
@@ -10,10 +10,12 @@ import { PageFixture, TOKEN } from './testing/page-fixture.ts';
 let page: PageFixture;
 let lastCall: Call | null = null;
 
-/** In place of the real ones, whose names have routes: what is asked of them comes back. */
-const echo = (name: string, input: z.ZodType): Operation =>
+/** Stands in for a real operation and returns its input. */
+const echo = (name: string, route: Route, input: z.ZodType): Operation =>
   operation({
     name,
+    route,
+    agents: null,
     tool: null,
     input,
     output: z.unknown(),
@@ -28,12 +30,15 @@ beforeAll(async () => {
     operations: [
       echo(
         'list_runs',
+        'GET /runs',
         z.strictObject({ limit: z.number().default(20), status: z.array(z.string()).optional() }),
       ),
-      echo('show_run', z.strictObject({ run: z.string() })),
-      echo('reply_to_run', z.strictObject({ run: z.string(), text: z.string() })),
+      echo('show_run', 'GET /runs/{run}', z.strictObject({ run: z.string() })),
+      echo('reply_to_run', 'POST /runs/{run}/reply', z.strictObject({ run: z.string(), text: z.string() })),
       operation({
         name: 'list_roles',
+        route: 'GET /roles',
+        agents: null,
         tool: null,
         input: z.strictObject({}),
         output: z.unknown(),
@@ -41,6 +46,8 @@ beforeAll(async () => {
       }) as Operation,
       operation({
         name: 'wait_for_runs',
+        route: 'POST /wait',
+        agents: null,
         tool: null,
         input: z.strictObject({}),
         output: z.unknown(),

@@ -1,5 +1,4 @@
 import type { Operation } from '../operations/operation.ts';
-import { ROUTES } from '../schema/routes.ts';
 
 export interface Route {
   method: 'GET' | 'POST';
@@ -10,19 +9,11 @@ export interface Route {
   operation: Operation;
 }
 
-/** What is not in the REST API, and why. */
-export const NOT_ROUTED: Readonly<Record<string, string>> = {
-  open_page: 'it is for the terminal that opens the page, whose environment it lends',
-  follow_events: 'it streams; over HTTP the WebSocket does',
-  inspect_subagent_tools: 'it starts the servers that a file names, which only the terminal may ask for',
-};
-
-/** Every operation that is there, at the place the table gives it. */
+/** The operations that have a route. */
 export function routesOf(operations: readonly Operation[]): Route[] {
   return operations.flatMap(operation => {
-    const place = (ROUTES as Readonly<Record<string, string>>)[operation.name];
-    if (place === undefined) return [];
-    const [method, below] = place.split(' ') as [Route['method'], string];
+    if (operation.route === null) return [];
+    const [method, below] = operation.route.split(' ') as [Route['method'], string];
     const fields = [...below.matchAll(/\{(\w+)\}/g)].map(([, field]) => field!);
     return { method, path: `/api${below}`, fields, operation };
   });

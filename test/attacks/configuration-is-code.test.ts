@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/operations/table.ts';
+import { OPERATIONS } from '../../src/operations/operations.ts';
 import { amountOf, figure, figureTimeout } from '../faults/figures.ts';
 import { BIN, TestSquad, until } from '../support/squad.ts';
 import { type Agent, startAgents } from './agents.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Operation } from '../../src/operations/operation.ts';
-import { OPERATIONS } from '../../src/operations/table.ts';
+import { OPERATIONS } from '../../src/operations/operations.ts';
 import { figure } from '../faults/figures.ts';
 import { TestSquad } from '../support/squad.ts';
 import { footprint } from '../support/stored.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/operations/table.ts';
+import { OPERATIONS } from '../../src/operations/operations.ts';
 import { AgentAtWork } from '../support/agent-at-work.ts';
 import { GitSquad, script } from '../support/git-squad.ts';
 import { BIN, until } from '../support/squad.ts';

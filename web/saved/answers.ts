@@ -1,5 +1,5 @@
+import type { Input, Output } from '../../src/operations/operations.ts';
 import { ApiError } from '../state/api.ts';
-import type { Answers, Inputs } from '../state/operations.ts';
 import type { SavedRun } from '../state/saved.ts';
 import { SavedOutput } from './saved-output.ts';
 import { searchLines } from './search-lines.ts';
@@ -13,20 +13,20 @@ type OutputOf = { run: string; turn?: number | undefined; stream?: 'stdout' | 's
 /** What a saved run answers. Undefined: that is not in the file. */
 export function answersOf(saved: SavedRun): (name: string, input: object) => unknown {
   const read = new Map<SavedRun['outputs'][number], SavedOutput>();
-  const shown = saved.answers.find(({ name }) => name === 'show_run')?.answer as Answers['show_run'];
+  const shown = saved.answers.find(({ name }) => name === 'show_run')?.answer as Output<'show_run'>;
   const { turn: lastTurn, status, endedAt } = shown.run;
 
   return (name, input) => {
-    if (name === 'list_events') return events(saved, input as Inputs['list_events']);
-    if (name === 'read_output') return readOutput(input as Inputs['read_output']);
-    if (name === 'locate_output') return located(input as Inputs['locate_output']);
-    if (name === 'search_output') return searched(input as Inputs['search_output']);
+    if (name === 'list_events') return events(saved, input as Input<'list_events'>);
+    if (name === 'read_output') return readOutput(input as Input<'read_output'>);
+    if (name === 'locate_output') return located(input as Input<'locate_output'>);
+    if (name === 'search_output') return searched(input as Input<'search_output'>);
     const one = saved.answers.find(each => each.name === name && keyOf(each.input) === keyOf(input));
     if (one?.error) throw new ApiError(one.error.code, one.error.message, one.error.suggestions);
     return one?.answer;
   };
 
-  function readOutput(input: Inputs['read_output']): Answers['read_output'] | undefined {
+  function readOutput(input: Input<'read_output'>): Output<'read_output'> | undefined {
     const { offset = 0, limit = BYTES, lines = false, readable = false } = input;
     const about = {
       runId: saved.run,
@@ -39,12 +39,12 @@ export function answersOf(saved: SavedRun): (name: string, input: object) => unk
     return page && { ...about, ...page };
   }
 
-  function located(input: Inputs['locate_output']): Answers['locate_output'] | undefined {
+  function located(input: Input<'locate_output'>): Output<'locate_output'> | undefined {
     const place = output(input)?.locate(input);
     return place && { runId: saved.run, turn: input.turn ?? lastTurn, ...place };
   }
 
-  function searched(input: Inputs['search_output']): Answers['search_output'] | undefined {
+  function searched(input: Input<'search_output'>): Output<'search_output'> | undefined {
     const one = output(input);
     return one && { runId: saved.run, turn: input.turn ?? lastTurn, ...searchLines(one, input) };
   }
@@ -58,7 +58,7 @@ export function answersOf(saved: SavedRun): (name: string, input: object) => unk
   }
 }
 
-function events(saved: SavedRun, input: Inputs['list_events']): Answers['list_events'] | undefined {
+function events(saved: SavedRun, input: Input<'list_events'>): Output<'list_events'> | undefined {
   const { run, before = Number.POSITIVE_INFINITY, limit = EVENTS } = input;
   if (run !== saved.run) return undefined;
   const found = saved.events.filter(({ seq }) => seq < before);

@@ -1,9 +1,9 @@
 import { useLocation } from 'preact-iso';
+import type { Output } from '../../src/operations/operations.ts';
 import { runName } from '../../src/schema/run-name.ts';
 import type { Binding } from '../keys.ts';
 import { call } from '../state/api.ts';
 import { inbox } from '../state/live.ts';
-import type { Answers } from '../state/operations.ts';
 import { useQuery } from '../state/query.ts';
 import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
@@ -74,8 +74,8 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
 
 /** What can be done with a run without opening it: its review is decided, it is cancelled, or it is tried once more. */
 function actionEntries(
-  runs: Answers['list_board']['runs'],
-  reviews: Answers['list_reviews']['reviews'],
+  runs: Output<'list_board'>['runs'],
+  reviews: Output<'list_reviews'>['reviews'],
   by: string,
 ): Entry[] {
   const group = 'Actions on runs';

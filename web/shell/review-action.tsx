@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
-import type { Answers } from '../state/operations.ts';
+import type { Output } from '../../src/operations/operations.ts';
 import { later } from './later.tsx';
 import { OverlayWait } from './view-wait.tsx';
 
 interface Asked {
-  review: Answers['list_reviews']['reviews'][number];
+  review: Output<'list_reviews'>['reviews'][number];
   isApproval: boolean;
 }
 

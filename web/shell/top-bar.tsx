@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import type { Output } from '../../src/operations/operations.ts';
 import type { Need } from '../../src/schema/run-card.ts';
 import { shownKey } from '../key-names.ts';
 import { useKeys } from '../keys.ts';
 import { connection } from '../state/live.ts';
-import type { Answers } from '../state/operations.ts';
 import { useParam, withQuery } from '../state/url-state.ts';
 import { waiting } from '../state/waiting.ts';
 import { workspace } from '../state/workspace.ts';
@@ -53,8 +53,7 @@ export function TopBar() {
 }
 
 /** Where nothing ever ran, nothing was spent that somebody could want to know. */
-const hasRuns = ({ counts }: Answers['list_board']): boolean =>
-  Object.values(counts).some(count => count > 0);
+const hasRuns = ({ counts }: Output<'list_board'>): boolean => Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();

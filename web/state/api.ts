@@ -1,7 +1,7 @@
+import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
 import { shellWord } from '../../src/schema/shell-word.ts';
 import { inFolderWords, withoutHeader } from './folder-words.ts';
 import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
-import type { Answers, Inputs } from './operations.ts';
 import { requestOf, workspaceHeader } from './request.ts';
 import { saved, savedAnswers } from './saved.ts';
 import { dropToken, token } from './token.ts';
@@ -26,22 +26,22 @@ export interface CallOptions {
   waitSeconds?: number;
 }
 
-export async function call<N extends keyof Answers>(
+export async function call<N extends RoutedName>(
   name: N,
-  input?: Inputs[N],
+  input?: Input<N>,
   { workspace, signal, waitSeconds }: CallOptions = {},
-): Promise<Answers[N]> {
+): Promise<Output<N>> {
   if (saved) return fromFile(name, input);
   const { method, path, body } = requestOf(name, input as object | undefined);
   const headers: Record<string, string> = {};
   if (workspace !== undefined) headers['Squad-Workspace'] = workspaceHeader(workspace);
   if (waitSeconds !== undefined) headers.Prefer = `wait=${waitSeconds}`;
-  return (await send(method, path, { body, headers, signal })) as Answers[N];
+  return (await send(method, path, { body, headers, signal })) as Output<N>;
 }
 
-function fromFile<N extends keyof Answers>(name: N, input?: Inputs[N]): Answers[N] {
+function fromFile<N extends RoutedName>(name: N, input?: Input<N>): Output<N> {
   const answer = savedAnswers.of(name, input ?? {});
-  if (answer !== undefined) return answer as Answers[N];
+  if (answer !== undefined) return answer as Output<N>;
   throw new ApiError('NOT_SAVED', 'This is a saved run: that is not in the file', [
     `Ask the hub that ran it: squad open ${shellWord(saved!.run)}`,
   ]);

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
 import { ApiError, call } from './api.ts';
 import { type Changes, lastSeq, onChanges } from './live.ts';
-import type { Answers, Inputs } from './operations.ts';
 import { QueryCache } from './query-cache.ts';
 
 export interface QueryOptions {
@@ -26,17 +26,17 @@ onChanges(({ isReset }) => {
 });
 
 /** Null input: not now. */
-export function useQuery<N extends keyof Answers>(
+export function useQuery<N extends RoutedName>(
   name: N,
-  input: Inputs[N] | null,
+  input: Input<N> | null,
   { workspace, refreshOn }: QueryOptions = {},
-): QueryResult<Answers[N]> {
+): QueryResult<Output<N>> {
   const key = input === null ? null : JSON.stringify([name, input, workspace]);
   const [query, release] = useMemo(
     () =>
       key === null
         ? NOTHING
-        : cache.use(key, signal => asked(call(name, input as Inputs[N], { workspace, signal }))),
+        : cache.use(key, signal => asked(call(name, input as Input<N>, { workspace, signal }))),
     [key],
   );
   useEffect(() => release, [release]);
@@ -49,8 +49,8 @@ export function useQuery<N extends keyof Answers>(
   );
 
   const state = query?.state.value;
-  const before = useRef<Answers[N] | undefined>(undefined);
-  if (state?.data !== undefined) before.current = state.data as Answers[N];
+  const before = useRef<Output<N> | undefined>(undefined);
+  if (state?.data !== undefined) before.current = state.data as Output<N>;
   return {
     data: key === null ? undefined : before.current,
     isOf: state?.data !== undefined,

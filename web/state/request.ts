@@ -1,4 +1,7 @@
-import { ROUTES, type RoutedOperation } from '../../src/schema/routes.ts';
+import type { RoutedName } from '../../src/operations/operations.ts';
+
+/** Defined in `vite.config.ts`. */
+declare const SQUAD_ROUTES: Readonly<Record<RoutedName, string>>;
 
 export interface Request {
   method: string;
@@ -8,8 +11,8 @@ export interface Request {
 }
 
 /** Where an operation is asked for, and how its input gets there. */
-export function requestOf(name: RoutedOperation, input: object = {}): Request {
-  const [method, pattern] = ROUTES[name].split(' ') as [string, string];
+export function requestOf(name: RoutedName, input: object = {}): Request {
+  const [method, pattern] = SQUAD_ROUTES[name].split(' ') as [string, string];
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
   const path = pattern.replace(/\{(\w+)\}/g, (_, field: string) => {
     const value = rest.get(field);

@@ -1,7 +1,7 @@
-import type { Answers } from './operations.ts';
+import type { Output } from '../../src/operations/operations.ts';
 
 /** A run in one file, with the answers the page would have got. */
-export type SavedRun = Answers['export_run'];
+export type SavedRun = Output<'export_run'>;
 
 /** Set when the page is such a file: there is no hub to ask then. */
 export const saved: SavedRun | null = readSaved();

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
+import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { sayFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
-import type { Inputs } from '../../state/operations.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { toast } from '../../ui/toast.tsx';
@@ -18,7 +18,7 @@ export interface ShownFile {
 
 async function edit(
   { workspace, revision, reload }: ShownFile,
-  input: Inputs['edit_backlog'],
+  input: Input<'edit_backlog'>,
 ): Promise<number> {
   try {
     const answer = await call('edit_backlog', { ...input, revision }, { workspace });

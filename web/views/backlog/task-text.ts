@@ -1,6 +1,6 @@
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 
-export type BacklogItem = Answers['list_backlog']['groups'][number]['items'][number];
+export type BacklogItem = Output<'list_backlog'>['groups'][number]['items'][number];
 
 /** What a run for an item is told to do: its words, and where they come from. */
 export function taskText({ title, issue, notes }: BacklogItem): string {

@@ -1,7 +1,7 @@
 import '../views.css';
 import './cost.css';
+import type { Output } from '../../../src/operations/operations.ts';
 import type { Changes } from '../../state/live.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
@@ -14,7 +14,7 @@ import { Money } from '../../ui/usage.tsx';
 import { type Figures, Sheet } from './cost-sheet.tsx';
 import { standing } from './shares.ts';
 
-type Report = Answers['cost_report'];
+type Report = Output<'cost_report'>;
 const CHOICES = [7, 14, 30, 90, 365];
 
 /** `/cost`: what was spent, by day, role and squad, against what may be. */

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shownMoney } from '../../ui/figures.ts';
 import { Money, Tokens } from '../../ui/usage.tsx';
 import { sharesOf, unreportedWords } from './shares.ts';
 
 /** What is known of some runs' use. */
 export type Figures = Pick<
-  Answers['cost_report']['days'][number],
+  Output<'cost_report'>['days'][number],
   'costUsd' | 'isEstimated' | 'inputTokens' | 'outputTokens' | 'runs' | 'unreported'
 >;
 

@@ -1,10 +1,10 @@
 import '../views.css';
 import './decisions.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { Button } from '../../ui/button.tsx';
@@ -16,7 +16,7 @@ import { Marked } from '../marked.tsx';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
 
-type Decision = Answers['list_decisions']['decisions'][number];
+type Decision = Output<'list_decisions'>['decisions'][number];
 
 const AT_ONCE = 50;
 const MOST = 1000;
@@ -93,7 +93,7 @@ const refreshOn = ({ events }: Changes) =>
       body.type === 'run.ended' || (body.type === 'tool.called' && body.tool === 'squad_decision_record'),
   );
 
-const found = ({ total, decisions }: Answers['list_decisions'], search: string) =>
+const found = ({ total, decisions }: Output<'list_decisions'>, search: string) =>
   search === ''
     ? `${total === 1 ? '1 decision' : `${total} decisions`}`
     : `${total} found${total > decisions.length ? `, ${decisions.length} shown` : ''}`;

@@ -1,8 +1,8 @@
 import '../views.css';
 import './gateway.css';
 import { useEffect } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -16,7 +16,7 @@ import { healthLook } from './health-words.ts';
 import { PendingTools } from './pending-tools.tsx';
 import { RoleTools } from './role-tools.tsx';
 
-type Gateway = Answers['inspect_gateway'];
+type Gateway = Output<'inspect_gateway'>;
 
 const LOOK_AGAIN_MS = 5_000;
 

@@ -1,7 +1,7 @@
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 import type { IconName } from '../../ui/icon.tsx';
 
-type Health = Answers['inspect_gateway']['servers'][number]['health'];
+type Health = Output<'inspect_gateway'>['servers'][number]['health'];
 
 interface HealthLook {
   word: string;

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
-import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
@@ -10,7 +10,7 @@ import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { tell } from '../tell.ts';
 
-type Pending = Answers['inspect_gateway']['pending'][number];
+type Pending = Output<'inspect_gateway'>['pending'][number];
 
 /** An entry of the file, not a definition of a server. */
 const isEntry = ({ kind }: Pending): boolean => kind === 'unmatched' || kind === 'dangling';

@@ -1,8 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
 import { Copy } from '../../ui/copy.tsx';
@@ -10,7 +10,7 @@ import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Notes } from '../notes.tsx';
 
-type Tools = Answers['inspect_role_tools'];
+type Tools = Output<'inspect_role_tools'>;
 
 interface RoleToolsProps {
   workspace: string;

@@ -1,10 +1,10 @@
 import './inbox.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { useKeys } from '../../keys.ts';
 import { useSummary } from '../../shell/summary.ts';
 import type { Changes } from '../../state/live.ts';
 import { telling } from '../../state/notifications.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { settledItem } from '../../state/settled-items.ts';
 import { Button } from '../../ui/button.tsx';
@@ -15,7 +15,7 @@ import { History } from './history.tsx';
 import { itemKeys } from './item-keys.ts';
 import { OpenItem } from './open-item.tsx';
 
-export type ShownItem = Answers['list_inbox']['items'][number];
+export type ShownItem = Output<'list_inbox'>['items'][number];
 
 const FIRST = 100;
 const MOST = 1_000;

@@ -1,9 +1,9 @@
 import '../views.css';
 import './reviews.css';
 import { useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { workspace } from '../../state/workspace.ts';
 import { Button } from '../../ui/button.tsx';
@@ -16,7 +16,7 @@ import { Ago, Duration } from '../../ui/time.tsx';
 import { Decide } from './decide.tsx';
 import { outcomeWords } from './outcome-words.ts';
 
-export type Review = Answers['list_reviews']['reviews'][number];
+export type Review = Output<'list_reviews'>['reviews'][number];
 
 /** `/reviews`: what is being reviewed now, then what was. */
 export function ReviewsPage() {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { call } from '../../state/api.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
@@ -18,7 +18,7 @@ import { DiffFiles } from './changes/diff-files.tsx';
 import { RunLink } from './run-link.tsx';
 import type { ShownRun } from './shown-run.ts';
 
-type Review = Answers['show_review']['reviews'][number];
+type Review = Output<'show_review'>['reviews'][number];
 
 /** The rounds of its task side by side: what was asked, what was said, what changed in between. */
 export function ReviewTab({ data }: { data: ShownRun }) {

@@ -1,10 +1,10 @@
 import { batch, computed, signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import type { Need, RunCard } from '../../../src/schema/run-card.ts';
 import { movesRuns, PAGE } from '../../shell/summary.ts';
 import { call } from '../../state/api.ts';
 import { card, onChanges, seeCards } from '../../state/live.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { boardOrder } from './board-order.ts';
 
@@ -15,7 +15,7 @@ export interface BoardFilter {
   squad: string | null;
 }
 
-type Answer = Answers['list_board'];
+type Answer = Output<'list_board'>;
 
 /** The runs of a filter, in the order they belong in now, and more of them when asked for. */
 export function useBoard({ workspace, needs, q, squad }: BoardFilter) {

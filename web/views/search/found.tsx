@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
+import type { Output } from '../../../src/operations/operations.ts';
 import { runName } from '../../../src/schema/run-name.ts';
-import type { Answers } from '../../state/operations.ts';
 import { withQuery } from '../../state/url-state.ts';
 import { harmless } from '../../ui/harmless.ts';
 import { Status } from '../../ui/status.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Marked } from '../marked.tsx';
 
-type Found = Answers['search_everything'];
+type Found = Output<'search_everything'>;
 
 export function FoundRuns({ runs, total, q }: { runs: Found['runs']; total: number; q: string }) {
   return (

@@ -1,9 +1,9 @@
 import '../views.css';
 import './search.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
@@ -14,7 +14,7 @@ import { Ago } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
 import { FoundDecisions, FoundOutputs, FoundRuns } from './found.tsx';
 
-type Found = Answers['search_everything'];
+type Found = Output<'search_everything'>;
 
 /** Longer than elsewhere: each search reads files. */
 const TYPING_MS = 400;

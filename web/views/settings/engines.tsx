@@ -1,4 +1,4 @@
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
@@ -8,7 +8,7 @@ import { sentences } from '../sentences.ts';
 
 interface EnginesProps {
   workspace: string;
-  chosen: Answers['inspect_workspace']['engine'];
+  chosen: Output<'inspect_workspace'>['engine'];
 }
 
 /** Which agent CLIs there are, and which one runs use here unless told otherwise. */
@@ -55,7 +55,7 @@ export function Engines({ workspace, chosen }: EnginesProps) {
   );
 }
 
-function Engine({ engine }: { engine: Answers['inspect_engines']['engines'][number] }) {
+function Engine({ engine }: { engine: Output<'inspect_engines'>['engines'][number] }) {
   const { id, name, program, version, warning, install, login, advisory } = engine;
   return (
     <tr>

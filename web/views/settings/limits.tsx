@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
-import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { settingWords, valueWords } from './setting-words.ts';
 
-type Limit = Answers['inspect_workspace']['limits'][number];
+type Limit = Output<'inspect_workspace'>['limits'][number];
 
 /** The hub's own settings: one fuse for everything, whoever asks. */
 export function Limits({ limits, onChanged }: { limits: readonly Limit[]; onChanged(): void }) {

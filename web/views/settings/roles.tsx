@@ -1,9 +1,9 @@
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 import { Empty } from '../../ui/empty.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
 
-type Inspected = Answers['inspect_workspace'];
+type Inspected = Output<'inspect_workspace'>;
 
 /** Every role, with what is wrong with it. */
 export function Roles({ roles, folder }: { roles: Inspected['roles']; folder: Inspected['rolesFolder'] }) {

@@ -1,10 +1,10 @@
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
-import type { Answers } from '../../state/operations.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
 
-type Inspected = Answers['inspect_workspace'];
+type Inspected = Output<'inspect_workspace'>;
 
 interface TrustProps {
   untrusted: Inspected['untrusted'];

@@ -1,9 +1,9 @@
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 import { Plain } from '../../ui/plain.tsx';
 import { valueWords } from './setting-words.ts';
 
 /** What is in force in a folder, and the one place each value came from. */
-export function WorkspaceValues({ settings }: { settings: Answers['inspect_workspace']['settings'] }) {
+export function WorkspaceValues({ settings }: { settings: Output<'inspect_workspace'>['settings'] }) {
   return (
     <section class="page-part">
       <h2>This folder</h2>

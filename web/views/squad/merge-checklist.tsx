@@ -1,9 +1,9 @@
 import './merge.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
-import type { Answers } from '../../state/operations.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -14,7 +14,7 @@ import { MergePlan } from './merge-plan.tsx';
 import { mergeStep } from './merge-step.ts';
 import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-wish.ts';
 
-type Plan = Answers['plan_integration'];
+type Plan = Output<'plan_integration'>;
 
 interface MergeChecklistProps {
   squadId: string;

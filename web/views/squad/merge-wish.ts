@@ -1,5 +1,5 @@
+import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
-import type { Inputs } from '../../state/operations.ts';
 
 /** What the user may say about a merge before it is tried. */
 export interface MergeWish {
@@ -13,7 +13,7 @@ export interface MergeWish {
 
 export const NO_WISH: MergeWish = { into: '', check: 'project', command: '' };
 
-export function planInput(wish: MergeWish): Pick<Inputs['plan_integration'] & object, 'into' | 'check'> {
+export function planInput(wish: MergeWish): Pick<Input<'plan_integration'> & object, 'into' | 'check'> {
   const { into, check, command } = inForce(wish);
   return {
     ...(into !== '' && { into }),

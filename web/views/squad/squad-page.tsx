@@ -2,10 +2,10 @@ import '../views.css';
 import './squad.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
+import type { Output } from '../../../src/operations/operations.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
 import { type Changes, connection, seeCards } from '../../state/live.ts';
-import type { Answers } from '../../state/operations.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { useViewTitle } from '../../state/view-title.ts';
@@ -51,7 +51,7 @@ export function SquadPage() {
   return <ShownSquad data={data} />;
 }
 
-function ShownSquad({ data }: { data: Answers['show_squad'] }) {
+function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const { route } = useLocation();
   const { squad, turns, marks } = data;
   const cards = useShownCards(data.runs);
@@ -185,7 +185,7 @@ function concerns({ events, runs }: Changes, squad: string, ids: ReadonlySet<str
 }
 
 /** The last moment we know of. */
-function latest({ runs, turns, marks, squad }: Answers['show_squad']): number {
+function latest({ runs, turns, marks, squad }: Output<'show_squad'>): number {
   return Math.max(
     squad.createdAt,
     ...runs.flatMap(({ startedAt, endedAt, activity }) => [startedAt ?? 0, endedAt ?? 0, activity?.at ?? 0]),

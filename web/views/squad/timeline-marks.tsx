@@ -1,6 +1,6 @@
-import type { Answers } from '../../state/operations.ts';
+import type { Output } from '../../../src/operations/operations.ts';
 
-export type Mark = Answers['show_squad']['marks'][number];
+export type Mark = Output<'show_squad'>['marks'][number];
 
 /** Each kind has a shape of its own, so that colour is not needed to tell them apart. */
 const SHAPES: Record<Mark['kind'], string> = {

@@ -1,9 +1,9 @@
+import type { Output } from '../../../../src/operations/operations.ts';
 import { callKey } from '../../../../src/schema/call-key.ts';
 import { madeCalls } from '../../../../src/schema/made-calls.ts';
 import { runsByCall } from '../../../../src/schema/nested-runs.ts';
-import type { Answers } from '../../../state/operations.ts';
 
-export type Conversation = Answers['get_conversation'];
+export type Conversation = Output<'get_conversation'>;
 export type Message = Conversation['messages'][number];
 export type Part = Message['content'][number];
 export type Call = Part & { type: 'tool_call' };

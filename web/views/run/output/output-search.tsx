@@ -1,15 +1,15 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../../src/operations/operations.ts';
 import { useKeys } from '../../../keys.ts';
 import { ApiError, call } from '../../../state/api.ts';
-import type { Answers } from '../../../state/operations.ts';
 import { Button } from '../../../ui/button.tsx';
 import { harmless } from '../../../ui/harmless.ts';
 import { drawHits } from './draw-hits.ts';
 import type { OutputTarget } from './output-source.ts';
 import type { ShownOutput } from './use-output.ts';
 
-type Match = Answers['search_output']['matches'][number];
+type Match = Output<'search_output'>['matches'][number];
 interface Found {
   matches: Match[];
   /** Where to go on; null: all of it was searched. */
@@ -50,7 +50,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     try {
       for (let from: number | null = after; from !== null; ) {
         const input = { ...target, ...query, after: from, limit: 200 };
-        const page: Answers['search_output'] = await call('search_output', input, { signal: mine.signal });
+        const page: Output<'search_output'> = await call('search_output', input, { signal: mine.signal });
         const matches = [...before, ...page.matches];
         setFound({ matches, next: page.next, isSearched: true });
         if (page.matches.length > 0) return matches;

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { nearest } from '../core/nearest.ts';
 import { SquadError } from '../schema/error.ts';
 import { answerQuestion } from './answer-question.ts';
@@ -75,8 +76,8 @@ import { takeOver } from './take-over.ts';
 import { verifyAudit } from './verify-audit.ts';
 import { waitForRuns } from './wait-for-runs.ts';
 
-/** Everything anyone can ask of Squad, once each. Faces are derived from this table. */
-export const OPERATIONS: readonly Operation[] = [
+/** Every operation of Squad. MCP tools, REST routes, terminal commands and the types of their callers are derived from this list. */
+export const OPERATIONS = [
   listRoles,
   startSquadMembers,
   spawnClaude,
@@ -151,10 +152,20 @@ export const OPERATIONS: readonly Operation[] = [
   openPage,
   hubStatus,
   stopHub,
-];
+] as const satisfies readonly Operation[];
+
+type Listed = (typeof OPERATIONS)[number];
+type Operations = { [O in Listed as O['name']]: O };
+export type OperationName = keyof Operations;
+export type Input<N extends OperationName> = z.input<Operations[N]['input']>;
+export type Output<N extends OperationName> = z.output<Operations[N]['output']>;
+/** Operations that the REST API has. */
+export type RoutedName = {
+  [N in OperationName]: Operations[N]['route'] extends null ? never : N;
+}[OperationName];
 
 export function operationNamed(name: string): Operation {
-  const found = OPERATIONS.find(operation => operation.name === name);
+  const found: Operation | undefined = OPERATIONS.find(operation => operation.name === name);
   if (found) return found;
   const near = nearest(
     name,
