@@ -8,6 +8,7 @@ import { HELLO_MS, hubPid, noAnswer } from '../link/hub-record.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
 import { Proof } from '../link/proof.ts';
 import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
+import type { Input, OperationName, Output } from '../operations/operations.ts';
 import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';
 import { visibleLine } from '../schema/visible-text.ts';
 
@@ -50,6 +51,12 @@ export const closedDoor = () =>
     'The hub ends, or closes the connection, before it has answered anything',
     { suggestions: ['`squad hub log` shows why. Runs go on.'] },
   );
+
+/** The input may be left out where nothing in it is required. */
+type Given<N extends OperationName> =
+  Record<never, never> extends Input<N>
+    ? [input?: Input<N>, options?: CallOptions]
+    : [input: Input<N>, options?: CallOptions];
 
 /** The terminal's end of the hub's socket. */
 export class HubClient {
@@ -104,9 +111,24 @@ export class HubClient {
     return null;
   }
 
-  call<T>(operation: string, input: unknown = {}, options: CallOptions = {}): Promise<T> {
-    const request: ControlRequest = { id: ++this.lastId, operation, input, waitMs: options.waitMs };
-    return new Promise<T>((resolve, reject) => {
+  /** Connects, asks one thing and leaves. */
+  static async ask<N extends OperationName>(
+    hello: Partial<Hello>,
+    operation: N,
+    ...given: Given<N>
+  ): Promise<Output<N>> {
+    const client = await HubClient.start(hello);
+    return client.call(operation, ...given).finally(() => client.close());
+  }
+
+  call<N extends OperationName>(operation: N, ...[input, options = {}]: Given<N>): Promise<Output<N>> {
+    const request: ControlRequest = {
+      id: ++this.lastId,
+      operation,
+      input: input ?? {},
+      waitMs: options.waitMs,
+    };
+    return new Promise<Output<N>>((resolve, reject) => {
       const open: Open = { ...options, request, isSent: true, resolve: resolve as Open['resolve'], reject };
       this.open.set(request.id, open);
       this.send(open);

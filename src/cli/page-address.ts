@@ -1,9 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PageOpened } from '../operations/open-page.ts';
-import type { HubStatus } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
-import type { RunId, SquadId } from '../schema/ids.ts';
 import { VIEWS } from '../schema/page-paths.ts';
 import { findGitFolder } from '../workspace/git-folder.ts';
 import type { CliContext } from './context.ts';
@@ -16,7 +13,7 @@ export async function pageAddress(
   { ip = false, warn = () => {} }: { ip?: boolean; warn?: (warning: string) => void } = {},
 ): Promise<string> {
   // Over the hub's own socket: on its port another program may answer if the hub has just gone.
-  const { opened, warnings } = await client.call<PageOpened>('open_page', { ip });
+  const { opened, warnings } = await client.call('open_page', { ip });
   for (const warning of warnings) warn(warning);
   if (opened === null)
     throw new SquadError('HUB_UNREACHABLE', 'The hub has no port: there is no page', {
@@ -29,7 +26,7 @@ export async function pageAddress(
 export async function pagePath(client: HubClient, what: string | undefined): Promise<string> {
   if (what === undefined) return '/';
   if (VIEWS.some(view => view === what)) return `/${what}`;
-  const { runs } = await client.call<{ runs: { id: RunId; squadId: SquadId }[] }>('find_runs', {
+  const { runs } = await client.call('find_runs', {
     ids: [what],
   });
   const run = runs.find(({ id }) => id.replace('run_', '').startsWith(what.replace('run_', '')));
@@ -39,7 +36,7 @@ export async function pagePath(client: HubClient, what: string | undefined): Pro
 /** The project somebody is in, where it is one: what the page shows is of it, until they choose otherwise. */
 export async function inProject(client: HubClient, path: string, folder: string): Promise<string> {
   if (/^\/[rs]\//.test(path)) return path;
-  const { workspaces } = await client.call<{ workspaces: { path: string }[] }>('list_workspaces');
+  const { workspaces } = await client.call('list_workspaces');
   const isKnown = workspaces.some(one => one.path === folder) || existsSync(join(folder, '.squad'));
   // One that has never seen Squad is where somebody wants to start.
   const project = isKnown ? folder : (await findGitFolder(folder))?.root;
@@ -50,6 +47,6 @@ export async function inProject(client: HubClient, path: string, folder: string)
 export async function pageOrigin(client: HubClient, { out, json }: CliContext): Promise<string | null> {
   if (!out.isTTY || json) return null;
   // An agent may have a screen too, and may not ask this: a line without a link is no reason to stop.
-  const status = await client.call<HubStatus>('hub_status').catch(() => null);
+  const status = await client.call('hub_status').catch(() => null);
   return status?.page ?? null;
 }

@@ -12,7 +12,7 @@ export async function printSummary(
   views: RunViews,
   context: CliContext,
 ): Promise<ShownRun[]> {
-  const { runs } = await client.call<{ runs: ShownRun[] }>('find_runs', { ids });
+  const { runs } = await client.call('find_runs', { ids });
   for (const run of runs) views.see(run);
   const shown = views.list();
   const logins = await loginHints(

@@ -1,6 +1,5 @@
 import { ownEnvironment } from '../link/program.ts';
-import type { RunResult } from '../operations/run-result.ts';
-import type { Started } from '../operations/started.ts';
+import type { Input } from '../operations/operations.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
@@ -16,9 +15,11 @@ import { pageOrigin } from './page-address.ts';
 import { printSummary } from './print-summary.ts';
 import { RunTeller, type TellOptions } from './run-teller.ts';
 
-export interface Start {
-  operation: 'start_squad' | 'reply_to_run' | 'retry_runs';
-  input: unknown;
+type Starting = 'start_squad' | 'reply_to_run' | 'retry_runs';
+
+export interface Start<N extends Starting> {
+  operation: N;
+  input: Input<N>;
   /** On top of this program's own. */
   env?: Record<string, string>;
   /** Print the ids and leave. */
@@ -27,8 +28,8 @@ export interface Start {
 }
 
 /** Asks for runs, by an operation that starts some, and shows them until they are over. */
-export async function startAndWatch(
-  { operation, input, env = {}, detach = false, tell = {} }: Start,
+export async function startAndWatch<N extends Starting>(
+  { operation, input, env = {}, detach = false, tell = {} }: Start<N>,
   context: CliContext,
 ): Promise<number> {
   const client = await HubClient.start({
@@ -36,7 +37,7 @@ export async function startAndWatch(
     workspace: context.workspace,
   });
   try {
-    const { squadId, runIds, warnings } = await client.call<Started>(operation, input);
+    const { squadId, runIds, warnings } = await client.call(operation, input);
     for (const line of warnings.flatMap(warning => wrap(warning, context.err.columns)))
       context.err.write(`${context.style.yellow(line)}\n`);
     if (!detach) return await watch(client, { squadId, members: runIds.length, tell }, context);
@@ -91,7 +92,7 @@ async function printEnd(squadId: string, views: RunViews, context: CliContext): 
 }
 
 async function answerLines(client: HubClient, run: RunId, { style }: CliContext): Promise<string[]> {
-  const { result } = await client.call<{ result: RunResult }>('show_run', { run });
+  const { result } = await client.call('show_run', { run });
   if (!result.result?.trim()) return [];
   const rest = result.truncated ? [style.dim(`All of it: ${result.output_file}`)] : [];
   return ['', style.bold('Result'), visibleText(result.result).trimEnd(), ...rest];

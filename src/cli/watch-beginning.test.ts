@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Event, EventBody } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
+import type { HubClient } from './hub-client.ts';
 import { readBeginning } from './watch-beginning.ts';
 
 const id = (number: number) => `run_000000000${number}` as RunId;
@@ -22,9 +23,8 @@ const item = (number: number, owner: string) => ({
 });
 
 /** A hub that gives these answers. */
-const hub = (answers: Record<string, unknown>) => ({
-  call: async <T>(operation: string) => answers[operation] as T,
-});
+const hub = (answers: Record<string, unknown>) =>
+  ({ call: async (operation: string) => answers[operation] }) as unknown as HubClient;
 
 test('runs come in the order they were asked for, with what they want of the user and nobody else', async () => {
   const { runs, asks, last } = await readBeginning(

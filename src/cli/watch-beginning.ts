@@ -1,9 +1,7 @@
-import type { z } from 'zod';
-import type { listBoard } from '../operations/list-board.ts';
 import type { ShownItem } from '../operations/list-inbox.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
-import { isEnd, type ShownRun } from '../schema/run.ts';
+import { isEnd } from '../schema/run.ts';
 import type { CliContext } from './context.ts';
 import type { HubClient } from './hub-client.ts';
 import { plainLine } from './output/json.ts';
@@ -13,7 +11,6 @@ import type { RunView, RunViews, SeenRun } from './output/run-view.ts';
 import { countByStatus } from './output/status-word.ts';
 import type { RunTeller } from './run-teller.ts';
 
-type Board = z.output<typeof listBoard.output>;
 type BegunRun = SeenRun & { turn: number };
 
 /** What there is when the watching begins. */
@@ -37,16 +34,16 @@ export async function readBeginning(
   ids: string[],
   workspace: string | undefined,
 ): Promise<WatchBeginning> {
-  const { runs: live, last } = await client.call<Board>('list_board', {
+  const { runs: live, last } = await client.call('list_board', {
     workspace,
     status: ['needs_you', 'running', 'queued'],
     limit: MOST_LIVE,
   });
   const runs: BegunRun[] =
     ids.length > 0
-      ? (await client.call<{ runs: ShownRun[] }>('find_runs', { ids })).runs
+      ? (await client.call('find_runs', { ids })).runs
       : live.toSorted((a, b) => a.createdAt - b.createdAt);
-  const { items } = await client.call<{ items: ShownItem[] }>('list_inbox', { state: 'open' });
+  const { items } = await client.call('list_inbox', { state: 'open' });
   const known = new Map(runs.map(run => [run.id, run]));
   const asks = items.filter(item => item.owner === 'user' && known.has(item.runId));
   return {

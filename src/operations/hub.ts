@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { descendantsOf } from '../core/descendants.ts';
 import { isSubagentCall } from '../core/subagent-call.ts';
-import { operation } from './operation.ts';
+import { HubStatus, operation } from './operation.ts';
 
 export const hubStatus = operation({
   name: 'hub_status',
@@ -9,7 +9,11 @@ export const hubStatus = operation({
   agents: null,
   tool: null,
   input: z.strictObject({}),
-  output: z.looseObject({ version: z.string(), pid: z.number() }),
+  output: z.object({
+    ...HubStatus.shape,
+    runsActive: z.number(),
+    runsQueued: z.number(),
+  }),
   async run({ services }) {
     const live = services.runner.liveRuns();
     return {

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { BoardPages } from '../core/board-pages.ts';
 import type { FormReply } from '../core/inbox/client-form.ts';
 import type { Inbox } from '../core/inbox/inbox.ts';
@@ -132,28 +132,33 @@ export interface HubControl {
   reportBug(operation: string, thrown: unknown): void;
 }
 
-export interface HubStatus {
-  version: string;
-  pid: number;
-  home: string;
-  socket: string;
-  database: string;
-  startedAt: number;
-  clients: number;
-  callsInFlight: number;
-  memoryBytes: number;
-  /** Null until the port is bound. */
-  url: string | null;
-  /** Origin of the web UI: another at each start. Null until the port is bound. */
-  page: string | null;
-  tokenFile: string;
-  /** What of the environment it was started with it could not use. */
-  warnings: string[];
-  /** What was wrong with the database when this hub started, and what was restored; null: nothing was. */
-  restored: string | null;
-  /** The newer version this hub makes way for as soon as no call is in flight. */
-  successor: string | null;
-}
+export const HubStatus = z.object({
+  version: z.string(),
+  pid: z.number(),
+  home: z.string(),
+  socket: z.string(),
+  database: z.string(),
+  startedAt: z.number(),
+  clients: z.number(),
+  callsInFlight: z.number(),
+  memoryBytes: z.number(),
+  url: z.string().nullable().describe('Null until the port is bound'),
+  page: z
+    .string()
+    .nullable()
+    .describe('Origin of the web UI: another at each start. Null until the port is bound'),
+  tokenFile: z.string(),
+  warnings: z.array(z.string()).describe('Environment variables that the hub could not use'),
+  restored: z
+    .string()
+    .nullable()
+    .describe('What was wrong with the database when this hub started, and what was restored; null: nothing'),
+  successor: z
+    .string()
+    .nullable()
+    .describe('The newer version this hub hands over to as soon as no call is in flight'),
+});
+export type HubStatus = z.infer<typeof HubStatus>;
 
 /** One call, as any face makes it. */
 export interface Call {

@@ -1,7 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import type { z } from 'zod';
-import type { answerQuestion } from '../../operations/answer-question.ts';
-import type { listInbox, ShownItem } from '../../operations/list-inbox.ts';
+import type { ShownItem } from '../../operations/list-inbox.ts';
+import type { Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { DECLINE } from '../../schema/inbox.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -25,7 +24,7 @@ export async function answerCommand(
     const answered =
       words.length === 0 && !decline
         ? await answerHere(client, given, context)
-        : await client.call<Answered>('answer_question', {
+        : await client.call('answer_question', {
             item: given,
             ...(words.length > 0 && { answer: await spoken(words) }),
             ...(decline && { decline }),
@@ -41,17 +40,17 @@ export async function answerCommand(
   }
 }
 
-type Answered = z.output<typeof answerQuestion.output>;
+type Answered = Output<'answer_question'>;
 
 const send = (client: HubClient, item: string, answer: string): Promise<Answered> =>
-  client.call<Answered>('answer_question', { item, answer });
+  client.call('answer_question', { item, answer });
 
 const spoken = async (words: string[]): Promise<string> =>
   words.length === 1 && words[0] === '-' ? readInput() : words.join(' ');
 
 /** Whoever is there is asked until the answer is one. */
 async function answerHere(client: HubClient, given: string, context: CliContext): Promise<Answered> {
-  const { items } = await client.call<z.output<typeof listInbox.output>>('list_inbox', { item: given });
+  const { items } = await client.call('list_inbox', { item: given });
   const item = items[0]!;
   // The hub says what became of it.
   if (item.state !== 'open') return send(client, item.id, '');

@@ -1,6 +1,5 @@
-import type { z } from 'zod';
-import type { openSession } from '../../operations/open-session.ts';
-import { isEnd, type ShownRun } from '../../schema/run.ts';
+import type { Output } from '../../operations/operations.ts';
+import { isEnd } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { atTerminal } from '../at-terminal.ts';
@@ -13,11 +12,11 @@ import { wrap } from '../output/wrap.ts';
 import { untilAnswered } from '../until-answered.ts';
 import { logCommand } from './log.ts';
 
-type Opened = z.output<typeof openSession.output>;
+type Opened = Output<'open_session'>;
 
 /** `squad attach RUN`: the window of a run at work, in tmux; where that cannot be, its log, and why. */
 export async function attachCommand(given: string, context: CliContext): Promise<number> {
-  const opened = await untilAnswered(client => client.call<Opened>('open_session', { run: given }));
+  const opened = await untilAnswered(client => client.call('open_session', { run: given }));
   const { run_id, session_name, is_over } = opened;
   if (context.json) {
     printJson(context.out, opened);
@@ -60,10 +59,7 @@ function showOver({ run_id, status, goes_on_by }: Opened, context: CliContext): 
 }
 
 async function showHowItIs(id: string, context: CliContext): Promise<number> {
-  const client = await HubClient.start();
-  const { runs } = await client
-    .call<{ runs: ShownRun[] }>('find_runs', { ids: [id] })
-    .finally(() => client.close());
+  const { runs } = await HubClient.ask({}, 'find_runs', { ids: [id] });
   const run = runs[0]!;
   const status = shownStatus(run);
   const isOver = isEnd(run.status);

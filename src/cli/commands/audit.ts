@@ -18,7 +18,7 @@ export interface AuditOptions {
 /** `squad audit`: what agents asked of other servers, the newest last. */
 export async function showAudit({ run, denied, limit }: AuditOptions, context: CliContext): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '50', 1, 1000);
-  const page = await asking<{ entries: AuditRecord[]; unreadable: number }>(context, 'read_audit', {
+  const page = await HubClient.ask({ workspace: context.workspace }, 'read_audit', {
     ...(run !== undefined && { run }),
     deniedOnly: denied === true,
     limit: most,
@@ -38,15 +38,10 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
 
 /** `squad audit verify`: whether the log is what was written. */
 export async function verifyAudit(context: CliContext): Promise<number> {
-  const verdict = await asking<AuditVerdict>(context, 'verify_audit', {});
+  const verdict = await HubClient.ask({ workspace: context.workspace }, 'verify_audit');
   if (context.json) printJson(context.out, verdict);
   else print(context, verdictLines(verdict, context));
   return verdict.problem ? EXIT.failed : EXIT.done;
-}
-
-async function asking<T>(context: CliContext, operation: string, input: object): Promise<T> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  return client.call<T>(operation, input).finally(() => client.close());
 }
 
 function table(entries: AuditRecord[], { out, style }: CliContext): string[] {

@@ -1,6 +1,4 @@
-import type { z } from 'zod';
-import type { editBacklog } from '../../operations/edit-backlog.ts';
-import type { listBacklog } from '../../operations/list-backlog.ts';
+import type { Input, Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
@@ -11,13 +9,12 @@ import { truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { tellNotes } from './decisions.ts';
 
-type Listed = z.output<typeof listBacklog.output>;
+type Listed = Output<'list_backlog'>;
 type Item = Listed['groups'][number]['items'][number];
 
 /** `squad backlog`: what `.squad/backlog.md` holds. */
 export async function backlogCommand(context: CliContext): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const listed = await client.call<Listed>('list_backlog').finally(() => client.close());
+  const listed = await HubClient.ask({ workspace: context.workspace }, 'list_backlog');
   if (context.json) {
     printJson(context.out, listed);
     return EXIT.done;
@@ -27,7 +24,7 @@ export async function backlogCommand(context: CliContext): Promise<number> {
   return EXIT.done;
 }
 
-type Edit = Omit<z.input<typeof editBacklog.input>, 'revision'>;
+type Edit = Omit<Input<'edit_backlog'>, 'revision'>;
 
 const SAID = {
   add: 'Added as item',
@@ -40,10 +37,7 @@ const SAID = {
 
 /** `squad backlog add|done|reopen|move`: one change of the file. */
 export async function editBacklogCommand(edit: Edit, context: CliContext): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const changed = await client
-    .call<z.output<typeof editBacklog.output>>('edit_backlog', edit)
-    .finally(() => client.close());
+  const changed = await HubClient.ask({ workspace: context.workspace }, 'edit_backlog', edit);
   const { number, title } = changed;
   if (context.json) printJson(context.out, changed);
   else print(context, [`${SAID[edit.action]} ${number} ${context.style.bold(visibleLine(title))}`]);

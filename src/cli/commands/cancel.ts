@@ -1,15 +1,10 @@
 import { SquadError } from '../../schema/error.ts';
-import type { RunStatus, ShownRun } from '../../schema/run.ts';
+import type { RunStatus } from '../../schema/run.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { statusWord } from '../output/status-word.ts';
-
-interface Cancelled {
-  runs: { spawn_id: string; status: RunStatus; was_running: boolean }[];
-  note?: string;
-}
 
 /** `squad cancel ID… | --all [--everywhere]`: ids of runs or squads. */
 export async function cancelCommand(
@@ -32,7 +27,7 @@ export async function cancelCommand(
   const client = await HubClient.start({ workspace: context.workspace });
   try {
     const inputs = all ? [{ all: true, everywhere }] : await Promise.all(ids.map(id => wholeId(client, id)));
-    const answers = await Promise.all(inputs.map(input => client.call<Cancelled>('cancel_run', input)));
+    const answers = await Promise.all(inputs.map(input => client.call('cancel_run', input)));
     const runs = answers.flatMap(answer => answer.runs);
     if (context.json) printJson(context.out, { runs });
     else
@@ -40,10 +35,10 @@ export async function cancelCommand(
         ...(runs.length > 0
           ? []
           : [everywhere || !all ? 'Nothing is running.' : 'Nothing is running in this workspace.']),
-        ...runs.map(
-          run =>
-            `${run.spawn_id}  ${run.was_running ? statusWord(run.status) : `was already over: ${statusWord(run.status)}`}`,
-        ),
+        ...runs.map(run => {
+          const status = statusWord(run.status as RunStatus);
+          return `${run.spawn_id}  ${run.was_running ? status : `was already over: ${status}`}`;
+        }),
         ...answers.flatMap(({ note }) => (note === undefined ? [] : [context.style.dim(note)])),
       ]);
     return EXIT.done;
@@ -57,7 +52,7 @@ async function wholeId(
   client: HubClient,
   given: string,
 ): Promise<{ squad_id: string } | { spawn_id: string }> {
-  const { runs } = await client.call<{ runs: ShownRun[] }>('find_runs', { ids: [given] });
+  const { runs } = await client.call('find_runs', { ids: [given] });
   const [first] = runs;
   const bare = given.replace(/^(run|squad)_/, '');
   if (first && !given.startsWith('squad_') && first.id.slice('run_'.length).startsWith(bare))

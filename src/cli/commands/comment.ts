@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { commentOnRun } from '../../operations/comment-on-run.ts';
+import type { Input, Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -8,8 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 
-type Input = z.input<typeof commentOnRun.input>;
-type Sent = z.output<typeof commentOnRun.output>;
+type Sent = Output<'comment_on_run'>;
 
 /** `squad comment RUN FILE:LINE "words" …`: comments on lines of its changes, sent to the agent as one message. */
 export async function commentCommand(
@@ -19,10 +17,11 @@ export async function commentCommand(
   context: CliContext,
 ): Promise<number> {
   const comments = commentsIn(words);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const sent = await client
-    .call<Sent>('comment_on_run', { run, comments, ...(message !== undefined && { message }) })
-    .finally(() => client.close());
+  const sent = await HubClient.ask({ workspace: context.workspace }, 'comment_on_run', {
+    run,
+    comments,
+    ...(message !== undefined && { message }),
+  });
   if (context.json) printJson(context.out, sent);
   else
     print(context, [
@@ -39,7 +38,7 @@ function told({ way, runId }: Sent, count: number): string {
     : `The review was ended; ${runId} goes on with ${what}`;
 }
 
-function commentsIn(words: string[]): Input['comments'] {
+function commentsIn(words: string[]): Input<'comment_on_run'>['comments'] {
   const usage = 'squad comment RUN FILE:LINE "words" [FILE:LINE "words" …]';
   if (words.length % 2 !== 0)
     throw new SquadError('INVALID_INPUT', `${visibleLine(words.at(-1)!)} has no words after it`, {

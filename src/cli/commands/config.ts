@@ -74,10 +74,7 @@ function shown(key: string, value: unknown): string {
 
 /** `squad config set KEY VALUE`, `squad config unset KEY`: the hub's own settings. */
 export async function setConfig(key: string, value: string | null, context: CliContext): Promise<number> {
-  const client = await HubClient.start();
-  const changed = await client
-    .call<{ key: string; value: unknown }>('change_setting', { key, value })
-    .finally(() => client.close());
+  const changed = await HubClient.ask({}, 'change_setting', { key, value });
   if (context.json) printJson(context.out, changed);
   else
     print(context, [

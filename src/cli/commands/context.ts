@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { previewContext } from '../../operations/preview-context.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -15,7 +14,7 @@ export interface ContextOptions {
   text?: boolean;
 }
 
-type Preview = z.output<typeof previewContext.output>;
+type Preview = Output<'preview_context'>;
 
 /** `squad context [ROLE]`: what an agent would be told of the project, and what it costs. Nothing is started. */
 export async function contextCommand(
@@ -25,7 +24,7 @@ export async function contextCommand(
 ): Promise<number> {
   const client = await HubClient.start({ workspace: context.workspace });
   const input = { roleId, engine, files: files?.split(',').map(name => name.trim()) };
-  const preview = await client.call<Preview>('preview_context', input).finally(() => client.close());
+  const preview = await client.call('preview_context', input).finally(() => client.close());
   const notes = preview.notes.flatMap(note => wrap(visibleLine(note), context.err.columns));
   for (const line of notes) context.err.write(`${context.style.yellow(line)}\n`);
   if (context.json) printJson(context.out, { roleId: roleId ?? null, ...preview });

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { listConversations } from '../../operations/list-conversations.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -11,7 +10,7 @@ import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
-type Listed = z.output<typeof listConversations.output>;
+type Listed = Output<'list_conversations'>;
 
 export interface ListOptions {
   all?: boolean;
@@ -25,14 +24,11 @@ export async function listConversationsCommand(
   context: CliContext,
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '50', 1, 500);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const listed = await client
-    .call<Listed>('list_conversations', {
-      ...(!all && { workspace: workspaceRoot(context.workspace) }),
-      subagent,
-      limit: most,
-    })
-    .finally(() => client.close());
+  const listed = await HubClient.ask({ workspace: context.workspace }, 'list_conversations', {
+    ...(!all && { workspace: workspaceRoot(context.workspace) }),
+    subagent,
+    limit: most,
+  });
   if (context.json) printJson(context.out, listed);
   else if (listed.conversations.length === 0)
     print(context, [

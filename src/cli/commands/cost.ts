@@ -1,6 +1,5 @@
-import type { z } from 'zod';
 import { homeFolder, pricesFile } from '../../link/home.ts';
-import type { costReport } from '../../operations/cost-report.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -11,7 +10,7 @@ import { formatTable } from '../output/table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
-type Report = z.output<typeof costReport.output>;
+type Report = Output<'cost_report'>;
 type Cost = Report['total'];
 
 export interface CostOptions {
@@ -24,13 +23,10 @@ const MOST_SQUADS = 10;
 /** `squad cost`: what runs have cost, by day, by role and by squad. */
 export async function costCommand({ days, here }: CostOptions, context: CliContext): Promise<number> {
   const count = wholeNumber('--days', days ?? '14', 1, 366);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const report = await client
-    .call<Report>('cost_report', {
-      days: count,
-      ...(here && { workspace: workspaceRoot(context.workspace) }),
-    })
-    .finally(() => client.close());
+  const report = await HubClient.ask({ workspace: context.workspace }, 'cost_report', {
+    days: count,
+    ...(here && { workspace: workspaceRoot(context.workspace) }),
+  });
   if (context.json) printJson(context.out, report);
   else print(context, lines(report, count, context));
   return EXIT.done;

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { listDecisions } from '../../operations/list-decisions.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,7 +8,7 @@ import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 import { wholeNumber } from '../whole-number.ts';
 
-type Listed = z.output<typeof listDecisions.output>;
+type Listed = Output<'list_decisions'>;
 type Decision = Listed['decisions'][number];
 
 export interface DecisionsOptions {
@@ -24,10 +23,11 @@ export async function decisionsCommand(
   context: CliContext,
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const listed = await client
-    .call<Listed>('list_decisions', { id, search, limit: most })
-    .finally(() => client.close());
+  const listed = await HubClient.ask({ workspace: context.workspace }, 'list_decisions', {
+    id,
+    search,
+    limit: most,
+  });
   if (context.json) printJson(context.out, listed);
   else if (id !== undefined) print(context, whole(listed.decisions[0]!, context));
   else {

@@ -2,9 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import type { RunResult } from '../../operations/run-result.ts';
 import { SquadError } from '../../schema/error.ts';
-import type { Run } from '../../schema/run.ts';
 import { visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
@@ -81,11 +79,11 @@ function makeRepository(): string {
 async function reports(workspace: string): Promise<{ roleId: string; text: string }[]> {
   const client = await HubClient.start();
   try {
-    const { runs } = await client.call<{ runs: Run[] }>('list_runs', { workspace });
+    const { runs } = await client.call('list_runs', { workspace });
     const inOrder = [...runs].sort((a, b) => a.position - b.position);
     return await Promise.all(
       inOrder.map(async ({ id, roleId }) => {
-        const { result } = await client.call<{ result: RunResult }>('show_run', { run: id });
+        const { result } = await client.call('show_run', { run: id });
         return { roleId: roleId ?? '', text: result.result ?? '' };
       }),
     );

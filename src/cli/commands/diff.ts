@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { diffRun } from '../../operations/diff-run.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,7 +7,7 @@ import { showDiff } from '../output/diff-text.ts';
 import { printJson } from '../output/json.ts';
 import { createStyle } from '../output/style.ts';
 
-type Diff = z.output<typeof diffRun.output>;
+type Diff = Output<'diff_run'>;
 
 /** `squad diff RUN`: what is different from before the run. The diff goes to standard output, words about it to standard error. */
 export async function diffCommand(
@@ -16,8 +15,7 @@ export async function diffCommand(
   { stat = false }: { stat?: boolean },
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start();
-  const diff = await client.call<Diff>('diff_run', { run, stat }).finally(() => client.close());
+  const diff = await HubClient.ask({}, 'diff_run', { run, stat });
   if (context.json) {
     printJson(context.out, diff);
     return EXIT.done;

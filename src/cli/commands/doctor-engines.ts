@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { inspectEngines } from '../../operations/inspect-engines.ts';
+import type { Output } from '../../operations/operations.ts';
 import type { EngineBlock } from '../../schema/config.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
@@ -7,13 +6,10 @@ import { HubClient } from '../hub-client.ts';
 import { type Inspected, settingOf } from '../inspect.ts';
 import { wrap } from '../output/wrap.ts';
 
-type EngineReport = z.output<typeof inspectEngines.output>['engines'][number];
+type EngineReport = Output<'inspect_engines'>['engines'][number];
 
 export async function engineReports({ workspace }: CliContext): Promise<EngineReport[]> {
-  const client = await HubClient.start({ workspace });
-  const { engines } = await client
-    .call<{ engines: EngineReport[] }>('inspect_engines')
-    .finally(() => client.close());
+  const { engines } = await HubClient.ask({ workspace }, 'inspect_engines');
   return engines;
 }
 

@@ -4,7 +4,6 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder, ownFolder } from '../../link/home.ts';
-import type { HubStatus } from '../../operations/operation.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { hookFault } from '../../workspace/hook-program.ts';
@@ -94,8 +93,7 @@ function savedEnvironment(): Check {
 }
 
 async function hub(): Promise<Check> {
-  const client = await HubClient.start();
-  const status = await client.call<HubStatus>('hub_status').finally(() => client.close());
+  const status = await HubClient.ask({}, 'hub_status');
   const detail = `version ${status.version}, pid ${status.pid}, database ${status.database}`;
   if (status.url !== null) return ok('hub', `${detail}, ${status.url}`);
   return {

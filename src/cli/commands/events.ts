@@ -1,5 +1,3 @@
-import type { z } from 'zod';
-import type { listEvents } from '../../operations/list-events.ts';
 import type { Event } from '../../schema/event.ts';
 import { eventWords } from '../../schema/event-words.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
@@ -13,8 +11,6 @@ import { formatCost } from '../output/figures.ts';
 import { eventLine, printJson } from '../output/json.ts';
 import { padEnd, truncate } from '../output/width.ts';
 import { wholeNumber } from '../whole-number.ts';
-
-type Page = z.output<typeof listEvents.output>;
 
 export interface EventsOptions {
   run?: string;
@@ -32,7 +28,7 @@ export async function eventsCommand(options: EventsOptions, context: CliContext)
   const client = await HubClient.start({ workspace: context.workspace });
   try {
     const run = options.run === undefined ? undefined : await found(client, options.run);
-    const page = await client.call<Page>('list_events', { run: run?.id, limit });
+    const page = await client.call('list_events', { run: run?.id, limit });
     const oldestFirst = page.events.toReversed();
     if (context.json && !options.follow) printJson(context.out, { events: oldestFirst, next: page.next });
     else for (const event of oldestFirst) tell(event, context);
@@ -56,7 +52,7 @@ export async function eventsCommand(options: EventsOptions, context: CliContext)
 }
 
 async function found(client: HubClient, given: string): Promise<ShownRun> {
-  const { runs } = await client.call<{ runs: ShownRun[] }>('find_runs', { ids: [given] });
+  const { runs } = await client.call('find_runs', { ids: [given] });
   return runs[0]!;
 }
 

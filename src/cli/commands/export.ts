@@ -1,7 +1,5 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { z } from 'zod';
-import type { exportRun } from '../../operations/export-run.ts';
 import { composeSavedPage, savedName } from '../../operations/saved-page.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
@@ -18,10 +16,7 @@ export async function exportCommand(
   { force = false }: { force?: boolean },
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const data = await client
-    .call<z.output<typeof exportRun.output>>('export_run', { run })
-    .finally(() => client.close());
+  const data = await HubClient.ask({ workspace: context.workspace }, 'export_run', { run });
   const page = await composeSavedPage(data, savedPageFolder);
   if (file === '-') {
     context.out.write(page);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { homeFolder } from '../../link/home.ts';
 import { hubPid } from '../../link/hub-record.ts';
 import { isRunning } from '../../link/is-running.ts';
-import type { HubStatus } from '../../operations/operation.ts';
+import type { Output } from '../../operations/operations.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
@@ -15,18 +15,17 @@ import { printJson } from '../output/json.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 /** A hub of an earlier version, which is still making way, has no warnings. */
-type Status = Omit<HubStatus, 'warnings'> &
-  Partial<Pick<HubStatus, 'warnings'>> & { runsActive: number; runsQueued: number };
+type Status = Omit<Output<'hub_status'>, 'warnings'> & Partial<Pick<Output<'hub_status'>, 'warnings'>>;
 
 export async function hubStart(context: CliContext): Promise<number> {
   const client = await HubClient.start();
-  return show(await client.call<Status>('hub_status').finally(() => client.close()), context);
+  return show(await client.call('hub_status').finally(() => client.close()), context);
 }
 
 /** Exit code 1 when no hub runs: a script can ask. */
 export async function hubStatus(context: CliContext): Promise<number> {
   const client = await HubClient.find();
-  if (client) return show(await client.call<Status>('hub_status').finally(() => client.close()), context);
+  if (client) return show(await client.call('hub_status').finally(() => client.close()), context);
   if (context.json) printJson(context.out, { running: false, home: homeFolder(process.env) });
   else
     print(context, [
@@ -104,7 +103,7 @@ async function askToStop(): Promise<Asked | null> {
   try {
     const client = await HubClient.find({}, SILENT_MS);
     if (!client) return null;
-    const answer = client.call<Runs & { pid: number }>('stop_hub');
+    const answer = client.call('stop_hub');
     const tooLate = setTimeout(() => client.close(), SILENT_MS);
     const { pid, ...runs } = await answer.finally(() => {
       clearTimeout(tooLate);

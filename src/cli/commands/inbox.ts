@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { listInbox, ShownItem } from '../../operations/list-inbox.ts';
+import type { ShownItem } from '../../operations/list-inbox.ts';
 import type { InboxField } from '../../schema/inbox.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
@@ -18,10 +17,7 @@ export async function inboxCommand(
   context: CliContext,
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '50', 1, 1_000);
-  const client = await HubClient.start();
-  const listed = await client
-    .call<z.output<typeof listInbox.output>>('list_inbox', { state: all ? 'all' : 'open', limit: most })
-    .finally(() => client.close());
+  const listed = await HubClient.ask({}, 'list_inbox', { state: all ? 'all' : 'open', limit: most });
   const { items, total } = listed;
   if (context.json) printJson(context.out, listed);
   else if (items.length === 0)

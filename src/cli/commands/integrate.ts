@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { integrate } from '../../operations/integrate.ts';
+import type { Output } from '../../operations/operations.ts';
 import { exitCodeOf, SquadError } from '../../schema/error.ts';
 import type { IntegrationPlan } from '../../schema/integration.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -11,7 +10,7 @@ import { milliseconds } from '../milliseconds.ts';
 import { integrationLines } from '../output/integration-lines.ts';
 import { printJson } from '../output/json.ts';
 
-type Integrated = z.output<typeof integrate.output>;
+type Integrated = Output<'integrate'>;
 
 export interface IntegrateOptions {
   into?: string;
@@ -41,7 +40,7 @@ export async function integrateCommand(
       ...(checkTimeout !== undefined && { checkTimeoutMs: milliseconds('--check-timeout', checkTimeout) }),
       runsCheck: !dryRun,
     };
-    const plan = await client.call<IntegrationPlan>('plan_integration', input, { onProgress });
+    const plan = await client.call('plan_integration', input, { onProgress });
     if (!context.json) print(context, integrationLines(plan, context));
     if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
     const question = `Merge ${branches(mergesOf(plan))} into ${visibleLine(plan.target ?? '')}?`;
@@ -50,7 +49,7 @@ export async function integrateCommand(
       print(context, ['Nothing was merged.']);
       return EXIT.needsInput;
     }
-    const done = await client.call<Integrated>('integrate', { approve: plan.planId, remove });
+    const done = await client.call('integrate', { approve: plan.planId, remove });
     if (context.json) printJson(context.out, { plan, integrated: done });
     else print(context, doneLines(done, context));
     return isWhole(plan, ids.length > 0) ? EXIT.done : EXIT.failed;

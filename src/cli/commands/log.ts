@@ -100,7 +100,7 @@ async function copyNew(client: HubClient, id: string, at: Place, screens: Screen
   let first: Page | null = null;
   for (const stream of ['stdout', 'stderr'] as const) {
     for (;;) {
-      const page = await client.call<Page>('read_output', {
+      const page = await client.call('read_output', {
         run: id,
         turn: at.turn,
         stream,
@@ -154,7 +154,7 @@ class OutputText {
 async function logJson(client: HubClient, id: string, { out }: CliContext): Promise<number> {
   const [stdout, stderr] = await Promise.all(
     (['stdout', 'stderr'] as const).map(stream =>
-      client.call<Page & { runId: string }>('read_output', { run: id, stream, offset: -256 * 1024 }),
+      client.call('read_output', { run: id, stream, offset: -256 * 1024 }),
     ),
   );
   printJson(out, {

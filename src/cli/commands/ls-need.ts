@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { listBoard } from '../../operations/list-board.ts';
+import type { Output } from '../../operations/operations.ts';
 import type { Need, RunCard } from '../../schema/run-card.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -13,7 +12,7 @@ import { limitWord, paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
-type Board = z.output<typeof listBoard.output>;
+type Board = Output<'list_board'>;
 
 const MOST_A_PAGE = 200;
 const NEED_WORDS: Record<Need, string> = {
@@ -53,7 +52,7 @@ async function board(
   let cursor: string | undefined;
   for (;;) {
     const limit = Math.min(MOST_A_PAGE, most - runs.length);
-    const page = await client.call<Board>('list_board', { ...filter, cursor, limit });
+    const page = await client.call('list_board', { ...filter, cursor, limit });
     runs.push(...page.runs);
     if (page.next === null || runs.length >= most) return { runs, counts: page.counts };
     cursor = page.next;

@@ -1,5 +1,3 @@
-import type { z } from 'zod';
-import type { listRuns } from '../../operations/list-runs.ts';
 import { runSummary } from '../../schema/run.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
@@ -12,8 +10,6 @@ import { limitWord, paintStatus, statusWord } from '../output/status-word.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 import { lsByNeed } from './ls-need.ts';
-
-type ListedRun = z.output<typeof listRuns.output>['runs'][number];
 
 export interface LsOptions {
   all?: boolean;
@@ -29,14 +25,11 @@ export async function lsCommand(
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
   if (need) return lsByNeed({ all, running, most }, context);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const { runs } = await client
-    .call<{ runs: ListedRun[] }>('list_runs', {
-      ...(!all && { workspace: workspaceRoot(context.workspace) }),
-      ...(running && { status: ['queued', 'running', 'waiting_review'] }),
-      limit: most,
-    })
-    .finally(() => client.close());
+  const { runs } = await HubClient.ask({ workspace: context.workspace }, 'list_runs', {
+    ...(!all && { workspace: workspaceRoot(context.workspace) }),
+    ...(running && { status: ['queued', 'running', 'waiting_review'] }),
+    limit: most,
+  });
   if (context.json) printJson(context.out, { runs });
   else if (runs.length === 0)
     print(context, [

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { approveTools } from '../../operations/approve-tools.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
 import { agreed } from '../agreed.ts';
 import { type CliContext, print } from '../context.ts';
@@ -11,7 +10,7 @@ import { printJson } from '../output/json.ts';
 import type { Style } from '../output/style.ts';
 import { type Gateway, inspectedGateway } from './mcp-status.ts';
 
-type Approved = z.output<typeof approveTools.output>;
+type Approved = Output<'approve_tools'>;
 type Pending = Gateway['pending'][number];
 
 /**
@@ -68,8 +67,7 @@ function questionOn(waiting: readonly Pending[]): string {
 }
 
 async function approve(what: object, { workspace }: CliContext): Promise<Approved> {
-  const client = await HubClient.start({ workspace });
-  return client.call<Approved>('approve_tools', { ...what }).finally(() => client.close());
+  return HubClient.ask({ workspace }, 'approve_tools', { ...what });
 }
 
 /** A tool's name may have slashes in it, a server's has none. */

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { inspectGateway } from '../../operations/inspect-gateway.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,7 +8,7 @@ import { serverRow } from '../output/server-row.ts';
 import { formatTable } from '../output/table.ts';
 import { wrap } from '../output/wrap.ts';
 
-export type Gateway = z.output<typeof inspectGateway.output>;
+export type Gateway = Output<'inspect_gateway'>;
 
 /** `squad mcp status`: how each of the workspace's other MCP servers is doing. */
 export async function mcpStatus(context: CliContext): Promise<number> {
@@ -26,8 +25,7 @@ export async function mcpStatus(context: CliContext): Promise<number> {
 }
 
 export async function inspectedGateway({ workspace }: CliContext): Promise<Gateway> {
-  const client = await HubClient.start({ workspace });
-  return client.call<Gateway>('inspect_gateway').finally(() => client.close());
+  return HubClient.ask({ workspace }, 'inspect_gateway');
 }
 
 export const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import type { z } from 'zod';
-import type { inspectSubagentTools } from '../../operations/inspect-subagent-tools.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,14 +7,14 @@ import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { toolLines } from '../output/tool-lines.ts';
 
-type SubagentTools = z.output<typeof inspectSubagentTools.output>;
-
 /** `squad mcp tools FILE`: the tool that a subagent is, and the tools it has of its servers. */
 export async function mcpToolsOfFile(given: string, context: CliContext): Promise<number> {
   const { readSubagentToInspect } = await import('../../workspace/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;
   const { name, description, servers, codeMode } = await readSubagentToInspect(given, env);
-  const found: SubagentTools = servers ? await inspected(servers, context) : { tools: [], faults: [] };
+  const found: Output<'inspect_subagent_tools'> = servers
+    ? await HubClient.ask({ workspace: context.workspace }, 'inspect_subagent_tools', { servers })
+    : { tools: [], faults: [] };
   if (context.json)
     printJson(context.out, {
       file: resolve(given),
@@ -31,9 +30,4 @@ export async function mcpToolsOfFile(given: string, context: CliContext): Promis
       ...toolLines(found, 'The subagent', context),
     ]);
   return found.faults.length > 0 ? EXIT.failed : EXIT.done;
-}
-
-async function inspected(servers: object, { workspace }: CliContext): Promise<SubagentTools> {
-  const client = await HubClient.start({ workspace });
-  return client.call<SubagentTools>('inspect_subagent_tools', { servers }).finally(() => client.close());
 }

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { inspectRoleTools } from '../../operations/inspect-role-tools.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,14 +7,15 @@ import { printJson } from '../output/json.ts';
 import { toolLines } from '../output/tool-lines.ts';
 import { emptyLines, warningLines } from './mcp-status.ts';
 
-type RoleTools = z.output<typeof inspectRoleTools.output>;
+type RoleTools = Output<'inspect_role_tools'>;
 
 /** `squad mcp tools [--role X]`: what that role sees of other servers, and why not the rest. */
 export async function mcpTools({ role }: { role?: string }, context: CliContext): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const found = await client
-    .call<RoleTools>('inspect_role_tools', role === undefined ? {} : { role })
-    .finally(() => client.close());
+  const found = await HubClient.ask(
+    { workspace: context.workspace },
+    'inspect_role_tools',
+    role === undefined ? {} : { role },
+  );
   if (context.json) printJson(context.out, found);
   else print(context, [...lines(found, context), ...warningLines(found.warnings, context)]);
   return EXIT.done;

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { findOverlap } from '../../operations/find-overlap.ts';
+import type { Output } from '../../operations/operations.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
@@ -10,12 +9,11 @@ import { displayWidth } from '../output/width.ts';
 
 const INDENT = '  ';
 
-type Found = z.output<typeof findOverlap.output>;
+type Found = Output<'find_overlap'>;
 
 /** `squad overlap`: which work trees have changed the same files. */
 export async function overlapCommand(context: CliContext): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const found = await client.call<Found>('find_overlap').finally(() => client.close());
+  const found = await HubClient.ask({ workspace: context.workspace }, 'find_overlap');
   if (context.json) printJson(context.out, found);
   else print(context, lines(found, context));
   return EXIT.done;

@@ -1,5 +1,3 @@
-import type { z } from 'zod';
-import type { prune } from '../../operations/prune.ts';
 import { SquadError } from '../../schema/error.ts';
 import { sizeWords } from '../../schema/size-words.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -7,8 +5,6 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
-
-type Pruned = z.output<typeof prune.output>;
 
 export interface PruneOptions {
   days?: string;
@@ -21,13 +17,10 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
     throw new SquadError('INVALID_INPUT', `--days cannot be ${JSON.stringify(days)}`, {
       suggestions: ['Give a number: squad prune --days 7'],
     });
-  const client = await HubClient.start();
-  const pruned = await client
-    .call<Pruned>('prune', {
-      ...(days !== undefined && { days: Number(days) }),
-      dryRun: dryRun === true,
-    })
-    .finally(() => client.close());
+  const pruned = await HubClient.ask({}, 'prune', {
+    ...(days !== undefined && { days: Number(days) }),
+    dryRun: dryRun === true,
+  });
   if (context.json) printJson(context.out, pruned);
   else if (dryRun)
     print(context, [`${pruned.runs} runs ended more than ${pruned.days} days ago and would be removed.`]);

@@ -1,9 +1,6 @@
-import type { z } from 'zod';
-import type { diffReview } from '../../operations/diff-review.ts';
-import type { listReviews } from '../../operations/list-reviews.ts';
-import type { showReview } from '../../operations/show-review.ts';
-import type { steerReview } from '../../operations/steer-review.ts';
+import type { Input, Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
+import type { FeedbackType } from '../../schema/review.ts';
 import { type RunStatus, runSummary } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -23,10 +20,9 @@ import { readInput } from '../read-input.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { workspaceRoot } from '../workspace-root.ts';
 
-type Listed = z.output<typeof listReviews.output>;
-type Shown = z.output<typeof showReview.output>;
-type Diff = z.output<typeof diffReview.output>;
-type Steered = z.output<typeof steerReview.output>;
+type Listed = Output<'list_reviews'>;
+type Shown = Output<'show_review'>;
+type Steered = Output<'steer_review'>;
 
 export interface ReviewOptions {
   all?: boolean;
@@ -52,16 +48,16 @@ export async function reviewCommand(
   const client = await HubClient.start({ workspace: context.workspace });
   try {
     if (decision) {
-      const steered = await client.call<Steered>('steer_review', { run, ...decision });
+      const steered = await client.call('steer_review', decision);
       if (context.json) printJson(context.out, steered);
       else print(context, after(steered, decision.action, context));
     } else if (run !== undefined) {
-      const shown = await client.call<Shown>('show_review', { run });
+      const shown = await client.call('show_review', { run });
       if (context.json) printJson(context.out, shown);
       else print(context, whole(shown, context));
     } else {
       const workspace = options.all ? undefined : workspaceRoot(context.workspace);
-      const listed = await client.call<Listed>('list_reviews', { workspace, limit: most });
+      const listed = await client.call('list_reviews', { workspace, limit: most });
       if (context.json) printJson(context.out, listed);
       else print(context, list(listed, context));
     }
@@ -83,13 +79,13 @@ async function reviewDiff(
     });
   const client = await HubClient.start({ workspace: context.workspace });
   try {
-    const shown = await client.call<Shown>('show_review', { run });
+    const shown = await client.call('show_review', { run });
     const last = shown.reviews.at(-1);
     if (!last)
       throw new SquadError('DIFF_UNAVAILABLE', `No review of ${shown.run.id} was asked for yet`, {
         suggestions: [`squad diff ${shellWord(shown.run.id)}`],
       });
-    const diff = await client.call<Diff>('diff_review', { review: last.id });
+    const diff = await client.call('diff_review', { review: last.id });
     if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
     else {
       showDiff(diff.text, context);
@@ -107,12 +103,10 @@ async function reviewDiff(
   }
 }
 
-interface Decided {
-  action: 'allow' | 'abandon' | 'cancel' | 'feedback';
-  [key: string]: unknown;
-}
-
-async function decided(run: string | undefined, options: ReviewOptions): Promise<Decided | null> {
+async function decided(
+  run: string | undefined,
+  options: ReviewOptions,
+): Promise<Input<'steer_review'> | null> {
   const { allow, abandon, cancel, feedback, type, priority } = options;
   const asked = [allow !== undefined, abandon === true, cancel === true, feedback !== undefined];
   const count = asked.filter(Boolean).length;
@@ -126,12 +120,20 @@ async function decided(run: string | undefined, options: ReviewOptions): Promise
       '--type and --priority belong to --feedback',
       'squad review RUN --feedback "text" --type approved',
     );
-  if (allow !== undefined) return { action: 'allow', rounds: wholeNumber('--allow', allow, 1, 1000) };
-  if (abandon) return { action: 'abandon' };
-  if (cancel) return { action: 'cancel' };
+  if (run === undefined) return null;
+  if (allow !== undefined) return { run, action: 'allow', rounds: wholeNumber('--allow', allow, 1, 1000) };
+  if (abandon) return { run, action: 'abandon' };
+  if (cancel) return { run, action: 'cancel' };
   if (feedback === undefined) return null;
   const text = feedback === '-' ? await readInput() : feedback;
-  return { action: 'feedback', feedback: text, feedback_type: type ?? 'needs_work', priority };
+  return {
+    run,
+    action: 'feedback',
+    feedback: text,
+    // The hub refuses a type that does not exist, and names the others.
+    feedback_type: (type ?? 'needs_work') as FeedbackType,
+    priority,
+  };
 }
 
 function asGiven({ allow, cancel, feedback }: ReviewOptions): string {
@@ -179,7 +181,7 @@ function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): str
 
 function after(
   { run, status, rounds, commit, work }: Steered,
-  action: Decided['action'],
+  action: Input<'steer_review'>['action'],
   { style }: CliContext,
 ): string[] {
   const state = paintStatus(status as RunStatus, statusWord(status as RunStatus), style);

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { searchEverything } from '../../operations/search-everything.ts';
+import type { Output } from '../../operations/operations.ts';
 import { runName } from '../../schema/run-name.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -14,7 +13,7 @@ import { workspaceRoot } from '../workspace-root.ts';
 import { tellNotes } from './decisions.ts';
 import { boardTable } from './ls-need.ts';
 
-type Found = z.output<typeof searchEverything.output>;
+type Found = Output<'search_everything'>;
 
 export interface SearchOptions {
   all?: boolean;
@@ -28,13 +27,10 @@ export async function searchCommand(
   context: CliContext,
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '20', 1, 100);
-  const client = await HubClient.start({ workspace: context.workspace });
-  const found = await client
-    .call<Found>('search_everything', {
-      ...{ q: words.join(' '), limit: most },
-      ...(!all && { workspace: workspaceRoot(context.workspace) }),
-    })
-    .finally(() => client.close());
+  const found = await HubClient.ask({ workspace: context.workspace }, 'search_everything', {
+    ...{ q: words.join(' '), limit: most },
+    ...(!all && { workspace: workspaceRoot(context.workspace) }),
+  });
   if (context.json) printJson(context.out, found);
   else {
     tellNotes(found.decisions?.notes ?? [], context);

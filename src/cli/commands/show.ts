@@ -1,10 +1,9 @@
 import { homeFolder, pricesFile } from '../../link/home.ts';
-import type { RunResult } from '../../operations/run-result.ts';
+import type { Output } from '../../operations/operations.ts';
 import type { RunSetting } from '../../operations/run-setting.ts';
 import type { Tries } from '../../operations/run-tries.ts';
-import type { ReviewOfRun, ShownPullRequest, ShownWork } from '../../operations/run-work.ts';
-import type { Run, Squad, Turn, Usage } from '../../schema/run.ts';
-import type { Quiet } from '../../schema/run-card.ts';
+import type { ReviewOfRun, ShownWork } from '../../operations/run-work.ts';
+import type { ShownRun, Usage } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { visibleLine, visibleText } from '../../schema/visible-text.ts';
@@ -21,25 +20,11 @@ import { quietWords } from '../output/quiet-word.ts';
 import { paintStatus, statusWord } from '../output/status-word.ts';
 import type { Style } from '../output/style.ts';
 
-interface Shown {
-  run: Run;
-  quiet: Quiet | null;
-  turns: Turn[];
-  squad: Squad | null;
-  work: ShownWork | null;
-  review: ReviewOfRun | null;
-  pullRequest: ShownPullRequest | null;
-  tries: Tries;
-  setting: RunSetting;
-  result: RunResult;
-  files: { stdout: string; stderr: string; stdoutBytes: number; stderrBytes: number };
-}
-
 /** `squad show RUN`: all that is known of one run, its answer last. */
 export async function showCommand(id: string, context: CliContext): Promise<number> {
   const client = await HubClient.start();
   try {
-    const shown = await client.call<Shown>('show_run', { run: id });
+    const shown = await client.call('show_run', { run: id });
     if (context.json) printJson(context.out, shown);
     else print(context, lines(shown, await loginHints(client, [shown.run.error]), context));
     return EXIT.done;
@@ -49,7 +34,7 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 }
 
 function lines(
-  { run, quiet, turns, squad, work, review, pullRequest, tries, setting, result, files }: Shown,
+  { run, quiet, turns, squad, work, review, pullRequest, tries, setting, result, files }: Output<'show_run'>,
   logins: Logins,
   { style }: CliContext,
 ): string[] {
@@ -127,7 +112,11 @@ function lines(
   ];
 }
 
-function whoFact({ roleId, options }: Run, { subagentFile }: RunSetting, style: Style): [string, string] {
+function whoFact(
+  { roleId, options }: ShownRun,
+  { subagentFile }: RunSetting,
+  style: Style,
+): [string, string] {
   if (roleId !== null) return ['role', style.role(roleId, visibleText(roleId))];
   const { subagent } = options;
   if (subagent === null) return ['role', 'none: a bare prompt'];
@@ -135,7 +124,7 @@ function whoFact({ roleId, options }: Run, { subagentFile }: RunSetting, style: 
   return ['subagent', `${style.role(subagent, visibleText(subagent))}${file}`];
 }
 
-function reviewFact({ reviewOf, status }: Run, review: ReviewOfRun): [string, string] {
+function reviewFact({ reviewOf, status }: ShownRun, review: ReviewOfRun): [string, string] {
   const { iteration, max, coderId, reviewerId, outcome } = review;
   const round = `review ${iteration} of ${max}`;
   const state = outcome === null ? 'under way' : outcome.replace('_', ' ');

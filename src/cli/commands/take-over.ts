@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { z } from 'zod';
-import type { takeOver } from '../../operations/take-over.ts';
+import type { Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
@@ -13,7 +12,7 @@ import { statusWord } from '../output/status-word.ts';
 import { wrap } from '../output/wrap.ts';
 import { untilAnswered } from '../until-answered.ts';
 
-type TakenOver = z.output<typeof takeOver.output>;
+type TakenOver = Output<'take_over'>;
 
 /** `squad attach RUN --take-over`: ends the run and opens its agent's own interactive mode on the chat. */
 export async function takeOverCommand(
@@ -22,16 +21,11 @@ export async function takeOverCommand(
   context: CliContext,
 ): Promise<number> {
   // First, so that an agent is told that this is not for it.
-  const look = await untilAnswered(client =>
-    client.call<TakenOver>('take_over', { run: given, only_look: true }),
-  );
+  const look = await untilAnswered(client => client.call('take_over', { run: given, only_look: true }));
   if (context.json || !context.out.isTTY || !process.stdin.isTTY) throw noTerminal(look);
   if (!existsSync(look.cwd)) throw noFolder(look);
   if (!look.is_over && !yes && !(await isAgreed(look, context))) return EXIT.done;
-  const client = await HubClient.start();
-  const { command } = await client
-    .call<TakenOver>('take_over', { run: look.run_id })
-    .finally(() => client.close());
+  const { command } = await HubClient.ask({}, 'take_over', { run: look.run_id });
   const [program, ...args] = command!.argv;
   context.err.write(
     `${context.style.dim(`${look.engine} · chat ${visibleLine(look.chat_id)} · ${visibleLine(look.cwd)}`)}\n`,

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { readTeam } from '../../operations/read-team.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,13 +7,12 @@ import { printJson } from '../output/json.ts';
 import { formatTable } from '../output/table.ts';
 import { tellNotes } from './decisions.ts';
 
-type Team = z.output<typeof readTeam.output>;
+type Team = Output<'read_team'>;
 type Member = Team['members'][number];
 
 /** `squad team`: who is on the team, and who is at work. */
 export async function teamCommand(context: CliContext): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const team = await client.call<Team>('read_team').finally(() => client.close());
+  const team = await HubClient.ask({ workspace: context.workspace }, 'read_team');
   if (context.json) {
     printJson(context.out, team);
     return EXIT.done;

@@ -35,10 +35,7 @@ export async function waitCommand(
 ): Promise<number> {
   const limitMs = timeout === undefined ? null : milliseconds('--timeout', timeout);
   const endAt = limitMs === null ? Number.POSITIVE_INFINITY : performance.now() + limitMs;
-  const client = await HubClient.start();
-  const { runs } = await client
-    .call<{ runs: ShownRun[] }>('find_runs', { ids })
-    .finally(() => client.close());
+  const { runs } = await HubClient.ask({}, 'find_runs', { ids });
   const open = new Set<RunId>(runs.map(run => run.id));
   const statuses: ShownStatus[] = [];
   const failed: ShownRun[] = [];

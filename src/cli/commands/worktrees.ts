@@ -1,15 +1,9 @@
-import type { z } from 'zod';
-import type { listWorktrees as listOperation } from '../../operations/list-worktrees.ts';
-import type { pruneWorktrees as pruneOperation } from '../../operations/prune-worktrees.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../output/json.ts';
 import { pruneLines, strayLines, worktreeLines } from '../output/worktree-lines.ts';
 import { workspaceRoot } from '../workspace-root.ts';
-
-type Listed = z.output<typeof listOperation.output>;
-type Pruned = z.output<typeof pruneOperation.output>;
 
 export interface WorktreesOptions {
   all?: boolean;
@@ -20,7 +14,7 @@ export interface WorktreesOptions {
 
 /** `squad worktrees`: each with its run, what is in it, and why it is still there. */
 export async function listWorktrees({ all, disk }: WorktreesOptions, context: CliContext): Promise<number> {
-  const listed = await asking<Listed>(context, 'list_worktrees', {
+  const listed = await HubClient.ask({ workspace: context.workspace }, 'list_worktrees', {
     ...within(all, context),
     disk: disk === true,
   });
@@ -39,7 +33,7 @@ export async function pruneWorktrees(
   { all, dryRun, saveLarge }: WorktreesOptions,
   context: CliContext,
 ): Promise<number> {
-  const pruned = await asking<Pruned>(context, 'prune_worktrees', {
+  const pruned = await HubClient.ask({ workspace: context.workspace }, 'prune_worktrees', {
     ...within(all, context),
     ...(runs.length > 0 && { ids: runs }),
     dryRun: dryRun === true,
@@ -48,11 +42,6 @@ export async function pruneWorktrees(
   if (context.json) printJson(context.out, pruned);
   else print(context, pruneLines(pruned, context));
   return runs.length > 0 && pruned.worktrees.some(each => !each.removed) ? EXIT.failed : EXIT.done;
-}
-
-async function asking<T>(context: CliContext, operation: string, input: object): Promise<T> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  return client.call<T>(operation, input).finally(() => client.close());
 }
 
 const within = (all: boolean | undefined, { workspace }: CliContext): { workspace?: string } =>

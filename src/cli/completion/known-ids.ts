@@ -1,4 +1,3 @@
-import type { ShownItem } from '../../operations/list-inbox.ts';
 import { runSummary, type ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-name.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -18,7 +17,7 @@ export async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate
   const impatience = setTimeout(() => client.close(), PATIENCE_MS);
   try {
     if (ids === 'item') return await openItems(client);
-    const { runs } = await client.call<{ runs: ShownRun[] }>('list_runs', { limit: MOST });
+    const { runs } = await client.call('list_runs', { limit: MOST });
     const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
     return [
       ...runs.map(run => ({ word: run.id, what: wordsOf(run) })),
@@ -31,7 +30,7 @@ export async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate
 }
 
 async function openItems(client: HubClient): Promise<Candidate[]> {
-  const { items } = await client.call<{ items: ShownItem[] }>('list_inbox', { state: 'open', limit: MOST });
+  const { items } = await client.call('list_inbox', { state: 'open', limit: MOST });
   return items.map(({ id, run, question }) => ({ word: id, what: visibleLine(`${run.name}: ${question}`) }));
 }
 

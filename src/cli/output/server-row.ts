@@ -1,10 +1,9 @@
-import type { z } from 'zod';
-import type { inspectGateway } from '../../operations/inspect-gateway.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import { formatDuration } from './duration.ts';
 import type { Style } from './style.ts';
 
-type Upstream = z.output<typeof inspectGateway.output>['servers'][number];
+type Upstream = Output<'inspect_gateway'>['servers'][number];
 
 /** One server in the table of `squad mcp status`. */
 export function serverRow(upstream: Upstream, now: number, style: Style): string[] {

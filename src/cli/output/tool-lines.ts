@@ -1,10 +1,9 @@
-import type { z } from 'zod';
-import type { inspectSubagentTools } from '../../operations/inspect-subagent-tools.ts';
+import type { Output } from '../../operations/operations.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
 import { formatTable } from './table.ts';
 
-type FoundTools = z.output<typeof inspectSubagentTools.output>;
+type FoundTools = Output<'inspect_subagent_tools'>;
 
 /** The tools of other servers that somebody sees, then those that they do not, and the servers that could not be asked. */
 export function toolLines({ tools, faults }: FoundTools, who: string, { out, style }: CliContext): string[] {

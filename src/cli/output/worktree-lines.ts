@@ -1,6 +1,5 @@
-import type { z } from 'zod';
 import type { ListedWorktree } from '../../operations/list-worktrees.ts';
-import type { pruneWorktrees } from '../../operations/prune-worktrees.ts';
+import type { Output } from '../../operations/operations.ts';
 import { sizeWords } from '../../schema/size-words.ts';
 import { visibleLine } from '../../schema/visible-text.ts';
 import type { CliContext } from '../context.ts';
@@ -69,7 +68,7 @@ export function strayLines(strays: string[], { out, style }: CliContext): string
 }
 
 export function pruneLines(
-  { worktrees, dryRun }: z.output<typeof pruneWorktrees.output>,
+  { worktrees, dryRun }: Output<'prune_worktrees'>,
   { out, style }: CliContext,
 ): string[] {
   if (worktrees.length === 0) return ['No work trees to look at.'];

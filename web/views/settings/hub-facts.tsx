@@ -11,21 +11,17 @@ export function HubFacts() {
   const { data, error, reload } = useQuery('hub_status', {}, { refreshOn });
   if (error && !data) return <Problem error={error} onRetry={reload} />;
   if (!data) return null;
-  const number = (key: string) => (typeof data[key] === 'number' ? data[key] : null);
-  const text = (key: string) => (typeof data[key] === 'string' ? data[key] : null);
-  const startedAt = number('startedAt');
-  const memory = number('memoryBytes');
   const facts: [string, string | null][] = [
     ['version', data.version],
     ['process', String(data.pid)],
-    ['runs', `${number('runsActive') ?? 'unknown'} at work, ${number('runsQueued') ?? 'unknown'} queued`],
-    ['clients', number('clients') === null ? null : String(number('clients'))],
-    ['memory', memory === null ? null : `${Math.round(memory / MEBIBYTE)} MiB`],
-    ['address', text('url')],
-    ['home', text('home')],
-    ['database', text('database')],
-    ['restored', text('restored')],
-    ['makes way for', text('successor')],
+    ['runs', `${data.runsActive} running, ${data.runsQueued} queued`],
+    ['clients', String(data.clients)],
+    ['memory', `${Math.round(data.memoryBytes / MEBIBYTE)} MiB`],
+    ['address', data.url],
+    ['home', data.home],
+    ['database', data.database],
+    ['restored', data.restored],
+    ['hands over to', data.successor],
   ];
   return (
     <section class="page-part">
@@ -41,14 +37,12 @@ export function HubFacts() {
               <dd>{value}</dd>
             </div>
           ))}
-        {startedAt !== null && (
-          <div>
-            <dt class="soft">started</dt>
-            <dd>
-              <Ago at={startedAt} />
-            </dd>
-          </div>
-        )}
+        <div>
+          <dt class="soft">started</dt>
+          <dd>
+            <Ago at={data.startedAt} />
+          </dd>
+        </div>
       </dl>
     </section>
   );
