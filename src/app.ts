@@ -43,7 +43,7 @@ import { hubRecordPath, isBound, lockPath, otherHub } from './link/hub-record.ts
 import { EndNotices } from './mcp/end-notices.ts';
 import { TeamUpdates } from './mcp/team-updates.ts';
 import { recordToolCall } from './operations/dispatch.ts';
-import type { HubStatus, Services } from './operations/operation.ts';
+import type { HubStatus, UserServices } from './operations/operation.ts';
 import { OPERATIONS } from './operations/operations.ts';
 import { planReviewer } from './operations/plan-reviewer.ts';
 import { childEnvironment } from './process/environment.ts';
@@ -246,7 +246,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   });
   const { identities } = clients;
 
-  const services: Services = {
+  const services: UserServices = {
     clock,
     store,
     files,

@@ -9,7 +9,7 @@ import { ownToken } from '../hub/token.ts';
 import type { EndNotices } from '../mcp/end-notices.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
 import type { TeamUpdates } from '../mcp/team-updates.ts';
-import type { Services } from '../operations/operation.ts';
+import type { UserServices } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { percentDecoded } from '../schema/percent-decoded.ts';
@@ -21,7 +21,7 @@ import { type LazyPage, pageWhenNeeded } from './page-parts.ts';
 import { type ListName, tellOf } from './run-audiences.ts';
 
 export interface HttpPortOptions {
-  services: Services;
+  services: UserServices;
   version: string;
   /** The user's own wish; null takes the last one, or the usual one. */
   port: number | null;

@@ -4,14 +4,14 @@ import type { Connection } from '../hub/server.ts';
 import type { EndNotices } from '../mcp/end-notices.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
 import type { TeamUpdates } from '../mcp/team-updates.ts';
-import type { Services } from '../operations/operation.ts';
+import type { UserServices } from '../operations/operation.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { serveStream } from '../wire/serve-stream.ts';
 import { followTeam } from './follow-team.ts';
 import type { RunAudiences } from './run-audiences.ts';
 
 export interface ViewPorts {
-  services: Services;
+  services: UserServices;
   version: string;
   workspaces: Workspaces;
   notices: EndNotices;

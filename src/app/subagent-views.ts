@@ -5,7 +5,7 @@ import type { Traces } from '../core/traces.ts';
 import type { Connection } from '../hub/server.ts';
 import type { Bye, Hello } from '../link/hello.ts';
 import { subagentFace } from '../mcp/subagent-face.ts';
-import type { Services } from '../operations/operation.ts';
+import type { UserServices } from '../operations/operation.ts';
 import { RUN_SUBAGENT } from '../operations/run-subagent.ts';
 import { subjectOf } from '../operations/scope.ts';
 import { SquadError } from '../schema/error.ts';
@@ -26,7 +26,7 @@ const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies B
 const LONGEST_LINE = 100;
 
 export interface SubagentViewPorts {
-  services(): Services;
+  services(): UserServices;
   version: string;
   workspaces: Workspaces;
   traces: Pick<Traces, 'on'>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import type { Services } from '../operations/operation.ts';
+import type { UserServices } from '../operations/operation.ts';
 import { serveControl } from './serve-control.ts';
 
 const CALLER = { client: 'terminal', cwd: '/', workspace: null, env: {}, parent: null };
@@ -10,7 +10,7 @@ const CALLER = { client: 'terminal', cwd: '/', workspace: null, env: {}, parent:
 async function connected(): Promise<{ terminal: Socket; over: Promise<void> }> {
   const over = Promise.withResolvers<void>();
   const server = createServer(socket => {
-    const options = { services: {} as Services, caller: CALLER, onInFlight: () => {} };
+    const options = { services: {} as UserServices, caller: CALLER, onInFlight: () => {} };
     void serveControl(socket, options).then(over.resolve);
     server.close();
   }).listen(0, '127.0.0.1');

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import { followEvents } from '../operations/follow-events.ts';
-import type { Call, Services } from '../operations/operation.ts';
+import type { Call, UserServices } from '../operations/operation.ts';
 import { operationNamed } from '../operations/operations.ts';
 import { asSquadError, type ErrorShape, SquadError } from '../schema/error.ts';
 import { controlLine } from './control-line.ts';
@@ -26,7 +26,7 @@ export type ControlReply =
   | { id: number; progress: string };
 
 export interface ControlOptions {
-  services: Services;
+  services: UserServices;
   caller: Caller;
   /** `isFollowing`: it goes on for as long as somebody looks, and can go on with another hub. */
   onInFlight(change: 1 | -1, isFollowing: boolean): void;
@@ -75,7 +75,7 @@ export async function serveControl(
       const isFollowing = request.operation === followEvents.name;
       onInFlight(1, isFollowing);
       leave = () => onInFlight(-1, isFollowing);
-      const call: Call = {
+      const call: Call<UserServices> = {
         services,
         caller,
         signal: gone.signal,

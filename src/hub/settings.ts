@@ -9,6 +9,7 @@ export interface SettingsStore {
 export class SettingsInForce {
   private readonly store: SettingsStore;
   private current: HubSettings = HubSettings.parse({});
+  private stored: Record<string, string> = {};
 
   constructor(store: SettingsStore) {
     this.store = store;
@@ -16,6 +17,7 @@ export class SettingsInForce {
 
   async load(): Promise<void> {
     const stored = await this.store.settings();
+    this.stored = stored;
     // A value that is no longer allowed falls back to its default instead of keeping the hub from starting.
     const usable = Object.entries(HubSettings.shape).filter(
       ([key, schema]) => key in stored && schema.safeParse(stored[key]).success,
@@ -25,6 +27,11 @@ export class SettingsInForce {
 
   all(): HubSettings {
     return this.current;
+  }
+
+  /** False: its default is in force. */
+  isSet(key: string): boolean {
+    return key in this.stored;
   }
 
   async set(key: HubSettingKey, value: string | null): Promise<void> {

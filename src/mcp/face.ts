@@ -1,7 +1,7 @@
 import type { GatewayView } from '../core/ports/gateway.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch, recordToolCall } from '../operations/dispatch.ts';
-import type { Operation, Services } from '../operations/operation.ts';
+import type { Operation, UserServices } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/operations.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -24,7 +24,7 @@ import { Tools } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
 export interface McpFaceOptions {
-  services: Services;
+  services: UserServices;
   version: string;
   transport: 'stream' | 'http';
   /** Everything about the caller but its client's name, which comes with each call. */
@@ -162,7 +162,7 @@ type Inner = Parameters<Operation['run']>[0];
 const FIRST_ROUND = { goesOnWith: null, isAnswered: true };
 
 /** A call that comes again with what its client was asked brings answers, and goes on with what it had started. */
-async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: Services) {
+async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: UserServices) {
   if (raw.mcpReq.inputResponses === undefined) return FIRST_ROUND;
   // Roots are asked for before anything is started.
   const { [ROOTS_KEY]: roots, ...inputResponses } = raw.mcpReq.inputResponses;

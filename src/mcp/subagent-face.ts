@@ -1,7 +1,7 @@
 import type { Caller } from '../core/ports/workspace.ts';
 import type { TraceNote } from '../core/traces.ts';
 import { dispatch } from '../operations/dispatch.ts';
-import type { Operation, Services } from '../operations/operation.ts';
+import type { Operation, UserServices } from '../operations/operation.ts';
 import { runSubagent, type SubagentAnswer, type SubagentPorts } from '../operations/run-subagent.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -13,7 +13,7 @@ import { failureLog, type SubagentLog, subagentLogs } from './subagent-logs.ts';
 import { toolDefinition } from './tool-list.ts';
 
 export interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {
-  services: Services;
+  services: UserServices;
   version: string;
   caller: Caller;
   subagent: Subagent;

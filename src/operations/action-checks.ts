@@ -5,7 +5,7 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { shellWord } from '../schema/shell-word.ts';
 import { wayToComment } from './comment-on-run.ts';
 import { attachCommandOf, terminalFor } from './open-terminal.ts';
-import type { Call, Services } from './operation.ts';
+import type { Call, UserServices } from './operation.ts';
 import { replyTo } from './reply-to-run.ts';
 import { askAgain } from './retry-runs.ts';
 import type { RunAction } from './run-actions.ts';
@@ -22,7 +22,7 @@ export interface Action {
   check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string }>;
 }
 
-type Caller = Pick<Call, 'services' | 'caller'>;
+type Caller = Pick<Call<UserServices>, 'services' | 'caller'>;
 
 export async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Action>> {
   const { services } = call;
@@ -143,7 +143,7 @@ const attachEffect = (program: string, isOver: boolean): string =>
       : 'which shows it at work in its tmux session, or its log; it goes on.'
   }`;
 
-async function checkCancel({ store, runner }: Services, run: Run) {
+async function checkCancel({ store, runner }: UserServices, run: Run) {
   const { id, status, worktree } = run;
   if (isEnd(status))
     throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: there is nothing left to stop`);
@@ -157,7 +157,7 @@ function abandonEffect(count: number): string {
   return `Stops ${those} at work on this task and removes their work trees; branches stay, and what is not committed is kept under a ref.`;
 }
 
-function checkAnswer(services: Services, { id }: Run) {
+function checkAnswer(services: UserServices, { id }: Run) {
   const [first, ...others] = services.inbox.openOf(id);
   if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} asks nothing`);
   const more = others.length === 0 ? '' : ` ${others.length} more wait.`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewayAdmin, PendingChange } from '../core/ports/gateway.ts';
 import { approveTools } from './approve-tools.ts';
-import type { Call } from './operation.ts';
+import type { Call, UserServices } from './operation.ts';
 
 describe('approval', () => {
   const waiting = (server: string, tool: string, hash = `${server}/${tool}`): PendingChange => ({
@@ -23,7 +23,10 @@ describe('approval', () => {
     };
     const workspaces = { open: async () => ({ root: '/w', roles: async () => [] }) };
     const mcpConfigs = { of: async () => ({ config: { servers: { a: {}, b: {} } } }) };
-    const call = { services: { gateway, workspaces, mcpConfigs }, caller: {} } as unknown as Call;
+    const call = {
+      services: { gateway, workspaces, mcpConfigs },
+      caller: {},
+    } as unknown as Call<UserServices>;
     const { approved, unseen } = await approveTools.run(call, input);
     return { approved: approved.map(({ hash }) => hash), unseen: unseen.map(({ hash }) => hash) };
   };

@@ -4,7 +4,7 @@ import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { Need } from '../schema/run-card.ts';
-import type { Services } from './operation.ts';
+import type { UserServices } from './operation.ts';
 
 export type LiveNeed = keyof BoardPage['live'];
 
@@ -29,7 +29,7 @@ interface Place {
  * are remembered: none of them is passed over because it moved up, or shown twice because it moved down.
  */
 export async function pageOf(
-  services: Services,
+  services: UserServices,
   asked: Asked,
 ): Promise<{ runs: Run[]; next: string | null }> {
   const { boards } = services;
@@ -49,7 +49,7 @@ export async function pageOf(
   };
 }
 
-function begin({ clock }: Services, asked: Asked): BoardPage {
+function begin({ clock }: UserServices, asked: Asked): BoardPage {
   const idsOf = (runs: Run[]) => runs.map(({ id }) => id);
   const { needs_you, running, queued } = asked.live;
   return {
@@ -60,7 +60,7 @@ function begin({ clock }: Services, asked: Asked): BoardPage {
 }
 
 async function* walk(
-  services: Services,
+  services: UserServices,
   { filter, status, limit }: Asked,
   page: BoardPage,
   from: Place,
@@ -96,7 +96,7 @@ function partOf(need: 'failed' | 'done', status: Need[] | undefined): EndedFilte
 }
 
 function resume(
-  { boards }: Services,
+  { boards }: UserServices,
   asked: Asked,
   cursor: string,
 ): { name: string; page: BoardPage; place: Place } {

@@ -3,11 +3,15 @@ import { allowed, notAllowed } from '../core/policy.ts';
 import { soonOnDisk } from '../core/soon-on-disk.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { problemWords } from '../schema/problem-words.ts';
-import type { Call, Operation } from './operation.ts';
+import type { Call, Operation, UserServices } from './operation.ts';
 import { subjectOf, within } from './scope.ts';
 
 /** The one way any face runs an operation: policy asked, input checked, bugs kept apart from refusals, tool calls written down. */
-export async function dispatch(operation: Operation, input: unknown, call: Call): Promise<unknown> {
+export async function dispatch(
+  operation: Operation,
+  input: unknown,
+  call: Call<UserServices>,
+): Promise<unknown> {
   const startedAt = call.services.clock.monotonic();
   let code: string | null = null;
   try {
@@ -31,7 +35,7 @@ export async function dispatch(operation: Operation, input: unknown, call: Call)
 }
 
 /** The call as its caller may make it: an agent has only what is its own business. */
-async function permit(operation: Operation, call: Call): Promise<Call> {
+async function permit(operation: Operation, call: Call<UserServices>): Promise<Call> {
   const subject = subjectOf(call);
   if (!allowed(subject, operation)) throw notAllowed(subject, operation);
   if (subject.kind === 'user') return call;
@@ -41,7 +45,7 @@ async function permit(operation: Operation, call: Call): Promise<Call> {
 
 /** Every call of a tool is an event, and so is everything that was denied. */
 export async function recordToolCall(
-  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  { services, caller }: Pick<Call<UserServices>, 'services' | 'caller'>,
   tool: string,
   code: string | null,
   /** On the monotonic clock. */

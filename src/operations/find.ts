@@ -1,11 +1,10 @@
 import { nearest } from '../core/nearest.ts';
-import type { Store } from '../core/ports/store.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, SquadId } from '../schema/ids.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
 import { shownStatus } from '../schema/shown-status.ts';
-import type { Services } from './operation.ts';
+import type { AgentStore, Services } from './operation.ts';
 
 /** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
 export async function findRun(
@@ -56,7 +55,7 @@ export async function asItIsNow(
   return runner.current(row.id) ?? (await store.run(row.id)) ?? row;
 }
 
-async function expand(store: Store, given: string, kind: Kind): Promise<string> {
+async function expand(store: AgentStore, given: string, kind: Kind): Promise<string> {
   const bare = given.replace(/^(run|squad)_/, '');
   const prefix = kind === 'run or squad' ? bare : `${kind}_${bare}`;
   const matches = /^[0-9a-z]+$/.test(bare)
@@ -69,7 +68,7 @@ async function expand(store: Store, given: string, kind: Kind): Promise<string> 
   });
 }
 
-async function unknown(store: Store, given: string, kind: Kind): Promise<SquadError> {
+async function unknown(store: AgentStore, given: string, kind: Kind): Promise<SquadError> {
   const [recent, alike] = await Promise.all([
     store.recentIds(MOST_TRIED),
     store.idsLike(beginning(given), MOST_TRIED),
@@ -90,7 +89,7 @@ async function unknown(store: Store, given: string, kind: Kind): Promise<SquadEr
   });
 }
 
-async function newest(store: Store, kind: Kind): Promise<string[]> {
+async function newest(store: AgentStore, kind: Kind): Promise<string[]> {
   const runs = await store.runs({ limit: MAX_NEWEST });
   const named = runs.map(
     run =>

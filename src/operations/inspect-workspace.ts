@@ -44,7 +44,6 @@ export const inspectWorkspace = operation({
   async run({ services, caller }) {
     const workspace = await services.workspaces.open(caller);
     const roles = await workspace.roles();
-    const stored = await services.store.settings();
     return {
       root: workspace.root,
       settings: Object.entries(workspace.config).map(([key, { value, origin, source }]) => ({
@@ -75,8 +74,8 @@ export const inspectWorkspace = operation({
       limits: Object.keys(HubSettings.shape).map(key => ({
         key,
         value: services.settings.all()[key as HubSettingKey] ?? null,
-        origin: key in stored ? 'settings' : 'default',
-        source: key in stored ? 'squad config set' : 'built in',
+        origin: services.settings.isSet(key) ? 'settings' : 'default',
+        source: services.settings.isSet(key) ? 'squad config set' : 'built in',
       })),
     };
   },

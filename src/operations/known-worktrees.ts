@@ -2,7 +2,7 @@ import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { asItIsNow } from './find.ts';
-import type { Services } from './operation.ts';
+import type { UserServices } from './operation.ts';
 import { runsOfRepository, runsWithTrees } from './runs-of-repository.ts';
 
 export interface KnownWorktree {
@@ -14,7 +14,7 @@ export interface KnownWorktree {
 const EVERY = 1_000_000;
 
 /** Work trees of runs that are there, are wanted again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
-export async function knownWorktrees(services: Services, folder?: string): Promise<KnownWorktree[]> {
+export async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
   const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));
   const byPath = Map.groupBy(
     found.map(({ run }) => run),
@@ -32,7 +32,7 @@ export async function knownWorktrees(services: Services, folder?: string): Promi
 }
 
 /** The work tree of a run, if it would be among those; null: it has none, or none any more. */
-export async function knownWorktreeOf(services: Services, run: Run): Promise<KnownWorktree | null> {
+export async function knownWorktreeOf(services: UserServices, run: Run): Promise<KnownWorktree | null> {
   const { worktree, lineageId } = run;
   if (worktree === null) return null;
   // A reply goes on in the work tree of the run before, and both are of one task.
@@ -46,7 +46,7 @@ export async function knownWorktreeOf(services: Services, run: Run): Promise<Kno
 }
 
 /** Folders that no run and nothing under way is known for. */
-export async function strayFolders({ store, worktrees }: Services): Promise<string[]> {
+export async function strayFolders({ store, worktrees }: UserServices): Promise<string[]> {
   const [rows, intents] = await Promise.all([
     store.runs({ hasWorktree: true, limit: EVERY }),
     store.intents(),
@@ -56,12 +56,12 @@ export async function strayFolders({ store, worktrees }: Services): Promise<stri
 }
 
 /** The last that was heard of it is that it was made, not that it was removed. */
-async function wasMade({ store }: Services, runs: Run[]): Promise<boolean> {
+async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
   const heard = await Promise.all(runs.map(run => lastOf(store, run.id)));
   return heard.flat().toSorted((one, other) => other.seq - one.seq)[0]?.body.type === 'worktree.made';
 }
 
-const lastOf = (store: Services['store'], runId: RunId) =>
+const lastOf = (store: UserServices['store'], runId: RunId) =>
   store.events({ runId, types: ['worktree.made', 'worktree.removed'], reverse: true, limit: 1 });
 
 const isWorktree = (value: unknown): value is Worktree =>

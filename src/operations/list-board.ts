@@ -6,7 +6,7 @@ import { Need, RunCard } from '../schema/run-card.ts';
 import { asksUser } from './asks-user.ts';
 import { type LiveNeed, pageOf } from './board-page.ts';
 import { findSquad } from './find.ts';
-import { operation, type Services } from './operation.ts';
+import { operation, type UserServices } from './operation.ts';
 import { cardsOf } from './run-card.ts';
 import { undecidedRuns } from './undecided.ts';
 
@@ -76,7 +76,7 @@ export const listBoard = operation({
 });
 
 /** Those that have not ended, by need, newest first. */
-async function liveRuns(services: Services, filter: BoardFilter): Promise<Record<LiveNeed, Run[]>> {
+async function liveRuns(services: UserServices, filter: BoardFilter): Promise<Record<LiveNeed, Run[]>> {
   const { runner, store } = services;
   const { workspace, squadId, q } = filter;
   const all = runner
@@ -96,7 +96,7 @@ async function liveRuns(services: Services, filter: BoardFilter): Promise<Record
 }
 
 /** The database knows what ended runs have cost; the runner, what those at work have by now. */
-async function spentToday({ store, runner, clock }: Services) {
+async function spentToday({ store, runner, clock }: UserServices) {
   const since = startOfDay(clock.now());
   const { costUsd, isEstimated, unreported } = await store.spending(since);
   const atWork = runner

@@ -26,5 +26,3 @@ export const openPage = operation({
     return { opened: await services.hub.openPage(ip), warnings };
   },
 });
-
-export type PageOpened = z.output<typeof openPage.output>;

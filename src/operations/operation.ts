@@ -29,10 +29,30 @@ import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
 
-/** What an operation works with. Put together once, in `src/app.ts`. */
+/** The reads of the store that agents may use, each limited to runs they may see. A method that is not named here does not exist for them. */
+export type AgentStore = Pick<
+  Store,
+  | 'run'
+  | 'runs'
+  | 'squad'
+  | 'liveRuns'
+  | 'turns'
+  | 'events'
+  | 'onEvents'
+  | 'review'
+  | 'reviews'
+  | 'reviewLimit'
+  | 'figures'
+  | 'idsLike'
+  | 'recentIds'
+  | 'spent'
+  | 'leftWithError'
+>;
+
+/** What an operation that agents may call works with. */
 export interface Services {
   clock: Clock;
-  store: Store;
+  store: AgentStore;
   files: RunFiles;
   engines: Engines;
   workspaces: Workspaces;
@@ -112,8 +132,15 @@ export interface Services {
   hub: HubControl;
 }
 
+/** What an operation that only the user may call works with. Put together once, in `src/app.ts`. */
+export interface UserServices extends Services {
+  store: Store;
+}
+
 export interface Settings {
   all(): HubSettings;
+  /** False: its default is in force. */
+  isSet(key: string): boolean;
   /** Null puts the default back. */
   set(key: HubSettingKey, value: string | null): Promise<void>;
 }
@@ -161,8 +188,8 @@ export const HubStatus = z.object({
 export type HubStatus = z.infer<typeof HubStatus>;
 
 /** One call, as any face makes it. */
-export interface Call {
-  services: Services;
+export interface Call<S extends Services = Services> {
+  services: S;
   caller: Caller;
   /** The tool that was called; absent: the operation is none. */
   tool?: string;
@@ -195,16 +222,17 @@ export interface Operation<
   I extends z.ZodType = z.ZodType,
   O extends z.ZodType = z.ZodType,
   R extends Route | null = Route | null,
+  A extends AgentAccess | null = AgentAccess | null,
 > {
   name: N;
   route: R;
   /** What an agent needs to call it; null: only the user may. */
-  agents: AgentAccess | null;
+  agents: A;
   /** The MCP tool this is, if it is one: its name and what the model reads. */
   tool: Tool | null;
   input: I;
   output: O;
-  run(call: Call, input: z.output<I>): Promise<z.input<O>>;
+  run(call: Call<A extends null ? UserServices : Services>, input: z.output<I>): Promise<z.input<O>>;
 }
 
 export interface Tool {
@@ -234,6 +262,7 @@ export const operation = <
   I extends z.ZodType,
   O extends z.ZodType,
   const R extends Route | null,
+  const A extends AgentAccess | null,
 >(
-  definition: Operation<N, I, O, R>,
+  definition: Operation<N, I, O, R, A>,
 ) => definition;

@@ -4,7 +4,7 @@ import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
 import { findRun } from './find.ts';
 import { type KnownWorktree, knownWorktrees } from './known-worktrees.ts';
-import { operation, type Services } from './operation.ts';
+import { operation, type UserServices } from './operation.ts';
 import { removeWorktree } from './remove-worktree.ts';
 
 const Pruned = z.object({
@@ -52,7 +52,7 @@ export const pruneWorktrees = operation({
   },
 });
 
-async function namedPaths(services: Services, ids: string[]): Promise<Set<string>> {
+async function namedPaths(services: UserServices, ids: string[]): Promise<Set<string>> {
   const paths = new Set<string>();
   for (const id of ids) {
     const run = await findRun(services, id);
@@ -66,7 +66,7 @@ async function namedPaths(services: Services, ids: string[]): Promise<Set<string
 }
 
 async function pruned(
-  services: Services,
+  services: UserServices,
   known: KnownWorktree,
   { isNamed, dryRun, saveLarge }: { isNamed: boolean; dryRun: boolean; saveLarge: boolean },
 ): Promise<Pruned> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import { operation, type Services } from './operation.ts';
+import { operation, type UserServices } from './operation.ts';
 import { removeWorktree } from './remove-worktree.ts';
 
 const DAY_MS = 86_400_000;
@@ -68,7 +68,7 @@ interface Saved {
  * Takes away the work trees that only these runs have, and adds to `saved` what had to be saved first. Returns the runs whose
  * work tree had to stay: they say where it is.
  */
-async function withWorktree(services: Services, old: Run[], saved: Saved[]): Promise<Run[]> {
+async function withWorktree(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
   const present = new Set(await services.worktrees.strays([]));
   const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
   if (going.size === 0) return [];
@@ -90,7 +90,7 @@ async function withWorktree(services: Services, old: Run[], saved: Saved[]): Pro
  * Folders without a row: a hub died between writing a run's files and its rows. A day old, nobody is about to write them. A
  * folder with a record had rows: it is kept for a database that lost them.
  */
-async function removeStrays({ files, store }: Services, before: number): Promise<number> {
+async function removeStrays({ files, store }: UserServices, before: number): Promise<number> {
   let bytes = 0;
   for (const { runId, changedAt } of await files.list())
     if (
@@ -104,7 +104,7 @@ async function removeStrays({ files, store }: Services, before: number): Promise
 }
 
 /** What engines keep of chats that no run refers to any more. A run without a chat has its folder under its own id. */
-async function removeChats({ files, store }: Services, runs: Run[]): Promise<number> {
+async function removeChats({ files, store }: UserServices, runs: Run[]): Promise<number> {
   let bytes = 0;
   for (const { id, engine, chatId } of runs) {
     bytes += await files.removeChat(engine, id);
@@ -115,7 +115,7 @@ async function removeChats({ files, store }: Services, runs: Run[]): Promise<num
 }
 
 /** Those a hub did not live to remove, or whose run was never written down. */
-async function removeStrayChats({ files, store }: Services, before: number): Promise<number> {
+async function removeStrayChats({ files, store }: UserServices, before: number): Promise<number> {
   let bytes = 0;
   for (const { engine, chatId, changedAt } of await files.listChats()) {
     if (changedAt >= before || (await store.chat(chatId)) !== null) continue;

@@ -1,11 +1,11 @@
 import type { Removal } from '../core/ports/worktrees.ts';
 import { removalEvent } from '../core/removal-event.ts';
 import type { KnownWorktree } from './known-worktrees.ts';
-import type { Services } from './operation.ts';
+import type { UserServices } from './operation.ts';
 
 /** Removes a work tree unless a run is at work in it, and tells what became of it. */
 export async function removeWorktree(
-  services: Services,
+  services: UserServices,
   { worktree, runs }: KnownWorktree,
   saveLarge = false,
 ): Promise<Removal> {

@@ -6,11 +6,11 @@ import { isEnd, type Run, runSummary } from '../schema/run.ts';
 import type { RunCard } from '../schema/run-card.ts';
 import { visibleText } from '../schema/visible-text.ts';
 import { asksUser } from './asks-user.ts';
-import type { Services } from './operation.ts';
+import type { UserServices } from './operation.ts';
 import { quietOf } from './quiet.ts';
 import { undecidedAmong } from './undecided.ts';
 
-type CardServices = Pick<Services, 'store' | 'runner' | 'clock' | 'activity' | 'inbox'>;
+type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity' | 'inbox'>;
 
 const LONGEST_TITLE = 80;
 const LONGEST_QUESTION = 160;

@@ -11,14 +11,14 @@ import type { Run } from '../schema/run.ts';
 import { aRun, aSquad } from '../store/fixtures/sample-rows.ts';
 import { openStore } from '../store/open.ts';
 import { READ_ON, RESULT_LIMIT } from './member-result.ts';
-import type { Services } from './operation.ts';
+import type { UserServices } from './operation.ts';
 import { parallelResult } from './parallel-result.ts';
 import { RunResult, runResult } from './run-result.ts';
 
 const squad = aSquad();
 const NASTY = '\u0001"\\😀';
 let folder: string;
-let services: Services;
+let services: UserServices;
 /** The run that is at work, if one is. */
 let asking: Run | null = null;
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
     checkpoint: () => {},
     warn: () => {},
   });
-  services = { store, files, clock, inbox } as unknown as Services;
+  services = { store, files, clock, inbox } as unknown as UserServices;
 });
 afterEach(async () => {
   await services.store.close();

@@ -5,7 +5,7 @@ import { NATIVE } from '../schema/trace.ts';
 import { diffReview } from './diff-review.ts';
 import { diffRun } from './diff-run.ts';
 import { getConversation } from './get-conversation.ts';
-import type { Call } from './operation.ts';
+import type { Call, UserServices } from './operation.ts';
 import { showReview } from './show-review.ts';
 import { showRun } from './show-run.ts';
 import { showSquad } from './show-squad.ts';
@@ -25,7 +25,7 @@ const MOST_IN_ROUNDS = 16 * 1024 * 1024;
 
 /** Each question of the pages of a run and of its squad, asked as they ask it. */
 export async function answersAbout(
-  call: Call,
+  call: Call<UserServices>,
   { id, squadId, engine }: Run,
 ): Promise<{ answers: AnsweredQuestion[]; leftOut: string[] }> {
   const run = { run: id };

@@ -6,11 +6,12 @@ import { openForTest } from '../store/fixtures/open-for-test.ts';
 import { anIntent, aReview, aRun, aSquad, aWorktree } from '../store/fixtures/sample-rows.ts';
 import { tempFile } from '../store/fixtures/temp-file.ts';
 import { listRuns } from './list-runs.ts';
+import type { AgentStore } from './operation.ts';
 import { Sight } from './sight.ts';
 import { storeWithin } from './store-within.ts';
 
 /** The store as this run has it when it asks for a list. */
-function asSeenBy(store: Store, run: Run): Store {
+function asSeenBy(store: Store, run: Run): AgentStore {
   const subject: RunSubject = {
     ...{ kind: 'run', id: run.id, squadId: run.squadId, depth: run.depth, isLive: true },
     ...{ type: run.type, reviewOf: run.reviewOf, lineageId: null, isProven: true },
@@ -65,7 +66,7 @@ test('an agent has the limit of a task in which it may see a run, and nothing th
     const own = asSeenBy(store, run);
     expect(await own.reviewLimit(coder.lineageId)).toBe(4);
     expect(await own.reviewLimit(stranger.lineageId)).toBeNull();
-    expect(await own.intents()).toEqual([]);
+    expect(own).not.toHaveProperty('intents');
   }
 });
 
@@ -79,4 +80,23 @@ test('an agent finds its runs by task and by work tree, and nobody else’s', as
   expect(await own.runs({ lineageId: stranger.lineageId, limit: 9 })).toEqual([]);
   const below = asSeenBy(store, reviewer);
   expect(await below.runs({ lineageId: coder.lineageId, limit: 1 })).toEqual([reviewer]);
+});
+
+test('an agent has these reads and nothing else of the store', async () => {
+  const { store, planner } = await twoTasks();
+  expect(Object.keys(asSeenBy(store, planner)).sort()).toEqual([
+    ...['events', 'figures', 'idsLike', 'leftWithError', 'liveRuns', 'onEvents', 'recentIds', 'review'],
+    ...['reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad', 'turns'],
+  ]);
+});
+
+test('an agent is told what its own runs have spent, not what others have', async () => {
+  const { store, planner, coder, stranger } = await twoTasks();
+  const usage = { input: 0, output: 0, cached: 0, costIsEstimated: false };
+  const spend = (run: Run, costUsd: number): Run => ({ ...run, usage: { ...usage, costUsd } });
+  await store.commit({ runs: [spend(coder, 2), spend(stranger, 40)], events: [] });
+  const own = asSeenBy(store, planner);
+  expect(await own.spent({})).toBe(2);
+  expect(await own.spent({ squadId: stranger.squadId })).toBe(2);
+  expect(await own.spent({ since: coder.createdAt + 1 })).toBe(0);
 });

@@ -1,17 +1,17 @@
 import { descendantsOf } from '../core/descendants.ts';
 import type { RunSubject } from '../core/policy.ts';
-import type { BoardStore } from '../core/ports/board-store.ts';
-import type { EventFilter, ReviewFilter, RunFilter, Store } from '../core/ports/store.ts';
+import type { EventFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Review } from '../schema/review.ts';
 import type { Run } from '../schema/run.ts';
+import type { AgentStore } from './operation.ts';
 import type { Sight } from './sight.ts';
 
 const EVERY = 100_000;
 
 /** The store as one run has it: rows and events of others are not there. */
-export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight): Store {
+export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: Sight): AgentStore {
   async function run(id: RunId): Promise<Run | null> {
     const found = await store.run(id);
     return found && (await sight.look(found)) ? found : null;
@@ -75,13 +75,16 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
   };
 
   return {
-    ...store,
-    ...NO_LISTS,
     run,
     runs,
     events,
     squad: async id => ((await squadIsSeen(id)) ? store.squad(id) : null),
     liveRuns: async () => seen(await store.liveRuns()),
+    leftWithError: async (filter, at) => seen(await store.leftWithError(filter, at)),
+    spent: async ({ since = 0, until = Number.POSITIVE_INFINITY, squadId }) =>
+      (await (squadId === undefined ? own() : runs({ squadId, limit: EVERY })))
+        .filter(({ createdAt }) => createdAt >= since && createdAt < until)
+        .reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0),
     figures: async ({ workspace, since = 0, limit }) =>
       (await runs({ workspace, limit }))
         .filter(each => each.createdAt >= since)
@@ -93,13 +96,6 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
     },
     reviewLimit: async lineageId =>
       (await runs({ lineageId, limit: 1 })).length > 0 ? store.reviewLimit(lineageId) : null,
-    // The inbox knows what of it is a run's business.
-    inboxItem: async () => null,
-    inboxItems: async () => [],
-    // What is half done is the hub's business alone.
-    intents: async () => [],
-    runsAskedToStop: async () => new Set(),
-    reviewedLineages: async () => [],
     turns: async id => ((await run(id)) ? store.turns(id) : []),
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),
@@ -110,15 +106,3 @@ export function storeWithin(store: Store, { id: self }: RunSubject, sight: Sight
       }),
   };
 }
-
-/** Lists for people are the user's alone. */
-const NO_LISTS: Omit<BoardStore, 'lastEvent'> = {
-  endedRuns: async () => [],
-  countEnded: async () => ({ failed: 0, done: 0 }),
-  leftWithError: async () => [],
-  liveIds: async () => new Set(),
-  takenUp: async () => new Set(),
-  spending: async () => ({ costUsd: null, isEstimated: false, unreported: 0 }),
-  workspaces: async () => [],
-  turnsOf: async () => [],
-};

@@ -4,12 +4,12 @@ import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { asItIsNow } from './find.ts';
 import { knownWorktreeOf } from './known-worktrees.ts';
-import type { Services } from './operation.ts';
+import type { UserServices } from './operation.ts';
 
 const MOST_RUNS = 1_000;
 
 /** Whether there is anything of it to merge; conflicts are what the plan is for. */
-export async function checkIntegration(services: Services, run: Run) {
+export async function checkIntegration(services: UserServices, run: Run) {
   const { store, worktrees } = services;
   const rows = await store.runs({ lineageId: run.lineageId, limit: MOST_RUNS });
   const related = await Promise.all(rows.map(row => asItIsNow(services, row)));
@@ -26,7 +26,7 @@ export async function checkIntegration(services: Services, run: Run) {
   return {};
 }
 
-export async function checkRemoval(services: Services, run: Run) {
+export async function checkRemoval(services: UserServices, run: Run) {
   if (run.worktree === null)
     throw new SquadError('INVALID_INPUT', `Run ${run.id} has no work tree of its own.`);
   const known = await knownWorktreeOf(services, run);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventFilter } from '../core/ports/store.ts';
-import type { Services } from '../operations/operation.ts';
+import type { UserServices } from '../operations/operation.ts';
 import type { Event } from '../schema/event.ts';
 import type { LiveMessage } from '../schema/live.ts';
 import { LiveFeed } from './live-feed.ts';
@@ -36,7 +36,7 @@ function eventful(
   const services = { store, hub: { status: () => ({ startedAt: 1 }) }, clock: { now: () => 1 } };
   const feed = new LiveFeed(
     {
-      services: services as unknown as Services,
+      services: services as unknown as UserServices,
       touchedRuns,
       cardsOf: async () => [],
       version: '1',

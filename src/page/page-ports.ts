@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
-import type { Call, Operation, Services } from '../operations/operation.ts';
+import type { Call, Operation, UserServices } from '../operations/operation.ts';
 import type { ErrorShape } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { PageMessage } from '../schema/live.ts';
@@ -25,9 +25,9 @@ export interface PageSessions {
  * error or a schema of one copy is none of the other's.
  */
 export interface PagePorts {
-  services: Services;
+  services: UserServices;
   operations: readonly Operation[];
-  dispatch(operation: Operation, input: unknown, call: Call): Promise<unknown>;
+  dispatch(operation: Operation, input: unknown, call: Call<UserServices>): Promise<unknown>;
   errorOf(thrown: unknown): ErrorShape;
   schemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema;
   /** Null: it is none. */

@@ -8,7 +8,7 @@ import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import { tempFile } from '../../store/fixtures/temp-file.ts';
 import { dispatch } from '../dispatch.ts';
-import type { Call, Operation, Services } from '../operation.ts';
+import type { Call, Operation, UserServices } from '../operation.ts';
 
 /** A hub with a real database and runs that go on as the test says: as much of it as lists of runs ask of one. */
 export class BoardHub {
@@ -19,7 +19,7 @@ export class BoardHub {
   now = 1_700_000_000_000;
   private readonly live = new Map<RunId, Run>();
   private readonly asks: InboxItem[] = [];
-  readonly services: Services;
+  readonly services: UserServices;
 
   private constructor(store: Store) {
     this.store = store;
@@ -42,7 +42,7 @@ export class BoardHub {
           throw thrown;
         },
       },
-    } as unknown as Services;
+    } as unknown as UserServices;
   }
 
   static async open(): Promise<BoardHub> {
@@ -52,7 +52,7 @@ export class BoardHub {
   }
 
   async ask<T>(operation: Operation, input: object = {}): Promise<T> {
-    const call = { services: this.services, caller: {} } as unknown as Call;
+    const call = { services: this.services, caller: {} } as unknown as Call<UserServices>;
     return (await dispatch(operation, input, call)) as T;
   }
 

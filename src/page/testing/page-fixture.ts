@@ -9,7 +9,7 @@ import { isOwnPeer } from '../../http/own-peer.ts';
 import { type HttpServer, serveHttp } from '../../http/serve.ts';
 import { Sessions } from '../../http/sessions.ts';
 import { dispatch } from '../../operations/dispatch.ts';
-import type { Operation, Services } from '../../operations/operation.ts';
+import type { Operation, UserServices } from '../../operations/operation.ts';
 import { touchedRuns } from '../../operations/touched-runs.ts';
 import { createRunFiles } from '../../process/run-files.ts';
 import { asSquadError } from '../../schema/error.ts';
@@ -164,7 +164,7 @@ export class PageFixture {
         status: () => ({ startedAt: 5 }),
         reportBug: (_: string, bug: unknown) => this.errors.push(bug),
       },
-    } as unknown as Services;
+    } as unknown as UserServices;
     const user: Caller = { client: null, cwd: null, workspace: null, env: {}, parent: null };
     const asking = new WeakMap<IncomingMessage, Caller>();
     const sessionOf = new WeakMap<IncomingMessage, string>();
