@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/operations/table.ts';
+import { OPERATIONS } from '../../src/operations/operations.ts';
 import type { PagePorts } from '../../src/page/page-ports.ts';
 import { restApi } from '../../src/page/rest.ts';
 import { Tickets } from '../../src/page/tickets.ts';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/operations/table.ts';
+import { OPERATIONS } from '../../src/operations/operations.ts';
 import { amountOf, figure, figureTimeout } from '../faults/figures.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { type Agent, requestOf, startAgents } from './agents.ts';

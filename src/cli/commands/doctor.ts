@@ -106,8 +106,7 @@ async function hub(): Promise<Check> {
 
 /** Says what was restored since the hub started, and where damaged files are kept. */
 async function database(): Promise<Check> {
-  const client = await HubClient.start();
-  const status = await client.call<HubStatus>('hub_status').finally(() => client.close());
+  const status = await HubClient.ask({}, 'hub_status');
   const folder = dirname(status.database);
   const start = `${basename(status.database)}.damaged-`;
   const kept = readdirSync(folder).filter(name => name.startsWith(start) && /Z$/.test(name));
