@@ -127,6 +127,7 @@ describe('squad roles and squad doctor', () => {
       'home',
       'env',
       'hub',
+      'database',
       'workspace',
       'roles',
       'engine',
