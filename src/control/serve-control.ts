@@ -15,7 +15,7 @@ const ControlRequest = z.object({
   operation: z.string(),
   input: z.unknown().optional(),
   /** How long a waiting operation may wait; without it there is no limit. */
-  waitMs: z.number().nonnegative().optional(),
+  waitMs: z.number().int().nonnegative().optional(),
 });
 export type ControlRequest = z.infer<typeof ControlRequest>;
 

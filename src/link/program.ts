@@ -29,7 +29,7 @@ export const ownEnvironment = (): Record<string, string> =>
   );
 
 /** Node throws its own error when the folder it was started in has been removed since. */
-function currentFolder(): string {
+export function currentFolder(): string {
   try {
     return process.cwd();
   } catch (error) {

@@ -28,7 +28,14 @@ export function footprint(squad: TestSquad): { squads: number; runs: number; fol
     'select (select count(*) from squads) as squads, (select count(*) from runs) as runs',
   );
   const runs = join(squad.home, 'runs');
-  return { ...counts!, folders: existsSync(runs) ? readdirSync(runs).sort() : [] };
+  return {
+    ...counts!,
+    folders: existsSync(runs)
+      ? readdirSync(runs)
+          .filter(name => !name.startsWith('.'))
+          .sort()
+      : [],
+  };
 }
 
 export const lastSeq = (squad: TestSquad): number =>

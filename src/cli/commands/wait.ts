@@ -40,7 +40,8 @@ export async function waitCommand(
   const statuses: ShownStatus[] = [];
   const failed: ShownRun[] = [];
   await untilAnswered(async hub => {
-    const waitMs = endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, endAt - performance.now());
+    const waitMs =
+      endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, Math.ceil(endAt - performance.now()));
     const onItem = (item: unknown) => {
       const ended = item as EndedRun;
       open.delete(ended.run.id);
