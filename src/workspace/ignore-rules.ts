@@ -39,7 +39,8 @@ export async function hiddenIgnoreFiles(git: Git, since: number, how: GitRun = {
     .split('\0')
     .filter(path => /(^|\/)\.gitignore$/.test(path));
   const stats = await eachOf(paths, path => statWorkFile(git.folder.root, path));
-  return paths.filter((_, at) => Number(stats[at]?.ctimeMs ?? 0) >= since);
+  // A stat with bigints has whole milliseconds.
+  return paths.filter((_, at) => Number(stats[at]?.ctimeMs ?? 0) >= Math.floor(since));
 }
 
 async function untrackedUnder(git: Git, rules: string, how: GitRun): Promise<string[]> {
