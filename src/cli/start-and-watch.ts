@@ -107,15 +107,26 @@ function onInterrupt(squadId: string, say: (text: string) => void) {
       process.off('SIGTERM', act);
     },
   };
+  let asked: Promise<void> | null = null;
   const act = () => {
     state.count++;
-    if (state.count > 1) process.exit(EXIT.interrupted);
+    // The second one leaves as soon as the hub has been asked, the third at once.
+    if (state.count > 2) process.exit(EXIT.interrupted);
+    if (asked) return void asked.finally(() => process.exit(EXIT.interrupted));
     say('Stopping the agents… (Ctrl-C again leaves; they are ended all the same)');
-    void HubClient.start()
-      .then(client => client.call('cancel_run', { squad_id: squadId }).finally(() => client.close()))
-      .catch(error => say(`They could not be stopped: ${error.message}`));
+    asked = askToStop(squadId, say);
   };
   process.on('SIGINT', act);
   process.on('SIGTERM', act);
   return state;
+}
+
+/** Settles when the hub has been asked, which is before the agents have ended. */
+async function askToStop(squadId: string, say: (text: string) => void): Promise<void> {
+  const failed = (error: Error) => say(`They could not be stopped: ${error.message}`);
+  const client = await HubClient.start().catch(failed);
+  client
+    ?.call('cancel_run', { squad_id: squadId })
+    .catch(failed)
+    .finally(() => client.close());
 }
