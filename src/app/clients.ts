@@ -15,7 +15,7 @@ interface ClientPorts extends Omit<CallerPorts, 'isUsers'> {
 
 /** Decides who is at the other end of a connection, and which clients may replace this hub by one of their own, later version. */
 export class Clients {
-  /** What it takes to find out who asks. */
+  /** Facts that identify a caller. */
   readonly identities: CallerPorts;
   private readonly ports: ClientPorts;
   private readonly proofs: ReturnType<typeof createProcessProofs>;
@@ -23,7 +23,7 @@ export class Clients {
   /** Found out once for each connection. */
   private readonly callers = new WeakMap<Hello, Caller>();
   private readonly heirs = new WeakSet<Hello>();
-  /** Those of the heirs that are here to take over. */
+  /** Newer clients that are connected and can take over. */
   private readonly successors = new Set<Hello>();
   /** When the first run began that this hub has known, on the monotonic clock. */
   private firstRunAt = Number.POSITIVE_INFINITY;
@@ -68,7 +68,7 @@ export class Clients {
     return caller;
   }
 
-  /** Who a client is that was identified. */
+  /** Identities of clients that were proven. */
   callerOf(hello: Hello): Caller {
     return this.callers.get(hello)!;
   }

@@ -54,7 +54,7 @@ export interface Asked {
 }
 
 /**
- * What a run needs to call an operation: nothing, `spawn` in its role (`lead`: and proof that it is that run, because the operation
+ * Requirement for a run to call an operation: nothing, `spawn` in its role (`lead`: and proof that it is that run, because the operation
  * is about questions put to it), being a subagent's call, a role that records decisions, proof alone, `approvals: ask`, a type of role
  * (`typed`: any type).
  */

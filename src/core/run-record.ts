@@ -84,7 +84,7 @@ function ownRecord(text: string | null): RunRecord | null {
 
 const PARTS = Object.keys(RunRecord.shape);
 
-/** What one commit says about one run. */
+/** One run's part of a commit. */
 interface Part extends Partial<RunRecord> {
   isNew: boolean;
   turns: Turn[];

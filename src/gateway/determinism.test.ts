@@ -13,7 +13,7 @@ const ROLES = ['coder', 'tester', 'reviewer'];
 const STEPS = 60;
 
 interface Played {
-  /** What each step came to, in order. */
+  /** Outcomes of the steps, in order. */
   outcomes: string[];
   /** The lines of the audit log, each with its hash and that of the line before. */
   audit: string[];
