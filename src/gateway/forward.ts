@@ -1,4 +1,5 @@
 import { setImmediate as turnOfAll } from 'node:timers/promises';
+import type { Clock } from '../core/ports/clock.ts';
 import type { ForwardedRequest } from '../core/ports/gateway.ts';
 import type { RunId } from '../schema/ids.ts';
 import { type Json, type Progress, UpstreamFault } from '../wire/upstream/link.ts';
@@ -7,7 +8,6 @@ import { failure } from './forward-failure.ts';
 import { Busy } from './in-flight.ts';
 import type { PooledServer } from './pooled-server.ts';
 import type { Shape } from './shape-result.ts';
-import type { Timers } from './timers.ts';
 
 /** More text than this is cut: no agent reads it, and its context is small. */
 const TEXT_BYTES = 200_000;
@@ -26,23 +26,23 @@ export interface Question {
 export interface ForwardOptions {
   runId: RunId;
   audit: CallAudit;
-  timers: Timers;
+  clock: Clock;
   /** What an agent reads when the server is out of order. */
   describe(server: PooledServer, fault: string): string;
 }
 
 /** Hands a question on that may be asked, and writes down how it went. Rejects with ForwardedError or OutOfOrder. */
 export async function forward(
-  { runId, audit, timers, describe }: ForwardOptions,
+  { runId, audit, clock, describe }: ForwardOptions,
   question: Question,
   request: ForwardedRequest,
 ): Promise<Json> {
   const { server, shape } = question;
   audit.check();
-  const startedAt = timers.monotonic();
+  const startedAt = clock.monotonic();
   const entry = entryOf(question);
   const write = (how: Pick<CallEntry, 'outcome' | 'resultBytes' | 'resultHash'>) =>
-    audit.write({ ...entry, ...how, durationMs: Math.round(timers.monotonic() - startedAt) });
+    audit.write({ ...entry, ...how, durationMs: Math.round(clock.monotonic() - startedAt) });
 
   let result: Json;
   let json: string;

@@ -108,7 +108,7 @@ export function createRunGate(options: RunGateOptions): RunGate {
     }),
     finder: new Finder({ servers, offers, standing, audit }),
     forwarding: {
-      ...{ runId: run.id, audit, timers },
+      ...{ runId: run.id, audit, clock },
       describe: ({ id }, fault) => standing.unavailable(id, fault),
     },
   });

@@ -2,8 +2,6 @@
 export interface Timers {
   /** Returns how to call it off. */
   after(ms: number, run: () => void): () => void;
-  /** Milliseconds that only grow, for how long something took. */
-  monotonic(): number;
 }
 
 export const realTimers: Timers = {
@@ -12,5 +10,4 @@ export const realTimers: Timers = {
     timer.unref();
     return () => clearTimeout(timer);
   },
-  monotonic: () => performance.now(),
 };

@@ -49,7 +49,7 @@ export type AgentStore = Pick<
   | 'leftWithError'
 >;
 
-/** What an operation that agents may call works with. */
+/** Services of an operation that agents may call. */
 export interface Services {
   clock: Clock;
   store: AgentStore;
@@ -132,7 +132,7 @@ export interface Services {
   hub: HubControl;
 }
 
-/** What an operation that only the user may call works with. Put together once, in `src/app.ts`. */
+/** Services of an operation that only the user may call. Put together once, in `src/app.ts`. */
 export interface UserServices extends Services {
   store: Store;
 }
@@ -226,7 +226,7 @@ export interface Operation<
 > {
   name: N;
   route: R;
-  /** What an agent needs to call it; null: only the user may. */
+  /** Requirement for an agent to call it; null: only the user may. */
   agents: A;
   /** The MCP tool this is, if it is one: its name and what the model reads. */
   tool: Tool | null;

@@ -82,7 +82,7 @@ const queuedAs = ({ roleId, subagent }: { roleId: string | null; subagent?: stri
 
 const exit = (code: number | null) => (code === null ? '' : `, exit code ${code}`);
 
-/** What was wrong with the database, and what became of the runs. */
+/** The database's fault and the outcome for its runs, in one sentence. */
 export function restoredWords({
   why,
   restored,

@@ -12,7 +12,7 @@ export interface Backend {
   lastSequence(): number;
   /** Numbers up to this one are not given again. */
   skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
-  /** What a check of the whole file found wrong; null: nothing. Takes seconds for a large file. */
+  /** Checks the whole file, which takes seconds for a large one. Returns the fault; null: there is none. */
   fault(): string | null;
   failureOf(thrown: unknown): Failure;
   close(): Promise<void>;

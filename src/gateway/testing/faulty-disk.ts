@@ -1,6 +1,6 @@
 import { type AuditDisk, auditDisk } from '../audit-disk.ts';
 
-/** What a change on the disk comes to: as it should, an error of the system, only half of the bytes taken before one, or as it should but late. */
+/** Outcome of a change on the disk: as it should, an error of the system, only half of the bytes taken before one, or as it should but late. */
 export type Fate = 'works' | 'ENOSPC' | 'EIO' | 'EROFS' | 'short' | 'slow';
 
 const SLOW_MS = 25;
