@@ -95,6 +95,11 @@ export class EngineSquad implements AsyncDisposable {
     });
   }
 
+  /** What the CLI has written in its first turn so far. */
+  output(spawn_id: string): string {
+    return readFileSync(join(this.squad.home, 'runs', spawn_id, 'turn-1', 'stdout'), 'utf8');
+  }
+
   /** Resolves when no process of any agent is left. */
   async nothingLeft(): Promise<void> {
     await until('no process of an agent is left', () => this.agents().length === 0);

@@ -37,6 +37,8 @@ describe.each(chosenClis())('%s', name => {
     const steps = [{ shell: 'touch running; sleep 60' }];
     const { spawn_id } = await it.begin(name, `Work. ${mock(steps, 'cut')}`, { permission: 'edit' });
     await until('its command runs', () => existsSync(inWorkspace('running')), 60_000);
+    // A CLI may tell of a call some milliseconds after it started the command.
+    await until('the CLI has told of it', () => it.output(spawn_id).includes('touch running'));
     await it.call('cancel_run', { spawn_id });
     const result = await it.end(spawn_id);
     expect(result).toMatchObject({ status: 'cancelled', evidence: { tool_calls: 1 } });
