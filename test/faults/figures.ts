@@ -72,7 +72,7 @@ export const FIGURES = {
   },
   R14: {
     goal: '1,000 runs with stubborn grandchildren: 0 left within 10 s',
-    blockedBy: 'a few process trees of every kind are tested, no thousand runs',
+    tests: ['test/faults/orphans.test.ts'],
   },
   R15: {
     goal: 'hub killed at 500 random moments under load: no run lost or run twice, audit valid',

@@ -32,12 +32,15 @@ export type Said = string[];
 
 /** Roles by timeout: a role file carries the limit. */
 export const HASTY_MS = 900;
+/** Enough to start a few processes, with twenty agents at once. */
+export const BRIEF_MS = 8_000;
 const ROLES = { template: 'plain', scripted: 'acted' } as const;
 const HASTY_ROLES = { template: 'hasty', scripted: 'hasty-acted' } as const;
 
 export const ROLE_FILES: Record<string, string> = {
   'plain.md': 'You do as you are told.',
   'hasty.md': `---\ntimeout: ${HASTY_MS}ms\n---\nYou have little time.`,
+  'brief.md': `---\ntimeout: ${BRIEF_MS}ms\n---\nYou have some time.`,
   'acted.md': '---\nengine: scripted\n---\nYou follow a script.',
   'hasty-acted.md': `---\nengine: scripted\ntimeout: ${HASTY_MS}ms\n---\nYou follow a script, and have little time.`,
 };

@@ -16,6 +16,10 @@ flood)
   awk -v count="$count" 'BEGIN { for (i = 1; i <= count; i++) print i, "Grüße ✓ 日本語 😀 flood flood flood flood flood flood" }'
   note "line $count"
   ;;
+orphans)
+  sh "${0%/*}/orphans.sh" "$side" "$tag" deaf session daemon writer stripped child
+  while [ ! -e "$side/$tag.go" ]; do sleep 0.3; done
+  ;;
 *)
   if [ "$kind" = session ]; then
     setsid sh -c 'trap "" TERM; echo child >"$1"; exec sleep 600' child "$side/$tag.child" &
