@@ -24,6 +24,7 @@ import type { Outcome } from './outcome.ts';
 import { outcomeInReview } from './outcome-in-review.ts';
 import { watchOutput } from './output-watch.ts';
 import type { PlannedRun, PlannedSquad } from './plan.ts';
+import type { RunIdentity } from './policy.ts';
 import type { Engines } from './ports/engine.ts';
 import type { Change } from './ports/store.ts';
 import type { LiveTurn, TurnEnd } from './ports/turns.ts';
@@ -114,7 +115,9 @@ export class Runner {
     await this.money.admit();
     const letGo = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
     try {
-      this.fuse.admit(runs.length, runs[0]?.run.depth ?? 0, settings(), clock.monotonic());
+      const { depth = 0, parentId = null } = runs[0]?.run ?? {};
+      const asked = { count: runs.length, depth, callers: this.callers(parentId) };
+      this.fuse.admit(asked, settings(), clock.monotonic());
       const looks = this.lookAhead(runs);
       const write = (change?: Change) => writeDown(plan, this.ports, this.ledger, change);
       const entries = along
@@ -131,9 +134,18 @@ export class Runner {
     }
   }
 
-  /** Throws BUDGET_EXCEEDED while nothing more may be started. */
-  admit(): Promise<void> {
-    return this.money.admit();
+  /** A run and those above it that are still live. */
+  private callers(id: RunId | null): Run[] {
+    const run = id === null ? undefined : this.live.get(id)?.run;
+    return run ? [run, ...this.callers(run.parentId)] : [];
+  }
+
+  /** Throws what `submit` would refuse that many runs with, before anything is planned: a refusal must cost little. */
+  async admit(count: number, parent: RunIdentity | null): Promise<void> {
+    const { clock, settings } = this.ports;
+    await this.money.admit();
+    const asked = { count, depth: parent ? parent.depth + 1 : 0, callers: this.callers(parent?.id ?? null) };
+    this.fuse.check(asked, settings(), clock.monotonic());
   }
 
   /**

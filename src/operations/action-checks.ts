@@ -35,7 +35,7 @@ export async function actionsOf(call: Caller, run: Run): Promise<Record<RunActio
     return {};
   };
   const starts = async (planned: ReturnType<typeof replyTo>) => {
-    await services.runner.admit();
+    await services.runner.admit(1, call.caller.parent);
     const { asked, workspace } = await planned;
     await planRuns(call, asked, workspace);
     return {};

@@ -29,7 +29,7 @@ export async function within(services: Services, subject: RunSubject, action: Ac
     conversations: NO_CONVERSATIONS,
     runner: {
       submit: squad => runner.submit(squad),
-      admit: () => runner.admit(),
+      admit: (count, parent) => runner.admit(count, parent),
       current: id => sight.ifSeen(runner.current(id)),
       usageOf: id => (sight.ifSeen(runner.current(id)) ? runner.usageOf(id) : null),
       isStopping: id => sight.ifSeen(runner.current(id)) !== null && runner.isStopping(id),

@@ -52,6 +52,7 @@ export async function startRuns(
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
+  await call.services.runner.admit(asked.members.length, call.caller.parent);
   const plan = await planRuns(call, asked, workspace);
   await call.services.runner.submit(plan);
   call.onStarted?.(

@@ -69,6 +69,12 @@ export async function startAgents(squad: TestSquad, ...roles: string[]): Promise
   return runIds.map((id, at) => new Agent(id, roles[at]!, tokenOf(squad, id), url));
 }
 
+/** The agent of one run, as soon as it is at work. */
+export async function agentOf(squad: TestSquad, id: string, role: string): Promise<Agent> {
+  await until(`${id} is at work`, async () => (await squad.statusOf(id)) === 'running');
+  return new Agent(id, role, tokenOf(squad, id), await hubUrl(squad));
+}
+
 function tokenOf(squad: TestSquad, id: string): string {
   const file = join(squad.home, 'runs', id, 'turn-1', 'identity.json');
   return (JSON.parse(readFileSync(file, 'utf8')) as { token: string }).token;

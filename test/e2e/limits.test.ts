@@ -257,5 +257,6 @@ test('runs inside runs are refused beyond the depth that is allowed', async () =
   expect(chain[0]!.parentId).toBe(members[0]!.memberId);
   expect(chain[1]!.parentId).toBe(chain[0]!.id);
   const deepest = await wholeStream(client, chain[1]!.id, 'stderr');
-  expect(deepest).toContain('limits.depth is 2 (DEPTH_LIMIT)');
+  const lineage = [members[0]!.memberId, chain[0]!.id, chain[1]!.id].map(id => `lead ${id}`).join(' → ');
+  expect(deepest).toContain(`limits.depth is 2; asked for by ${lineage} (DEPTH_LIMIT)`);
 });

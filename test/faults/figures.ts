@@ -84,7 +84,7 @@ export const FIGURES = {
   },
   R17: {
     goal: 'spawn limit held for 60 s; refusal names limit, value and lineage',
-    blockedBy: 'the limit counts for the whole hub, and a refusal names limit and value but no lineage',
+    tests: ['test/attacks/flooding.test.ts › an agent that starts agents from 50 threads'],
   },
   R18: {
     goal: '1,000 deaths of servers: error ≤ 1 s, nothing done twice, neighbours stay',
