@@ -388,7 +388,6 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
       log.write('warning', message);
     }),
     ...{ tokenFile, programs, identities, runsDir },
-    hasKnownRuns: () => clients.hasKnownRuns,
     pageEnvironment: () => pageEnvironment,
     notices,
     teamUpdates,

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MAX_INLINE_CHARS } from '../../src/core/off-thread.ts';
 import {
   hostileReaders,
+  KIB,
   putFile,
   type Reader,
   readHostile,
@@ -13,8 +15,10 @@ import { median } from '../measure.ts';
 
 const ROUNDS = 3;
 const MAX_BLOCKED_MS = 50;
+/** The largest head of a role, and the largest file that is read without a thread. */
+const READ_AT_ONCE = [16 * KIB, MAX_INLINE_CHARS];
 
-/** Files that came with a repository, each of the worst shape and as large as it is read: how long they keep everybody else waiting. */
+/** Files that came with a repository, of the worst shapes and of the sizes that take longest: how long they keep everybody else waiting. */
 export const hostileFiles: Figure = {
   name: 'hostile-files',
   title: 'Hostile files of a repository',
@@ -27,13 +31,15 @@ export const hostileFiles: Figure = {
     // A file that no module of the hub reads is read by a command, in a process of its own.
     const ofHub = Object.entries(hostileReaders(root, home)).filter(([, reader]) => reader.in.length > 0);
     for (const [name, reader] of ofHub)
-      for (const [shape, of] of Object.entries(SHAPES[reader.kind])) {
-        const path = putFile(root, reader.file, of(reader.most).slice(0, reader.most));
-        const blocked: number[] = [];
-        for (let round = 0; round < ROUNDS; round++) blocked.push(await longestBlock(reader));
-        rmSync(path);
-        found.push({ what: `${name}: ${shape}`, usual: median(blocked), first: Math.max(...blocked) });
-      }
+      for (const [shape, of] of Object.entries(SHAPES[reader.kind]))
+        for (const size of [reader.most, ...READ_AT_ONCE].filter(each => each <= reader.most)) {
+          const path = putFile(root, reader.file, of(size).slice(0, size));
+          const blocked: number[] = [];
+          for (let round = 0; round < ROUNDS; round++) blocked.push(await longestBlock(reader));
+          rmSync(path);
+          const what = `${name}: ${shape}, ${size / KIB} KiB`;
+          found.push({ what, usual: median(blocked), first: Math.max(...blocked) });
+        }
     for (const folder of [root, home]) rmSync(folder, { recursive: true });
     const worst = (of: 'usual' | 'first') => found.toSorted((one, other) => other[of] - one[of])[0]!;
     const note = 'processor time of the main thread between two turns of the event loop';

@@ -50,20 +50,16 @@ export class Clients {
   }
 
   /**
-   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. A
-   * client that may be an agent has to prove its process, and a hub is replaced only on proof.
+   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. Every
+   * client has to prove its process where the system can tell.
    */
   async identify(hello: Hello, ask: (file: string) => void): Promise<Caller> {
-    const { version, clock } = this.ports;
-    const isLater = hello.startsHub === true && isNewer(hello.version, version);
-    const isAsked =
-      canProveProcesses &&
-      (this.identities.liveRuns().length > 0 || (isLater && this.firstRunAt < clock.monotonic()));
-    const proven = isAsked ? await this.proofs.processOf(hello.pid, ask) : null;
+    const isLater = hello.startsHub === true && isNewer(hello.version, this.ports.version);
+    // Also while no run is live: a run that ended may have left a process behind.
+    const proven = canProveProcesses ? await this.proofs.processOf(hello.pid, ask) : hello.pid;
     const pid = proven ?? hello.pid;
-    const caller = await callerOfHello({ ...hello, pid }, this.identities, !isAsked || proven !== null);
-    if (isLater && caller.parent === null && (await this.mayHandOver(pid, proven !== null)))
-      this.heirs.add(hello);
+    const caller = await callerOfHello({ ...hello, pid }, this.identities, proven !== null);
+    if (isLater && caller.parent === null && (await this.mayHandOver(pid))) this.heirs.add(hello);
     this.callers.set(hello, caller);
     return caller;
   }
@@ -91,8 +87,8 @@ export class Clients {
     return [...this.successors][0]?.version ?? null;
   }
 
-  private async mayHandOver(pid: number, isProven: boolean): Promise<boolean> {
-    return !this.hasKnownRuns || (isProven && (await this.isOlderThanRuns(pid)));
+  private async mayHandOver(pid: number): Promise<boolean> {
+    return !this.hasKnownRuns || (canProveProcesses && (await this.isOlderThanRuns(pid)));
   }
 
   /** Start times of processes are by the wall clock as it is set now. */

@@ -12,8 +12,6 @@ import type { Run } from '../schema/run.ts';
 export interface HttpPeerPorts {
   identities: CallerPorts;
   runsDir: string;
-  /** Whether this hub has had a run: before that, nobody can be in one. */
-  hasKnownRuns(): boolean;
 }
 
 /** A run that asks, and whether more than a mark in its environment says so. */
@@ -23,7 +21,7 @@ export interface AskingRun {
 }
 
 type Peer =
-  /** The system does not say, or no run was there that it could be. */
+  /** The system does not say. */
   | { kind: 'anyone' }
   /** The connection was given up before anybody could look. */
   | { kind: 'gone' }
@@ -62,7 +60,6 @@ export class HttpPeers {
   }
 
   private of(socket: Socket): Promise<Peer> {
-    if (!this.ports.hasKnownRuns()) return Promise.resolve({ kind: 'anyone' });
     const peer = this.known.get(socket) ?? this.look(socket);
     this.known.set(socket, peer);
     return peer;

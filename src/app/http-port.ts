@@ -32,8 +32,6 @@ export interface HttpPortOptions {
   programs: string;
   identities: CallerPorts;
   runsDir: string;
-  /** Whether this hub has had a run. */
-  hasKnownRuns(): boolean;
   notices: EndNotices;
   teamUpdates: TeamUpdates;
   serversOf: McpFaceOptions['serversOf'];

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ErrorShape, SquadError } from '../schema/error.ts';
 
-/** Texts up to this size are read at once: every reader needs a few milliseconds for them, and a thread needs more to start. */
-export const MAX_INLINE_CHARS = 16 * 1024;
+/** Texts up to this size are read at once: every reader needs some milliseconds for the worst of them, and a thread needs more to start. */
+export const MAX_INLINE_CHARS = 8 * 1024;
 const TASK_TIMEOUT_MS = 10_000;
 const IDLE_MS = 10_000;
 /** A hostile file can exhaust the memory of the thread, not that of the hub. */

@@ -151,13 +151,9 @@ describe('who says hello', () => {
     },
   );
 
-  test('costs no look at processes while no run is at work', async () => {
-    const idle = ports('whatever', []);
-    await callerOfHello(hello(), idle);
-    expect(idle.looked).toEqual([]);
-    const busy = ports(null);
-    await callerOfHello(hello(), busy);
-    expect(busy.looked).toEqual([4711]);
+  test('is in the run of its process also while no run is at work', async () => {
+    const idle = { ...ports(live[0]!.id), liveRuns: () => [] };
+    expect(await parentOf(hello(), idle)).toBe(live[0]!.id);
   });
 
   test('with a token is the run that has it, wherever it is started', async () => {

@@ -97,22 +97,18 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
 }
 
 const unknownProcess = () =>
-  new SquadError(
-    'NOT_ALLOWED',
-    'While agents work, a client has to prove which process it is, and this one did not',
-    {
-      suggestions: [
-        "Use Squad's own programs, as the user whose hub it is, with SQUAD_HOME writable; restart clients that an older version serves.",
-      ],
-    },
-  );
+  new SquadError('NOT_ALLOWED', 'A client has to prove which process it is, and this one did not', {
+    suggestions: [
+      "Use Squad's own programs, as the user whose hub it is, with SQUAD_HOME writable; restart clients that an older version serves.",
+    ],
+  });
 
 /** The run this client was started in. Where its process is in no run, the mark in the client's environment counts. */
 async function runAround(
   { pid, env }: Hello,
   ports: CallerPorts,
 ): Promise<{ run: Run; isProven: boolean; isServer: boolean } | null> {
-  const found = ports.liveRuns().length > 0 ? await ports.runOfProcess(pid) : null;
+  const found = await ports.runOfProcess(pid);
   const candidates = [
     { ...found, isServer: false },
     { runId: env.SQUAD_RUN_ID, isServer: false },

@@ -13,6 +13,9 @@ export interface YamlBounds {
 /** A deeper indentation than this is no nesting that anybody reads. */
 const MAX_COLUMN = 200;
 
+/** Nobody mends more at once, and a text can have a mistake in each character. */
+const MAX_FAULTS = 100;
+
 export interface YamlFault {
   offset: number | undefined;
   code?: string;
@@ -32,10 +35,28 @@ export function parseBoundedYaml(
       options.lineCounter.addNewLine(at);
     return { faults: [beyond] };
   }
-  // The parser compares every key with every other one: with thousands of keys that takes many seconds.
-  const document = parseDocument(text, { ...options, prettyErrors: false, uniqueKeys: false });
-  const faults = document.errors.map(({ pos, code, message }) => ({ offset: pos[0], code, message }));
-  return { document, faults: faults.length > 0 ? faults : repeatedKeys(document) };
+  const document = parse(text, options);
+  if (!document) return { faults: [fault(0, 'nests values too deeply')] };
+  const faults = document.errors
+    .slice(0, MAX_FAULTS)
+    .map(({ pos, code, message }) => ({ offset: pos[0], code, message }));
+  return { document, faults: faults.length > 0 ? faults : repeatedKeys(document).slice(0, MAX_FAULTS) };
+}
+
+/** Null when it is nested deeper than the parser can follow. */
+function parse(text: string, options: { lineCounter: LineCounter; merge?: boolean }): Document.Parsed | null {
+  // The parser makes an error for each mistake, and the stack of an error takes longer than all else.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    // The parser compares every key with every other one: with thousands of keys that takes many seconds.
+    return parseDocument(text, { ...options, prettyErrors: false, uniqueKeys: false });
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return null;
+    throw thrown;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 function repeatedKeys(document: Document.Parsed): YamlFault[] {

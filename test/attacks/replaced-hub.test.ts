@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AgentAtWork } from '../support/agent-at-work.ts';
@@ -87,12 +87,35 @@ test('a run that names a process of the user as itself is still that run', async
   expect(isSameHub).toBe(true);
 });
 
-test('a client that does not prove which process it is, is refused while agents work', async () => {
+test('a client that does not prove which process it is, is refused', async () => {
   squad.write('silent.mjs', HANDSHAKE.replace('if (prove)', 'if (false)').replace('1500', '8000'));
   const silent = handshake('FILE', process.pid).replace('hello.mjs', 'silent.mjs');
   const { heard, isSameHub } = await attack(file => `${silent.replace('FILE', file)} stop_hub`);
   expect(heard).toContain('has to prove which process it is');
   expect(isSameHub).toBe(true);
+});
+
+test.each([
+  ['is refused what the user may do', 'stop_hub', false],
+  ['does not replace the hub', '', false],
+  ['does not replace a hub that has known no run', '', true],
+])('a process that an ended run left behind, with no run at work, %s', async (_what, operation, isNewHub) => {
+  squad.write('roles/keeper.md', '---\nleftovers: keep\n---\nYou keep.');
+  await squad.json(['trust', '--yes', 'roles/keeper.md']);
+  const [go, heard] = ['go', 'heard'].map(name => join(squad.root, `${name}-${process.hrtime.bigint()}`));
+  const ask = `env -u SQUAD_RUN_ID ${handshake(heard!)} ${operation}`;
+  const task = ['Leave.', '```script', `leave until [ -e ${go} ]; do sleep 0.05; done; ${ask}`, '```'];
+  const env = { SQUAD_AGENTS_DIR: 'roles' };
+  const ran = await squad.run(['run', '--engine', 'scripted', 'keeper', task.join('\n')], { env });
+  expect(ran.code).toBe(0);
+  if (isNewHub) await squad.run(['hub', 'stop']);
+  const hub = await squad.hubPid();
+  writeFileSync(go!, '');
+  const text = await until('it is over', () => existsSync(heard!) && readFileSync(heard!, 'utf8').trim());
+  expect(text).not.toContain('handover');
+  if (operation) expect(text).toContain('NOT_ALLOWED');
+  expect([isAlive(hub), await squad.hubPid()]).toEqual([true, hub]);
+  expect(existsSync(evil)).toBe(false);
 });
 
 test.each(['', 'env -i ', 'setsid '])(

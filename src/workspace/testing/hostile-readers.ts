@@ -174,6 +174,12 @@ const YAML: Record<string, Shape> = {
   lists: within('a:\n', () => '- x\n', ''),
   dashes: size => times(() => '- ', size),
   'empty lines': size => '\n'.repeat(size),
+  commas: within('a: [', () => ',', ']\n'),
+  'closing brackets': size => `a: ${']'.repeat(size - 3)}`,
+  texts: size => `a: ${'"" '.repeat(size / 3)}`,
+  tags: size => `a: ${'!a '.repeat(size / 3)}`,
+  escapes: within('a: "', () => '\\q', '"\n'),
+  'pairs in pairs': within('a: [', () => 'a: b: ', ']\n'),
 };
 const JSONS: Record<string, Shape> = {
   keys: within('{', index => `"k${index}":1,`, '"z":1}'),
