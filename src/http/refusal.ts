@@ -39,8 +39,8 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
 const textOf = ({ message, suggestions = [] }: Refusal): string =>
   `${[message, ...suggestions].join('\n')}\n`;
 
-/** Who keeps its half of the connection open is not waited for. */
-export function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
+/** Where there is no response to write to. Closes the connection without waiting for the client to close its half. */
+export function refuseOnSocket(socket: Duplex, refusal: Refusal): void {
   const body = bodyOf(refusal);
   const headers = { ...headersOf(refusal), 'content-length': String(Buffer.byteLength(body)) };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);

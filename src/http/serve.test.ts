@@ -254,6 +254,65 @@ test.each([
   await server.close();
 });
 
+/** Everything that comes back for these bytes until the connection is closed. */
+async function sendRaw(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let heard = '';
+  socket.setEncoding('utf8').on('data', chunk => {
+    heard += chunk;
+  });
+  socket.on('error', () => {}).write(text);
+  await once(socket, 'close');
+  return heard;
+}
+
+const HEAD = `Host: HOST\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n`;
+
+test.each([
+  ['a long address', `GET /mcp?${'x'.repeat(20_000)} HTTP/1.1\r\n${HEAD}\r\n`, 431, 'MESSAGE_TOO_LARGE'],
+  ['a long header', `GET /mcp HTTP/1.1\r\n${HEAD}X: ${'x'.repeat(60_000)}\r\n\r\n`, 431, 'MESSAGE_TOO_LARGE'],
+  ['another protocol', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'INVALID_INPUT'],
+  ['a header without a name', `GET /mcp HTTP/1.1\r\n${HEAD}: x\r\n\r\n`, 400, 'INVALID_INPUT'],
+  [
+    'two lengths',
+    `POST /mcp HTTP/1.1\r\n${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`,
+    400,
+    'INVALID_INPUT',
+  ],
+  ['no host', `GET /mcp HTTP/1.1\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`, 403, 'HOST_REFUSED'],
+  ['an expectation', `POST /mcp HTTP/1.1\r\n${HEAD}Expect: 200-ok\r\n\r\n`, 417, 'INVALID_INPUT'],
+])('a request that Node itself would refuse gets a code: %s', async (_what, text, status, code) => {
+  await withServer(async ({ port }) => {
+    const heard = await sendRaw(port, text.replace('HOST', `127.0.0.1:${port}`));
+    const head = heard.split('\r\n\r\n')[0];
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(head).toContain('x-content-type-options: nosniff');
+    expect(refusal({ body: /{.*}/.exec(heard)![0] })).toMatchObject({ code, message: expect.any(String) });
+  });
+});
+
+test('a broken request in the middle of another answer closes the connection without a second answer', async () => {
+  const server = await serveHttp({
+    port: 0,
+    page: NO_PAGE,
+    admits: token => token === TOKEN,
+    mcp: { handle: async (_request, response) => void response.write('begun'), close: async () => {} },
+  });
+  const host = `127.0.0.1:${server.port}`;
+  const socket = connect(server.port, '127.0.0.1');
+  let heard = '';
+  socket.setEncoding('utf8').on('error', () => {});
+  socket.on('data', chunk => {
+    heard += chunk;
+  });
+  socket.write(`GET /mcp HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+  await vi.waitUntil(() => heard.includes('begun'));
+  socket.write('nonsense\r\n\r\n');
+  await once(socket, 'close');
+  expect(heard.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  await server.close();
+});
+
 test('connections that say nothing keep nobody out, however many there are', async () => {
   await withServer(async ({ port }) => {
     const sockets: Socket[] = [];

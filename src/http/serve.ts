@@ -7,7 +7,8 @@ import { type BodyLimitOptions, BodyLimits } from './body-limits.ts';
 import { refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { Hosts, newPageName } from './hosts.ts';
 import { listenNear } from './listen-near.ts';
-import { OWN_ONLY, type Refusal, refuse, refuseUpgrade } from './refusal.ts';
+import { refuseMalformed } from './malformed.ts';
+import { OWN_ONLY, type Refusal, refuse, refuseOnSocket } from './refusal.ts';
 import { Strangers } from './strangers.ts';
 import { isLive, type Way, wayOf } from './way-of.ts';
 
@@ -69,6 +70,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     connectionsCheckingInterval: LOOK_MS,
     // What else would like to be upgraded is answered as it is, where Node asks.
     shouldUpgradeCallback: isLive,
+    // The guard refuses a request without one, with a code.
+    requireHostHeader: false,
   };
   const server = createServer(limits, (request, response) => {
     admit(request, response, () => answer(request, response));
@@ -82,6 +85,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
+  const lastResponse = new WeakMap<Duplex, ServerResponse>();
+  server.on('clientError', (error, socket) => refuseMalformed(error, socket, lastResponse.get(socket)));
   // Who asks before it sends a body is told to go on only if the body would be read.
   server.on('checkContinue', (request, response) => {
     admit(request, response, () => {
@@ -89,13 +94,16 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
       answer(request, response);
     });
   });
+  server.on('checkExpectation', (request, response) => {
+    admit(request, response, () => refuse(response, UNMET_EXPECTATION));
+  });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {}); // 'close' follows
     const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
-    if (refusal) return refuseUpgrade(socket, refusal);
+    if (refusal) return refuseOnSocket(socket, refusal);
     page
       .upgrade(request, socket, head, () => enter(request, socket))
-      .then(refused => refused && refuseUpgrade(socket, refused))
+      .then(refused => refused && refuseOnSocket(socket, refused))
       .catch((thrown: unknown) => {
         onError?.(thrown);
         socket.destroy();
@@ -118,6 +126,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   };
 
   function admit(request: IncomingMessage, response: ServerResponse, enter: () => void): void {
+    lastResponse.set(request.socket, response);
     for (const [name, value] of Object.entries(OWN_ONLY)) response.setHeader(name, value);
     refusalOf(request).then(
       foreign => {
@@ -185,6 +194,11 @@ const NOT_HERE: Refusal = {
   isForBrowser: true,
 };
 const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only /api/live is a WebSocket' };
+const UNMET_EXPECTATION: Refusal = {
+  status: 417,
+  code: 'INVALID_INPUT',
+  message: 'The only "Expect" header that Squad knows is 100-continue',
+};
 const BUG: Refusal = {
   status: 500,
   code: 'INTERNAL',

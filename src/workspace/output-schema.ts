@@ -1,6 +1,8 @@
 import { schemaFault } from '../core/json-schema.ts';
+import { offThread } from '../core/off-thread.ts';
 import { SquadError } from '../schema/error.ts';
 import { JsonSchema } from '../schema/run.ts';
+import { jsonProblem, placeOf } from './json-tree.ts';
 import { readInside } from './read-inside.ts';
 
 const LARGEST = 256 * 1024;
@@ -10,13 +12,13 @@ export async function readOutputSchema(root: string, file: string): Promise<Json
   const text = await readInside(root, file, LARGEST).catch(thrown => {
     throw refuse(file, thrown instanceof Error ? thrown.message : String(thrown));
   });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    throw refuse(file, `is not JSON: ${thrown instanceof Error ? thrown.message : thrown}`);
+  // By line and column: the parser of the engine would quote from the file, which may be any of the workspace.
+  const problem = await offThread('json', jsonProblem, text.length, text);
+  if (problem) {
+    const { line, column } = placeOf(text, problem.offset);
+    throw refuse(file, `is not JSON: line ${line}, column ${column}: ${problem.message}`);
   }
-  const parsed = JsonSchema.safeParse(value);
+  const parsed = JsonSchema.safeParse(JSON.parse(text));
   if (!parsed.success) throw refuse(file, 'is not an object');
   const fault = await schemaFault(parsed.data);
   if (fault !== null) throw refuse(file, `is not a JSON Schema: ${fault}`);

@@ -46,9 +46,9 @@ export async function rolesFolder({
     };
   throw new SquadError(
     'ROLES_MISSING',
-    `There is no folder with roles: not in ${workspace}, not at ${shippedDir}.`,
+    `There is no roles folder in ${workspace}, and the roles that come with Squad are missing.`,
     {
-      suggestions: ['Run `squad init` to lay down the shipped roles, or set SQUAD_AGENTS_DIR.'],
+      suggestions: ['Reinstall Squad, create agents/ in the workspace, or set SQUAD_AGENTS_DIR.'],
     },
   );
 }

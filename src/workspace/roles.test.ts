@@ -208,6 +208,20 @@ describe('readRole', () => {
     await expect(readRole(folder, id, anyone)).rejects.toMatchObject({ code: 'ROLE_UNKNOWN' });
   });
 
+  it.each([
+    ['workspace', 'in agents/'],
+    ['squad_folder', 'in .squad/agents/'],
+    ['setting', 'in the configured roles folder (`squad roles` shows its path)'],
+    ['shipped', 'among the roles that come with Squad'],
+  ] as const)(
+    'says of an unknown role where it looked, without a path of the machine: %s',
+    async (from, place) => {
+      await expect(readRole({ ...folder, from }, 'zzz', anyone)).rejects.toMatchObject({
+        message: `There is no role "zzz" ${place}.`,
+      });
+    },
+  );
+
   it('names file and reason of a role that cannot be run', async () => {
     await expect(readRole(folder, 'broken', anyone)).rejects.toMatchObject({
       code: 'ROLE_INVALID',

@@ -141,10 +141,18 @@ function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
   });
 }
 
+/** Agents and HTTP clients read this too, so no path of the machine is named. */
+const PLACES: Record<RolesFolder['from'], string> = {
+  workspace: 'in agents/',
+  squad_folder: 'in .squad/agents/',
+  setting: 'in the configured roles folder (`squad roles` shows its path)',
+  shipped: 'among the roles that come with Squad',
+};
+
 function unknown(folder: RolesFolder, id: string, ids: string[]): SquadError {
   const near = nearest(id, ids);
   const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
-  return new SquadError('ROLE_UNKNOWN', `There is no role ${shown} in ${folder.directory}.`, {
+  return new SquadError('ROLE_UNKNOWN', `There is no role ${shown} ${PLACES[folder.from]}.`, {
     suggestions: [
       ...(near.length > 0 ? [`Did you mean ${near.join(', ')}?`] : []),
       ids.length > 0 && ids.length <= 12

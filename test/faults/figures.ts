@@ -127,8 +127,8 @@ export const FIGURES = {
       'no coverage-guided fuzzer is among the dependencies; properties over random input stand in for it',
   },
   R27: {
-    goal: '3,000 bad inputs: a documented code each, no stack traces',
-    blockedBy: 'no test counts named bad inputs over all surfaces yet',
+    goal: '3,000 named bad inputs over CLI, MCP, HTTP and files: a documented code each; 0 stack traces, paths or secrets',
+    tests: ['test/attacks/bad-inputs.test.ts'],
   },
   R28: {
     goal: '500 command, 300 path, 150 script, 60 regex, 40 Host and Origin, 30 address injections and every ECMA-48 family: 0 successes',
