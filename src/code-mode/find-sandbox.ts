@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { descendantsOf, knowsDescendants } from '../process/descendants.ts';
 import { findExecutable } from '../process/find-executable.ts';
@@ -17,6 +17,8 @@ const WITHOUT = 'Or turn code mode off: then the model calls its tools one by on
 /** A start on a machine that is busy with other things. */
 const PROOF_MS = 30_000;
 const PROOF_MEMORY_MB = 256;
+/** Group and others. */
+const OTHERS_WRITE = 0o022;
 /** Closes a way that nothing inside can reach anyway; older ones do not know it. */
 const NEWER = '--disable-userns';
 
@@ -35,16 +37,46 @@ export function findSandbox(
       'Code mode needs a sandbox, and Squad knows none for this system: its own is bubblewrap, which only Linux has.',
       [WITHOUT],
     );
-  const found = findExecutable('bwrap', { path: env.PATH ?? '', cwd: '/' });
-  if (found.status !== 'found')
+  const found = findBubblewrap(env.PATH ?? '');
+  if (found === null)
     return told('Code mode needs a sandbox: bubblewrap (bwrap) was not found in PATH.', [INSTALL, WITHOUT]);
+  if (found.replaceable !== undefined)
+    return told(
+      `Code mode needs a sandbox: ${found.path} could be replaced by an agent, because ${found.replaceable} is not root's alone.`,
+      [INSTALL, WITHOUT],
+    );
   const key = `${found.path}\0${guest}`;
-  const proof = proofs.get(key) ?? prove(found.path, guest);
+  const proof = proofs.get(key) ?? proveSandbox(found.path, guest);
   proofs.set(key, proof);
   return proof;
 }
 
-async function prove(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
+/**
+ * The first one in PATH that only root can replace, else the first one. A program in its place can behave well while it is
+ * inspected, and an agent can write to folders of the user that come early in PATH.
+ */
+function findBubblewrap(path: string): { path: string; replaceable?: string } | null {
+  let first: { path: string; replaceable?: string } | null = null;
+  for (const folder of path.split(':')) {
+    const found = findExecutable('bwrap', { path: folder, cwd: '/' });
+    if (found.status !== 'found') continue;
+    const replaceable = notOfRoot(realpathSync(found.path));
+    if (replaceable === null) return { path: realpathSync(found.path) };
+    first ??= { path: found.path, replaceable };
+  }
+  return first;
+}
+
+/** The file itself or a folder above it that somebody else than root can change; null when there is none. */
+function notOfRoot(path: string): string | null {
+  const { uid, mode } = statSync(path);
+  const isRoots = uid === 0 && (mode & OTHERS_WRITE) === 0;
+  if (!isRoots) return path;
+  return path === '/' ? null : notOfRoot(dirname(path));
+}
+
+/** Starts a guest with this program and looks at how it is kept apart. */
+export async function proveSandbox(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
   const node = process.execPath;
   const libraries = await sharedLibraries(node);
   if (!libraries)

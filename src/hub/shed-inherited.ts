@@ -1,4 +1,4 @@
-import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { hubEnvironment } from '../link/start-hub.ts';
 
@@ -15,7 +15,7 @@ export function shedInherited(): string[] {
   const allowed = hubEnvironment(process.env);
   for (const name of Object.keys(process.env)) if (!(name in allowed)) delete process.env[name];
   closeInheritedFiles();
-  return priorityWarnings();
+  return limitWarnings();
 }
 
 /**
@@ -36,14 +36,43 @@ function closeInheritedFiles(): void {
   }
 }
 
-function priorityWarnings(): string[] {
+/** Restores the usual priority and limits as far as the system allows; warns about the rest. */
+function limitWarnings(): string[] {
+  const kept = [...lowPriority(), ...(process.platform === 'linux' ? lowLimits() : [])];
+  if (kept.length === 0) return [];
+  return [
+    `The hub and its agents are limited like the process that started the hub: ${kept.join(', ')}. \`squad hub stop\`, then \`squad hub start\` in a usual shell, changes that.`,
+  ];
+}
+
+function lowPriority(): string[] {
   const nice = getPriority();
   try {
     if (nice !== 0) setPriority(0);
     return [];
   } catch {
-    return [
-      `The hub and its agents run with low priority (nice ${nice}), like the process that started the hub. \`squad hub stop\`, then \`squad hub start\` in a usual shell, changes that.`,
-    ];
+    return [`low priority (nice ${nice})`];
+  }
+}
+
+/** They end the hub, or fail its writes. */
+const DANGEROUS_LIMITS = /^(Max (?:cpu time|file size))\s+(\d+)\s+\w+\s+(\w+)/gm;
+
+function lowLimits(): string[] {
+  const limits = readFileSync('/proc/self/limits', 'utf8').matchAll(DANGEROUS_LIMITS);
+  return [
+    ...[...limits].map(([, name, amount, unit]) => `${name!.toLowerCase()} ${amount} ${unit}`),
+    ...(isFirstToBeKilled() ? ['killed first when memory is short'] : []),
+  ];
+}
+
+function isFirstToBeKilled(): boolean {
+  const file = '/proc/self/oom_score_adj';
+  try {
+    if (Number(readFileSync(file, 'utf8')) <= 0) return false;
+    writeFileSync(file, '0');
+    return false;
+  } catch {
+    return true;
   }
 }
