@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { readlink, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { z } from 'zod';
 import {
@@ -10,7 +10,7 @@ import {
 import { UserFile, WorkspaceFile } from '../schema/config.ts';
 import { SquadError } from '../schema/error.ts';
 import { parseJsonFile } from './json-file.ts';
-import { readTextFile } from './text-file.ts';
+import { readTextFile, type TextFile } from './text-file.ts';
 import { isTrusted } from './trust.ts';
 
 export interface ConfigPlaces {
@@ -76,7 +76,7 @@ async function settingsFile<T>(
   base: string,
   schema: z.ZodObject & z.ZodType<T>,
 ): Promise<SettingsFile<T> | null> {
-  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
+  const read = await readConfigFile(file);
   if ('missing' in read) return null;
   if ('fault' in read)
     throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`, {
@@ -86,10 +86,18 @@ async function settingsFile<T>(
 }
 
 async function templateFile(home: string, file: string): Promise<TemplateFile | null> {
-  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
+  const read = await readConfigFile(file);
   if ('missing' in read) return null;
   if ('fault' in read) return { file, text: '', fault: read.fault, trusted: false };
   return { file, text: read.text, fault: null, trusted: await isTrusted(home, file, read.text) };
+}
+
+/** A broken link is a fault, not a missing file: it names an engine or a template that nobody can read. */
+async function readConfigFile(file: string): Promise<TextFile> {
+  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
+  if (!('missing' in read)) return read;
+  const link = await readlink(file).catch(() => null);
+  return link === null ? read : { fault: `is a symbolic link to ${link}, which does not exist` };
 }
 
 async function leadsOut(workspace: string, directory: string | undefined): Promise<boolean> {

@@ -195,6 +195,20 @@ describe('the engine of a role', () => {
         message: expect.stringContaining('the file is a folder'),
       });
     });
+
+    test.each(['templates/run-agent.template', '.squad/squad.json'])(
+      'nor where %s is a broken link',
+      async path => {
+        const file = join(root, 'work', path);
+        await mkdir(dirname(file), { recursive: true });
+        await symlink('../not-checked-out', file);
+        installed = [{ cli: 'claude', program: '/bin/claude', version: '2.0.0', warning: null }];
+        await expect(open().then(workspace => workspace.engine(null, {}))).rejects.toMatchObject({
+          code: 'CONFIG_INVALID',
+          message: expect.stringContaining('is a symbolic link to ../not-checked-out, which does not exist'),
+        });
+      },
+    );
   });
 });
 
