@@ -35,6 +35,24 @@ test('a look at what a role has says of each tool why it has not got it', async 
   expect((await fixture.gateway.status(fixture.workspace)).every(({ runs }) => runs === 0)).toBe(true);
 });
 
+test('a look blames the list that names another tool by the same name', async () => {
+  const files = new MemoryServer();
+  files.tools = ['files_read', 'read'].map(name => ({ name, inputSchema: { type: 'object' } }));
+  await using fixture = new GatewayFixture({
+    connect: connectTo({ files }),
+    config: {
+      servers: { files: local() },
+      shared: ['files'],
+      toolRestrictions: { coder: { files: { include: ['files_read'] } } },
+    },
+  });
+  const { tools } = await fixture.gateway.toolsOf(fixture.workspace, 'coder', [], {});
+  expect(tools.map(({ tool, reason }) => [tool, reason])).toEqual([
+    ['files_read', null],
+    ['read', "not in the role's include"],
+  ]);
+});
+
 test('a look counts what the role itself names, and shows what is not handed on, with why', async () => {
   const [files, mail] = [new MemoryServer(), new MemoryServer()];
   mail.tools = ['send', 'read', 'x\u202ey'].map(name => ({ name, inputSchema: { type: 'object' } }));

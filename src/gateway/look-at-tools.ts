@@ -78,7 +78,8 @@ export async function lookAtTools({
       withKnownTools(grant, known.get(grant.server) ?? null),
     );
     const holder = holderOf(grants, workspace);
-    const look = (thing: Thing) => reasonWhyNot(decision(holder, 'use', thing), thing, config, roleId);
+    const look = (thing: Thing) =>
+      reasonWhyNot(decision(holder, 'use', thing), thing, known.get(thing.server) ?? null, config, roleId);
     return {
       tools: withoutClashes(servers.list.flatMap(server => [...seenTools(server, look), ...refused(server)])),
       faults: [
@@ -95,11 +96,12 @@ export async function lookAtTools({
 function reasonWhyNot(
   may: UseDecision,
   { server, name }: Thing,
+  known: ReadonlySet<string> | null,
   { servers, toolRestrictions }: McpConfig,
   roleId: string | null,
 ): string | null {
   if (may.allowed) return null;
-  const lists = (list: readonly string[]) => list.includes('*') || names(new Set(list), server, name, null);
+  const lists = (list: readonly string[]) => list.includes('*') || names(new Set(list), server, name, known);
   if (may.reason !== 'not_listed' || !lists(servers[server]!.tools)) return REASONS[may.reason];
   const restrictions = [EVERYBODY, roleId].map(who =>
     who !== null && Object.hasOwn(toolRestrictions, who) ? toolRestrictions[who]! : {},
