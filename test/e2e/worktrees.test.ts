@@ -48,7 +48,9 @@ describe('the shipped coder', () => {
     await using other = newSquad();
     const { stdout } = await other.run(['run', 'coder', work]);
     const id = /run_\w+/.exec(stdout)![0];
-    expect(stdout).toContain(`The changes of coder are on the branch squad/coder/${id}.`);
+    expect(stdout.replace(/\s+/g, ' ')).toContain(
+      `The changes of coder are not committed yet, in the work tree of the branch squad/coder/${id}.`,
+    );
     expect(stdout).toMatch(new RegExp(`squad diff ${id} +what changed`));
     expect(stdout).toMatch(new RegExp(`squad integrate ${id} +merge the changes of coder into main`));
     expect(existsSync(join(other.workspace, 'made.txt'))).toBe(false);

@@ -340,6 +340,22 @@ test('the summary says which branch has the changes, and how to see and merge th
   expect(many).toContain('squad integrate RUN');
 });
 
+test('the summary does not claim that a branch has changes that nobody committed', () => {
+  const { tell, queue, views } = newStory();
+  queue(1, 'coder');
+  tell(id(1), ended({}));
+  const worktree = { branch: 'squad/coder/run_1', baseBranch: 'main' };
+  const filesChanged = { count: 1, files: [] };
+  const commits = { count: 0, newest: [] };
+  views.see({
+    ...{ id: id(1), notes: [], worktree },
+    evidence: { verdict: 'verified', filesChanged, commits },
+  } as unknown as Run);
+  expect(summaryLines(views.list(), 120, plain)).toContain(
+    '  The changes of coder are not committed yet, in the work tree of the branch squad/coder/run_1.',
+  );
+});
+
 test('the summary says what there is to note of the runs, what they share once', () => {
   const { tell, queue, views } = newStory();
   for (const number of [1, 2]) {

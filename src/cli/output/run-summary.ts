@@ -103,9 +103,15 @@ function branchLines(runs: RunView[], columns: number): string[] {
   const texts =
     changed.length > MAX_SEPARATE
       ? [`The changes of ${changed.length} runs are on branches of their own: squad worktrees lists them.`]
-      : changed.map(({ label, branch }) => `The changes of ${label} are on the branch ${branch?.name}.`);
+      : changed.map(whereChangesAre);
   return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
 }
+
+/** `git merge` of a branch without commits finds nothing; `squad integrate` commits first. */
+const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
+  evidence?.commits?.count === 0
+    ? `The changes of ${label} are not committed yet, in the work tree of the branch ${branch?.name}.`
+    : `The changes of ${label} are on the branch ${branch?.name}.`;
 
 /** What to do about failures that their log does not mend, each kind once. */
 function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
