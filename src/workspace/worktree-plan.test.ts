@@ -189,6 +189,8 @@ test('says clearly what cannot have work trees, and what to do', async () => {
   const planned = fixture.plan({ directory: plain, workspace: plain });
   await expect(planned.finally(() => rmSync(plain, { recursive: true }))).rejects.toMatchObject({
     code: 'NOT_A_REPOSITORY',
+    // Without the argument, the isolation of the role would count again.
+    suggestions: [expect.stringMatching(/`isolation: "none"` in the call, `squad run --no-worktree`/)],
   });
 });
 

@@ -33,7 +33,9 @@ export async function noRepository(directory: string): Promise<SquadError> {
     'NOT_A_REPOSITORY',
     `${directory} is not in a git repository, and only that can have work trees.`,
     {
-      suggestions: ['Make it one (git init, then a first commit), or leave isolation out.'],
+      suggestions: [
+        'Make it one (git init, then a first commit), or work in the folder itself: `isolation: "none"` in the call, `squad run --no-worktree` in a terminal.',
+      ],
     },
   );
 }
