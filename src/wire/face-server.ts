@@ -4,11 +4,11 @@ import {
   type ClientCapabilities,
   type Implementation,
   type JSONRPCRequest,
-  type ListRootsResult,
   type Result,
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { z } from 'zod';
 import type { Audience, Call, Era, Face, Peer } from './face.ts';
 import { audienceOf } from './face-audience.ts';
 import { capabilitiesOf } from './face-capabilities.ts';
@@ -36,6 +36,9 @@ interface Ends {
 
 /** Some clients declare roots and never answer. */
 const ROOTS_WAIT = { timeout: 3_000 };
+
+/** The SDK's own schema refuses the whole list for one root that is no file, such as a remote folder of an editor. */
+const Roots = z.object({ roots: z.array(z.object({ uri: z.string() })) });
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
@@ -77,7 +80,8 @@ export class FaceServer extends Server {
       era: this.era,
       client: info ? { name: info.name, version: info.version } : null,
       capabilities,
-      ...(ctx && this.#asksRoots(capabilities, () => ctx.mcpReq.send({ method: 'roots/list' }, ROOTS_WAIT))),
+      ...(ctx &&
+        this.#asksRoots(capabilities, () => ctx.mcpReq.send({ method: 'roots/list' }, Roots, ROOTS_WAIT))),
     };
   }
 
@@ -86,11 +90,11 @@ export class FaceServer extends Server {
     const peer = this.peer();
     return {
       ...peer,
-      ...this.#asksRoots(peer.capabilities, () => this.listRoots(undefined, ROOTS_WAIT)),
+      ...this.#asksRoots(peer.capabilities, () => this.request({ method: 'roots/list' }, Roots, ROOTS_WAIT)),
     };
   }
 
-  #asksRoots({ roots }: ClientCapabilities, ask: () => Promise<ListRootsResult>): Pick<Peer, 'roots'> {
+  #asksRoots({ roots }: ClientCapabilities, ask: () => Promise<z.infer<typeof Roots>>): Pick<Peer, 'roots'> {
     if (!roots || this.era === 'modern') return {};
     return { roots: async () => (await ask()).roots.map(({ uri }) => uri) };
   }

@@ -261,7 +261,7 @@ describe.each([false, true])("the client's roots (modern era: %s)", modern => {
     let asked = 0;
     client.setRequestHandler('roots/list', async () => {
       asked++;
-      return { roots: folders.map(folder => ({ uri: pathToFileURL(folder).href })) };
+      return { roots: folders.map(each => ({ uri: URL.canParse(each) ? each : pathToFileURL(each).href })) };
     });
     return { client, asked: () => asked };
   }
@@ -286,6 +286,13 @@ describe.each([false, true])("the client's roots (modern era: %s)", modern => {
     const { members, note } = await startAndWait(client, task);
     expect(members[0]!.rawStdout.trim()).toBe(`${squad.workspace}/repo`);
     expect(note).toContain(`The client has 2 roots. The workspace is ${squad.workspace}/repo`);
+  });
+
+  test('that are no folders do not hide those that are', async () => {
+    squad.write('local/.keep', '');
+    const { client } = await rooted('vscode-vfs://github/a/b', `${squad.workspace}/local`);
+    const { members } = await startAndWait(client, task);
+    expect(members[0]!.rawStdout.trim()).toBe(`${squad.workspace}/local`);
   });
 
   test('that are none leave the error as it is', async () => {
