@@ -1,20 +1,20 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { findSandbox, proveSandbox } from './find-sandbox.ts';
+import { findSandbox } from './find-sandbox.ts';
 import { LIMITS, realSandbox, run } from './testing/sandboxes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-sandbox-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const guest = join(import.meta.dirname, '..', '..', 'dist', 'code-guest.cjs');
 
-/** A bubblewrap of ours in a folder of its own. */
-function bubblewrap(name: string, script: string): string {
-  const path = join(mkdtempSync(join(folder, name)), 'bwrap');
-  writeFileSync(path, `#!/bin/sh\n${script}\n`);
-  chmodSync(path, 0o755);
-  return path;
+/** A bubblewrap of ours in a PATH of its own. */
+function bubblewrap(name: string, script: string): { PATH: string } {
+  const path = mkdtempSync(join(folder, name));
+  writeFileSync(join(path, 'bwrap'), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(path, 'bwrap'), 0o755);
+  return { PATH: path };
 }
 
 test('what is found is proven once and works', async () => {
@@ -34,18 +34,16 @@ test('without bubblewrap it says what to install', async () => {
   expect(await findSandbox({}, guest)).toHaveProperty('missing');
 });
 
-test('one that an agent could replace is passed over, and named when there is no other', async () => {
-  const fake = bubblewrap('early', 'exit 0');
-  const path = [dirname(fake), process.env.PATH].join(':');
-  expect(await findSandbox({ PATH: path }, guest)).toMatchObject({ bubblewrap: await realBubblewrap() });
-  expect(await findSandbox({ PATH: dirname(fake) }, guest)).toMatchObject({
-    missing: expect.stringMatching(`${fake} could be replaced by an agent, because .* is not root's alone`),
-  });
+test('one that only root can replace comes before others, wherever it is in PATH', async () => {
+  const early = bubblewrap('early', `exec ${await realBubblewrap()} "$@"`);
+  const both = [early.PATH, process.env.PATH].join(':');
+  expect(await findSandbox({ PATH: both }, guest)).toMatchObject({ bubblewrap: await realBubblewrap() });
+  expect(await findSandbox(early, guest)).toMatchObject({ bubblewrap: join(early.PATH, 'bwrap') });
 });
 
 test('one that may not make namespaces is none, and its words are passed on', async () => {
   const denied = bubblewrap('denied', 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1');
-  const found = await proveSandbox(denied, guest);
+  const found = await findSandbox(denied, guest);
   expect(found).toMatchObject({
     missing: expect.stringContaining('No permissions to create a new namespace'),
   });
@@ -53,7 +51,7 @@ test('one that may not make namespaces is none, and its words are passed on', as
 });
 
 test('one that says nothing and runs nothing is none', async () => {
-  expect(await proveSandbox(bubblewrap('silent', 'exit 0'), guest)).toMatchObject({
+  expect(await findSandbox(bubblewrap('silent', 'exit 0'), guest)).toMatchObject({
     missing: expect.stringContaining('ended without a word'),
   });
 });
@@ -65,7 +63,7 @@ test('one that starts the program and keeps nothing apart is none', async () => 
   shift
 done
 exec "$node" "$guest"`;
-  expect(await proveSandbox(bubblewrap('fake', script), guest)).toMatchObject({
+  expect(await findSandbox(bubblewrap('fake', script), guest)).toMatchObject({
     missing: expect.stringContaining('it shares user, mnt, pid, net, ipc, uts with this machine'),
   });
 });
@@ -73,7 +71,7 @@ exec "$node" "$guest"`;
 test('an older one that lacks an option is used without it', async () => {
   const old =
     'case "$*" in *--disable-userns*) echo "bwrap: Unknown option --disable-userns" >&2; exit 1;; esac';
-  const found = await proveSandbox(bubblewrap('old', `${old}\nexec ${await realBubblewrap()} "$@"`), guest);
+  const found = await findSandbox(bubblewrap('old', `${old}\nexec ${await realBubblewrap()} "$@"`), guest);
   if ('missing' in found) throw new Error(found.missing);
   expect(found.command(LIMITS.memoryMb)).not.toContain('--disable-userns');
   expect(await run('return 1', { sandbox: found })).toMatchObject({ ok: true });

@@ -40,43 +40,32 @@ export function findSandbox(
   const found = findBubblewrap(env.PATH ?? '');
   if (found === null)
     return told('Code mode needs a sandbox: bubblewrap (bwrap) was not found in PATH.', [INSTALL, WITHOUT]);
-  if (found.replaceable !== undefined)
-    return told(
-      `Code mode needs a sandbox: ${found.path} could be replaced by an agent, because ${found.replaceable} is not root's alone.`,
-      [INSTALL, WITHOUT],
-    );
-  const key = `${found.path}\0${guest}`;
-  const proof = proofs.get(key) ?? proveSandbox(found.path, guest);
+  const key = `${found}\0${guest}`;
+  const proof = proofs.get(key) ?? proveSandbox(found, guest);
   proofs.set(key, proof);
   return proof;
 }
 
 /**
- * The first one in PATH that only root can replace, else the first one. A program in its place can behave well while it is
- * inspected, and an agent can write to folders of the user that come early in PATH.
+ * The first bubblewrap in PATH that only root can replace, else the first one. An agent can write to folders of the user that come
+ * early in PATH, and a program placed there can behave well while it is proven.
  */
-function findBubblewrap(path: string): { path: string; replaceable?: string } | null {
-  let first: { path: string; replaceable?: string } | null = null;
-  for (const folder of path.split(':')) {
-    const found = findExecutable('bwrap', { path: folder, cwd: '/' });
-    if (found.status !== 'found') continue;
-    const replaceable = notOfRoot(realpathSync(found.path));
-    if (replaceable === null) return { path: realpathSync(found.path) };
-    first ??= { path: found.path, replaceable };
-  }
-  return first;
+function findBubblewrap(path: string): string | null {
+  const found = path.split(':').flatMap(folder => {
+    const program = findExecutable('bwrap', { path: folder, cwd: '/' });
+    return program.status === 'found' ? [realpathSync(program.path)] : [];
+  });
+  return found.find(onlyRootCanReplace) ?? found[0] ?? null;
 }
 
-/** The file itself or a folder above it that somebody else than root can change; null when there is none. */
-function notOfRoot(path: string): string | null {
+function onlyRootCanReplace(path: string): boolean {
   const { uid, mode } = statSync(path);
-  const isRoots = uid === 0 && (mode & OTHERS_WRITE) === 0;
-  if (!isRoots) return path;
-  return path === '/' ? null : notOfRoot(dirname(path));
+  if (uid !== 0 || (mode & OTHERS_WRITE) !== 0) return false;
+  return path === '/' || onlyRootCanReplace(dirname(path));
 }
 
 /** Starts a guest with this program and looks at how it is kept apart. */
-export async function proveSandbox(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
+async function proveSandbox(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
   const node = process.execPath;
   const libraries = await sharedLibraries(node);
   if (!libraries)

@@ -218,7 +218,7 @@ exit $?
   writeFileSync(join(path, 'bwrap'), script, { mode: 0o755 });
   const lines = (name: string) => readFileSync(file(name), 'utf8').trim().split('\n');
   return {
-    env: { PATH: `${path}:${process.env.PATH}` },
+    env: { PATH: path },
     started: () => lines('pids'),
     left: () => lines('pids').filter(pid => existsSync(`/proc/${pid}`)),
   };
