@@ -77,6 +77,8 @@ export interface HubOptions {
   programs: string;
   /** Already known at the start: shown with its status. */
   warnings?: string[];
+  /** Process that started this one (default: the parent). */
+  startedBy?: number;
   /** Called between any two steps that belong together in git and the database: for those who want to see it die there. */
   checkpoint?(name: string): void;
 }
@@ -94,7 +96,7 @@ export interface RunningHub {
 
 /** Null when another hub already has this home. */
 export async function startHub(options: HubOptions): Promise<RunningHub | null> {
-  const { home, env, version, programs, checkpoint = () => {} } = options;
+  const { home, env, version, programs, startedBy = process.ppid, checkpoint = () => {} } = options;
   ownFolder(home);
   const socket = socketPath(home);
   const taken = await lockUnlessServed(() => lockOfHome(home), socket);
@@ -103,7 +105,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   let guard: HomeGuard | null = null;
   const runsDir = join(home, 'runs');
   const runOfProcess = createRunOfProcess(runsDir);
-  await takeStartEnvironment(home, env, runOfProcess);
+  await takeStartEnvironment({ home, env, startedBy, runOfProcess });
   const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
   const clock = { now: () => Date.now(), monotonic: () => performance.now() };
   const startedAt = clock.now();

@@ -8,18 +8,24 @@ import type { RunOfProcess } from '../process/run-of-process.ts';
 const FILE = 'hub-environment.json';
 const Saved = z.record(z.string(), z.string());
 
+interface Start {
+  home: string;
+  env: Record<string, string | undefined>;
+  /** Process that started this hub. */
+  startedBy: number;
+  runOfProcess: RunOfProcess;
+}
+
 /**
  * Gives this hub the environment of the last one that the user started, if a run's command has started it: an agent would
  * otherwise choose the database, the port and the PATH of everybody's hub. A user's own is kept for that.
  */
-export async function takeStartEnvironment(
-  home: string,
-  env: Record<string, string | undefined>,
-  runOfProcess: RunOfProcess,
-): Promise<void> {
+export async function takeStartEnvironment({ home, env, startedBy, runOfProcess }: Start): Promise<void> {
   const file = join(home, FILE);
   const saved = savedIn(file);
-  if ((await runOfProcess(process.ppid)) === null) {
+  const run = await runOfProcess(startedBy);
+  // A process that ended before the hub looked, such as a command with a timeout, may have been an agent's.
+  if (run === null && process.ppid === startedBy) {
     const own = JSON.stringify(hubEnvironment(env));
     if (JSON.stringify(saved) !== own) keep(file, own);
     return;

@@ -14,7 +14,8 @@ setFlagsFromString('--heap-growing-percent=30');
 
 const home = homeFolder(process.env);
 const warnings = shedInherited();
-startHub({ home, env: process.env, version, programs: __dirname, warnings }).then(
+const startedBy = Number(process.argv[2]);
+startHub({ home, env: process.env, version, programs: __dirname, warnings, startedBy }).then(
   hub => {
     if (hub === null) process.exit(LOCK_TAKEN_EXIT);
   },

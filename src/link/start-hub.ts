@@ -44,7 +44,12 @@ export interface HubProgram {
  * Young objects get little room, because left to itself V8 keeps much of what a burst once needed: with 200 agents at
  * once the hub then holds a sixth less.
  */
-export const hubArguments = (script: string): string[] => ['--max-semi-space-size=4', script];
+export const hubArguments = (script: string): string[] => [
+  '--max-semi-space-size=4',
+  script,
+  // The hub sees by this whether the process that started it is still its parent.
+  String(process.pid),
+];
 
 export interface ConnectOptions {
   home: string;

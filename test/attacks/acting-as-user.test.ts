@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hubPid } from '../../src/link/hub-record.ts';
 import { AgentAtWork, hubUrl } from '../support/agent-at-work.ts';
 import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
 
@@ -133,6 +134,29 @@ test('a hub that an agent starts has the environment of the last one that the us
   expect(after.pid).not.toBe(before.pid);
   expect(after.database).toBe(before.database);
   expect(existsSync(other)).toBe(false);
+});
+
+test('nor does a hub have the environment of an agent whose command ends before the hub looks', async () => {
+  const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
+  const other = join(squad.root, 'orphan.db');
+  const hub = join(dirname(BIN), '..', 'dist', 'hub.cjs');
+  await using _agent = await AgentAtWork.start(
+    squad,
+    'coder',
+    'await hub-is-gone-again',
+    `run env MCP_DATABASE_PATH=${other} setsid -f ${node} ${hub} $$ </dev/null >/dev/null 2>&1`,
+  );
+  process.kill(before.pid, 'SIGKILL');
+  await until('it is gone', () => !isAlive(before.pid));
+  squad.write('hub-is-gone-again', '');
+  const pid = await until('the next hub is there', () => {
+    const next = hubPid(squad.home);
+    return next !== null && next !== before.pid && next;
+  });
+  const after = await squad.json<{ database: string; pid: number }>(['hub', 'status']);
+  expect(after).toMatchObject({ pid, database: before.database });
+  expect(existsSync(other)).toBe(false);
+  expect(readFileSync(join(squad.home, 'hub-environment.json'), 'utf8')).not.toContain(other);
 });
 
 test('a hook of a tmux server that an agent started is that run', async () => {
