@@ -55,13 +55,23 @@ function lowPriority(): string[] {
   }
 }
 
-/** They end the hub, or fail its writes. */
-const DANGEROUS_LIMITS = /^(Max (?:cpu time|file size))\s+(\d+)\s+\w+\s+(\w+)/gm;
+/** They end the hub, or fail its writes or the start of its programs: the least of each that is enough. */
+const ENOUGH: Record<string, number> = {
+  'cpu time': Infinity,
+  'file size': Infinity,
+  'data size': Infinity,
+  'address space': Infinity,
+  // Systems give these a number too, usually thousands.
+  'open files': 1024,
+  processes: 1024,
+};
+const LIMIT = /^Max ([a-z ]+?)\s{2,}(\d+)\s+\w+\s+(\w+)/gm;
 
 function lowLimits(): string[] {
-  const limits = readFileSync('/proc/self/limits', 'utf8').matchAll(DANGEROUS_LIMITS);
+  const limits = readFileSync('/proc/self/limits', 'utf8').matchAll(LIMIT);
+  const low = [...limits].filter(([, name, amount]) => Number(amount) < (ENOUGH[name!] ?? 0));
   return [
-    ...[...limits].map(([, name, amount, unit]) => `${name!.toLowerCase()} ${amount} ${unit}`),
+    ...low.map(([, name, amount, unit]) => `max ${name} ${amount} ${unit}`),
     ...(isFirstToBeKilled() ? ['killed first when memory is short'] : []),
   ];
 }

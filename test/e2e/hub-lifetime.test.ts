@@ -103,13 +103,19 @@ test('the hub takes over no files, folder, umask, priority, terminal or variable
 
 test('the hub is not killed first because of the process that started it, and warns of limits that it cannot shed', async () => {
   await using squad = new TestSquad();
-  const script = 'echo 900 >/proc/self/oom_score_adj; ulimit -f 2000000; ulimit -t 600; exec "$@"';
+  const limits = 'ulimit -f 2000000; ulimit -t 600; ulimit -d 32000000; ulimit -v 64000000; ulimit -n 500';
+  const script = `echo 900 >/proc/self/oom_score_adj; ${limits}; exec "$@"`;
   execFileSync('bash', ['-c', script, 'bash', process.execPath, BIN, 'hub', 'start'], { env: squad.env });
   const { pid, warnings } = await squad.json<{ pid: number; warnings: string[] }>(['hub', 'status']);
   expect(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim()).toBe('0');
-  expect(warnings).toEqual([
-    expect.stringMatching(/max cpu time 600 seconds, max file size \d+ bytes\..*squad hub start/),
-  ]);
+  const named = [
+    'max cpu time 600 seconds',
+    'max file size \\d+ bytes',
+    'max data size 32768000000 bytes',
+    'max open files 500 files',
+    'max address space 65536000000 bytes',
+  ];
+  expect(warnings).toEqual([expect.stringMatching(new RegExp(`: ${named.join(', ')}\\..*squad hub start`))]);
 });
 
 test.each([2, 10])(
