@@ -11,9 +11,9 @@ export function failureKind(words: string, status: number | null = statusIn(word
 /** Anthropic's own status: the service has too many requests, of whoever. */
 const OVERLOADED = 529;
 const RATE_LIMITED =
-  /rate.?limit|usage limit|too many requests|\boverloaded\b|quota (?:was )?exceeded|exceeded your current quota/i;
+  /rate.?limit|usage limit|too many requests|(?<![a-z])overloaded(?![a-z])|quota (?:was )?exceeded|exceeded your current quota/i;
 const NOT_LOGGED_IN =
-  /not logged in|authentication required|please run \/login|invalid api key|missing (?:an? |the )?api.?key|api.?key (?:is )?(?:missing|required|not (?:set|found|provided|configured))|no api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
+  /not logged in|authentication required|please run \/login|(?:invalid|incorrect) (?:x-)?api.?key|missing (?:(?:an? |the )?api.?key|credentials)|api.?key (?:environment variable )?(?:is )?(?:missing|required|not (?:set|found|provided|configured|valid))|no api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
 const UNKNOWN_CHAT =
   /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found|does not match any session/i;
 
