@@ -13,6 +13,7 @@ import { type Call, operation, type Services } from './operation.ts';
 import { refuseReviewer } from './refuse-reviewer.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
+import { workspaceOfRun } from './workspace-of-run.ts';
 
 /** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
 export const replyToRun = operation({
@@ -55,7 +56,7 @@ export async function replyTo(
     spec,
     place: { directory: run.directory, worktree: run.worktree },
   };
-  const workspace = await services.workspaces.open({ ...caller, workspace: run.workspace });
+  const workspace = await workspaceOfRun(services, caller, run.workspace);
   return { asked: { members: [request] }, workspace };
 }
 

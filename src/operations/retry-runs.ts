@@ -14,6 +14,7 @@ import { refuseReviewer } from './refuse-reviewer.ts';
 import { gone, refuseBusyChat } from './reply-to-run.ts';
 import { startRuns } from './start-members.ts';
 import { Started, started } from './started.ts';
+import { workspaceOfRun } from './workspace-of-run.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),
@@ -54,7 +55,7 @@ export async function askAgain(
   found.runs.forEach(refuseReviewer);
   const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
   const { squad } = await findSquad(services, runs[0]!.squadId);
-  const workspace = await services.workspaces.open({ ...caller, workspace: squad.workspace });
+  const workspace = await workspaceOfRun(services, caller, squad.workspace);
   const members = await Promise.all(runs.map(run => requestAgain(services, run, overrides, workspace)));
   return { asked: { members, metadata: squad.metadata ?? undefined }, workspace };
 }

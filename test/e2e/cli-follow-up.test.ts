@@ -296,6 +296,20 @@ describe('the engine and the folder of a run are checked again', () => {
     expect(await squad.run(['attach', first.id, '--take-over'])).toMatchObject(noFolder);
   });
 
+  test('and a workspace that is gone is named as that of the run', async () => {
+    mkdirSync(join(squad.workspace, 'project'));
+    const first = await over('coder', fenced('say x'), '--workspace', join(squad.workspace, 'project'));
+    rmSync(join(squad.workspace, 'project'), { recursive: true });
+    for (const again of [
+      ['reply', first.id, 'x'],
+      ['retry', first.id],
+    ]) {
+      const { stderr } = await squad.run(again);
+      expect(stderr).toMatch(/The workspace of that run is gone .*project\. \(WORKSPACE_REFUSED\)/);
+      expect(stderr).not.toContain('--workspace');
+    }
+  });
+
   test('before a turn that waited for its place', async () => {
     const limit = (places: string) => squad.json(['config', 'set', 'limits.concurrency', places]);
     await limit('1');
