@@ -37,6 +37,17 @@ const faultOf = async (...lines: string[]) => {
 };
 
 describe('readAgentTemplates', () => {
+  it('parses a long head in another thread, so that the hub can serve others', async () => {
+    let threads = 0;
+    const count = () => threads++;
+    process.on('worker', count);
+    await put('user/a.md', ...simple('a', 'x'.repeat(9_000)));
+    const [template] = await read('prompt');
+    process.off('worker', count);
+    expect(template).toMatchObject({ name: 'a', body: 'Do it.', fault: null });
+    expect(threads).toBe(1);
+  });
+
   it('reads name, description, arguments, how to run it, and the body', async () => {
     await put(
       'user/lint.md',

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { placeholders } from '../core/fill-template.ts';
+import { offThread } from '../core/off-thread.ts';
 import {
   type AgentTemplate,
   AgentTemplateMeta,
@@ -9,7 +10,7 @@ import {
   TEMPLATE_NAME,
   type TemplateArgument,
 } from '../schema/agent-template.ts';
-import { type HeadShape, ROLE_KEYS, readHeaded } from './frontmatter.ts';
+import { type Frontmatter, type HeadShape, headLength, ROLE_KEYS, readHeaded } from './frontmatter.ts';
 import { realPlace } from './real-place.ts';
 import type { Trust } from './roles.ts';
 import { readTextFile } from './text-file.ts';
@@ -69,7 +70,7 @@ async function readTemplate(
   const read = 'fault' in place ? place : await readTextFile(file);
   if ('missing' in read) return broken('is a symbolic link that leads nowhere');
   if ('fault' in read) return broken(read.fault);
-  const head = readHeaded<AgentTemplateMeta>(read.text, kind === 'tool' ? TOOL : PROMPT);
+  const head = await offThread('template', readTemplateText, headLength(read.text), read.text, kind);
   if ('fault' in head) return broken(head.fault);
 
   const { name = stem, description, arguments: given = {}, ...meta } = head.meta;
@@ -98,6 +99,12 @@ async function readTemplate(
     ],
   };
 }
+
+/** The head and body of a template's file. */
+export const readTemplateText = (
+  source: string,
+  kind: TemplatesWanted['kind'],
+): Frontmatter<AgentTemplateMeta> => readHeaded<AgentTemplateMeta>(source, kind === 'tool' ? TOOL : PROMPT);
 
 function nameFault(
   name: string,

@@ -27,6 +27,9 @@ export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontm
   return { ...head, body: lineFeeds(parts.body).trim() };
 }
 
+/** The length of the part that takes time to parse. */
+export const headLength = (source: string): number => splitHead(source)?.head.length ?? 0;
+
 const BOUNDS = { chars: 16 * 1024, lines: 500, depth: 50, references: 50 };
 const FIRST_LINE = /^---[^\S\r\n]*(\r\n|\n|\r)/;
 const LAST_LINE = /(?:\r\n|\n|\r)---[^\S\r\n]*(?:\r\n|\n|\r|$)/g;

@@ -112,7 +112,7 @@ describe('a file beyond its bound is refused with its name, the bound and what t
       'more than 50 anchors and aliases',
     ],
     ['deep indentation', `a:\n${' '.repeat(201)}b: 1`, 'more than 200 columns'],
-    ['pairs in pairs', `a: [${'a: b: '.repeat(2_600)}]`, 'nests values too deeply'],
+    ['pairs in pairs', `a: [${'a: b: '.repeat(1_350)}]`, 'nests values too deeply'],
   ])('a head with %s', async (_what, head, bound) => {
     put('agents/hostile.md', `---\n${head}\n---\nbody`);
     await expect(readRole(roles, 'hostile', trusted)).rejects.toMatchObject({

@@ -5,6 +5,8 @@ import { readDecisions } from '../core/team/decisions.ts';
 import { editBacklog } from '../core/team/edit-backlog.ts';
 import { readHistory } from '../core/team/history.ts';
 import { readRoster } from '../core/team/roster.ts';
+import { readTemplateText } from './agent-templates.ts';
+import { readFrontmatter } from './frontmatter.ts';
 import { jsonProblem } from './json-tree.ts';
 import { checkMcpConfig } from './mcp-config-file.ts';
 import { addedLines } from './new-file-diff.ts';
@@ -20,8 +22,10 @@ export const OFF_THREAD_READERS = {
   json: jsonProblem,
   'mcp-config': checkMcpConfig,
   'new file': addedLines,
+  role: readFrontmatter,
   roster: readRoster,
   schema: checkSchema,
+  template: readTemplateText,
   'value by schema': checkValue,
   yaml: parseYamlFile,
 };

@@ -26,6 +26,18 @@ const listed = async () => (await readRoles(folder, anyone)).map(({ id }) => id)
 const faultOf = async (id: string) => (await readRoles(folder, anyone)).find(role => role.id === id)?.fault;
 
 describe('readRoles', () => {
+  it('parses a long head in another thread, so that the hub can serve others', async () => {
+    let threads = 0;
+    const count = () => threads++;
+    process.on('worker', count);
+    await put('a.md', `---\nname: A\ntools: [${'Read, '.repeat(2_000)}Bash]\n---\nYou are A.\n`);
+    const [role] = await readRoles(folder, anyone);
+    process.off('worker', count);
+    expect(role).toMatchObject({ name: 'A', body: 'You are A.', fault: null });
+    expect(role!.meta.tools).toHaveLength(2_001);
+    expect(threads).toBe(1);
+  });
+
   it.each([
     ['was removed', async (directory: string) => rm(directory, { recursive: true })],
     [

@@ -1,9 +1,10 @@
 import { readdir, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { nearest } from '../core/nearest.ts';
+import { offThread } from '../core/off-thread.ts';
 import { SquadError } from '../schema/error.ts';
 import { GRANTING_KEYS, type Role, type RoleMeta } from '../schema/role.ts';
-import { readFrontmatter } from './frontmatter.ts';
+import { headLength, readFrontmatter } from './frontmatter.ts';
 import type { RolesFolder } from './roles-folder.ts';
 import { readTextFile } from './text-file.ts';
 
@@ -83,7 +84,7 @@ async function readRoleFile(
   const read = await readTextFile(file);
   if ('missing' in read) return broken('was removed while it was read');
   if ('fault' in read) return broken(read.fault);
-  const head = readFrontmatter(read.text);
+  const head = await offThread('role', readFrontmatter, headLength(read.text), read.text);
   if ('fault' in head) return broken(head.fault);
   const { body } = head;
   const grants = GRANTING_KEYS.filter(key => head.meta[key] !== undefined);
