@@ -1,12 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { answerHint } from '../src/cli/output/ask-words.ts';
 import { blockedBy } from '../src/core/integration/blocked-by.ts';
+import type { SquadError } from '../src/schema/error.ts';
 import { shellWord } from '../src/schema/shell-word.ts';
 import { errorOf } from '../src/workspace/subagent/findings.ts';
+import { noRepository, refuseTaken } from '../src/workspace/worktree-refusals.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-words-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -53,7 +55,7 @@ describe('shellWord', () => {
 });
 
 /** What somebody is told to type, made of a name that somebody else chose. */
-const ADVICE: Record<string, (name: string) => string> = {
+const ADVICE: Record<string, (name: string) => string | Promise<string>> = {
   'a file in conflict': name => {
     const branch = { runId: 'run_1', outcome: 'conflict', conflicts: [name], messages: [] };
     const facts = { target: 'main', branches: [branch], obstacles: [], untrustedCheck: null, check: null };
@@ -70,18 +72,37 @@ const ADVICE: Record<string, (name: string) => string> = {
     return errorOf(name, found).suggestions.at(-1)!.replace('Check it with: ', '');
   },
   'an id of a question': name => answerHint({ id: name as never, choices: [], fields: [] }),
+  'a bare repository': async name => {
+    const bare = join(folder, 'bare', name);
+    for (const part of ['HEAD', 'objects', 'refs']) mkdirSync(join(bare, part), { recursive: true });
+    const [advice] = (await noRepository(bare)).suggestions;
+    return /: (git .*), then/.exec(advice!)![1]!;
+  },
+  'the repository of a branch in the way': name => {
+    try {
+      refuseTaken('squad/coder/run_1', new Map([['squad', '1']]), name);
+    } catch (thrown) {
+      return (thrown as SquadError).suggestions[0]!.replace('Rename it: ', '');
+    }
+    throw new Error('It was not refused');
+  },
   'choices of a question': () => answerHint({ id: 'q1' as never, choices: ['yes', 'touch'], fields: [] }),
 };
 
 describe.each(Object.entries(ADVICE))('a suggested command with %s', (_what, adviceFor) => {
-  test.each(HOSTILE.filter(word => word !== ''))('runs nothing of it, and hands it on as it is: %j', name => {
-    const command = adviceFor(name);
-    expect(command).toMatch(/^squad /);
-    const said = bash(`squad() { printf '%s\\0' "$@"; }\ntouch() { :>ran; }\n${command}`);
-    expect(existsSync(join(folder, 'ran'))).toBe(false);
-    if (command.includes('q1')) expect(said).toBe('answer\0q1\0yes|touch\0');
-    else expect(said.split('\0').some(word => word.includes(name))).toBe(true);
-  });
+  test.each(HOSTILE.filter(word => word !== ''))(
+    'runs nothing of it, and hands it on as it is: %j',
+    async name => {
+      const command = await adviceFor(name);
+      expect(command).toMatch(/^(squad|git) /);
+      const said = bash(
+        `squad() { printf '%s\\0' "$@"; }\ngit() { squad "$@"; }\ntouch() { :>ran; }\n${command}`,
+      );
+      expect(existsSync(join(folder, 'ran'))).toBe(false);
+      if (command.includes('q1')) expect(said).toBe('answer\0q1\0yes|touch\0');
+      else expect(said.split('\0').some(word => word.includes(name))).toBe(true);
+    },
+  );
 });
 
 /** Numbers and words of our own; each is known not to come from elsewhere. */
@@ -95,6 +116,7 @@ const OWN_WORDS = new Set([
   'at',
   'named',
   'plan.client',
+  'worktree.base',
   'runs.length',
   'asGiven(options)',
   'this.starts.length + count',
@@ -108,7 +130,7 @@ test('every command in the sources quotes what it inserts', () => {
       .map(name => join(part, name)),
   );
   const COMMAND =
-    /\b(?:squad [a-z-]+|git (?:switch|fetch|merge|branch|checkout|remote|symbolic-ref|push|stash)|chmod|cd|rm) (?:[\w.+:-]+ )*\$\{([^}]*)\}/g;
+    /\b(?:squad [a-z-]+|git (?:-C|--git-dir|diff|switch|fetch|merge|branch|checkout|remote|symbolic-ref|push|stash)|chmod|cd|rm) (?:[\w.+:-]+ )*\$\{([^}]*)\}/g;
   const unquoted = sources.flatMap(file =>
     [...readFileSync(join(root, file), 'utf8').matchAll(COMMAND)]
       .filter(

@@ -66,7 +66,9 @@ async function diffOfBranch(
   { tip, saved, stat }: Pick<Remains, 'tip' | 'saved'> & { stat: boolean },
 ) {
   const newest = saved.at(-1);
-  const kept = newest ? [`what was not committed is saved: git diff ${branch} ${newest}`] : [];
+  const kept = newest
+    ? [`what was not committed is saved: git diff ${shellWord(branch)} ${shellWord(newest)}`]
+    : [];
   if (tip === null)
     throw new SquadError(
       'DIFF_UNAVAILABLE',
@@ -74,7 +76,7 @@ async function diffOfBranch(
       {
         suggestions: [
           newest
-            ? `What was saved of it: git diff ${base} ${newest}`
+            ? `What was saved of it: git diff ${shellWord(base)} ${shellWord(newest)}`
             : `\`squad show ${shellWord(id)}\` has what is known of it.`,
         ],
       },

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SquadError } from '../schema/error.ts';
+import { shellWord } from '../schema/shell-word.ts';
 
 /** A branch stands in the way of its own name, and of every name that goes on from it. */
 export function refuseTaken(branch: string, refs: Map<string, string>, commonDir: string): void {
@@ -11,7 +12,9 @@ export function refuseTaken(branch: string, refs: Map<string, string>, commonDir
       'BRANCH_EXISTS',
       `The branch ${branch} cannot be made: there is a branch ${taken}.`,
       {
-        suggestions: [`Rename it: git --git-dir ${commonDir} branch -m ${taken} ANOTHER-NAME`],
+        suggestions: [
+          `Rename it: git --git-dir ${shellWord(commonDir)} branch -m ${shellWord(taken)} ANOTHER-NAME`,
+        ],
       },
     );
 }
@@ -25,7 +28,7 @@ export async function noRepository(directory: string): Promise<SquadError> {
       `${bare} is a bare repository: nothing is checked out in it.`,
       {
         suggestions: [
-          `Work in a checkout of it: git -C ${bare} worktree add ../work, then name that folder.`,
+          `Work in a checkout of it: git -C ${shellWord(bare)} worktree add ../work, then name that folder.`,
         ],
       },
     );
