@@ -15,10 +15,21 @@ const FREEABLE = [
 
 /** For a hub that cannot start because the disk is full: what to delete by hand. Only reads, because nothing can be written. */
 export function describeFreeable(home: string): string[] {
-  return FREEABLE.flatMap(([name, what]) => {
+  return [...damagedDatabases(home), ...FREEABLE].flatMap(([name, what]) => {
     const bytes = bytesOf(join(home, name));
     return bytes > 0 ? [`${join(home, name)}: ${sizeWords(bytes)} (${what})`] : [];
   });
+}
+
+/** Copies that were kept when the database was rebuilt. */
+function damagedDatabases(home: string): [name: string, what: string][] {
+  try {
+    const names = readdirSync(home).filter(name => name.includes('.damaged-'));
+    return names.sort().map(name => [name, 'a damaged database that was rebuilt since']);
+  } catch {
+    // A home that cannot be read has nothing to name.
+    return [];
+  }
 }
 
 function bytesOf(path: string): number {
