@@ -6,7 +6,7 @@ export const define = {
   SQUAD_ROUTES: JSON.stringify(Object.fromEntries(OPERATIONS.map(({ name, route }) => [name, route]))),
 };
 
-/** The page. `npm run build` makes it with everything else; its server is `src/page`. */
+/** The page. `npm run build` makes it with everything else; its server is `src/web-server`. */
 export default defineConfig({
   root: 'web',
   define,

@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-/** A folder may import from those named, and from itself: the same table as in ARCHITECTURE.md. */
+/** A folder may import from those named, from itself and from `base`: the same table as in ARCHITECTURE.md. */
 const MAY_IMPORT: Record<string, string[]> = {
+  base: [],
   schema: [],
   redaction: ['schema'],
   core: ['schema', 'redaction'],
@@ -17,7 +18,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   github: ['schema', 'core', 'redaction', 'process'],
   mcp: ['schema', 'core', 'operations', 'wire'],
   http: ['schema', 'operations', 'wire'],
-  page: ['schema', 'core', 'operations'],
+  'web-server': ['schema', 'core', 'operations'],
   control: ['schema', 'core', 'operations'],
   'code-mode': ['schema', 'process'],
   'model-loop': ['schema', 'redaction', 'code-mode', 'process'],
@@ -30,6 +31,24 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** `app.ts`, its parts, and the entry points put everything together. */
 const KNOWS_ALL = ['', 'app', 'bin'];
 
+/** One name for a feature in every layer, so that it is found in one guess. */
+const FEATURES = [
+  ...['runs', 'output', 'roles', 'cost', 'evidence', 'worktrees', 'review', 'integration', 'inbox', 'team'],
+  ...['gateway', 'subagents', 'conversations', 'settings', 'setup', 'hub'],
+];
+
+/** With the folders that are no features. */
+const LAYERS_BY_FEATURE = new Map([
+  ['src/core', ['ports', 'testing']],
+  ['src/operations', ['testing']],
+  ['src/workspace', ['files', 'git', 'testing', 'fixtures']],
+  ['src/cli', ['terminal']],
+  ['web/views', []],
+  ['test/e2e', []],
+]);
+
+const MAX_FILES_IN_A_FOLDER = 30;
+
 /** Packages that only one folder may know. */
 const ONLY_IN: [RegExp, string][] = [
   [/^@modelcontextprotocol\//, 'wire'],
@@ -38,7 +57,7 @@ const ONLY_IN: [RegExp, string][] = [
   [/^commander$/, 'cli'],
   [/^@octokit\//, 'github'],
   [/^(ai$|@ai-sdk\/)/, 'model-loop'],
-  [/^(hono|@hono\/node-server|ws)(\/|$)/, 'page'],
+  [/^(hono|@hono\/node-server|ws)(\/|$)/, 'web-server'],
 ];
 
 const root = resolve(import.meta.dirname, '..');
@@ -73,6 +92,7 @@ const importsIn = (root: string, pattern: RegExp) =>
     );
 
 const web = join(root, 'web');
+const webFiles = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter(file => /\.tsx?$/.test(file));
 const webImports = importsIn(web, /\.tsx?$/);
 
 /** Imports of other folders of ours that are there when the code runs. */
@@ -85,12 +105,35 @@ const valuesFrom = (base: string, folder: string) =>
     .map(({ file, specifier }) => `${file} → ${specifier}`);
 
 /** Itself or by what it imports. */
-function bringsZod(file: string): boolean {
+function bringsWhatBrowsersLack(file: string): boolean {
   return importsOfText(readFileSync(join(src, file), 'utf8')).some(
     ({ specifier, isType }) =>
       !isType &&
-      (specifier === 'zod' || (specifier.startsWith('.') && bringsZod(join(dirname(file), specifier)))),
+      (specifier === 'zod' ||
+        specifier.startsWith('node:') ||
+        (specifier.startsWith('.') && bringsWhatBrowsersLack(join(dirname(file), specifier)))),
   );
+}
+
+/** Files that import each other's values, directly or through others. */
+function cyclesIn(top: 'src' | 'web'): string[] {
+  const base = join(root, top);
+  const importsOf = new Map<string, string[]>();
+  for (const { file, specifier, isType } of importsIn(base, /\.tsx?$/)) {
+    if (isType || isTest(file) || !specifier.startsWith('.')) continue;
+    const target = relative(base, resolve(base, dirname(file), specifier));
+    importsOf.set(file, [...(importsOf.get(file) ?? []), target]);
+  }
+  const isDone = new Set<string>();
+  const found: string[] = [];
+  const follow = (file: string, path: string[]): void => {
+    if (path.includes(file)) found.push([...path.slice(path.indexOf(file)), file].join(' → '));
+    if (path.includes(file) || isDone.has(file)) return;
+    for (const target of importsOf.get(file) ?? []) follow(target, [...path, file]);
+    isDone.add(file);
+  };
+  for (const file of importsOf.keys()) follow(file, []);
+  return found;
 }
 
 const folderOf = (file: string) => (file.includes('/') ? file.split('/')[0]! : '');
@@ -111,7 +154,8 @@ describe('the import directions hold', () => {
       if (!specifier.startsWith('.') || isTest(file)) return [];
       const from = folderOf(file);
       const to = folderOf(relative(src, resolve(src, dirname(file), specifier)));
-      if (KNOWS_ALL.includes(from) || from === to || MAY_IMPORT[from]?.includes(to)) return [];
+      if (KNOWS_ALL.includes(from) || from === to || to === 'base' || MAY_IMPORT[from]?.includes(to))
+        return [];
       return [`${file} → ${specifier}`];
     });
     expect(wrong).toEqual([]);
@@ -127,30 +171,31 @@ describe('the import directions hold', () => {
 
   test('what few hubs need is not loaded with the hub', () => {
     const atOnce = files.filter(file =>
-      /^import (?!type ).*from '[^']*(octokit-client|serve-page)\.ts'/m.test(
+      /^import (?!type ).*from '[^']*(octokit-client|serve-web)\.ts'/m.test(
         readFileSync(join(src, file), 'utf8'),
       ),
     );
     expect(atOnce.filter(file => !isTest(file))).toEqual([]);
   });
 
-  test('the page has nothing of ours but types and the paths of views: it is a bundle of its own', () => {
-    expect(valuesFrom(src, 'page')).toEqual(['page/page-files.ts → ../schema/page-paths.ts']);
+  test('the web server has nothing of ours but types and the paths of views: it is a bundle of its own', () => {
+    expect(valuesFrom(src, 'web-server')).toEqual(['web-server/page-files.ts → ../schema/page-paths.ts']);
   });
 
-  test('the page in the browser has types of schema and operations, and values of schema that bring no zod', () => {
+  test('the web UI has types of schema and operations, and values of base and schema that bring neither zod nor Node', () => {
     const wrong = webImports.filter(({ file, specifier, isType }) => {
       const target = relative(src, resolve(web, dirname(file), specifier));
       if (!specifier.startsWith('.') || isTest(file) || !relative(web, join(src, target)).startsWith('..'))
         return false;
       return (
-        !(isType ? /^(schema|operations)\// : /^schema\//).test(target) || (!isType && bringsZod(target))
+        !(isType ? /^(base|schema|operations)\// : /^(base|schema)\//).test(target) ||
+        (!isType && bringsWhatBrowsersLack(target))
       );
     });
     expect(wrong).toEqual([]);
   });
 
-  test('what shows the page is known to the page alone', () => {
+  test('only the web UI knows its rendering libraries', () => {
     const shows = /^(preact|preact-iso|@preact\/signals)(\/|$)/;
     expect(imports.filter(({ specifier }) => shows.test(specifier))).toEqual([]);
     const others = webImports.filter(
@@ -162,11 +207,31 @@ describe('the import directions hold', () => {
 
   test('only the one spawner, the hub and the command line start processes', () => {
     const mayStart =
-      /^(process\/|link\/start-hub|app\.ts|cli\/(at-terminal|open-browser|commands\/(doctor|demo))|engines\/scripted\/agent)/;
+      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/at-terminal|hub\/open-browser|setup\/(doctor|demo))|engines\/scripted\/agent)/;
     const wrong = imports.filter(
       ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
     );
     expect(wrong).toEqual([]);
+  });
+
+  test('every layer uses the same folder names', () => {
+    const wrong = [...LAYERS_BY_FEATURE].flatMap(([layer, others]) =>
+      readdirSync(join(root, layer), { withFileTypes: true })
+        .filter(entry => entry.isDirectory() && ![...FEATURES, ...others].includes(entry.name))
+        .map(entry => `${layer}/${entry.name}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('no folder holds more files than a reader can take in', () => {
+    const counts = new Map<string, number>();
+    for (const file of [...files.map(name => `src/${name}`), ...webFiles.map(name => `web/${name}`)])
+      if (!isTest(file)) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > MAX_FILES_IN_A_FOLDER)).toEqual([]);
+  });
+
+  test('no file imports itself through others', () => {
+    expect([...cyclesIn('src'), ...cyclesIn('web')]).toEqual([]);
   });
 
   test('the table in ARCHITECTURE.md is this one', () => {

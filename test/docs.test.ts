@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { referenceDocuments } from '../scripts/generate-docs.ts';
-import { CLIENT_NAMES, clientNamed } from '../src/cli/install/clients.ts';
+import { CLIENT_NAMES, clientNamed } from '../src/cli/setup/install/clients.ts';
 import { cliProfile } from '../src/engines/cli-profiles.ts';
 import { writeEnvironmentFile } from '../src/link/environment-file.ts';
 import { INSTRUCTIONS } from '../src/mcp/instructions.ts';
@@ -14,7 +14,7 @@ import { CLI_IDS } from '../src/schema/engine-spec.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
 import { ArgumentRule, LocalServer, McpConfig, RemoteServer } from '../src/schema/mcp-config.ts';
 import { RoleMeta } from '../src/schema/role.ts';
-import { EMPTY_MCP_CONFIG } from '../src/workspace/change-mcp-config.ts';
+import { EMPTY_MCP_CONFIG } from '../src/workspace/gateway/change-mcp-config.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

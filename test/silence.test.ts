@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
-import { type SilenceState, SilenceWatch } from '../src/core/silence.ts';
-import { createSupervisor } from '../src/process/supervisor.ts';
+import { type SilenceState, SilenceWatch } from '../src/core/runs/silence.ts';
 import { TurnsFixture, until } from '../src/process/testing/turn-fixture.ts';
+import { createSupervisor } from '../src/process/turns/supervisor.ts';
 
 const turns = new TurnsFixture();
 const supervisor = createSupervisor({ runsDir: turns.runsDir });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { lintSubagent } from '../src/workspace/subagent-file.ts';
+import { lintSubagent } from '../src/workspace/subagents/subagent-file.ts';
 
 const schema = JSON.parse(
   readFileSync(join(import.meta.dirname, '..', 'schemas', 'subagent.schema.json'), 'utf8'),

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
-import { answerHint } from '../src/cli/output/ask-words.ts';
+import { answerHint } from '../src/cli/inbox/ask-text.ts';
 import { blockedBy } from '../src/core/integration/blocked-by.ts';
 import type { SquadError } from '../src/schema/error.ts';
 import { shellWord } from '../src/schema/shell-word.ts';
-import { errorOf } from '../src/workspace/subagent/findings.ts';
-import { noRepository, refuseTaken } from '../src/workspace/worktree-refusals.ts';
+import { errorOf } from '../src/workspace/subagents/findings.ts';
+import { noRepository, refuseTaken } from '../src/workspace/worktrees/worktree-refusals.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-words-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -18,7 +18,7 @@ import { SafeView } from './shell/safe-view.tsx';
 import { Shell } from './shell/shell.tsx';
 import { connection } from './state/live.ts';
 import { Empty } from './ui/empty.tsx';
-import { RunsPage } from './views/runs/runs-page.tsx';
+import { RunsPage } from './views/runs/board/runs-page.tsx';
 
 /** After the first view is drawn and the palette is there. */
 const LOAD_REST_MS = 1_500;

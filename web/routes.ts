@@ -3,17 +3,15 @@ import { later } from './shell/later.tsx';
 import { ViewWait } from './shell/view-wait.tsx';
 
 /** Views that are not needed to see who waits: each is loaded when it is first opened. */
-export const RunPage = view(() => import('./views/run/run-page.tsx').then(m => m.RunPage));
-export const SquadPage = view(() => import('./views/squad/squad-page.tsx').then(m => m.SquadPage));
-export const ReviewsPage = view(() => import('./views/reviews/reviews-page.tsx').then(m => m.ReviewsPage));
-export const BacklogPage = view(() => import('./views/backlog/backlog-page.tsx').then(m => m.BacklogPage));
-export const DecisionsPage = view(() =>
-  import('./views/decisions/decisions-page.tsx').then(m => m.DecisionsPage),
-);
+export const RunPage = view(() => import('./views/runs/run/run-page.tsx').then(m => m.RunPage));
+export const SquadPage = view(() => import('./views/runs/squad/squad-page.tsx').then(m => m.SquadPage));
+export const ReviewsPage = view(() => import('./views/review/reviews-page.tsx').then(m => m.ReviewsPage));
+export const BacklogPage = view(() => import('./views/team/backlog-page.tsx').then(m => m.BacklogPage));
+export const DecisionsPage = view(() => import('./views/team/decisions-page.tsx').then(m => m.DecisionsPage));
 export const CostPage = view(() => import('./views/cost/cost-page.tsx').then(m => m.CostPage));
 export const GatewayPage = view(() => import('./views/gateway/gateway-page.tsx').then(m => m.GatewayPage));
-export const EventsPage = view(() => import('./views/events/events-page.tsx').then(m => m.EventsPage));
-export const SearchPage = view(() => import('./views/search/search-page.tsx').then(m => m.SearchPage));
+export const EventsPage = view(() => import('./views/runs/events/events-page.tsx').then(m => m.EventsPage));
+export const SearchPage = view(() => import('./views/output/search-page.tsx').then(m => m.SearchPage));
 export const SettingsPage = view(() =>
   import('./views/settings/settings-page.tsx').then(m => m.SettingsPage),
 );

@@ -7,7 +7,7 @@ import { createCodeRunner } from '../../src/code-mode/code-runner.ts';
 import { findSandbox } from '../../src/code-mode/find-sandbox.ts';
 import { voiceOn } from '../../src/model-loop/print-line.ts';
 import { KeptCalls, ProgramCalls } from '../../src/model-loop/program-calls.ts';
-import type { TracePart } from '../../src/schema/trace.ts';
+import type { TracePart } from '../../src/schema/conversation.ts';
 import { type Figure, paired, type Row, sampled } from '../figure.ts';
 import { interleave, repeat, timed } from '../measure.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { overlapOf } from '../../src/core/integration/overlap.ts';
 import type { RunId } from '../../src/schema/ids.ts';
 import type { Worktree } from '../../src/schema/worktree.ts';
-import { createIntegration } from '../../src/workspace/integration.ts';
+import { createIntegration } from '../../src/workspace/integration/integration.ts';
 import { type Figure, paired } from '../figure.ts';
 import { interleave, timed } from '../measure.ts';
 import { git, makeRepository } from '../sample-repository.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { newRunId } from '../../src/schema/ids.ts';
-import { createWorktrees } from '../../src/workspace/worktrees.ts';
+import { createWorktrees } from '../../src/workspace/worktrees/worktrees.ts';
 import { BenchSquad } from '../bench-squad.ts';
 import { type Figure, paired, sampled } from '../figure.ts';
 import { interleave, timed, until } from '../measure.ts';

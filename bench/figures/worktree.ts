@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { newRunId } from '../../src/schema/ids.ts';
-import { createWorktrees } from '../../src/workspace/worktrees.ts';
+import { createWorktrees } from '../../src/workspace/worktrees/worktrees.ts';
 import { type Figure, paired, single } from '../figure.ts';
 import { interleave, timed } from '../measure.ts';
 import { git, makeRepository } from '../sample-repository.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { monotonicOf, wallTimeOf } from '../core/clock-times.ts';
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Caller } from '../core/ports/workspace.ts';
+import { monotonicOf, wallTimeOf } from '../core/runs/clock-times.ts';
 import { type CallerPorts, callerOfHello } from '../hub/callers.ts';
-import { type Hello, isNewer } from '../link/hello.ts';
-import { canProveProcesses, createProcessProofs } from '../process/prove-process.ts';
-import { createStartedByUser } from '../process/run-of-process.ts';
+import { type Hello, isNewer } from '../link/handshake.ts';
+import { canProveProcesses, createProcessProofs } from '../process/table/prove-process.ts';
+import { createStartedByUser } from '../process/table/run-of-process.ts';
 
 interface ClientPorts extends Omit<CallerPorts, 'isUsers'> {
   home: string;

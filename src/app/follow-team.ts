@@ -1,6 +1,6 @@
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { TeamUpdates } from '../mcp/team-updates.ts';
-import type { Audience } from '../wire/face.ts';
+import type { Audience } from '../wire/face/face.ts';
 
 /** Lets somebody hear of their workspace's team for as long as they are here. Returns how to leave. */
 export function followTeam(

@@ -1,21 +1,21 @@
 import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
 import { modelSecrets } from '../core/gateway/model-secrets.ts';
 import type { ServerAsk } from '../core/inbox/ask-for-server.ts';
 import type { Elicited } from '../core/inbox/elicitation.ts';
-import { keptPlan } from '../core/kept-plan.ts';
-import type { Clock } from '../core/ports/clock.ts';
 import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
-import { type AuditLog, openAuditLog } from '../gateway/audit-log.ts';
-import { createConnect } from '../gateway/connect.ts';
+import { keptPlan } from '../core/runs/kept-plan.ts';
+import { hasOwnServers } from '../gateway/access/own-servers.ts';
+import { type AuditLog, openAuditLog } from '../gateway/audit/audit-log.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { hasOwnServers } from '../gateway/own-servers.ts';
-import { createProcessTable } from '../process/process-table.ts';
-import { createServiceTags } from '../process/service-tag.ts';
-import { sweepServices } from '../process/service-tree.ts';
+import { createConnect } from '../gateway/upstream/connect.ts';
+import { createServiceTags } from '../process/programs/service-tag.ts';
+import { sweepServices } from '../process/programs/service-tree.ts';
+import { createProcessTable } from '../process/table/process-table.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import { createMcpConfigs } from '../workspace/mcp-configs.ts';
+import { createMcpConfigs } from '../workspace/gateway/mcp-configs.ts';
 
 export interface GatewayPorts {
   home: string;

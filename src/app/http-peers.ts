@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { peerOf } from '../http/own-peer.ts';
 import type { Refusal } from '../http/refusal.ts';
 import type { CallerPorts } from '../hub/callers.ts';
-import { createSocketHolders } from '../process/socket-holder.ts';
-import { runFolder } from '../process/turn-folder.ts';
-import { readWrapperPid } from '../process/turn-record.ts';
+import { createSocketHolders } from '../process/table/socket-holder.ts';
+import { runFolder } from '../process/turns/turn-folder.ts';
+import { readWrapperPid } from '../process/turns/turn-record.ts';
 import { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 

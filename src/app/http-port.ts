@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { percentDecoded } from '../base/percent-decoded.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { isOwnPeer } from '../http/own-peer.ts';
 import type { HttpServer } from '../http/serve.ts';
@@ -12,9 +13,8 @@ import type { TeamUpdates } from '../mcp/team-updates.ts';
 import type { UserServices } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
-import { percentDecoded } from '../schema/percent-decoded.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
-import type { HttpHandler } from '../wire/serve-http.ts';
+import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { followTeam } from './follow-team.ts';
 import { type AskingRun, HttpPeers } from './http-peers.ts';
 import { type LazyPage, pageWhenNeeded } from './page-parts.ts';
@@ -114,7 +114,7 @@ export class HttpPort {
 
   private async bind(): Promise<HttpServer> {
     const [{ createHttpHandler }, { serveHttp }] = await Promise.all([
-      import('../wire/serve-http.ts'),
+      import('../wire/http/serve-http.ts'),
       import('../http/serve.ts'),
     ]);
     const {

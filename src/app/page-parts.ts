@@ -2,16 +2,16 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { PageFace } from '../http/serve.ts';
 import { dispatch } from '../operations/dispatch.ts';
-import type { exportRun } from '../operations/export-run.ts';
 import { OPERATIONS } from '../operations/operations.ts';
-import { cardsOf } from '../operations/run-card.ts';
-import { composeSavedPage, savedName } from '../operations/saved-page.ts';
-import { touchedRuns } from '../operations/touched-runs.ts';
-import type { PagePorts } from '../page/page-ports.ts';
-import type { PageServer } from '../page/serve-page.ts';
+import type { exportRun } from '../operations/output/export-run.ts';
+import { composeSavedPage, savedName } from '../operations/output/saved-page.ts';
+import { cardsOf } from '../operations/runs/run-card.ts';
+import { touchedRuns } from '../operations/runs/touched-runs.ts';
 import { asSquadError } from '../schema/error.ts';
 import { PageMessage } from '../schema/live.ts';
 import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
+import type { PagePorts } from '../web-server/ports.ts';
+import type { PageServer } from '../web-server/serve-web.ts';
 import { withPageHint } from './page-hint.ts';
 
 export interface LazyPage extends PageFace {
@@ -29,7 +29,7 @@ export function pageWhenNeeded(
 ): LazyPage {
   let loading: Promise<PageServer> | null = null;
   const page = () => {
-    loading ??= import('../page/serve-page.ts').then(({ servePage }) =>
+    loading ??= import('../web-server/serve-web.ts').then(({ servePage }) =>
       servePage(
         {
           ...ports,

@@ -1,5 +1,5 @@
 import type { RunId } from '../schema/ids.ts';
-import type { Audience } from '../wire/face.ts';
+import type { Audience } from '../wire/face/face.ts';
 
 export type ListName = 'tools' | 'resources' | 'prompts';
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { Remains, Worktrees } from '../core/ports/worktrees.ts';

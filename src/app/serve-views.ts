@@ -6,7 +6,7 @@ import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
 import type { TeamUpdates } from '../mcp/team-updates.ts';
 import type { UserServices } from '../operations/operation.ts';
 import type { Toolset } from '../schema/toolset.ts';
-import { serveStream } from '../wire/serve-stream.ts';
+import { serveStream } from '../wire/stream/serve-stream.ts';
 import { followTeam } from './follow-team.ts';
 import type { RunAudiences } from './run-audiences.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { replaceFile } from '../link/replace-file.ts';
 import { hubEnvironment } from '../link/start-hub.ts';
-import type { RunOfProcess } from '../process/run-of-process.ts';
+import type { RunOfProcess } from '../process/table/run-of-process.ts';
 
 const FILE = 'hub-environment.json';
 const Saved = z.record(z.string(), z.string());

@@ -1,6 +1,6 @@
 import type { Caller } from '../core/ports/workspace.ts';
-import { listRunning } from '../operations/list-running.ts';
 import type { Services } from '../operations/operation.ts';
+import { listRunning } from '../operations/runs/list-running.ts';
 import { subjectOf, within } from '../operations/scope.ts';
 import { runName } from '../schema/run-name.ts';
 

@@ -1,20 +1,20 @@
 import { findSandbox } from '../code-mode/find-sandbox.ts';
+import type { Traces } from '../core/conversations/traces.ts';
 import { allowed, notAllowed } from '../core/policy.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
-import type { Traces } from '../core/traces.ts';
 import type { Connection } from '../hub/server.ts';
-import type { Bye, Hello } from '../link/hello.ts';
+import type { Bye, Hello } from '../link/handshake.ts';
 import { subagentFace } from '../mcp/subagent-face.ts';
 import type { UserServices } from '../operations/operation.ts';
-import { RUN_SUBAGENT } from '../operations/run-subagent.ts';
 import { subjectOf } from '../operations/scope.ts';
+import { RUN_SUBAGENT } from '../operations/subagents/run-subagent.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { runName } from '../schema/run-name.ts';
 import type { Subagent } from '../schema/subagent.ts';
-import { serveStream } from '../wire/serve-stream.ts';
-import { readSubagent } from '../workspace/subagent-file.ts';
+import { serveStream } from '../wire/stream/serve-stream.ts';
+import { readSubagent } from '../workspace/subagents/subagent-file.ts';
 
 /** From the last word of a client to the end of its connection, beside the grace that agents have: their servers end too. */
 const STOP_MS = 10_000;

@@ -1,11 +1,11 @@
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
-import { teamEntry, teamState } from '../core/team-state.ts';
-import { answerSample } from '../operations/member-result.ts';
+import { teamEntry, teamState } from '../core/team/team-state.ts';
+import { answerSample } from '../operations/runs/member-result.ts';
 import type { Event, EventBody } from '../schema/event.ts';
 import type { Run } from '../schema/run.ts';
-import { TeamLog } from '../workspace/team-log.ts';
+import { TeamLog } from '../workspace/team/team-log.ts';
 
 const KEPT = new Set<EventBody['type']>(['run.started', 'run.ended']);
 

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import type { Terminals } from '../core/ports/terminals.ts';
-import { openWindow } from '../process/open-window.ts';
-import { findTerminal, terminalArguments } from '../process/terminal-programs.ts';
+import { openWindow } from '../process/programs/open-window.ts';
+import { findTerminal, terminalArguments } from '../process/programs/terminal-programs.ts';
 
 const SETTLE_MS = 1_000;
 

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
-import { childEnvironment } from '../process/environment.ts';
-import { runHook } from '../process/run-hook.ts';
+import { childEnvironment } from '../process/programs/environment.ts';
+import { runHook } from '../process/programs/run-hook.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import { type Run, runSummary } from '../schema/run.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
 import { Inbox } from '../core/inbox/inbox.ts';
 import { Integrator } from '../core/integration/integrator.ts';
-import type { Clock } from '../core/ports/clock.ts';
 import type { Integration } from '../core/ports/integration.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions } from '../core/ports/sessions.ts';
@@ -10,12 +10,12 @@ import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
 import type { ReviewPorts } from '../core/review/ports.ts';
 import { Proposals } from '../core/review/proposals.ts';
 import { ReviewLoop } from '../core/review/review-loop.ts';
-import type { Runner } from '../core/runner.ts';
+import type { Runner } from '../core/runs/runner.ts';
 import { createForge } from '../github/forge.ts';
-import { createRunCheck } from '../process/run-check.ts';
+import { createRunCheck } from '../process/programs/run-check.ts';
 import type { HubSettings } from '../schema/config.ts';
-import { openGit } from '../workspace/git.ts';
-import { createIntegration } from '../workspace/integration.ts';
+import { openGit } from '../workspace/git/git.ts';
+import { createIntegration } from '../workspace/integration/integration.ts';
 
 export interface WorkPorts {
   home: string;

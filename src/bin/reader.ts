@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { ThreadReply } from '../core/off-thread.ts';
 import { asSquadError } from '../schema/error.ts';
-import { OFF_THREAD_READERS } from '../workspace/off-thread-readers.ts';
+import { OFF_THREAD_READERS } from '../workspace/files/off-thread-readers.ts';
 
 /** The thread that reads large files: see `offThread`. */
 parentPort?.on('message', async ({ name, args }: { name: string; args: unknown[] }) => {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Hello } from '../link/hello.ts';
+import type { Hello } from '../link/handshake.ts';
 import { homeFolder } from '../link/home.ts';
 import { readIdentity } from '../link/identity-file.ts';
 import { helloFor, hubProgram } from '../link/program.ts';

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
+import { visibleLine } from '../base/visible-text.ts';
 import { SquadError } from '../schema/error.ts';
-import { visibleLine } from '../schema/visible-text.ts';
 import type { CliContext } from './context.ts';
 
 /** Asks a person; where there is none, says how to decide beforehand. */

@@ -1,6 +1,6 @@
-import { visibleExceptColours } from '../schema/visible-text.ts';
-import { createStyle, type Style } from './output/style.ts';
-import { openTerminal, type Terminal } from './output/terminal.ts';
+import { visibleExceptColours } from '../base/visible-text.ts';
+import { createStyle, type Style } from './terminal/style.ts';
+import { openTerminal, type Terminal } from './terminal/terminal.ts';
 
 /** What every command is given: where results go, where progress goes, and how to colour them. */
 export interface CliContext {

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { visibleLine } from '../base/visible-text.ts';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
-import { type Bye, type Challenge, type Hello, type HelloReply, isNewer } from '../link/hello.ts';
+import { type Bye, type Challenge, type Hello, type HelloReply, isNewer } from '../link/handshake.ts';
 import { homeFault, homeFolder, socketPath, unusable } from '../link/home.ts';
 import { HELLO_MS, hubPid, noAnswer } from '../link/hub-record.ts';
 import { helloFor, hubProgram } from '../link/program.ts';
@@ -10,7 +11,6 @@ import { Proof } from '../link/proof.ts';
 import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import type { Input, OperationName, Output } from '../operations/operations.ts';
 import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';
-import { visibleLine } from '../schema/visible-text.ts';
 
 export interface CallOptions {
   waitMs?: number;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { nodeOnPath } from './install/node-on-path.ts';
+import { nodeOnPath } from './node-on-path.ts';
 
 /** The package as it lies on disk; the bundle is in its `dist` folder. */
 const root = join(__dirname, '..');

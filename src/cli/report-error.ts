@@ -1,9 +1,9 @@
+import { visibleLine, visibleText } from '../base/visible-text.ts';
 import { exitCodeOf, type SquadError } from '../schema/error.ts';
-import { visibleLine, visibleText } from '../schema/visible-text.ts';
 import { openContext } from './context.ts';
-import { printJson } from './output/json.ts';
-import { createStyle } from './output/style.ts';
-import { wrap } from './output/wrap.ts';
+import { printJson } from './terminal/json.ts';
+import { createStyle } from './terminal/style.ts';
+import { wrap } from './terminal/wrap.ts';
 
 /** To people on standard error; to programs as JSON on standard output, where they look. */
 export function reportError(error: SquadError, json: boolean): number {

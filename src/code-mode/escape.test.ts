@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { descendantsOf } from '../process/descendants.ts';
+import { descendantsOf } from '../process/table/descendants.ts';
 import { LIMITS, realSandbox, run, TakenOver, tool } from './testing/sandboxes.ts';
 
 describe('what a program finds', () => {

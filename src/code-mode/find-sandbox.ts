@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { descendantsOf, knowsDescendants } from '../process/descendants.ts';
-import { findExecutable } from '../process/find-executable.ts';
+import { findExecutable } from '../process/programs/find-executable.ts';
+import { descendantsOf, knowsDescendants } from '../process/table/descendants.ts';
 import { startGuest } from './guest-process.ts';
 import { createSandbox, GUEST, type Sandbox, type SandboxParts } from './sandbox.ts';
 import { sharedLibraries } from './shared-libraries.ts';

@@ -1,4 +1,4 @@
-import { type PipedChild, type PipedStart, startPiped } from '../process/piped-child.ts';
+import { type PipedChild, type PipedStart, startPiped } from '../process/programs/piped-child.ts';
 import { createFrameReader, toFrame } from './frames.ts';
 import { type GuestMessage, type HostMessage, readGuestMessage } from './messages.ts';
 import type { AnswerPipe } from './tool-calls.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
-import { descendantsOf } from '../process/descendants.ts';
+import { descendantsOf } from '../process/table/descendants.ts';
 import { startGuest } from './guest-process.ts';
 import { realSandbox, run, TakenOver, tool } from './testing/sandboxes.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { descendantsOf } from '../process/descendants.ts';
+import { descendantsOf } from '../process/table/descendants.ts';
 import { createCodeRunner } from './code-runner.ts';
 import { LIMITS, realSandbox, tool } from './testing/sandboxes.ts';
 

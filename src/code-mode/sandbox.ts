@@ -1,4 +1,4 @@
-import type { PipedStart } from '../process/piped-child.ts';
+import type { PipedStart } from '../process/programs/piped-child.ts';
 
 /** A way to run a program where it reaches nothing. Made by `findSandbox`, which has seen it work. */
 export interface Sandbox {

@@ -1,4 +1,4 @@
-import { percentDecoded } from '../schema/percent-decoded.ts';
+import { percentDecoded } from '../base/percent-decoded.ts';
 
 /** What a `$ref` within the same schema leads to; undefined for what is not there, or elsewhere. */
 export function lookUp(root: unknown, ref: string): unknown {

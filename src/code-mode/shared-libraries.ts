@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { runProgram } from '../process/run-program.ts';
+import { runProgram } from '../process/programs/run-program.ts';
 
 const LOADER_CACHE = '/etc/ld.so.cache';
 const LIMIT_MS = 10_000;

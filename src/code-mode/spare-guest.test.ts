@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { descendantsOf } from '../process/descendants.ts';
+import { descendantsOf } from '../process/table/descendants.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 import type { CodeTool } from './code-mode.ts';
 import { createCodeRunner } from './code-runner.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { descendantsOf } from '../process/descendants.ts';
+import { descendantsOf } from '../process/table/descendants.ts';
 import { run, tool } from './testing/sandboxes.ts';
 import { createToolCalls } from './tool-calls.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { memoryOfTree } from '../process/descendants.ts';
+import { memoryOfTree } from '../process/table/descendants.ts';
 import { watchSpare, watchTree } from './watchdog.ts';
 
 const MEMORY_MB = 16;

@@ -1,4 +1,4 @@
-import { memoryOfTree } from '../process/descendants.ts';
+import { memoryOfTree } from '../process/table/descendants.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 
 /** Often enough that little can be taken between two looks. */

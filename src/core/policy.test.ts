@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../operations/operations.ts';
-import { RUN_SUBAGENT } from '../operations/run-subagent.ts';
+import { RUN_SUBAGENT } from '../operations/subagents/run-subagent.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { AgentType } from '../schema/review.ts';
 import {

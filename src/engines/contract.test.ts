@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Engine, TurnInput } from '../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../core/testing/plain-options.ts';
-import { findExecutable } from '../process/find-executable.ts';
+import { findExecutable } from '../process/programs/find-executable.ts';
 import { SquadError } from '../schema/error.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfiles } from './cli-profiles.ts';

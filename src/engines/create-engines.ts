@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Engines } from '../core/ports/engine.ts';
-import { findExecutable } from '../process/find-executable.ts';
+import { findExecutable } from '../process/programs/find-executable.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfile } from './cli-profiles.ts';
 import { installedClis } from './installed-clis.ts';

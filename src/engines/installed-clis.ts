@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Engines } from '../core/ports/engine.ts';
-import { type FoundExecutable, findExecutable } from '../process/find-executable.ts';
+import { type FoundExecutable, findExecutable } from '../process/programs/find-executable.ts';
 import { cliNamed, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
 import { shellWord } from '../schema/shell-word.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { runProgram } from '../process/run-program.ts';
+import { runProgram } from '../process/programs/run-program.ts';
 import { versionIn } from './version.ts';
 
 export interface ProgramVersions {

@@ -1,5 +1,5 @@
 import type { EngineEnd, EngineReader } from '../core/ports/engine.ts';
-import { stderrExcerpt } from '../process/stderr-excerpt.ts';
+import { stderrExcerpt } from '../process/turns/stderr-excerpt.ts';
 import { failureKind } from './failure-kind.ts';
 
 const MAX_LINES = 6;

@@ -1,7 +1,7 @@
+import type { Clock } from '../base/clock.ts';
 import { danglingChanges, danglingReferences } from '../core/gateway/dangling-references.ts';
 import { unmatchedChanges } from '../core/gateway/list-entries.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
-import type { Clock } from '../core/ports/clock.ts';
 import type {
   Audit,
   GatewayAdmin,
@@ -12,14 +12,14 @@ import type {
   UpstreamStatus,
 } from '../core/ports/gateway.ts';
 import type { McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
-import type { LeftOut } from './left-out.ts';
+import { ownStartMs } from './access/own-servers.ts';
 import { lookAtTools } from './look-at-tools.ts';
-import { ownStartMs } from './own-servers.ts';
-import type { PinBook } from './pin-book.ts';
-import type { Pool } from './pool.ts';
-import type { PooledServer } from './pooled-server.ts';
 import { configuredStatus, disabledStatus, pooledStatus } from './server-status.ts';
 import type { Timers } from './timers.ts';
+import type { LeftOut } from './upstream/left-out.ts';
+import type { PinBook } from './upstream/pins.ts';
+import type { Pool } from './upstream/pool.ts';
+import type { PooledServer } from './upstream/pooled-server.ts';
 
 export interface AdminOptions {
   configs: McpConfigs;

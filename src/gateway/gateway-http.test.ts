@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createProcessTable } from '../process/process-table.ts';
-import { createServiceTags } from '../process/service-tag.ts';
+import { createServiceTags } from '../process/programs/service-tag.ts';
+import { createProcessTable } from '../process/table/process-table.ts';
 import { until } from '../process/testing/turn-fixture.ts';
 import { serve, serveSample, type TestServer } from '../wire/upstream/testing/http-servers.ts';
 import { serveSse } from '../wire/upstream/testing/sse-server.ts';
-import { createConnect } from './connect.ts';
 import { firstText, GatewayFixture, plainRequest } from './testing/gateway-fixture.ts';
 import { realTimers, type Timers } from './timers.ts';
+import { createConnect } from './upstream/connect.ts';
 
 function setUp(type: 'http' | 'sse', url: string, timers?: Timers) {
   const fixture = new GatewayFixture({

@@ -6,11 +6,11 @@ import { decision, type UseDecision } from '../core/policy.ts';
 import type { SeenTool, ServerFault } from '../core/ports/gateway.ts';
 import { newRunId } from '../schema/ids.ts';
 import type { McpConfig } from '../schema/mcp-config.ts';
+import { holderOf, type RunServer, RunServers, type RunServersOptions } from './access/run-servers.ts';
+import { faultOf } from './access/standing.ts';
 import { atMost } from './patience.ts';
-import type { Pool } from './pool.ts';
-import { holderOf, type RunServer, RunServers, type RunServersOptions } from './run-servers.ts';
-import { faultOf } from './standing.ts';
 import type { Timers } from './timers.ts';
+import type { Pool } from './upstream/pool.ts';
 
 const PATIENCE_MS = 10_000;
 

@@ -1,6 +1,6 @@
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
-import type { RunGate } from './run-gate.ts';
+import type { RunGate } from './access/run-gate.ts';
 
 /** Runs that are over and may still be asked about; more are forgotten. */
 const MOST_ENDED = 10_000;

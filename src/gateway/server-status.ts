@@ -1,8 +1,8 @@
-import { plainWords } from '../core/gateway/visible-text.ts';
 import type { UpstreamStatus } from '../core/ports/gateway.ts';
+import { plainWords } from '../core/visible-text.ts';
 import type { DisabledServer, Server } from '../schema/mcp-config.ts';
-import type { PinBook } from './pin-book.ts';
-import type { PooledServer } from './pooled-server.ts';
+import type { PinBook } from './upstream/pins.ts';
+import type { PooledServer } from './upstream/pooled-server.ts';
 
 /** A server that is in use, or was a moment ago. */
 export function pooledStatus({

@@ -1,4 +1,4 @@
-import type { ForgeRepository } from '../core/ports/forge.ts';
+import type { ForgeRepository } from '../core/ports/git-host.ts';
 
 /** The calls we make of a GitHub API, and how they end: nothing of the library that makes them shows. */
 export interface ApiClient {

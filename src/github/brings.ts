@@ -1,4 +1,4 @@
-import type { ForgeRepository } from '../core/ports/forge.ts';
+import type { ForgeRepository } from '../core/ports/git-host.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openGit } from '../workspace/git.ts';
+import { openGit } from '../workspace/git/git.ts';
 import { Repository } from '../workspace/testing/repository.ts';
 import { findRepository } from './find-repository.ts';
 

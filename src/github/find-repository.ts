@@ -1,4 +1,4 @@
-import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
+import type { ForgeAccess, ForgeRepository } from '../core/ports/git-host.ts';
 import { SquadError } from '../schema/error.ts';
 import { apiUrlOf } from './api-url.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';

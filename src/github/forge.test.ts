@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RESET } from '../../test/servers/github/faults.ts';
-import type { ForgeRepository } from '../core/ports/forge.ts';
+import type { ForgeRepository } from '../core/ports/git-host.ts';
 import { ForgeFixture } from './testing/forge-fixture.ts';
 
 let fixture: ForgeFixture;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Forge, ForgeAccess, ForgeRepository, PullRequest } from '../core/ports/forge.ts';
+import type { Forge, ForgeAccess, ForgeRepository, PullRequest } from '../core/ports/git-host.ts';
 import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
 import type { ApiClient, ApiEnd, ApiFailure } from './api-client.ts';

@@ -1,4 +1,4 @@
-import type { ProgramEnd } from '../process/run-program.ts';
+import type { ProgramEnd } from '../process/programs/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Protocol } from './remote-url.ts';
 

@@ -1,9 +1,9 @@
-import type { ForgeAccess, ForgeRepository } from '../core/ports/forge.ts';
-import type { ProgramEnd } from '../process/run-program.ts';
+import type { ForgeAccess, ForgeRepository } from '../core/ports/git-host.ts';
+import type { ProgramEnd } from '../process/programs/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { asGitError, type OpenGit } from './git.ts';
-import { pushTrouble } from './push-trouble.ts';
+import { pushTrouble } from './push-errors.ts';
 import { inScratchRepository } from './scratch-repository.ts';
 import { transport } from './transport.ts';
 

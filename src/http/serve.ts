@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asSquadError } from '../schema/error.ts';
-import type { HttpHandler } from '../wire/serve-http.ts';
+import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { type BodyLimitOptions, BodyLimits } from './body-limits.ts';
 import { refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
 import { Hosts, newPageName } from './hosts.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Hello } from '../link/hello.ts';
+import type { Hello } from '../link/handshake.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { type CallerPorts, callerOfHello, callerOfRun } from './callers.ts';

@@ -1,4 +1,4 @@
-import type { Hello } from '../link/hello.ts';
+import type { Hello } from '../link/handshake.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, type SquadId } from '../schema/ids.ts';
 import type { AgentType } from '../schema/review.ts';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { z } from 'zod';
-import type { Hello } from '../link/hello.ts';
+import type { Hello } from '../link/handshake.ts';
 
 const LONGEST_HELLO = 4 * 1024 * 1024;
 const PATIENCE_MS = 10_000;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Hello } from '../link/hello.ts';
+import type { Hello } from '../link/handshake.ts';
 import { SquadError } from '../schema/error.ts';
 import { type Connection, HubServer } from './server.ts';
 

@@ -1,8 +1,8 @@
 import { chmodSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import type { Bye, Challenge, Hello, HelloReply, View } from '../link/hello.ts';
-import { isNewer } from '../link/hello.ts';
+import type { Bye, Challenge, Hello, HelloReply, View } from '../link/handshake.ts';
+import { isNewer } from '../link/handshake.ts';
 import { ownFolder } from '../link/home.ts';
 import { asSquadError, type ErrorShape } from '../schema/error.ts';
 import { readHello } from './read-hello.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Hello, View } from './hello.ts';
+import type { Hello, View } from './handshake.ts';
 import type { HubProgram } from './start-hub.ts';
 
 declare const SQUAD_VERSION: string;

@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import type { Challenge } from './hello.ts';
+import type { Challenge } from './handshake.ts';
 
 /** A client's answer to the hub's challenge: the file it holds open shows the hub which process this is. */
 export class Proof {

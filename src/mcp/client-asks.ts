@@ -1,11 +1,11 @@
 import { clientForm, formReply } from '../core/inbox/client-form.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Call as OperationCall, Services } from '../operations/operation.ts';
-import { settledBy } from '../operations/wait-or-asks.ts';
+import { settledBy } from '../operations/runs/wait-or-asks.ts';
 import { InboxId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
-import { clientOf } from '../wire/client-of.ts';
-import type { Call, ToolResult } from '../wire/face.ts';
+import { clientOf } from '../wire/face/client-of.ts';
+import type { Call, ToolResult } from '../wire/face/face.ts';
 
 /** Whether there may be a person at this client who can be shown a form. */
 export function showsForms({ capabilities }: Call): boolean {

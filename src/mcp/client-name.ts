@@ -1,4 +1,4 @@
-import type { Peer } from '../wire/face.ts';
+import type { Peer } from '../wire/face/face.ts';
 
 const LONGEST = 100;
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import { asSquadError } from '../schema/error.ts';
-import type { Call, Peer, ToolResult } from '../wire/face.ts';
+import type { Call, Peer, ToolResult } from '../wire/face/face.ts';
 
 /** What a modern client sends its roots back under. */
 export const ROOTS_KEY = 'workspace_roots';

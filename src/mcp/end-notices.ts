@@ -2,7 +2,7 @@ import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { shownStatus } from '../schema/shown-status.ts';
-import type { Audience } from '../wire/face.ts';
+import type { Audience } from '../wire/face/face.ts';
 import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 
 export interface EndNoticesOptions {

@@ -1,7 +1,7 @@
-import { fillTemplate } from '../core/fill-template.ts';
 import type { Caller } from '../core/ports/workspace.ts';
+import { fillTemplate } from '../core/roles/fill-template.ts';
 import type { Services } from '../operations/operation.ts';
-import type { Face } from '../wire/face.ts';
+import type { Face } from '../wire/face/face.ts';
 
 /** Prompts for a person to choose from; the words are Markdown files. */
 export function prompts({ workspaces }: Services, caller: Caller): NonNullable<Face['prompts']> {

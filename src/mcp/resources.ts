@@ -1,11 +1,11 @@
 import type { Caller } from '../core/ports/workspace.ts';
-import { emptyTeamFile } from '../core/team-files.ts';
-import { findRun } from '../operations/find.ts';
+import { emptyTeamFile } from '../core/team/team-files.ts';
 import type { Services } from '../operations/operation.ts';
-import { runResult } from '../operations/run-result.ts';
+import { findRun } from '../operations/runs/find.ts';
+import { runResult } from '../operations/runs/run-result.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';
-import type { Face } from '../wire/face.ts';
+import type { Face } from '../wire/face/face.ts';
 import { teamResources } from './team-resources.ts';
 
 export const IAC_LOG = 'agents://iac-log';

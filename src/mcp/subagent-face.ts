@@ -1,13 +1,17 @@
+import type { TraceNote } from '../core/conversations/traces.ts';
 import type { Caller } from '../core/ports/workspace.ts';
-import type { TraceNote } from '../core/traces.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import type { Operation, UserServices } from '../operations/operation.ts';
-import { runSubagent, type SubagentAnswer, type SubagentPorts } from '../operations/run-subagent.ts';
+import {
+  runSubagent,
+  type SubagentAnswer,
+  type SubagentPorts,
+} from '../operations/subagents/run-subagent.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Subagent } from '../schema/subagent.ts';
 import { toolError } from '../schema/tool-error.ts';
-import type { Call, Face, JsonObjectSchema, ToolDef, ToolResult } from '../wire/face.ts';
+import type { Call, Face, JsonObjectSchema, ToolDef, ToolResult } from '../wire/face/face.ts';
 import { clientName } from './client-name.ts';
 import { failureLog, type SubagentLog, subagentLogs } from './subagent-logs.ts';
 import { toolDefinition } from './tool-list.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { TraceMessage, TracePart, TraceRole } from '../schema/conversation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { TraceMessage, TracePart, TraceRole } from '../schema/trace.ts';
 import { failureLog, subagentLogs } from './subagent-logs.ts';
 
 const runId = 'run_0000000000' as RunId;

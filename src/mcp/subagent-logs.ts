@@ -1,7 +1,7 @@
-import type { TraceNote } from '../core/traces.ts';
+import type { TraceNote } from '../core/conversations/traces.ts';
+import type { TraceMessage, TracePart } from '../schema/conversation.ts';
 import type { ErrorShape } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { TraceMessage, TracePart } from '../schema/trace.ts';
 
 /** One log message about a call of a subagent. */
 export interface SubagentLog {

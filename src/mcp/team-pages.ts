@@ -1,11 +1,11 @@
-import { firstThatFit } from '../core/digest.ts';
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../base/nearest.ts';
+import { firstThatFit } from '../core/output/digest.ts';
 import type { Caller, Workspace } from '../core/ports/workspace.ts';
 import type { Decision } from '../core/team/decisions.ts';
-import { agentStatus } from '../operations/agent-status.ts';
 import type { Services } from '../operations/operation.ts';
-import { atWork, type Teammate, teammates } from '../operations/team-agents.ts';
-import { teamMetrics } from '../operations/team-metrics.ts';
+import { agentStatus } from '../operations/team/agent-status.ts';
+import { atWork, type Teammate, teammates } from '../operations/team/team-agents.ts';
+import { teamMetrics } from '../operations/team/team-metrics.ts';
 import { SquadError } from '../schema/error.ts';
 import { AGENTS, agentIn, BACKLOG, DECISIONS, LATEST, METRICS, ROSTER } from './team-uris.ts';
 

@@ -1,10 +1,10 @@
 import { allowed } from '../core/policy.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Services } from '../operations/operation.ts';
-import { readTeam } from '../operations/read-team.ts';
 import { subjectOf } from '../operations/scope.ts';
-import { teammates } from '../operations/team-agents.ts';
-import type { Face } from '../wire/face.ts';
+import { readTeam } from '../operations/team/read-team.ts';
+import { teammates } from '../operations/team/team-agents.ts';
+import type { Face } from '../wire/face/face.ts';
 import { teamPage } from './team-pages.ts';
 import { AGENT_TEMPLATE, AGENTS, BACKLOG, DECISIONS, LATEST, METRICS, ROSTER } from './team-uris.ts';
 

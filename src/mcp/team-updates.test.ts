@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newRunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import type { Audience } from '../wire/face.ts';
+import type { Audience } from '../wire/face/face.ts';
 import { TeamUpdates } from './team-updates.ts';
 
 type OnChange = (changed: ReadonlySet<string> | null) => void;

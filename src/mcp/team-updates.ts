@@ -1,7 +1,7 @@
 import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import type { Audience } from '../wire/face.ts';
+import type { Audience } from '../wire/face/face.ts';
 import { AGENTS, agentUri, METRICS, urisOf } from './team-uris.ts';
 
 export interface TeamUpdatesOptions {

@@ -1,4 +1,4 @@
-import { percentDecoded } from '../schema/percent-decoded.ts';
+import { percentDecoded } from '../base/percent-decoded.ts';
 
 export const ROSTER = 'squad://roster';
 export const DECISIONS = 'squad://decisions';

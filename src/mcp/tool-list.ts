@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../operations/operation.ts';
 import type { StateMode } from '../schema/run.ts';
-import type { JsonObjectSchema, ToolDef } from '../wire/face.ts';
+import type { JsonObjectSchema, ToolDef } from '../wire/face/face.ts';
 
 const made = new Map<string, ToolDef>();
 

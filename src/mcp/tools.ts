@@ -1,12 +1,12 @@
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation, Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/operations.ts';
+import { templateOperation } from '../operations/roles/template-operation.ts';
 import { subjectOf } from '../operations/scope.ts';
-import { templateOperation } from '../operations/template-operation.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { StateMode } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
-import type { ToolDef } from '../wire/face.ts';
+import type { ToolDef } from '../wire/face/face.ts';
 import { isOffered } from './offered.ts';
 import { ownTool, toolDefinition } from './tool-list.ts';
 

@@ -1,6 +1,6 @@
 import type { Definition, ForwardedRequest, GatewayView } from '../core/ports/gateway.ts';
-import { clientOf } from '../wire/client-of.ts';
-import type { Call, Face, Peer, ToolDef } from '../wire/face.ts';
+import { clientOf } from '../wire/face/client-of.ts';
+import type { Call, Face, Peer, ToolDef } from '../wire/face/face.ts';
 
 type View = () => GatewayView | null;
 

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import type { AgentRequest } from '../schema/agent-request.ts';
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import { addressOf, plainAddress } from './address.ts';
 import { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
@@ -16,7 +16,7 @@ import type { Voice } from './print-line.ts';
 import type { ProviderLine } from './provider-fetch.ts';
 import { type Quote, quoting } from './quote.ts';
 import { readRequest } from './read-request.ts';
-import { toolboxOf } from './toolbox.ts';
+import { toolboxOf } from './tools.ts';
 import { UsageTotal } from './usage-total.ts';
 
 export interface AgentRun {

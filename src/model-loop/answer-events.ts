@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { sizeWords } from '../schema/size-words.ts';
+import { sizeWords } from '../base/size-words.ts';
 import { readOn } from './beginning.ts';
 import { LONGEST_EVENT, MOST_ANSWERED, MOST_EVENTS } from './bounds.ts';
 import { ModelFailure } from './ending.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LONGEST_AGENT_LINE } from '../schema/agent-line.ts';
-import type { TraceMessage, TracePart } from '../schema/trace.ts';
+import type { TraceMessage, TracePart } from '../schema/conversation.ts';
 import { type LineBody, voiceOn } from './print-line.ts';
 
 const MIB = 1024 * 1024;

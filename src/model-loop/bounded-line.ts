@@ -1,6 +1,6 @@
+import { sizeWords } from '../base/size-words.ts';
 import { LONGEST_AGENT_LINE } from '../schema/agent-line.ts';
-import { sizeWords } from '../schema/size-words.ts';
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import { cutMark } from './cut-mark.ts';
 import type { LineBody } from './print-line.ts';
 

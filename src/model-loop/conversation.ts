@@ -1,7 +1,7 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserContent } from 'ai';
 import type { AgentRequest } from '../schema/agent-request.ts';
+import type { TracePart, TraceRole } from '../schema/conversation.ts';
 import { newMessageId } from '../schema/ids.ts';
-import type { TracePart, TraceRole } from '../schema/trace.ts';
 import { addToChat, beginChat, readChat } from './chat-file.ts';
 import type { KeptFile, KeptFiles } from './kept-files.ts';
 import type { ModelCall } from './model-turn.ts';

@@ -1,7 +1,7 @@
 import { InvalidResponseDataError, NoOutputGeneratedError } from 'ai';
+import { sizeWords } from '../base/size-words.ts';
 import type { AgentFailure } from '../schema/agent-line.ts';
 import type { ModelType } from '../schema/model-spec.ts';
-import { sizeWords } from '../schema/size-words.ts';
 import { CutOff, Ending, ModelFailure } from './ending.ts';
 import { errorEventAt, errorEventIn, unreadText } from './error-event.ts';
 import type { Heard } from './provider-fetch.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { UserContent } from 'ai';
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import { Ending } from './ending.ts';
 import { type FoundInput, lookAt, NO_KIND, piecesOf, Unfit } from './found-input.ts';
 import { textOf } from './input-kind.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRedactor } from '../redaction/redactor.ts';
-import type { TracePart, TraceRole } from '../schema/trace.ts';
+import type { TracePart, TraceRole } from '../schema/conversation.ts';
 import { LONGEST_KEPT } from './kept-part.ts';
 import { voiceOn } from './print-line.ts';
 

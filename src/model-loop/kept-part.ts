@@ -1,4 +1,4 @@
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import { cutMark } from './cut-mark.ts';
 
 /** Of what one call in a program was given, and of what it gave back: a program can move megabytes with each. */

@@ -1,5 +1,5 @@
 import type { AgentRequest } from '../schema/agent-request.ts';
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import type { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
 import { FINAL_ANSWER, finalAnswerTool, onlyFinalCall } from './final-answer.ts';
@@ -7,7 +7,7 @@ import { type ModelCall, type ModelQuestion, type ModelTurn, modelTurn } from '.
 import type { Say } from './print-line.ts';
 import { runCall } from './run-call.ts';
 import { saying, type Tool } from './tool.ts';
-import type { Toolbox } from './toolbox.ts';
+import type { Toolbox } from './tools.ts';
 import type { UsageTotal } from './usage-total.ts';
 
 export interface Talk {

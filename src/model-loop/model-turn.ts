@@ -7,7 +7,7 @@ import {
   tool,
   type Warning,
 } from 'ai';
-import { sizeWords } from '../schema/size-words.ts';
+import { sizeWords } from '../base/size-words.ts';
 import { MOST_SAID } from './bounds.ts';
 import { CutOff, ModelFailure } from './ending.ts';
 import type { Generation } from './generation.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CallEnd, CodeTool } from '../code-mode/code-mode.ts';
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import { KeptCalls, ProgramCalls } from './program-calls.ts';
 
 const tool = (name: string): CodeTool => ({ name, description: '', inputSchema: {}, call: async () => null });

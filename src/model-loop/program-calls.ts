@@ -1,5 +1,5 @@
 import type { CallEnd, CallWatch } from '../code-mode/code-mode.ts';
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import { LONGEST_KEPT } from './kept-part.ts';
 import type { CallTelling } from './tool.ts';
 

@@ -1,4 +1,4 @@
-import { visibleLine } from '../schema/visible-text.ts';
+import { visibleLine } from '../base/visible-text.ts';
 
 /** Somebody else's words within a message of ours: on one line, not too many, and never with a secret in them. */
 export type Quote = (text: string, most?: number) => string;

@@ -1,4 +1,4 @@
-import type { TracePart } from '../schema/trace.ts';
+import type { TracePart } from '../schema/conversation.ts';
 import type { Say } from './print-line.ts';
 
 /** A piece of what a tool gave back; images in base64. */

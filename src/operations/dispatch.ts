@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
-import { soonOnDisk } from '../core/soon-on-disk.ts';
+import { soonOnDisk } from '../core/runs/soon-on-disk.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
-import { problemWords } from '../schema/problem-words.ts';
+import { problemWords } from '../schema/zod-issue-text.ts';
 import type { Call, Operation, UserServices } from './operation.ts';
 import { subjectOf, within } from './scope.ts';
 

@@ -1,4 +1,4 @@
-import { allFailed } from '../core/run-state.ts';
+import { allFailed } from '../core/runs/run-state.ts';
 import type { Run } from '../schema/run.ts';
 import type { Call } from './operation.ts';
 

@@ -1,5 +1,5 @@
-import { LONGEST_LINE } from '../core/descendants.ts';
 import type { Asked } from '../core/policy.ts';
+import { LONGEST_LINE } from '../core/runs/descendants.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';

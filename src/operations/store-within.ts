@@ -1,6 +1,6 @@
-import { descendantsOf } from '../core/descendants.ts';
 import type { RunSubject } from '../core/policy.ts';
 import type { EventFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
+import { descendantsOf } from '../core/runs/descendants.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Review } from '../schema/review.ts';

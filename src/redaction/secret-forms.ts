@@ -1,4 +1,4 @@
-import { percentDecoded } from '../schema/percent-decoded.ts';
+import { percentDecoded } from '../base/percent-decoded.ts';
 import { SHORTEST_NEEDLE } from './needle-search.ts';
 
 /** A text that gives a secret away, and how many characters around it are made of the secret too. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Bye, Challenge, Hello, HelloReply } from '../link/hello.ts';
+import type { Bye, Challenge, Hello, HelloReply } from '../link/handshake.ts';
 import { noAnswer } from '../link/hub-record.ts';
 import { Proof } from '../link/proof.ts';
 import { Lines } from './lines.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Hello } from '../link/hello.ts';
+import type { Hello } from '../link/handshake.ts';
 import { type RelayOptions, relay } from './relay.ts';
 import { FakeHub } from './testing/fake-hub.ts';
 import type { Trouble } from './traffic.ts';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { type Hello, isNewer } from '../link/hello.ts';
+import { type Hello, isNewer } from '../link/handshake.ts';
 import { HELLO_MS } from '../link/hub-record.ts';
 import { type ConnectOptions, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { ClientEnd } from './client-end.ts';

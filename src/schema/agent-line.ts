@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TraceMessage } from './trace.ts';
+import { TraceMessage } from './conversation.ts';
 
 const tokens = z.number().nonnegative().nullable();
 

@@ -1,4 +1,4 @@
-import type { StoredMessage } from './trace.ts';
+import type { StoredMessage } from './conversation.ts';
 
 /**
  * Which call of a conversation a piece of a message is about. Providers may number their calls anew in each turn of the model, so

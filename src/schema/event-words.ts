@@ -1,6 +1,6 @@
+import { visibleLine } from '../base/visible-text.ts';
 import type { EventBody } from './event.ts';
 import { shownStatus } from './shown-status.ts';
-import { visibleLine } from './visible-text.ts';
 
 /** How a face writes figures everywhere else. */
 export interface FigureWords {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What Squad's own observation makes of a run's claim. The table is in `src/core/verdict.ts`. */
+/** What Squad's own observation makes of a run's claim. The table is in `src/core/evidence/verdict.ts`. */
 export const Verdict = z.enum(['verified', 'claimed', 'empty', 'contradicted']);
 export type Verdict = z.infer<typeof Verdict>;
 

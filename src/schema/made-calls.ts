@@ -1,5 +1,5 @@
 import { callKey } from './call-key.ts';
-import type { StoredMessage, TracePart } from './trace.ts';
+import type { StoredMessage, TracePart } from './conversation.ts';
 
 type Called<P> = Extract<P, { type: 'tool_call' }>;
 type Came<P> = Extract<P, { type: 'tool_result' }>;

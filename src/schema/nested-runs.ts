@@ -1,5 +1,5 @@
 import { callKey } from './call-key.ts';
-import type { StoredMessage } from './trace.ts';
+import type { StoredMessage } from './conversation.ts';
 
 /** A run that the one whose conversation it is has started. */
 export interface NestedRun {

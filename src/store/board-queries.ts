@@ -1,6 +1,6 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
-import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/need.ts';
 import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/board-store.ts';
+import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/need.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run, Turn } from '../schema/run.ts';
 import { rowToRun, rowToTurn } from './rows.ts';

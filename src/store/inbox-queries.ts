@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { InboxFilter } from '../core/ports/store.ts';
 import type { InboxId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
-import { AFTER_EVERY_LETTER } from './ids.ts';
+import { AFTER_EVERY_LETTER } from './id-queries.ts';
 import { rowToItem } from './inbox-rows.ts';
 import type { Tables } from './tables.ts';
 

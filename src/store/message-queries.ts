@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Conversation, ConversationFilter, PlacedMessage } from '../core/ports/messages.ts';
+import { NATIVE, type StoredMessage } from '../schema/conversation.ts';
 import type { RunId } from '../schema/ids.ts';
-import { NATIVE, type StoredMessage } from '../schema/trace.ts';
 import { conversationToRow, rowToMessage } from './message-rows.ts';
 import type { ConversationRow, MessageRow, Tables } from './tables.ts';
 

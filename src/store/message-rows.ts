@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Conversation, PlacedMessage } from '../core/ports/messages.ts';
-import { type StoredMessage, subagentOfLabel, TracePart } from '../schema/trace.ts';
+import { type StoredMessage, subagentOfLabel, TracePart } from '../schema/conversation.ts';
 import { fromJson } from './rows.ts';
 import type { ConversationRow, MessageRow } from './tables.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConversationFilter, PlacedMessage } from '../core/ports/messages.ts';
+import { traceLabel } from '../schema/conversation.ts';
 import type { Run } from '../schema/run.ts';
-import { traceLabel } from '../schema/trace.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { aRun, aSquad } from './fixtures/sample-rows.ts';
 import { tempFile } from './fixtures/temp-file.ts';

@@ -1,14 +1,14 @@
 import type { Kysely } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend, SchemaWords } from './backend.ts';
-import { coordinationViews } from './migrations/coordination-views.ts';
-import { inbox } from './migrations/inbox.ts';
-import { inboxUses } from './migrations/inbox-uses.ts';
-import { messages } from './migrations/messages.ts';
-import { reviews } from './migrations/reviews.ts';
-import { runsAndEvents } from './migrations/runs-and-events.ts';
-import { toolPins } from './migrations/tool-pins.ts';
+import { coordinationViews } from './coordination-views.ts';
+import { inbox } from './inbox.ts';
+import { inboxUses } from './inbox-uses.ts';
+import { messages } from './messages.ts';
+import { reviews } from './reviews.ts';
+import { runsAndEvents } from './runs-and-events.ts';
 import type { Tables } from './tables.ts';
+import { toolPins } from './tool-pins.ts';
 
 interface Migration {
   name: string;

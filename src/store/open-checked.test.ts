@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RunSource } from '../core/ports/run-source.ts';
-import { keepRecords, readRecord } from '../core/run-record.ts';
+import { keepRecords, readRecord } from '../core/runs/run-record.ts';
 import type { NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';

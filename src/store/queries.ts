@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { RunFigures } from '../core/figures.ts';
+import type { RunFigures } from '../core/cost/figures.ts';
 import type { EventFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { RunSource } from '../core/ports/run-source.ts';
-import { RECORDED_EVENTS, type RunRecord } from '../core/run-record.ts';
+import { RECORDED_EVENTS, type RunRecord } from '../core/runs/run-record.ts';
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type RunStatus } from '../schema/run.ts';

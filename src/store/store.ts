@@ -6,7 +6,7 @@ import type { Backend } from './backend.ts';
 import * as board from './board-queries.ts';
 import { putRows, putSetting, toRows } from './changes.ts';
 import { forgetRuns } from './forget.ts';
-import { idsLike, recentIds } from './ids.ts';
+import { idsLike, recentIds } from './id-queries.ts';
 import { inboxItem, inboxItems } from './inbox-queries.ts';
 import * as talk from './message-queries.ts';
 import { conversationToRow, messageToRow } from './message-rows.ts';

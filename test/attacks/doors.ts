@@ -1,7 +1,7 @@
 import { OPERATIONS } from '../../src/operations/operations.ts';
-import type { PagePorts } from '../../src/page/page-ports.ts';
-import { restApi } from '../../src/page/rest.ts';
-import { Tickets } from '../../src/page/tickets.ts';
+import type { PagePorts } from '../../src/web-server/ports.ts';
+import { restApi } from '../../src/web-server/rest.ts';
+import { Tickets } from '../../src/web-server/tickets.ts';
 
 export interface Door {
   method: string;
@@ -20,5 +20,5 @@ export function restRoutes(): Door[] {
   return [...new Map(routes.map(door => [`${door.method} ${door.path}`, door])).values()];
 }
 
-/** Paths below /api that need no token: each has a secret of its own, or gives nothing away. Tested in `src/page` and `test/page`. */
+/** Paths below /api that need no token: each has a secret of its own, or gives nothing away. Tested in `src/web-server` and `test/web`. */
 export const WITHOUT_TOKEN = ['GET /api/live', 'GET /api/download', 'GET /api/proof', 'POST /api/session'];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { plainRequest } from '../../src/gateway/testing/gateway-fixture.ts';
 import { McpConfig } from '../../src/schema/mcp-config.ts';
-import { checkJson } from '../../src/workspace/json-file.ts';
+import { checkJson } from '../../src/workspace/files/json-file.ts';
 import { ENVELOPE, RawMcp } from '../support/raw-mcp.ts';
 import { realGateway } from '../support/real-gateway.ts';
 import { TestSquad, until } from '../support/squad.ts';

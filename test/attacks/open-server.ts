@@ -1,7 +1,7 @@
 import type { ResolvedServer } from '../../src/core/gateway/resolved-server.ts';
-import { type Connected, createConnect } from '../../src/gateway/connect.ts';
-import { createProcessTable } from '../../src/process/process-table.ts';
-import { createServiceTags } from '../../src/process/service-tag.ts';
+import { type Connected, createConnect } from '../../src/gateway/upstream/connect.ts';
+import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createProcessTable } from '../../src/process/table/process-table.ts';
 
 const connect = createConnect({
   table: createProcessTable(),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { structuredAnswer } from '../../src/core/structured-answer.ts';
+import { structuredAnswer } from '../../src/core/output/structured-answer.ts';
 import type { JsonSchema } from '../../src/schema/run.ts';
 import { figure } from '../faults/figures.ts';
 import { echoBlock } from '../servers/start.ts';

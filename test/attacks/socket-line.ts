@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Hello } from '../../src/link/hello.ts';
+import type { Hello } from '../../src/link/handshake.ts';
 import { Proof } from '../../src/link/proof.ts';
 import type { TestSquad } from '../support/squad.ts';
 

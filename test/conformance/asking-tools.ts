@@ -5,7 +5,7 @@ import {
   inputResponse,
   type RequestStateCodec,
 } from '@modelcontextprotocol/server';
-import type { Call, ToolResult } from '../../src/wire/face.ts';
+import type { Call, ToolResult } from '../../src/wire/face/face.ts';
 import { text } from './content.ts';
 import type { FixtureTool } from './plain-tools.ts';
 

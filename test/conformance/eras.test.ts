@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { tellOf } from '../../src/app/run-audiences.ts';
 import { withServers } from '../../src/mcp/with-servers.ts';
-import type { Era, Face } from '../../src/wire/face.ts';
+import type { Era, Face } from '../../src/wire/face/face.ts';
 import { httpRig } from '../../src/wire/testing/http-rig.ts';
 import { serveSample } from '../../src/wire/upstream/testing/http-servers.ts';
 import { figure } from '../faults/figures.ts';

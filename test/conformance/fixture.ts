@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
-import type { ChangeNotices, Face, ToolDef } from '../../src/wire/face.ts';
-import { createHttpHandler } from '../../src/wire/serve-http.ts';
+import type { ChangeNotices, Face, ToolDef } from '../../src/wire/face/face.ts';
+import { createHttpHandler } from '../../src/wire/http/serve-http.ts';
 import { askingTools } from './asking-tools.ts';
 import { legacyAskingTools } from './legacy-asking-tools.ts';
 import { type Listening, listen } from './listen.ts';

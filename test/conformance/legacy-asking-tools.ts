@@ -1,5 +1,5 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
-import type { Call } from '../../src/wire/face.ts';
+import type { Call } from '../../src/wire/face/face.ts';
 import { text } from './content.ts';
 import type { FixtureTool } from './plain-tools.ts';
 

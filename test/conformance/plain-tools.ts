@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MissingRequiredClientCapabilityError } from '@modelcontextprotocol/server';
-import type { Call, ChangeNotices, ToolResult } from '../../src/wire/face.ts';
+import type { Call, ChangeNotices, ToolResult } from '../../src/wire/face/face.ts';
 import { audio, embedded, image, text } from './content.ts';
 
 export type FixtureTool = (args: Record<string, unknown>, call: Call) => Promise<ToolResult>;

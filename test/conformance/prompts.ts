@@ -1,5 +1,5 @@
 import type { ContentBlock, GetPromptResult } from '@modelcontextprotocol/server';
-import type { Face } from '../../src/wire/face.ts';
+import type { Face } from '../../src/wire/face/face.ts';
 import { askContext } from './asking-tools.ts';
 import { embedded, image, text } from './content.ts';
 

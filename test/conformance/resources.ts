@@ -1,4 +1,4 @@
-import type { Face } from '../../src/wire/face.ts';
+import type { Face } from '../../src/wire/face/face.ts';
 import { PNG } from './content.ts';
 
 export const resources: NonNullable<Face['resources']> = {

@@ -1,4 +1,4 @@
-import { serveStream } from '../../src/wire/serve-stream.ts';
+import { serveStream } from '../../src/wire/stream/serve-stream.ts';
 import { fixtureFace } from './fixture.ts';
 
 /** The reference server over standard input and output. */

@@ -6,9 +6,9 @@ import {
   MissingRequiredClientCapabilityError,
 } from '@modelcontextprotocol/server';
 import { SquadError } from '../../src/schema/error.ts';
-import type { Call, Face, FinalToolResult, ToolResult } from '../../src/wire/face.ts';
-import { TASKS } from '../../src/wire/face-tasks.ts';
-import type { TaskState } from '../../src/wire/task-state.ts';
+import type { Call, Face, FinalToolResult, ToolResult } from '../../src/wire/face/face.ts';
+import { TASKS } from '../../src/wire/face/face-tasks.ts';
+import type { TaskState } from '../../src/wire/face/task-state.ts';
 import { text } from './content.ts';
 import type { FixtureTool } from './plain-tools.ts';
 

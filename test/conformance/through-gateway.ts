@@ -1,7 +1,7 @@
 import { tellOf } from '../../src/app/run-audiences.ts';
 import { withServers } from '../../src/mcp/with-servers.ts';
-import type { Face } from '../../src/wire/face.ts';
-import { createHttpHandler } from '../../src/wire/serve-http.ts';
+import type { Face } from '../../src/wire/face/face.ts';
+import { createHttpHandler } from '../../src/wire/http/serve-http.ts';
 import { realGateway } from '../support/real-gateway.ts';
 import { type Listening, listen } from './listen.ts';
 import { withOwnNames } from './own-names.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import type { CliName } from '../../scripts/engine-clis.ts';
-import type { RunResult } from '../../src/operations/run-result.ts';
+import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import { freePort } from '../support/free-port.ts';
 import { callTool, TestSquad, until } from '../support/squad.ts';
 import { type AgentHome, agentHome } from './agent-home.ts';

@@ -1,6 +1,6 @@
 /** An agent of every engine that may start agents itself: it sees how, its runs are its children, and there is an end to it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunResult } from '../../src/operations/run-result.ts';
+import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunResult } from '../../src/operations/run-result.ts';
+import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import { until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';

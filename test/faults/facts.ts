@@ -1,4 +1,4 @@
-import type { RunResult } from '../../src/operations/run-result.ts';
+import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run, Squad, Turn } from '../../src/schema/run.ts';
 import type { Member, SquadPlan } from './members.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Hello } from '../../src/link/hello.ts';
+import type { Hello } from '../../src/link/handshake.ts';
 import { socketPath } from '../../src/link/home.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { HubLink } from './hub-link.ts';

@@ -21,7 +21,7 @@ export const FIGURES = {
     tests: [
       'src/core/gateway/decide.property.test.ts › every decision is the one that the objections',
       'src/core/gateway/decide.property.test.ts › what is listed may be called',
-      'src/gateway/list-and-call.property.test.ts',
+      'src/gateway/access/list-and-call.property.test.ts',
     ],
   },
   R3: {
@@ -107,11 +107,14 @@ export const FIGURES = {
   },
   R22: {
     goal: 'ENOSPC, EIO, EROFS, short writes and slow syncs at every change of the audit log: nothing lost, calls fail closed',
-    tests: ['src/gateway/audit-log.test.ts › at any one change loses nothing'],
+    tests: ['src/gateway/audit/audit-log.test.ts › at any one change loses nothing'],
   },
   R23: {
     goal: 'clock jumps ±1 h, DST, suspend: nothing ends early, nothing ends never',
-    tests: ['test/e2e/clock-jump.test.ts', 'src/core/budget.test.ts › the day of a budget is one day'],
+    tests: [
+      'test/e2e/runs/clock-jump.test.ts',
+      'src/core/cost/budget.test.ts › the day of a budget is one day',
+    ],
   },
   R24: {
     goal: '1,000 config edits while 50 agents call: only valid ones count',
@@ -135,7 +138,7 @@ export const FIGURES = {
     tests: [
       'test/attacks/command-injection.test.ts',
       'test/attacks/path-traversal.test.ts',
-      'test/page/hostile.test.ts',
+      'test/web/hostile.test.ts',
       'test/attacks/schema-bombs.test.ts',
       'src/http/guard.test.ts',
       'test/attacks/ssrf.test.ts',
@@ -168,7 +171,7 @@ export const FIGURES = {
   },
   R34: {
     goal: 'same seed, same decisions and audit hashes over 100 runs on simulated time',
-    tests: ['src/gateway/determinism.test.ts'],
+    tests: ['src/gateway/access/determinism.test.ts'],
   },
   R35: {
     goal: '≥ 90 % of mutants killed, 100 % branches',

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { RunResult } from '../../src/operations/run-result.ts';
+import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run, Squad, Turn } from '../../src/schema/run.ts';
 import type { RoundFacts, RunFacts } from './facts.ts';

@@ -1,7 +1,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { ControlReply } from '../../src/control/serve-control.ts';
-import type { Challenge, Hello, HelloReply } from '../../src/link/hello.ts';
+import type { Challenge, Hello, HelloReply } from '../../src/link/handshake.ts';
 import { Proof } from '../../src/link/proof.ts';
 import { within } from './patience.ts';
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { createConnect } from '../../src/gateway/connect.ts';
 import { GatewayFixture, plainRequest, refusalOf } from '../../src/gateway/testing/gateway-fixture.ts';
-import { createProcessTable } from '../../src/process/process-table.ts';
-import { createServiceTags } from '../../src/process/service-tag.ts';
+import { createConnect } from '../../src/gateway/upstream/connect.ts';
+import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createProcessTable } from '../../src/process/table/process-table.ts';
 import { until } from '../../src/process/testing/turn-fixture.ts';
 import { bodyOf, refuse, serve } from '../../src/wire/upstream/testing/http-servers.ts';
 import { amountOf, figure } from './figures.ts';

@@ -6,15 +6,15 @@ import type { PlanRequest } from '../../src/core/integration/plan-integration.ts
 import type { Checkpoint } from '../../src/core/ports/integration.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 import { PLAIN_OPTIONS } from '../../src/core/testing/plain-options.ts';
-import { createRunCheck } from '../../src/process/run-check.ts';
+import { createRunCheck } from '../../src/process/programs/run-check.ts';
 import { newRunId, newSquadId } from '../../src/schema/ids.ts';
 import type { IntegrationPlan } from '../../src/schema/integration.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { openStore } from '../../src/store/open.ts';
-import { createBranches } from '../../src/workspace/branches.ts';
-import { createIntegration } from '../../src/workspace/integration.ts';
+import { createIntegration } from '../../src/workspace/integration/integration.ts';
 import { Repository } from '../../src/workspace/testing/repository.ts';
-import { createWorktrees } from '../../src/workspace/worktrees.ts';
+import { createBranches } from '../../src/workspace/worktrees/branches.ts';
+import { createWorktrees } from '../../src/workspace/worktrees/worktrees.ts';
 
 type Files = Record<string, string>;
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { descendantsOf } from '../../src/process/descendants.ts';
+import { descendantsOf } from '../../src/process/table/descendants.ts';
 import { mock } from '../engines/model-server/script.ts';
 import { TalkingAgent } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunResult } from '../../src/operations/run-result.ts';
+import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import { mock, type Step } from '../engines/model-server/script.ts';
 import { type ModelServer, startModelServer } from '../engines/model-server/server.ts';
 import { sdkEchoBlock, variable } from '../servers/start.ts';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentLine } from '../../src/schema/agent-line.ts';
 import type { AgentRequest } from '../../src/schema/agent-request.ts';
+import type { TraceMessage } from '../../src/schema/conversation.ts';
 import type { ModelType } from '../../src/schema/model-spec.ts';
-import type { TraceMessage } from '../../src/schema/trace.ts';
 import { type ModelServer, startModelServer } from '../engines/model-server/server.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
 

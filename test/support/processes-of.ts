@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { RUN_VARIABLE, SERVER_OF_VARIABLE } from '../../src/process/process-info.ts';
+import { RUN_VARIABLE, SERVER_OF_VARIABLE } from '../../src/process/table/process-info.ts';
 import { isAlive, type TestSquad } from './squad.ts';
 
 /** Every process of this Squad's runs: agents and servers by their marks, and whatever is below them, marked or not. */

@@ -1,8 +1,8 @@
-import { createConnect } from '../../src/gateway/connect.ts';
 import { GatewayFixture } from '../../src/gateway/testing/gateway-fixture.ts';
 import { realTimers } from '../../src/gateway/timers.ts';
-import { createProcessTable } from '../../src/process/process-table.ts';
-import { createServiceTags } from '../../src/process/service-tag.ts';
+import { createConnect } from '../../src/gateway/upstream/connect.ts';
+import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createProcessTable } from '../../src/process/table/process-table.ts';
 
 /** A gateway of its own in this process, with real servers and real time. `log` is what servers write to theirs. */
 export function realGateway(

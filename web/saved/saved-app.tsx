@@ -6,8 +6,8 @@ import { Copy } from '../ui/copy.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Toasts } from '../ui/toast.tsx';
-import { RunPage } from '../views/run/run-page.tsx';
-import { SquadPage } from '../views/squad/squad-page.tsx';
+import { RunPage } from '../views/runs/run/run-page.tsx';
+import { SquadPage } from '../views/runs/squad/squad-page.tsx';
 
 /** The pages of one run and its squad, out of a file. */
 export function SavedApp({ saved }: { saved: SavedRun }) {

@@ -18,7 +18,7 @@ export function askToDecide(review: Asked['review'], isApproval: boolean): void 
   asked.value = { review, isApproval };
 }
 
-const Decide = later(() => import('../views/reviews/decide.tsx').then(m => m.Decide), OverlayWait);
+const Decide = later(() => import('../views/review/decide.tsx').then(m => m.Decide), OverlayWait);
 
 export function ReviewActionDialog() {
   return asked.value && <Decide {...asked.value} onDone={close} onClose={close} />;

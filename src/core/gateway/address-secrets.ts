@@ -1,7 +1,7 @@
+import { percentDecoded } from '../../base/percent-decoded.ts';
 import type { Secret } from '../../redaction/redactor.ts';
 import { MODEL_PROVIDERS } from '../../schema/model-providers.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
-import { percentDecoded } from '../../schema/percent-decoded.ts';
 import { isOrdinaryVariable, looksSecretName } from './secret-names.ts';
 import { namesIn } from './substitution.ts';
 import { fillUrl } from './url-variables.ts';

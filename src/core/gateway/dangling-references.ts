@@ -1,6 +1,6 @@
+import { nearest } from '../../base/nearest.ts';
 import { type McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import { nearest } from '../nearest.ts';
 import type { PendingChange } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
 import { matchesWildcard } from './wildcard.ts';

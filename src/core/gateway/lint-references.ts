@@ -1,5 +1,5 @@
+import { nearest } from '../../base/nearest.ts';
 import { type McpConfig, type Restriction, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
-import { nearest } from '../nearest.ts';
 import { EVERYBODY, isExact } from './dangling-references.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { serverIn } from './lint-roles.ts';

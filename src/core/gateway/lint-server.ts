@@ -1,6 +1,6 @@
+import { isRefusedHost } from '../../base/network.ts';
 import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
 import type { Server } from '../../schema/mcp-config.ts';
-import { isRefusedHost } from '../../schema/refused-address.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
 import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
+import { canonicalJson } from '../../base/json.ts';
+import { isRefusedHost } from '../../base/network.ts';
+import { percentDecoded } from '../../base/percent-decoded.ts';
 import type { Secret } from '../../redaction/redactor.ts';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
-import { percentDecoded } from '../../schema/percent-decoded.ts';
-import { isRefusedHost } from '../../schema/refused-address.ts';
-import { canonicalJson } from './canonical-json.ts';
 import type { ResolvedServer } from './resolved-server.ts';
 import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
 import { namesIn, substitute } from './substitution.ts';

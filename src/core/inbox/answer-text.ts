@@ -1,7 +1,7 @@
+import { oneLine } from '../../base/one-line.ts';
+import { visibleText } from '../../base/visible-text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { DECLINE, type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
-import { visibleText } from '../../schema/visible-text.ts';
-import { oneLine } from '../one-line.ts';
 import { checkText, parseJson } from '../text.ts';
 import { outsideLimits } from './field-limits.ts';
 

@@ -1,7 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { WithdrawnBecause } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Runner } from '../runner.ts';
+import type { Runner } from '../runs/runner.ts';
 import { type Elicited, elicited, formOf } from './elicitation.ts';
 import type { Inbox } from './inbox.ts';
 

@@ -1,7 +1,7 @@
+import { lookOf } from '../../base/visible-text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
-import { lookOf } from '../../schema/visible-text.ts';
 import { checkText } from '../text.ts';
 import { answerText } from './answer-text.ts';
 

@@ -1,8 +1,8 @@
+import { lookOf } from '../../base/visible-text.ts';
 import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
-import { lookOf } from '../../schema/visible-text.ts';
+import { looksSecret } from '../gateway/looks-secret.ts';
 import { parseJson } from '../text.ts';
 import { limitsOf } from './field-limits.ts';
-import { looksSecret } from './looks-secret.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { oneLine } from '../../base/one-line.ts';
+import { visibleText } from '../../base/visible-text.ts';
 import { type InboxItem, whoAnswered, YES } from '../../schema/inbox.ts';
-import { visibleText } from '../../schema/visible-text.ts';
-import { oneLine } from '../one-line.ts';
 import type { Ask } from './ask.ts';
 
 /** One use of a tool that an engine has no permission for. */

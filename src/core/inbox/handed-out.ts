@@ -1,6 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
 import type { InboxId, RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 
 export interface HandedOutPorts {

@@ -1,12 +1,12 @@
+import { Alarms } from '../../base/alarms.ts';
+import { OneAtATime } from '../../base/one-at-a-time.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
 import { type AnsweredBy, type InboxItem, NO, type WithdrawnBecause } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
-import { Alarms } from '../alarms.ts';
-import { Deadlines } from '../deadlines.ts';
-import { OneAtATime } from '../one-at-a-time.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
+import { Deadlines } from '../runs/deadlines.ts';
 import { answerText } from './answer-text.ts';
 import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
 import { deadlineOf } from './deadline.ts';

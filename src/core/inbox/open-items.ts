@@ -1,7 +1,7 @@
 import type { InboxId, RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
-import { LONGEST_LINE } from '../descendants.ts';
+import { LONGEST_LINE } from '../runs/descendants.ts';
 
 /** What is open, in memory, and who wants to hear of it. */
 export class OpenItems {

@@ -1,9 +1,9 @@
+import { nearest } from '../../base/nearest.ts';
+import { oneLine } from '../../base/one-line.ts';
+import { visibleText } from '../../base/visible-text.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { type InboxItem, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
-import { visibleText } from '../../schema/visible-text.ts';
-import { nearest } from '../nearest.ts';
-import { oneLine } from '../one-line.ts';
 
 export function alreadySettled(item: InboxItem): SquadError {
   const { id, state, answer, answeredBy, answeredAt } = item;

@@ -1,6 +1,6 @@
+import { oneLine } from '../../base/one-line.ts';
+import { visibleText } from '../../base/visible-text.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
-import { visibleText } from '../../schema/visible-text.ts';
-import { oneLine } from '../one-line.ts';
 
 /** In characters. What is to be allowed is shown as far as a result has room for it, and line by line. */
 const ROOM = { toKnow: 300, toAllow: 1_000 };

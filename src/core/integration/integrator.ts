@@ -6,10 +6,10 @@ import type { IntegrationPlan } from '../../schema/integration.ts';
 import type { Intent } from '../../schema/intent.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
-import { removalEvent } from '../removal-event.ts';
+import { removalEvent } from '../worktrees/removal-event.ts';
+import { cleared } from './merge-check.ts';
 import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
 import { branchMoved, checkedOutOtherwise, planUnknown } from './refusals.ts';
-import { cleared } from './try-out.ts';
 
 export interface IntegratorPorts extends PlanPorts {
   /** Runs that have not ended: a work tree in which one works stays. */

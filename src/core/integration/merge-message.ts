@@ -1,6 +1,6 @@
+import { oneLine } from '../../base/one-line.ts';
 import { type Run, runSummary } from '../../schema/run.ts';
 import { type NamedRun, runName } from '../../schema/run-name.ts';
-import { oneLine } from '../one-line.ts';
 
 const LONGEST_SUMMARY = 60;
 

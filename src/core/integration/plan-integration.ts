@@ -8,11 +8,11 @@ import type { Branches, Checkout } from '../ports/worktrees.ts';
 import { blockedBy } from './blocked-by.ts';
 import { checkoutsOf, chooseCandidates, type LeftOut, targetOf } from './candidates.ts';
 import { checklistOf } from './checklist.ts';
+import { type CheckOrder, type TryOutPorts, tryOut } from './merge-check.ts';
 import { mergeMessage } from './merge-message.ts';
 import { suggestedOrder } from './order.ts';
 import { overlapOf } from './overlap.ts';
 import { type Ready, readyBranches } from './ready-branches.ts';
-import { type CheckOrder, type TryOutPorts, tryOut } from './try-out.ts';
 
 export interface PlanPorts extends TryOutPorts {
   branches: Branches;

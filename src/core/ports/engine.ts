@@ -1,7 +1,7 @@
+import type { TraceMessage } from '../../schema/conversation.ts';
 import type { CliFacts, CliId, EngineSpec, InstalledCli } from '../../schema/engine-spec.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { PolicyRule, RunOptions, Usage } from '../../schema/run.ts';
-import type { TraceMessage } from '../../schema/trace.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Command } from './turns.ts';
 

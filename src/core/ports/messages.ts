@@ -1,5 +1,5 @@
+import type { StoredMessage } from '../../schema/conversation.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { StoredMessage } from '../../schema/trace.ts';
 
 /** A message with its place: it may be written before the one before it, and again. */
 export interface PlacedMessage extends StoredMessage {

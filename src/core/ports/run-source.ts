@@ -1,5 +1,5 @@
 import type { RunId } from '../../schema/ids.ts';
-import type { RunRecord } from '../run-record.ts';
+import type { RunRecord } from '../runs/run-record.ts';
 
 /** Runs as their folders tell of them, without a database. */
 export interface RunSource {

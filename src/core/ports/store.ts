@@ -4,7 +4,7 @@ import type { InboxItem, InboxState } from '../../schema/inbox.ts';
 import type { Intent } from '../../schema/intent.ts';
 import type { Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
-import type { RunFigures } from '../figures.ts';
+import type { RunFigures } from '../cost/figures.ts';
 import type { BoardStore } from './board-store.ts';
 
 /** Rows to write whole (insert or replace, by key) and events to append: all of it or none of it. */

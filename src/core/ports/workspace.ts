@@ -2,8 +2,8 @@ import type { AgentTemplate } from '../../schema/agent-template.ts';
 import type { Config } from '../../schema/config.ts';
 import type { Role } from '../../schema/role.ts';
 import type { JsonSchema } from '../../schema/run.ts';
-import type { Context } from '../context.ts';
 import type { RunIdentity } from '../policy.ts';
+import type { Context } from '../roles/context.ts';
 import type { EngineChoice } from './engine.ts';
 import type { TeamMemory } from './team.ts';
 

@@ -5,9 +5,9 @@ import type { Intent } from '../../schema/intent.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
-import { descendantsOf } from '../descendants.ts';
 import type { Change } from '../ports/store.ts';
-import { nextStatus } from '../run-state.ts';
+import { descendantsOf } from '../runs/descendants.ts';
+import { nextStatus } from '../runs/run-state.ts';
 import { closing } from './close-review.ts';
 import { EVERY_REVIEW, eventOf, type ReviewPorts, runNow } from './ports.ts';
 

@@ -1,5 +1,5 @@
 import { isEnd, type Run } from '../../schema/run.ts';
-import { removalEvent } from '../removal-event.ts';
+import { removalEvent } from '../worktrees/removal-event.ts';
 import { eventOf, type ReviewPorts } from './ports.ts';
 
 /**

@@ -1,6 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
 import type { Review, ReviewOutcome } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Change } from '../ports/store.ts';
 import { eventOf } from './ports.ts';
 

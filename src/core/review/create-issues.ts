@@ -1,8 +1,8 @@
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
-import type { CreatedIssue } from '../ports/forge.ts';
+import type { CreatedIssue } from '../ports/git-host.ts';
 import type { Store } from '../ports/store.ts';
-import { forgeAccess } from './forge-access.ts';
+import { forgeAccess } from './git-host-access.ts';
 import { eventOf } from './ports.ts';
 import type { ProposalPorts } from './proposals.ts';
 

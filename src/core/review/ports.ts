@@ -1,12 +1,12 @@
+import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { EventBody, NewEvent } from '../../schema/event.ts';
 import type { Run } from '../../schema/run.ts';
-import type { PlannedSquad } from '../plan.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Sessions } from '../ports/sessions.ts';
 import type { Store } from '../ports/store.ts';
 import type { Branches, Worktrees } from '../ports/worktrees.ts';
-import type { Runner } from '../runner.ts';
+import type { PlannedSquad } from '../runs/plan.ts';
+import type { Runner } from '../runs/runner.ts';
 
 export interface ReviewPorts {
   clock: Clock;

@@ -1,13 +1,13 @@
+import type { Clock } from '../../base/clock.ts';
+import { OneAtATime } from '../../base/one-at-a-time.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Intent } from '../../schema/intent.ts';
 import type { Run } from '../../schema/run.ts';
-import { OneAtATime } from '../one-at-a-time.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Forge, PullRequest } from '../ports/forge.ts';
+import type { Forge, PullRequest } from '../ports/git-host.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { Branches } from '../ports/worktrees.ts';
-import type { Runner } from '../runner.ts';
+import type { Runner } from '../runs/runner.ts';
 import { type CreatedAs, createIssues, type NewIssue } from './create-issues.ts';
 import { runNow } from './ports.ts';
 import { type ProposalAsk, propose } from './propose.ts';

@@ -1,5 +1,5 @@
 import type { Run } from '../../schema/run.ts';
-import type { PullRequest } from '../ports/forge.ts';
+import type { PullRequest } from '../ports/git-host.ts';
 import { closing } from './close-review.ts';
 import { eventOf, type ReviewPorts, runNow } from './ports.ts';
 

@@ -1,5 +1,5 @@
-import { longestStreak } from '../../schema/longest-streak.ts';
-import { visibleText } from '../../schema/visible-text.ts';
+import { longestStreak } from '../../base/longest-streak.ts';
+import { visibleText } from '../../base/visible-text.ts';
 
 /**
  * Somebody's words as a quotation, every line of them marked. No line can end it: whatever a reader, a terminal or a model may

@@ -1,5 +1,5 @@
-import type { PullRequest } from '../ports/forge.ts';
-import { forgeAccess } from './forge-access.ts';
+import type { PullRequest } from '../ports/git-host.ts';
+import { forgeAccess } from './git-host-access.ts';
 import { runNow } from './ports.ts';
 import type { ProposalIntent, ProposalPorts } from './proposals.ts';
 import { takeBack } from './propose.ts';

@@ -1,12 +1,12 @@
+import { Alarms } from '../../base/alarms.ts';
+import { OneAtATime } from '../../base/one-at-a-time.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import { Alarms } from '../alarms.ts';
-import { Deadlines } from '../deadlines.ts';
-import { OneAtATime } from '../one-at-a-time.ts';
-import type { PullRequest } from '../ports/forge.ts';
+import type { PullRequest } from '../ports/git-host.ts';
+import { Deadlines } from '../runs/deadlines.ts';
 import { abandonLineage } from './abandon-lineage.ts';
 import { clearWorktree } from './clear-worktree.ts';
 import { closing } from './close-review.ts';

@@ -1,4 +1,4 @@
-import { type MarkdownLine, titleOf } from '../markdown-lines.ts';
+import { type MarkdownLine, titleOf } from '../../base/markdown-lines.ts';
 import { type BacklogGroup, type BacklogItem, backlogIn } from './backlog.ts';
 import { plainWords, teamLines } from './team-markdown.ts';
 

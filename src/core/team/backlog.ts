@@ -1,4 +1,4 @@
-import type { MarkdownLine } from '../markdown-lines.ts';
+import type { MarkdownLine } from '../../base/markdown-lines.ts';
 import { MOST_ENTRIES, MOST_NOTES } from './bounds.ts';
 import { isCode, plainWords, sectionsOf, teamLines, trimmedText } from './team-markdown.ts';
 

@@ -1,4 +1,4 @@
-import type { MarkdownLine } from '../markdown-lines.ts';
+import type { MarkdownLine } from '../../base/markdown-lines.ts';
 import { fieldIn } from './fields.ts';
 import { isCode, teamLines } from './team-markdown.ts';
 

@@ -1,4 +1,4 @@
-import type { MarkdownLine } from '../markdown-lines.ts';
+import type { MarkdownLine } from '../../base/markdown-lines.ts';
 import { MOST_ENTRIES } from './bounds.ts';
 import { dateIn } from './dates.ts';
 import { isCode, plainWords, type TeamSection, teamSections, trimmedText } from './team-markdown.ts';

@@ -1,4 +1,4 @@
-import type { MarkdownLine } from '../markdown-lines.ts';
+import type { MarkdownLine } from '../../base/markdown-lines.ts';
 import { isCode } from './team-markdown.ts';
 
 export interface MarkdownTable {

@@ -1,4 +1,4 @@
-import { type MarkdownLine, readMarkdown, titleOf } from '../markdown-lines.ts';
+import { type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown-lines.ts';
 
 export interface TeamSection {
   /** 0 for what stands above the first heading. */

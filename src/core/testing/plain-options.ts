@@ -1,5 +1,5 @@
 import type { RunOptions } from '../../schema/run.ts';
-import { optionsOf } from '../run-request.ts';
+import { optionsOf } from '../runs/run-request.ts';
 
 /** What a run has that asks for nothing. */
 export const PLAIN_OPTIONS: RunOptions = {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { EngineEvent, EngineReader } from '../../core/ports/engine.ts';
-import { readPage } from '../../process/output-page.ts';
+import { readPage } from '../../process/output/output-page.ts';
 import { failureKind } from '../failure-kind.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];

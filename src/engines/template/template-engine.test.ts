@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
-import { findExecutable } from '../../process/find-executable.ts';
+import { findExecutable } from '../../process/programs/find-executable.ts';
 import { newRunId } from '../../schema/ids.ts';
 import { createTemplateEngine } from './template-engine.ts';
 

@@ -1,6 +1,6 @@
 import { type Engine, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
-import type { findExecutable } from '../../process/find-executable.ts';
+import type { findExecutable } from '../../process/programs/find-executable.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { type RenderedCommand, renderCommand } from './render.ts';

@@ -1,4 +1,4 @@
-import { openAuditLog } from '../audit-log.ts';
+import { openAuditLog } from '../audit/audit-log.ts';
 
 /** Appends for ever and says which entries are on disk. */
 const folder = process.argv[2]!;

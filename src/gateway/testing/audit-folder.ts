@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type AuditLog, type AuditLogOptions, openAuditLog } from '../audit-log.ts';
+import { type AuditLog, type AuditLogOptions, openAuditLog } from '../audit/audit-log.ts';
 
 /** A place for a log, not made yet; removed with the test. */
 export function auditFolder(): string {

@@ -12,9 +12,9 @@ import type { Secret } from '../../redaction/redactor.ts';
 import { newRunId, newSquadId } from '../../schema/ids.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Connect } from '../connect.ts';
 import { createGateway, type GatewayOptions } from '../gateway.ts';
 import type { Timers } from '../timers.ts';
+import type { Connect } from '../upstream/connect.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 export const WORKSPACE = '/repo';

@@ -1,5 +1,5 @@
 import { type Json, type LinkEvents, type LinkRequest, UpstreamFault } from '../../wire/upstream/link.ts';
-import type { Connect, Connected, ConnectRequest } from '../connect.ts';
+import type { Connect, Connected, ConnectRequest } from '../upstream/connect.ts';
 
 export interface Asked {
   method: string;

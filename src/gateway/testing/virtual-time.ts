@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/ports/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Timers } from '../timers.ts';
 
 /** Time that passes when a test says so. */

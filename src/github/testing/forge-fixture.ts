@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import type { BareRepository } from '../../../test/servers/github/bare-repository.ts';
 import { GitHubServer } from '../../../test/servers/github/server.ts';
-import type { ForgeAccess } from '../../core/ports/forge.ts';
+import type { ForgeAccess } from '../../core/ports/git-host.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { openGit } from '../../workspace/git.ts';
+import { openGit } from '../../workspace/git/git.ts';
 import { Repository } from '../../workspace/testing/repository.ts';
 import { createForge } from '../forge.ts';
 

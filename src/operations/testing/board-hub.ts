@@ -1,6 +1,6 @@
-import { BoardPages } from '../../core/board-pages.ts';
-import { LastActivity } from '../../core/last-activity.ts';
 import type { Store } from '../../core/ports/store.ts';
+import { BoardPages } from '../../core/runs/board-pages.ts';
+import { LastActivity } from '../../core/runs/last-activity.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import { isEnd, type Run, type Usage } from '../../schema/run.ts';

@@ -1,9 +1,9 @@
 /** A process for tests that kill it: runs one program of each kind that does not end by itself. Its argument: a folder for their pids. */
 import { join } from 'node:path';
-import { createProcessTable } from '../process-table.ts';
-import { runHook } from '../run-hook.ts';
-import { runLogged } from '../run-logged.ts';
-import { runProgram } from '../run-program.ts';
+import { runHook } from '../programs/run-hook.ts';
+import { runLogged } from '../programs/run-logged.ts';
+import { runProgram } from '../programs/run-program.ts';
+import { createProcessTable } from '../table/process-table.ts';
 
 const [cwd = ''] = process.argv.slice(2);
 const env = { PATH: '/usr/bin:/bin' };

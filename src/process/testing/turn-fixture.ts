@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunId } from '../../schema/ids.ts';
-import { createProcSource } from '../proc-source.ts';
+import { createProcSource } from '../table/proc-source.ts';
 
 export interface TurnFixture {
   runId: RunId;

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { Bye } from '../../link/hello.ts';
+import type { Bye } from '../../link/handshake.ts';
 import { ownFolder, socketPath } from '../../link/home.ts';
 
 export interface Heard {

@@ -1,4 +1,4 @@
-import type { Era, Face } from '../face.ts';
+import type { Era, Face } from '../face/face.ts';
 import { httpRig } from './http-rig.ts';
 import { socketRig } from './socket-client.ts';
 import { until } from './until.ts';

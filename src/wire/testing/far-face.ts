@@ -1,5 +1,5 @@
 import { SquadError } from '../../schema/error.ts';
-import type { Face, ForwardedCall } from '../face.ts';
+import type { Face, ForwardedCall } from '../face/face.ts';
 import { UpstreamFault } from '../upstream/link.ts';
 
 type Params = Record<string, unknown>;

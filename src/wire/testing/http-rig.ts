@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { Era } from '../face.ts';
-import { createHttpHandler, type HttpHandler, type HttpOptions } from '../serve-http.ts';
+import type { Era } from '../face/face.ts';
+import { createHttpHandler, type HttpHandler, type HttpOptions } from '../http/serve-http.ts';
 
 export interface HttpRig {
   handler: HttpHandler;

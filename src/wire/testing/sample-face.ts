@@ -1,5 +1,5 @@
 import { SquadError } from '../../schema/error.ts';
-import type { Call, Face, ToolDef, ToolResult } from '../face.ts';
+import type { Call, Face, ToolDef, ToolResult } from '../face/face.ts';
 
 const anything: ToolDef['inputSchema'] = { type: 'object', properties: {} };
 

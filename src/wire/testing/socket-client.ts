@@ -7,8 +7,8 @@ import {
   type JSONRPCMessage,
   type Transport,
 } from '@modelcontextprotocol/client';
-import type { Era } from '../face.ts';
-import { type StreamConnection, type StreamOptions, serveStream } from '../serve-stream.ts';
+import type { Era } from '../face/face.ts';
+import { type StreamConnection, type StreamOptions, serveStream } from '../stream/serve-stream.ts';
 import { until } from './until.ts';
 
 type ServeOptions = Omit<StreamOptions, 'input' | 'output'>;

@@ -1,6 +1,6 @@
 import type { lookup } from 'node:dns';
 import { expect, test } from 'vitest';
-import { isRefusedHost } from '../../schema/refused-address.ts';
+import { isRefusedHost } from '../../base/network.ts';
 import { guardedLookup } from './address-guard.ts';
 
 const hostOf = (url: string) => new URL(url).hostname;

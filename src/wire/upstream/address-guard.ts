@@ -1,6 +1,6 @@
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { isRefused } from '../../schema/refused-address.ts';
+import { isRefused } from '../../base/network.ts';
 
 /** Looks a name up for a connection that is about to be made: what was checked is what is connected to. */
 export function guardedLookup(resolve: typeof systemLookup = systemLookup): LookupFunction {

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Era } from '../face.ts';
+import type { Era } from '../face/face.ts';
 import { until } from '../testing/until.ts';
+import { openHttpLink } from './http-link.ts';
 import type { UpstreamLink } from './link.ts';
-import { openHttpLink } from './open-http-link.ts';
 import { serveSample } from './testing/http-servers.ts';
 import { clientInfo, type Heard, linkTo, listener, startFixture } from './testing/stdio-rig.ts';
 

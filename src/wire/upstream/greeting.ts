@@ -1,4 +1,4 @@
-import type { Era } from '../face.ts';
+import type { Era } from '../face/face.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
 import { isObject } from './parse-json.ts';

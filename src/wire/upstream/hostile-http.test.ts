@@ -4,8 +4,8 @@ import { createGzip, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../testing/until.ts';
 import { guardedLookup } from './address-guard.ts';
+import { type HttpLinkOptions, openHttpLink } from './http-link.ts';
 import { UpstreamFault, type UpstreamLink } from './link.ts';
-import { type HttpLinkOptions, openHttpLink } from './open-http-link.ts';
 import { bodyOf, refuse, serve, serveSample, type TestServer } from './testing/http-servers.ts';
 import { clientInfo, listener } from './testing/stdio-rig.ts';
 

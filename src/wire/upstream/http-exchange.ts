@@ -8,7 +8,7 @@ import { request as secureRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { isRefusedHost } from '../../schema/refused-address.ts';
+import { isRefusedHost } from '../../base/network.ts';
 import { networkFault, UnreachableFault } from './http-fault.ts';
 import { UpstreamFault } from './link.ts';
 import { tooLarge } from './too-large.ts';

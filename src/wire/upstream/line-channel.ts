@@ -1,8 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
-import { gatherWrites } from '../gather-writes.ts';
 import { LineSplitter } from '../line-splitter.ts';
-import { asLine } from '../line-writer.ts';
-import { answeredId, type Edges } from '../outermost-id.ts';
+import { gatherWrites } from '../stream/gather-writes.ts';
+import { asLine } from '../stream/line-writer.ts';
+import { answeredId, type Edges } from '../stream/outermost-id.ts';
 import { type Channel, cancelNotice } from './channel.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';

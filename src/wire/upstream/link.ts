@@ -1,4 +1,4 @@
-import type { Era } from '../face.ts';
+import type { Era } from '../face/face.ts';
 
 export type Json = Record<string, unknown>;
 

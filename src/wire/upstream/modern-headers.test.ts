@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { openHttpLink } from './open-http-link.ts';
+import { openHttpLink } from './http-link.ts';
 import { bodyOf, serve } from './testing/http-servers.ts';
 import { clientInfo, listener } from './testing/stdio-rig.ts';
 

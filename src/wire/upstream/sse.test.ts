@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../testing/until.ts';
-import { openHttpLink } from './open-http-link.ts';
+import { openHttpLink } from './http-link.ts';
 import { serve } from './testing/http-servers.ts';
 import { serveSse } from './testing/sse-server.ts';
 import { clientInfo, listener } from './testing/stdio-rig.ts';

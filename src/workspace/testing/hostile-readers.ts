@@ -1,19 +1,19 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { refuseProjectCommands } from '../../engines/project-commands.ts';
-import { readAgentTemplates } from '../agent-templates.ts';
-import { changeBacklog } from '../change-backlog.ts';
-import { readConfigFiles } from '../config-files.ts';
-import { contextOf } from '../context-of.ts';
-import { importServers } from '../import-servers.ts';
-import { judgeConfig } from '../judge-config.ts';
-import { readMcpConfig } from '../mcp-config-file.ts';
-import { newFileDiff } from '../new-file-diff.ts';
-import { readOutputSchema } from '../output-schema.ts';
-import { readRoles } from '../roles.ts';
-import { lintSubagent } from '../subagent-file.ts';
-import { readTeamFile } from '../team-file.ts';
-import { createTeamMemories } from '../team-memory.ts';
+import { newFileDiff } from '../evidence/new-file-diff.ts';
+import { importServers } from '../gateway/import-servers.ts';
+import { judgeConfig } from '../gateway/judge-config.ts';
+import { readMcpConfig } from '../gateway/mcp-config-file.ts';
+import { readAgentTemplates } from '../roles/agent-templates.ts';
+import { contextOf } from '../roles/context-of.ts';
+import { readRoles } from '../roles/roles.ts';
+import { readConfigFiles } from '../settings/config-files.ts';
+import { readOutputSchema } from '../settings/output-schema.ts';
+import { lintSubagent } from '../subagents/subagent-file.ts';
+import { changeBacklog } from '../team/backlog.ts';
+import { readTeamFile } from '../team/team-file.ts';
+import { createTeamMemories } from '../team/team-memory.ts';
 
 export const KIB = 1024;
 

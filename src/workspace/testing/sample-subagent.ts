@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach } from 'vitest';
-import { lintSubagent, readSubagent } from '../subagent-file.ts';
+import { lintSubagent, readSubagent } from '../subagents/subagent-file.ts';
 
 export const ENV = { ANTHROPIC_API_KEY: 'sk-test', OPENAI_API_KEY: 'sk-other' };
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { WorktreeAsk, WorktreeSetup, Worktrees } from '../../core/ports/worktrees.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { createWorktrees } from '../worktrees.ts';
+import { createWorktrees } from '../worktrees/worktrees.ts';
 import { Repository } from './repository.ts';
 
 export class WorktreeFixture {

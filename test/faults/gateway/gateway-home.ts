@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { changeLock } from '../../../src/workspace/change-mcp-config.ts';
-import { withLock } from '../../../src/workspace/file-lock.ts';
-import { trust } from '../../../src/workspace/trust.ts';
+import { withLock } from '../../../src/workspace/files/file-lock.ts';
+import { changeLock } from '../../../src/workspace/gateway/change-mcp-config.ts';
+import { trust } from '../../../src/workspace/settings/trust.ts';
 import { freePort } from '../../support/free-port.ts';
 import { FaultHome } from '../fault-home.ts';
 import { until } from '../patience.ts';

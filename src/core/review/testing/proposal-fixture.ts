@@ -4,7 +4,7 @@ import { GitHubServer } from '../../../../test/servers/github/server.ts';
 import { createForge } from '../../../github/forge.ts';
 import { FEEDBACK_FILE } from '../../../schema/review.ts';
 import type { Run } from '../../../schema/run.ts';
-import { openGit } from '../../../workspace/git.ts';
+import { openGit } from '../../../workspace/git/git.ts';
 import { Proposals } from '../proposals.ts';
 import { LoopFixture, NO_WORDS } from './loop-fixture.ts';
 

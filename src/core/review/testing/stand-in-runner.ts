@@ -1,8 +1,8 @@
 import type { RunId } from '../../../schema/ids.ts';
 import { isEnd, type Run, type StopReason } from '../../../schema/run.ts';
-import type { PlannedSquad } from '../../plan.ts';
 import type { Change, Store } from '../../ports/store.ts';
-import { nextStatus, type RunStep } from '../../run-state.ts';
+import type { PlannedSquad } from '../../runs/plan.ts';
+import { nextStatus, type RunStep } from '../../runs/run-state.ts';
 import type { ReviewPorts } from '../ports.ts';
 
 /** Runs without processes: their rows and statuses are real, when they start and end is for the test to say. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
-import type { Era } from '../../face.ts';
+import type { Era } from '../../face/face.ts';
 import { sampleServer } from '../fixtures/sample-server.ts';
 
 export interface TestServer {

@@ -1,0 +1,53 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import type { Output } from '../../operations/operations.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../terminal/json.ts';
+import { createStyle } from '../terminal/style.ts';
+import { showDiff } from './diff-text.ts';
+
+type Diff = Output<'diff_run'>;
+
+/** `squad diff RUN`: what is different from before the run. The diff goes to standard output, words about it to standard error. */
+export async function diffCommand(
+  run: string,
+  { stat = false }: { stat?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const diff = await HubClient.ask({}, 'diff_run', { run, stat });
+  if (context.json) {
+    printJson(context.out, diff);
+    return EXIT.done;
+  }
+  if (stat) print(context, statLines(diff));
+  else showDiff(diff.text ?? '', context);
+  const { dim } = createStyle(context.err.color);
+  for (const line of remarks(diff, stat)) context.err.write(`${dim(visibleLine(line))}\n`);
+  return EXIT.done;
+}
+
+function remarks({ runId, isOver, branch, text, isTruncated, files, notes }: Diff, stat: boolean): string[] {
+  const isEmpty = stat ? files?.length === 0 : text === '';
+  return [
+    isEmpty ? `Nothing is different from before ${runId}.` : null,
+    isOver ? null : `${runId} is still at work: this is what there is so far.`,
+    isOver && !isEmpty && branch === null
+      ? 'Compared with the folder as it is now: what happened after the run is in it too.'
+      : null,
+    isTruncated ? 'The diff is longer than this; `squad diff --stat` names every file.' : null,
+    ...notes.map(note => `Note: ${note}.`),
+  ].filter(line => line !== null);
+}
+
+function statLines({ files, lines }: Diff): string[] {
+  if (files === null || files.length === 0) return [];
+  const figures = lines ? `, +${lines.insertions} −${lines.deletions} lines` : '';
+  return [
+    ...files.map(
+      ({ status, path, isOutside }) =>
+        `${status} ${visibleLine(path)}${isOutside ? ' (outside its folder)' : ''}`,
+    ),
+    `${files.length} ${files.length === 1 ? 'file' : 'files'} changed${figures}`,
+  ];
+}

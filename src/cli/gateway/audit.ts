@@ -1,0 +1,88 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
+import { runName } from '../../schema/run-name.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime } from '../terminal/duration.ts';
+import { printJson } from '../terminal/json.ts';
+import { formatTable } from '../terminal/table.ts';
+import { wholeNumber } from '../whole-number.ts';
+
+export interface AuditOptions {
+  run?: string;
+  denied?: boolean;
+  limit?: string;
+}
+
+/** `squad audit`: what agents asked of other servers, the newest last. */
+export async function showAudit({ run, denied, limit }: AuditOptions, context: CliContext): Promise<number> {
+  const most = wholeNumber('--limit', limit ?? '50', 1, 1000);
+  const page = await HubClient.ask({ workspace: context.workspace }, 'read_audit', {
+    ...(run !== undefined && { run }),
+    deniedOnly: denied === true,
+    limit: most,
+  });
+  if (context.json) printJson(context.out, page);
+  else if (page.entries.length === 0)
+    print(context, [
+      run !== undefined || denied
+        ? 'Nothing of that kind was written down.'
+        : 'Nothing was written down yet.',
+    ]);
+  else print(context, table(page.entries, context));
+  if (!context.json && page.unreadable > 0)
+    context.err.write(`${page.unreadable} lines cannot be read: squad audit verify\n`);
+  return EXIT.done;
+}
+
+/** `squad audit verify`: whether the log is what was written. */
+export async function verifyAudit(context: CliContext): Promise<number> {
+  const verdict = await HubClient.ask({ workspace: context.workspace }, 'verify_audit');
+  if (context.json) printJson(context.out, verdict);
+  else print(context, verdictLines(verdict, context));
+  return verdict.problem ? EXIT.failed : EXIT.done;
+}
+
+function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
+  const rows = entries.map(entry => [
+    formatDateTime(Date.parse(entry.at)),
+    entry.runId ?? '–',
+    // Of which engine a run was, the log does not say.
+    visibleLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
+    entry.decision === 'denied' ? style.red('denied') : 'allowed',
+    visibleLine(entry.kind),
+    visibleLine(entry.server === null ? entry.name : `${entry.server}/${entry.name}`),
+    visibleLine(entry.outcome) + (entry.count === undefined ? '' : ` ×${entry.count}`),
+    entry.durationMs === undefined ? '–' : `${Math.round(entry.durationMs)}ms`,
+  ]);
+  return formatTable(
+    [
+      { title: 'when' },
+      { title: 'run' },
+      { title: 'role', shrinkTo: 8 },
+      { title: 'decision' },
+      { title: 'kind', shrinkTo: 8 },
+      { title: 'what', shrinkTo: 8 },
+      { title: 'outcome', shrinkTo: 8 },
+      { title: 'took', align: 'right' },
+    ],
+    rows,
+    out.columns,
+    style,
+  );
+}
+
+function verdictLines({ problem, entries, files, lastHash }: AuditVerdict, { style }: CliContext): string[] {
+  if (problem)
+    return [
+      `${style.red('broken')}: ${problem.what} at line ${problem.line} of ${visibleLine(problem.file)}, where entry ${problem.seq} should be`,
+      problem.message,
+      `${entries} entries before it are in order.`,
+    ];
+  if (lastHash === null) return ['Nothing was written down yet.'];
+  return [
+    `${style.green('in order')}: ${entries} entries in ${files === 1 ? 'one file' : `${files} files`}`,
+    `last hash ${lastHash}`,
+  ];
+}

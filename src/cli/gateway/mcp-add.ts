@@ -1,0 +1,159 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import { homeFolder } from '../../link/home.ts';
+import { SquadError } from '../../schema/error.ts';
+import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { changeMcpConfig } from '../../workspace/gateway/change-mcp-config.ts';
+import { checkMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { refuseAgents } from '../refuse-agents.ts';
+import { type Inspected, inspect } from '../settings/inspect.ts';
+import { layMcpSchema } from '../setup/starter-file.ts';
+import { printJson } from '../terminal/json.ts';
+import { type NewServer, withServers } from './with-servers.ts';
+
+export interface AddOptions {
+  role?: string[];
+  shared?: boolean;
+  tools?: string;
+  env?: string[];
+  header?: string[];
+  url?: string;
+  sse?: boolean;
+  force?: boolean;
+}
+
+/** `squad mcp add NAME -- CMD ARGS…`: writes another server down, and whose it is. */
+export async function mcpAdd(
+  name: string,
+  command: string[],
+  options: AddOptions,
+  context: CliContext,
+): Promise<number> {
+  const id = checkedId(name);
+  const entry = entryOf(command, options);
+  const remarks = remarksOn(id, entry);
+  await refuseAgents();
+  const inspected = await inspect(context);
+  const { root } = inspected;
+  const given = { roles: options.role ?? [], shared: options.shared ?? false };
+  let isNew = false;
+  const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
+    if (hasServer(before.config, id) && !options.force)
+      throw new SquadError('INVALID_INPUT', `There is a server ${id} already. Nothing was written.`, {
+        suggestions: ['Take another name, or --force to replace it.'],
+      });
+    isNew = before.isNew;
+    return withServers(before.text, [{ id, entry }], given);
+  });
+  if (isNew) await layMcpSchema(root);
+  if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given, remarks });
+  else
+    print(context, [
+      `${id} is in ${changed.file}.`,
+      ...howItIsGiven([id], given, inspected),
+      ...remarks.map(context.style.yellow),
+      ...trustLines(changed.isTrusted, given.roles),
+    ]);
+  return EXIT.done;
+}
+
+/** What is odd about it, in words. Throws what is wrong. */
+function remarksOn(id: string, entry: NewServer['entry']): string[] {
+  const { remarks } = checkMcpConfig(JSON.stringify({ servers: { [id]: entry } }));
+  const error = remarks.find(({ level }) => level === 'error');
+  if (error)
+    throw new SquadError('INVALID_INPUT', `${id} would not work: ${error.message}. Nothing was written.`, {
+      suggestions: error.suggestion === null ? [] : [error.suggestion],
+    });
+  return remarks.map(({ message, suggestion }) => [`${message}.`, suggestion].filter(Boolean).join(' '));
+}
+
+/** Who has the new servers now, or how to give them to somebody. */
+export function howItIsGiven(
+  ids: string[],
+  { roles, shared }: { roles: string[]; shared: boolean },
+  inspected: Inspected,
+): string[] {
+  const unknown = roles.filter(role => !inspected.roles.some(({ id }) => id === role));
+  return [
+    ...(shared ? ['Every run here has it.'] : []),
+    ...(roles.length > 0 ? [`Given to: ${roles.map(visibleLine).join(', ')}.`] : []),
+    ...unknown.map(role => `There is no role ${visibleLine(role)} here (squad roles lists them).`),
+    ...(!shared && roles.length === 0
+      ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
+      : []),
+  ];
+}
+
+export const trustLines = (isTrusted: boolean, roles: readonly string[]): string[] =>
+  isTrusted
+    ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`]
+    : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
+
+/** Also one that is disabled because of a mistake. */
+const hasServer = ({ servers, disabled = {} }: McpConfig, id: string): boolean =>
+  Object.hasOwn(servers, id) || Object.hasOwn(disabled, id);
+
+function checkedId(name: string): string {
+  const parsed = ServerId.safeParse(name);
+  if (parsed.success) return parsed.data;
+  const why = parsed.error.issues[0]?.message;
+  throw new SquadError('INVALID_INPUT', `${name} cannot be the name of a server: ${why}`);
+}
+
+function entryOf([command, ...args]: string[], options: AddOptions): NewServer['entry'] {
+  const { url, sse, env = [], header = [] } = options;
+  if (command !== undefined && url === undefined) {
+    if (header.length > 0) throw wrong('--header is for a URL; a command takes --env');
+    if (sse) throw wrong('--sse is for a URL');
+    return checked({
+      command,
+      ...(args.length > 0 && { args }),
+      ...(env.length > 0 && { env: pairs('--env', env) }),
+      tools: toolsIn(options),
+    });
+  }
+  if (command !== undefined || url === undefined)
+    throw wrong('Either a command after -- or --url says what the server is');
+  if (env.length > 0) throw wrong('--env is for a command; a URL takes --header');
+  return checked({
+    type: sse ? 'sse' : 'http',
+    url,
+    ...(header.length > 0 && { headers: pairs('--header', header) }),
+    tools: toolsIn(options),
+  });
+}
+
+function checked(entry: NewServer['entry']): NewServer['entry'] {
+  const result = Server.safeParse(entry);
+  if (!result.success) throw wrong(result.error.issues[0]?.message ?? 'That is no server');
+  return entry;
+}
+
+const toolsIn = ({ tools }: AddOptions): string[] =>
+  tools === undefined
+    ? ['*']
+    : tools
+        .split(',')
+        .map(tool => tool.trim())
+        .filter(Boolean);
+
+function pairs(flag: string, given: string[]): Record<string, string> {
+  return Object.fromEntries(
+    given.map(pair => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw wrong(`${flag} takes NAME=VALUE, and this is ${pair}`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+const wrong = (message: string): SquadError =>
+  new SquadError('INVALID_INPUT', message, {
+    suggestions: [
+      'squad mcp add files --role coder -- npx -y @modelcontextprotocol/server-filesystem .',
+      'squad mcp add docs --shared --url https://example.com/mcp',
+    ],
+  });

@@ -1,0 +1,108 @@
+import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import type { Output } from '../../operations/operations.ts';
+import { agreed } from '../agreed.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime } from '../terminal/duration.ts';
+import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
+import { printJson } from '../terminal/json.ts';
+import type { Style } from '../terminal/style.ts';
+import { type Gateway, inspectedGateway } from './mcp-status.ts';
+
+type Approved = Output<'approve_tools'>;
+type Pending = Gateway['pending'][number];
+
+/**
+ * `squad mcp approve [SERVER[/TOOL]]`: shows tools that came or changed since the first look, and restrictions that
+ * name no tool, server or role that exists, and lets both take effect.
+ */
+export async function mcpApprove(
+  given: string | undefined,
+  { yes }: { yes?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const what = wanted(given);
+  const { pending } = await inspectedGateway(context);
+  const waiting = pending.filter(
+    ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
+  );
+  if (waiting.length === 0) {
+    // Says so if there is no such thing at all.
+    if (given !== undefined) await approve({ ...what, hashes: [] }, context);
+    const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
+    if (context.json) printJson(context.out, { approved: [], unseen: [] });
+    else print(context, [`Nothing${where} is pending.`]);
+    return EXIT.done;
+  }
+  if (!context.json)
+    print(
+      context,
+      waiting.flatMap(change => described(change, context)),
+    );
+  const question = questionOn(waiting);
+  const answer = yes || (await agreed(question, 'Read it, then: squad mcp approve --yes', context));
+  if (!answer) {
+    print(context, ['Nothing was approved.']);
+    return EXIT.done;
+  }
+  const hashes = waiting.map(({ hash }) => hash);
+  const { approved, unseen } = await approve({ ...what, hashes }, context);
+  if (context.json) printJson(context.out, { approved, unseen });
+  else
+    print(context, [
+      ...approved.map(change => `approved  ${nameOf(change)}`),
+      ...unseen.map(change => context.style.yellow(`changed meanwhile, still pending  ${nameOf(change)}`)),
+    ]);
+  return unseen.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+function questionOn(waiting: readonly Pending[]): string {
+  const [first, ...more] = waiting;
+  if (first && waiting.every(({ kind, server }) => kind === 'unmatched' && server === first.server))
+    return `Keep ${more.length === 0 ? 'it' : 'them'} as written, and show the other tools of ${first.server}?`;
+  if (waiting.every(({ kind }) => kind === 'dangling'))
+    return `Keep ${more.length === 0 ? 'it' : 'them'} as written, and show the tools that are hidden because of it?`;
+  return more.length === 0 ? 'Let agents use it?' : `Approve these ${waiting.length}?`;
+}
+
+async function approve(what: object, { workspace }: CliContext): Promise<Approved> {
+  return HubClient.ask({ workspace }, 'approve_tools', { ...what });
+}
+
+/** A tool's name may have slashes in it, a server's has none. */
+function wanted(given: string | undefined): { server?: string; tool?: string } {
+  if (given === undefined) return {};
+  const at = given.indexOf('/');
+  return at < 0 ? { server: given } : { server: given.slice(0, at), tool: given.slice(at + 1) };
+}
+
+const WORDS: Record<Pending['kind'], string> = {
+  new: 'is new',
+  changed: 'has changed',
+  unmatched: 'names no tool, so all tools of the server are hidden',
+  dangling: 'names a server or role that does not exist',
+};
+
+function described(change: Pending, context: CliContext): string[] {
+  const word = WORDS[change.kind];
+  const { style } = context;
+  return [
+    style.bold(`${nameOf(change)} ${word}`) +
+      (change.kind === 'unmatched' || change.kind === 'dangling'
+        ? ''
+        : style.dim(`, seen ${formatDateTime(change.seenAt)}`)),
+    ...change.diff.map(line => coloured(line, style)),
+    ...hiddenWarningLines(change.diff.join('\n'), nameOf(change), context),
+    '',
+  ];
+}
+
+function coloured(line: string, style: Style): string {
+  // Its first character is ours; what follows is the server's, and stays one line.
+  const rest = line.slice(1);
+  const text = `${line.slice(0, 1)}${visibleText(rest).replaceAll('\n', '␊')}`;
+  return line.startsWith('+') ? style.green(text) : line.startsWith('-') ? style.red(text) : text;
+}
+
+const nameOf = ({ server, tool }: Pending): string => `${server}/${visibleLine(tool)}`;

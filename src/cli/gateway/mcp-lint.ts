@@ -1,0 +1,100 @@
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import { visibleLine } from '../../base/visible-text.ts';
+import { SquadError } from '../../schema/error.ts';
+import { readTextFile } from '../../workspace/files/text-file.ts';
+import {
+  type CheckedConfig,
+  type ConfigRemark,
+  checkMcpConfig,
+  mcpConfigPath,
+  readMcpConfig,
+} from '../../workspace/gateway/mcp-config-file.ts';
+import { workspaceRoot } from '../../workspace/settings/cwd.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson } from '../terminal/json.ts';
+import { inspectedGateway } from './mcp-status.ts';
+
+/** `squad mcp lint [FILE]`: everything that is wrong or odd, with its place. Exit code 2 when something is wrong. */
+export async function mcpLint(given: string | undefined, context: CliContext): Promise<number> {
+  const { out, style } = context;
+  const { root } = await workspaceRoot({
+    flag: context.workspace,
+    env: process.env,
+    cwd: process.cwd(),
+    userHome: homedir(),
+  });
+  const file = given === undefined ? mcpConfigPath(root) : resolve(given);
+  const read = given === undefined ? await readMcpConfig(root) : await readTextFile(file);
+  if ('fault' in read) throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`);
+  if ('missing' in read) {
+    if (given !== undefined) throw new SquadError('INVALID_INPUT', `There is no file ${file}`);
+    if (context.json) printJson(out, { file, errors: 0, warnings: 0, remarks: [] });
+    else print(context, [`There is no ${file}.`, 'No servers yet: squad mcp add NAME -- COMMAND']);
+    return EXIT.done;
+  }
+  // A file from elsewhere may be meant for other roles.
+  const known = given === undefined ? await knownHere(context) : { roles: null };
+  const checked = checkMcpConfig(read.text, { ...known, env: { ...process.env } as Record<string, string> });
+  const remarks = [
+    ...checked.remarks.map(remark => ({ file, ...remark })),
+    ...(await Promise.all(checked.ofRoles.map(inRoleFile))),
+  ];
+  const errors = remarks.filter(({ level }) => level === 'error').length;
+  const warnings = remarks.length - errors;
+  if (context.json) printJson(out, { file, errors, warnings, remarks });
+  else
+    print(context, [
+      ...remarks.flatMap(remark => lines(remark, context)),
+      remarks.length === 0
+        ? style.green(`${file} is in order.`)
+        : `${count(errors, 'error')}, ${count(warnings, 'warning')}`,
+      ...(checked.config === null && given === undefined
+        ? ['A file with errors in its form does not count at all: what was in force before it stays.']
+        : []),
+      ...disabledLine(checked.config),
+    ]);
+  return errors > 0 ? EXIT.usage : EXIT.done;
+}
+
+function disabledLine(config: CheckedConfig['config']): string[] {
+  const ids = Object.keys(config?.disabled ?? {});
+  if (ids.length === 0) return [];
+  return [`Disabled until corrected: ${ids.map(visibleLine).join(', ')}. The rest of the file counts.`];
+}
+
+type Remark = ConfigRemark & { file: string };
+type Known = NonNullable<Parameters<typeof checkMcpConfig>[1]>;
+
+function lines({ file, level, line, column, message, suggestion }: Remark, { style }: CliContext): string[] {
+  const mark = level === 'error' ? style.red('error') : style.yellow('warning');
+  return [
+    `${visibleLine(file)}:${line}:${column}: ${mark}: ${visibleLine(message)}`,
+    ...(suggestion === null ? [] : [`  ${visibleLine(suggestion)}`]),
+  ];
+}
+
+/** Where its frontmatter names servers. */
+async function inRoleFile({ file, message, suggestion }: CheckedConfig['ofRoles'][number]): Promise<Remark> {
+  const read = await readTextFile(file);
+  const at = 'text' in read ? read.text.split('\n').findIndex(line => line.startsWith('mcp:')) : 0;
+  return {
+    file,
+    level: 'warning',
+    line: Math.max(at, 0) + 1,
+    column: 1,
+    message,
+    suggestion: suggestion ?? null,
+  };
+}
+
+/** Only that roles are not looked at, where the hub does not say. */
+async function knownHere(context: CliContext): Promise<Omit<Known, 'env'>> {
+  const gateway = await inspectedGateway(context).catch(() => null);
+  if (gateway === null) return { roles: null };
+  const { roles, knownTools } = gateway;
+  return { roles: roles.map(({ id }) => id), tools: knownTools, roleFiles: roles };
+}
+
+const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`;

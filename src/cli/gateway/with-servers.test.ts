@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { McpConfig } from '../../schema/mcp-config.ts';
+import { EMPTY_MCP_CONFIG } from '../../workspace/gateway/change-mcp-config.ts';
+import { withServers } from './with-servers.ts';
+
+const NEW = { id: 'new', entry: { command: 'new', tools: ['*'] } };
+
+describe('the text of a configuration', () => {
+  const given = { roles: ['coder', 'tester'], shared: true };
+
+  it('keeps its indentation, its line ends and its order', () => {
+    const text =
+      '{\r\n\t"agentServers": { "coder": ["old"] },\r\n\t"servers": {\r\n\t\t"old": { "command": "old", "tools": [] }\r\n\t}\r\n}\r\n';
+    const after = withServers(text, [NEW], given);
+    expect(after).toContain('\t\t"old": { "command": "old", "tools": [] }');
+    expect(after).toContain('\r\n\t\t"new": {\r\n\t\t\t"command": "new"');
+    expect(after.replaceAll('\r\n', '')).not.toContain('\n');
+    expect(after.indexOf('agentServers')).toBeLessThan(after.indexOf('"servers"'));
+    expect(JSON.parse(after)).toMatchObject({
+      agentServers: { coder: ['old', 'new'], tester: ['new'] },
+      shared: ['new'],
+    });
+  });
+
+  it('names a server once however often it is given', () => {
+    const once = withServers(EMPTY_MCP_CONFIG, [NEW], given);
+    expect(withServers(once, [NEW], given)).toBe(once);
+  });
+
+  it('has nothing left of a server that is replaced', () => {
+    const before = JSON.stringify({
+      servers: { new: { type: 'http', url: 'x', tools: [] }, old: { command: 'old', tools: [] } },
+    });
+    const after = withServers(before, [NEW], { roles: [], shared: false });
+    expect(JSON.parse(after).servers).toEqual({ old: { command: 'old', tools: [] }, new: NEW.entry });
+  });
+
+  it('of a single line stays readable by us', () => {
+    const after = withServers('{"servers":{}}', [NEW], given);
+    expect(McpConfig.parse(JSON.parse(after)).agentServers).toEqual({ coder: ['new'], tester: ['new'] });
+  });
+});

@@ -1,0 +1,51 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import type { ShownAsk } from '../../operations/inbox/open-questions.ts';
+import { type InboxItem, type InboxState, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { Style } from '../terminal/style.ts';
+import { displayWidth, truncate } from '../terminal/width.ts';
+
+const SHORTEST = 24;
+const GAP = '  ';
+
+const SETTLED: Record<InboxState, string> = {
+  open: 'open',
+  answered: 'answered',
+  declined: 'declined',
+  expired: 'expired',
+  withdrawn: 'withdrawn',
+};
+
+export const settledWord = ({ state }: Pick<InboxItem, 'state'>): string => SETTLED[state];
+
+export const askWord = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
+
+/** The command that answers it. Choices are quoted: pasted unquoted, the second would be run as a program. */
+export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choices' | 'fields'>): string {
+  if (fields.length > 0) return `squad answer ${shellWord(id)}`;
+  if (choices.length === 0) return `squad answer ${shellWord(id)} "…"`;
+  const isShort = choices.every(choice => /^[\p{L}\p{N}_.-]{1,12}$/u.test(choice)) && choices.length <= 3;
+  return `squad answer ${shellWord(id)} ${isShort ? shellWord(choices.join('|')) : `1…${choices.length}`}`;
+}
+
+/** The question with what to type; where both have no room, the question gives way. */
+export function askLine(item: InboxItem, room: number, style: Style): string {
+  const hint = item.owner === 'user' ? answerHint(item) : item.owner;
+  const left = Math.max(SHORTEST, room - displayWidth(hint) - GAP.length);
+  return `${truncate(visibleLine(item.question), left)}${GAP}${style.dim(hint)}`;
+}
+
+export const settledLine = (item: InboxItem, room: number): string =>
+  truncate(settledWords(item), Math.max(SHORTEST, room));
+
+/** `"yes" by you (page)`. */
+export function settledWords({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+  if (state === 'withdrawn') return whyWithdrawn(withdrawnBecause);
+  if (state === 'declined') return `declined by ${visibleLine(whoAnswered(answeredBy))}`;
+  const words = answer === null ? 'no answer' : `"${visibleLine(answer)}"`;
+  return state === 'expired' ? `${words}, by default` : `${words} by ${visibleLine(whoAnswered(answeredBy))}`;
+}
+
+export function askFact({ item, question }: ShownAsk, style: Style): string {
+  return `${visibleLine(question)}${GAP}${style.dim(`squad answer ${shellWord(item)}`)}`;
+}

@@ -1,0 +1,100 @@
+import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import type { ShownItem } from '../../operations/inbox/list-inbox.ts';
+import type { InboxField } from '../../schema/inbox.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime, formatDuration } from '../terminal/duration.ts';
+import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
+import { printJson } from '../terminal/json.ts';
+import { wrap } from '../terminal/wrap.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { answerHint, settledWord, settledWords } from './ask-text.ts';
+
+/** `squad inbox`: what agents wait for an answer to; with --all also what became of the rest. */
+export async function inboxCommand(
+  { all, limit }: { all?: boolean; limit?: string },
+  context: CliContext,
+): Promise<number> {
+  const most = wholeNumber('--limit', limit ?? '50', 1, 1_000);
+  const listed = await HubClient.ask({}, 'list_inbox', { state: all ? 'all' : 'open', limit: most });
+  const { items, total } = listed;
+  if (context.json) printJson(context.out, listed);
+  else if (items.length === 0)
+    print(context, [
+      all ? 'No agent has asked anything yet.' : 'No agent waits for an answer.',
+      context.style.dim(
+        all ? 'They ask with the tool ask_user.' : 'squad inbox --all has what was asked before.',
+      ),
+    ]);
+  else
+    print(context, [
+      ...items.flatMap((item, i) => [...(i > 0 ? [''] : []), ...itemLines(item, context)]),
+      ...moreLines(total, items.length, context),
+    ]);
+  return EXIT.done;
+}
+
+function moreLines(total: number | null, shown: number, { style }: CliContext): string[] {
+  if (total === shown) return [];
+  const more = total === null ? 'There are more' : `${total - shown} more`;
+  return ['', style.dim(`${more}: squad inbox --limit N shows up to 1000`)];
+}
+
+/** One item: who asks what, what to know, and how to answer or what was answered. */
+export function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
+  const { run, source, details, choices, fields } = item;
+  const who = `${style.role(run.name, visibleLine(run.name))} ${item.runId}`;
+  const head = [
+    style.bold(item.id),
+    item.state === 'open' ? style.yellow(item.kind) : settledWord(item),
+    who,
+    ...(source === null ? [] : [`by ${visibleLine(source)}`]),
+    ...(item.owner === 'user' ? [] : [`asks ${item.owner}`]),
+    style.dim(
+      item.state === 'open'
+        ? `${formatDuration(Math.max(0, item.deadlineAt - Date.now()))} left`
+        : formatDateTime(item.createdAt),
+    ),
+  ];
+  const indented = (text: string) => wrap(visibleText(text).trim(), out.columns - 2).map(line => `  ${line}`);
+  const isListed = item.kind === 'question' && choices.length > 0;
+  return [
+    head.join('  '),
+    ...indented(item.question),
+    ...(details === null ? [] : indented(details).map(line => style.dim(line))),
+    ...(isListed ? choices.map((choice, i) => `  ${i + 1}  ${visibleLine(choice)}`) : []),
+    ...fields.map(field => `  ${fieldWords(field)}`),
+    ...(item.state === 'open' ? askWarning(item, { out, style }) : []),
+    item.state === 'open'
+      ? `  ${answerHint(item)}${style.dim(` or --decline   if nobody does: ${unansweredWords(item)}`)}`
+      : `  ${settledWords(item)}`,
+  ];
+}
+
+function askWarning(
+  { question, details, choices, fields }: ShownItem,
+  context: Pick<CliContext, 'out' | 'style'>,
+): string[] {
+  const ofFields = fields.flatMap(field => [
+    field.name,
+    field.title,
+    field.description ?? '',
+    ...field.choices,
+  ]);
+  const all = [question, details ?? '', ...choices, ...ofFields].join('\n');
+  return hiddenWarningLines(all, 'This', context).map(line => `  ${line}`);
+}
+
+/** What comes of it when its time is up. */
+const unansweredWords = ({ default: usual }: ShownItem): string =>
+  usual === null ? 'it goes on without an answer' : visibleLine(usual);
+
+function fieldWords({ name, title, description, choices, isRequired }: InboxField): string {
+  const more = [
+    ...(choices.length > 0 ? [choices.map(visibleLine).join(' | ')] : []),
+    ...(description === null ? [] : [visibleLine(description)]),
+    ...(isRequired ? [] : ['optional']),
+  ];
+  return `${visibleLine(name)}: ${visibleLine(title)}${more.length > 0 ? ` (${more.join('; ')})` : ''}`;
+}

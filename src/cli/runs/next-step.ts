@@ -1,0 +1,45 @@
+import { NATIVE } from '../../schema/conversation.ts';
+import { CLI_IDS } from '../../schema/engine-spec.ts';
+import type { RunError } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
+
+interface EndedRun {
+  id: string;
+  engine: string;
+  error: RunError | null;
+}
+
+/** How to log in to each engine, in its own words. */
+export type Logins = ReadonlyMap<string, string>;
+
+/** What to do about a run that failed, in a sentence; null where its log is all there is to look at. */
+export function nextStep({ id, engine, error }: EndedRun, logins: Logins): string | null {
+  switch (error?.code) {
+    case 'ENGINE_NOT_LOGGED_IN':
+      return `${logins.get(engine) ?? 'Log in to it, or give its key to whoever asks.'}${guide(engine)} Then: squad retry ${shellWord(id)}`;
+    case 'ENGINE_RATE_LIMITED':
+      return `Wait, then: squad retry ${shellWord(id)}. Fewer at once: squad config set limits.concurrency N`;
+    case 'BUDGET_EXCEEDED':
+      return `Raise the budget it names (docs/guides/money.md), then: squad retry ${shellWord(id)}`;
+    case 'STALLED':
+      return `${whyCommand(engine)} ${id} shows how far it came. Raise \`stall\` in its role, or leave it out.`;
+    case 'OUTPUT_MISMATCH':
+      return `squad show ${shellWord(id)} has its answer. Make the schema or the task clearer, then: squad retry ${shellWord(id)}`;
+    case 'SETUP_FAILED':
+      return `Mend \`worktree\` in .squad/squad.json: the message names the log of the set-up. Then: squad retry ${shellWord(id)}`;
+    case REVIEW_LIMIT:
+      return error?.message ?? null;
+    case 'CHAT_UNKNOWN':
+      return 'Its engine does not know that chat: leave it out to begin a new one.';
+    default:
+      return null;
+  }
+}
+
+/** What shows best why a run of this engine failed. */
+export const whyCommand = (engine: string): string =>
+  engine === NATIVE ? 'squad conversation print' : 'squad log';
+
+const guide = (engine: string): string =>
+  (CLI_IDS as readonly string[]).includes(engine) ? ` Set-up: docs/guides/engines/${engine}.md.` : '';

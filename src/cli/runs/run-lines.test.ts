@@ -1,0 +1,376 @@
+import { expect, test } from 'vitest';
+import type { EventBody } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import { createStyle } from '../terminal/style.ts';
+import { displayWidth } from '../terminal/width.ts';
+import { eventToLine, labelWidth } from './run-lines.ts';
+import { statusLines } from './run-status.ts';
+import { summaryLines } from './run-summary.ts';
+import { RunViews } from './run-view.ts';
+
+const plain = createStyle(false);
+const START = new Date(2026, 0, 2, 12, 4, 1).getTime();
+const id = (number: number) => `run_000000000${number}` as RunId;
+const usage = (input: number, output: number, costUsd: number | null) => ({
+  input,
+  output,
+  cached: null,
+  costUsd,
+  costIsEstimated: false,
+});
+
+type End = Extract<EventBody, { type: 'run.ended' }>;
+const ended = (fields: Partial<End>): End => ({
+  ...{
+    type: 'run.ended',
+    status: 'completed',
+    exitCode: 0,
+    error: null,
+    usage: null,
+    leftovers: [],
+    durationMs: null,
+  },
+  ...fields,
+});
+
+/** Feeds events and gives the lines they are worth. */
+function newStory() {
+  const views = new RunViews();
+  let at = START;
+  let seq = 0;
+  const tell = (runId: RunId | null, body: EventBody, afterMs = 0, columns?: number) => {
+    at += afterMs;
+    const event = { seq: ++seq, at, runId, squadId: null, body };
+    const run = views.apply(event);
+    return eventToLine(event, run, labelWidth(views.list()), plain, columns);
+  };
+  const queue = (number: number, roleId: string, engine = 'claude') =>
+    tell(id(number), { type: 'run.queued', roleId, engine });
+  const start = (number: number, turn = 1) => tell(id(number), { type: 'run.started', turn, pid: 1 });
+  return { views, tell, queue, start, now: () => at };
+}
+
+test('a run is told in aligned lines: time, role, word, detail', () => {
+  const { tell, queue, start } = newStory();
+  queue(2, 'architect');
+  expect([
+    queue(1, 'qa', 'codex'),
+    start(1),
+    start(1, 2),
+    tell(id(1), ended({ durationMs: 90_000, usage: usage(38_000, 3_000, 0.61) }), 90_000),
+  ]).toEqual([
+    '12:04:01  qa         queued     codex · run_0000000001',
+    '12:04:01  qa         started    codex · run_0000000001',
+    '12:04:01  qa         started    codex · run_0000000001 · turn 2',
+    '12:05:31  qa         done       1m30s · 41k tokens · $0.61',
+  ]);
+});
+
+test.each([
+  [
+    'error',
+    { exitCode: 1, error: { code: 'ENGINE_FAILED', message: 'context\nlimit' } },
+    'failed     exit 1: context limit (ENGINE_FAILED)  squad log run_0000000001',
+  ],
+  [
+    'error',
+    { exitCode: 7, error: { code: 'ENGINE_FAILED', message: 'exit code 7' } },
+    'failed     exit code 7 (ENGINE_FAILED)  squad log run_0000000001',
+  ],
+  [
+    'timeout',
+    { error: { code: 'TIMEOUT', message: 'over 5 minutes' } },
+    'timeout    over 5 minutes (TIMEOUT)  squad log run_0000000001',
+  ],
+  ['lost', { exitCode: null }, 'lost       squad log run_0000000001'],
+  ['cancelled', { exitCode: 143, durationMs: 1_500 }, 'cancelled  1.5s'],
+  ['completed', {}, 'done'],
+] as const)('%s has its own word and says what to do', (status, fields, text) => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(1), ended({ ...fields, status }))).toBe(`12:04:01  qa  ${text}`);
+});
+
+test('that a run is being stopped says why', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(1), { type: 'run.stopping', reason: 'timeout' })).toBe(
+    '12:04:01  qa  stopping   over its time limit',
+  );
+});
+
+test('that a run is quiet is told with what is known of it, and so is its next sign', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  const text = 'Not a word since it started 31 s ago.';
+  expect(tell(id(1), { type: 'run.quiet', state: 'slow_start', text })).toBe(
+    `12:04:01  qa  quiet      slow start: ${text}`,
+  );
+  const narrow = tell(id(1), { type: 'run.quiet', state: 'stalled', text: 'word '.repeat(50) }, 0, 60) ?? '';
+  expect(displayWidth(narrow)).toBe(60);
+  expect(narrow).toMatch(/quiet {6}stalled: word .*…$/);
+  expect(tell(id(1), { type: 'run.quiet', state: null, text: 'At work.' })).toBe(
+    '12:04:01  qa  awake      gives signs again',
+  );
+});
+
+test('money that runs low is told with how much of whose budget is gone', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(1), { type: 'run.budget', spentUsd: 0.82, budgetUsd: 1, scope: 'squad' })).toBe(
+    '12:04:01  qa  budget     $0.82 of $1.00 for the squad',
+  );
+});
+
+test('the live line of a quiet run says so until it does something', () => {
+  const { tell, queue, start, views, now } = newStory();
+  queue(1, 'qa');
+  start(1);
+  tell(id(1), { type: 'run.activity', kind: 'text', text: 'reading' });
+  const screen = { write: () => undefined, isTTY: true, columns: 60, rows: 24, color: false };
+  const live = () => statusLines(views.list(), now(), screen, plain)[0];
+  tell(id(1), { type: 'run.quiet', state: 'silent', text: 'No sign for 60 s\u001b[2J.' });
+  expect(live()).toMatch(/qa {2}silent: No sign for 60 s␛\[2J\. +0s$/);
+  tell(id(1), { type: 'run.activity', kind: 'text', text: 'writing' });
+  expect(live()).toMatch(/qa {2}writing +0s$/);
+  tell(id(1), { type: 'run.quiet', state: 'dead', text: 'Its process is gone.' });
+  tell(id(1), { type: 'run.stopping', reason: 'cancel' });
+  expect(live()).toMatch(/qa {2}stopping +0s$/);
+});
+
+test('a long reason is cut so that its code stays whole; the command gives way to it', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'word '.repeat(100) };
+  const line = tell(id(1), ended({ status: 'error', exitCode: 1, error }), 0, 80) ?? '';
+  expect(displayWidth(line)).toBe(80);
+  expect(line).toMatch(/exit 1: word .*… \(ENGINE_NOT_LOGGED_IN\)$/);
+  const short = { code: 'LOST', message: 'gone' };
+  expect(tell(id(1), ended({ status: 'lost', exitCode: null, error: short }), 0, 80)).toMatch(
+    /lost {7}gone \(LOST\) {2}squad log run_0000000001$/,
+  );
+});
+
+test('what an agent says cannot reach the terminal as a command', () => {
+  const { tell, queue, views, now } = newStory();
+  queue(1, 'q\u001b[31ma', 'cl\u0007aude');
+  tell(id(1), { type: 'run.started', turn: 1, pid: 1 });
+  tell(id(1), { type: 'run.activity', kind: 'text', text: 'hi\u001b]0;owned\u0007 there\r\nyou' });
+  const error = { code: 'X', message: '\u001b[2Jgone' };
+  const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
+  const status = statusLines(views.list(), now(), screen, plain);
+  const line = tell(id(1), ended({ status: 'error', exitCode: 1, error }));
+  expect(status[0]).toContain('hi␛]0;owned␇ there you');
+  expect([...status, line, ...summaryLines(views.list(), 80, plain)].join('')).not.toMatch(/\p{Cc}/u);
+});
+
+test('events about no run of ours and small talk are no lines', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa');
+  expect(tell(id(9), { type: 'run.started', turn: 1, pid: 1 })).toBeNull();
+  expect(tell(id(1), { type: 'run.activity', kind: 'text', text: 'hello' })).toBeNull();
+  expect(tell(null, { type: 'squad.created', members: 2 })).toBeNull();
+});
+
+test('that the hub stopped or came back is told', () => {
+  const { tell, queue } = newStory();
+  queue(1, 'qa-engineer');
+  expect(tell(null, { type: 'hub.stopped', reason: 'newer version' })).toBe(
+    '12:04:01  hub          stopped    newer version',
+  );
+  expect(tell(null, { type: 'hub.recovered', watched: 2, ended: 0, requeued: 0, lost: 1 })).toBe(
+    '12:04:01  hub          recovered  2 still running · 1 lost',
+  );
+});
+
+test('the second run of a role has a number', () => {
+  const { queue, views } = newStory();
+  queue(1, 'coder');
+  queue(2, 'coder');
+  queue(2, 'coder');
+  expect(views.list().map(run => run.label)).toEqual(['coder', 'coder 2']);
+});
+
+test('the block has a line for each agent at work and one for the whole', () => {
+  const { tell, queue, start, views, now } = newStory();
+  for (const [number, role] of ['architect', 'developer', 'qa', 'reviewer'].entries())
+    queue(number + 1, role);
+  for (const number of [1, 2, 3]) start(number);
+  tell(id(1), ended({ usage: usage(40_000, 1_000, 0.61) }), 90_000);
+  tell(id(2), { type: 'run.activity', kind: 'tool', text: 'Edit src/auth/refresh.ts' }, 57_000);
+  const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
+  expect(statusLines(views.list(), now(), screen, plain)).toEqual([
+    expect.stringMatching(/^ . developer {2}Edit src\/auth\/refresh\.ts {35}2m27s$/u),
+    expect.stringMatching(/^ . qa {9}at work {52}2m27s$/u),
+    ' running 2 · queued 1 · done 1                      2m27s · 41k tokens · $0.61',
+  ]);
+});
+
+test('the block is never more than eight agents and one line, nor taller than the screen', () => {
+  const { queue, start, views, now } = newStory();
+  for (let number = 1; number <= 9; number++) {
+    queue(number, `r${number}`);
+    start(number);
+  }
+  const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
+  const tall = statusLines(views.list(), now(), screen, plain);
+  expect(tall).toHaveLength(9);
+  expect(tall.at(-1)).toContain('running 9 · 1 more not shown');
+  expect(statusLines(views.list(), now(), { ...screen, rows: 5 }, plain)).toHaveLength(4);
+  for (let columns = 1; columns < 60; columns++)
+    expect(() => statusLines(views.list(), now(), { ...screen, columns }, plain)).not.toThrow();
+});
+
+test('the summary has every run, the whole, and what to type next', () => {
+  const { tell, queue, start, views } = newStory();
+  queue(1, 'architect');
+  queue(2, 'reviewer');
+  start(1);
+  start(2);
+  tell(id(1), ended({ durationMs: 90_000, usage: usage(40_000, 1_000, 0.61) }), 90_000);
+  const error = { code: 'ENGINE_FAILED', message: 'context limit' };
+  tell(id(2), ended({ status: 'error', exitCode: 1, error, durationMs: 95_000 }), 5_000);
+  expect(summaryLines(views.list(), 100, plain)).toEqual([
+    '',
+    'role       result   time  tokens   cost  run',
+    'architect  done    1m30s     41k  $0.61  run_0000000001',
+    'reviewer   failed  1m35s       –      –  run_0000000002  exit 1: context limit (ENGINE_FAILED)',
+    '',
+    'failed 1 · done 1 · 1m35s · ≥41k tokens · ≥$0.61',
+    '  squad log run_0000000002   why reviewer failed (ENGINE_FAILED)',
+    '  squad show run_0000000001  what architect reported',
+  ]);
+  expect(summaryLines([], 100, plain)).toEqual([]);
+});
+
+test('the summary says what to do about a failure, once for all runs that share it', () => {
+  const { tell, queue, views } = newStory();
+  const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'Please run /login' };
+  for (const number of [1, 2]) {
+    queue(number, 'coder');
+    tell(id(number), ended({ status: 'error', exitCode: 1, error }));
+  }
+  queue(3, 'qa', 'codex');
+  tell(id(3), ended({ status: 'error', error: { code: 'ENGINE_RATE_LIMITED', message: '429' } }));
+  const lines = summaryLines(views.list(), 60, plain, new Map([['claude', 'Run `claude` and log in.']]));
+  expect(lines.slice(lines.indexOf('failed 3') + 1)).toEqual([
+    '  Run `claude` and log in. Set-up:',
+    '  docs/guides/engines/claude.md. Then: squad retry RUN',
+    '  Wait, then: squad retry run_0000000003. Fewer at once:',
+    '  squad config set limits.concurrency N',
+    '  squad log run_0000000001  why coder failed (ENGINE_NOT_LO…',
+    '  squad log run_0000000002  why coder 2 failed (ENGINE_NOT_…',
+    '  squad log run_0000000003  why qa failed (ENGINE_RATE_LIMI…',
+  ]);
+});
+
+test('commands that would be too many are told once for all runs, and no run is left out', () => {
+  const { tell, queue, views } = newStory();
+  for (const number of [1, 2, 3, 4]) {
+    queue(number, `r${number}`);
+    tell(id(number), ended({}));
+  }
+  expect(summaryLines(views.list(), 80, plain).slice(-2)).toEqual([
+    'done 4',
+    '  squad show RUN  what each of them reported',
+  ]);
+});
+
+test('runs that were there before are known with their state', () => {
+  const run = {
+    ...{ id: id(1), roleId: 'coder', engine: 'codex', status: 'completed', error: null, usage: null },
+    ...{ startedAt: START, endedAt: START + 20_000 },
+  } as Run;
+  const views = new RunViews([run]);
+  expect(views.list()).toMatchObject([{ label: 'coder', status: 'completed', durationMs: 20_000 }]);
+});
+
+test('the summary says what Squad saw, in a column that gives way on a narrow screen', () => {
+  const { tell, queue, views } = newStory();
+  const seen = (number: number, verdict: 'verified' | 'claimed', files: number) => {
+    queue(number, number === 1 ? 'coder' : 'reviewer');
+    tell(
+      id(number),
+      ended({ durationMs: 2_000, usage: { ...usage(10, 5, 0.2), costIsEstimated: number === 1 } }),
+    );
+    const filesChanged = { count: files, files: [] };
+    views.see({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
+  };
+  seen(1, 'verified', 2);
+  seen(2, 'claimed', 0);
+  const lines = summaryLines(views.list(), 100, plain);
+  expect(lines.slice(1, 4)).toEqual([
+    'role      result  evidence           time  tokens    cost  run',
+    'coder     done    verified, 2 files  2.0s      15  ~$0.20  run_0000000001',
+    'reviewer  done    claimed            2.0s      15   $0.20  run_0000000002',
+  ]);
+  expect(lines).toContain('done 2 · 30 tokens · ~$0.40');
+  expect(lines.at(-1)).toBe('  squad diff run_0000000001  what changed while coder worked');
+  for (const line of summaryLines(views.list(), 60, plain))
+    expect(displayWidth(line)).toBeLessThanOrEqual(60);
+});
+
+test('the summary says which branch has the changes, and how to see and merge them', () => {
+  const { tell, queue, views } = newStory();
+  const done = (number: number, files: number, worktree: Partial<Worktree> | null) => {
+    queue(number, 'coder');
+    tell(id(number), ended({}));
+    const evidence = { verdict: 'verified', filesChanged: { count: files, files: [] } };
+    views.see({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
+  };
+  done(1, 2, { branch: 'squad/coder/run_1', baseBranch: 'main' });
+  const ofOne = summaryLines(views.list(), 80, plain);
+  expect(ofOne.slice(ofOne.indexOf('done 1') + 1)).toEqual([
+    '  The changes of coder are on the branch squad/coder/run_1.',
+    '  squad show run_0000000001       what coder reported',
+    '  squad diff run_0000000001       what changed while coder worked',
+    '  squad integrate run_0000000001  merge the changes of coder into main',
+  ]);
+  done(2, 0, { branch: 'squad/coder/run_2', baseBranch: 'main' });
+  done(3, 1, null);
+  const all = summaryLines(views.list(), 80, plain).join('\n');
+  expect(all.match(/are on the branch .*/g)).toEqual(['are on the branch squad/coder/run_1.']);
+  expect(all).toContain('squad integrate run_0000000001');
+  for (const number of [4, 5, 6, 7])
+    done(number, 1, { branch: `squad/coder/run_${number}`, baseBranch: null });
+  const many = summaryLines(views.list(), 120, plain).join('\n');
+  expect(many).toContain('The changes of 5 runs are on branches of their own: squad worktrees lists them.');
+  expect(many).toContain('squad integrate RUN');
+});
+
+test('the summary does not claim that a branch has changes that nobody committed', () => {
+  const { tell, queue, views } = newStory();
+  queue(1, 'coder');
+  tell(id(1), ended({}));
+  const worktree = { branch: 'squad/coder/run_1', baseBranch: 'main' };
+  const filesChanged = { count: 1, files: [] };
+  const commits = { count: 0, newest: [] };
+  views.see({
+    ...{ id: id(1), notes: [], worktree },
+    evidence: { verdict: 'verified', filesChanged, commits },
+  } as unknown as Run);
+  expect(summaryLines(views.list(), 120, plain)).toContain(
+    '  The changes of coder are not committed yet, in the work tree of the branch squad/coder/run_1.',
+  );
+});
+
+test('the summary says what there is to note of the runs, what they share once', () => {
+  const { tell, queue, views } = newStory();
+  for (const number of [1, 2]) {
+    queue(number, number === 1 ? 'coder' : 'reviewer');
+    tell(id(number), ended({ durationMs: 2_000 }));
+    const notes = [
+      'The MCP server gone was not available: no\u001b[31m',
+      ...(number === 1 ? ['Only here.'] : []),
+    ];
+    views.see({ id: id(number), evidence: null, notes } as unknown as Run);
+  }
+  const lines = summaryLines(views.list(), 80, plain);
+  expect(lines.filter(line => line.includes('gone'))).toEqual([
+    expect.stringMatching(/^ {2}The MCP server gone was not available: no/),
+  ]);
+  expect(lines).toContain('  coder: Only here.');
+  expect(lines.join('')).not.toContain('\u001b');
+});

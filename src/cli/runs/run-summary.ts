@@ -1,0 +1,187 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import type { RunStatus } from '../../schema/run.ts';
+import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
+import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from '../cost/figures.ts';
+import { evidenceInBrief } from '../evidence/evidence-text.ts';
+import { formatDuration } from '../terminal/duration.ts';
+import { countByStatus, isFailure, paintStatus, statusWord } from '../terminal/status-word.ts';
+import type { Style } from '../terminal/style.ts';
+import { type Column, formatTable } from '../terminal/table.ts';
+import { displayWidth, padEnd, truncate } from '../terminal/width.ts';
+import { wrap } from '../terminal/wrap.ts';
+import { type Logins, nextStep, whyCommand } from './next-step.ts';
+import { labelWidth, reasonOf } from './run-lines.ts';
+import type { RunView } from './run-view.ts';
+
+const UNKNOWN = '–';
+const FIGURES: Column[] = [
+  { title: 'tokens', align: 'right' },
+  { title: 'cost', align: 'right' },
+];
+
+/** The last words: what each run came to, the whole, and what to type next. */
+export function summaryLines(
+  runs: RunView[],
+  columns: number,
+  style: Style,
+  logins: Logins = new Map(),
+): string[] {
+  if (runs.length === 0) return [];
+  const width = labelWidth(runs);
+  // Engines that report nothing leave the room to those columns that say something.
+  const hasFigures = runs.some(run => run.usage !== null);
+  const hasEvidence = runs.some(run => run.evidence !== null);
+  const rows = runs.map(run => {
+    const tokens = tokensOf(run.usage);
+    const cost = run.usage?.costUsd ?? null;
+    const figures = [
+      tokens === null ? UNKNOWN : formatTokens(tokens),
+      cost === null ? UNKNOWN : formatCost(cost, run.usage?.costIsEstimated),
+    ];
+    return [
+      style.role(run.roleId, truncate(run.label, width)),
+      paintStatus(shownStatus(run), statusWord(shownStatus(run)), style),
+      ...(hasEvidence ? [evidenceInBrief(run.evidence, style) || UNKNOWN] : []),
+      run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
+      ...(hasFigures ? figures : []),
+      run.id,
+      isFailure(run.status) ? reasonOf(run) : '',
+    ];
+  });
+  const table = formatTable(
+    [
+      { title: 'role', shrinkTo: 8 },
+      { title: 'result' },
+      ...(hasEvidence ? [{ title: 'evidence', shrinkTo: 8 }] : []),
+      { title: 'time', align: 'right' },
+      ...(hasFigures ? FIGURES : []),
+      { title: 'run' },
+      { title: '', shrinkTo: 0 },
+    ],
+    rows,
+    columns,
+    style,
+  );
+  return [
+    '',
+    ...table,
+    '',
+    whole(runs, style),
+    ...noteLines(runs, columns, style),
+    ...branchLines(runs, columns),
+    ...nextSteps(runs, columns, logins),
+    ...nextCommands(runs, columns, style),
+  ];
+}
+
+function whole(runs: RunView[], style: Style): string {
+  const usage = formatUsage(
+    totalOf(runs.map(run => tokensOf(run.usage))),
+    costOf(runs.map(run => run.usage)),
+  );
+  const from = Math.min(...runs.flatMap(run => run.startedAt ?? []));
+  const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
+  const took = Number.isFinite(to - from) ? [formatDuration(to - from)] : [];
+  return [countByStatus(runs.map(shownStatus), style), ...took, ...usage].join(style.dim(' · '));
+}
+
+/** What many runs have in common is said once. */
+function noteLines(runs: RunView[], columns: number, style: Style): string[] {
+  const notes = runs.flatMap(run => run.notes.map(note => ({ run, note: visibleLine(note) })));
+  return [...Map.groupBy(notes, ({ note }) => note)].flatMap(([note, of]) => {
+    const whose = of.length === runs.length ? '' : `${of.map(({ run }) => run.label).join(', ')}: `;
+    return wrap(`${whose}${note}`, columns - 2).map(line => style.yellow(`  ${line}`));
+  });
+}
+
+const hasChanged = ({ evidence }: RunView): boolean =>
+  (evidence?.filesChanged?.count ?? 0) > 0 || (evidence?.commits?.count ?? 0) > 0;
+
+/** The user looks for the changes in their own checkout, where they are not. */
+function branchLines(runs: RunView[], columns: number): string[] {
+  const changed = runs.filter(run => run.branch !== null && hasChanged(run));
+  const texts =
+    changed.length > MAX_SEPARATE
+      ? [`The changes of ${changed.length} runs are on branches of their own: squad worktrees lists them.`]
+      : changed.map(whereChangesAre);
+  return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
+}
+
+/** `git merge` of a branch without commits finds nothing; `squad integrate` commits first. */
+const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
+  evidence?.commits?.count === 0
+    ? `The changes of ${label} are not committed yet, in the work tree of the branch ${branch?.name}.`
+    : `The changes of ${label} are on the branch ${branch?.name}.`;
+
+/** What to do about failures that their log does not mend, each kind once. */
+function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
+  const failed = runs.filter(run => isFailure(run.status) || isAtReviewLimit(run));
+  const kinds = Map.groupBy(failed, ({ engine, error }) => `${error?.code} ${engine}`);
+  return [...kinds.values()].flatMap(([first, ...others]) => {
+    const step = first && nextStep({ ...first, id: others.length === 0 ? first.id : 'RUN' }, logins);
+    return step ? wrap(step, columns - 2).map(line => `  ${line}`) : [];
+  });
+}
+
+const MAX_COMMANDS = 4;
+/** With more commands than this, those of several runs are told once. */
+const MAX_SEPARATE = 3;
+
+/** The ones that help most first; what is the same for many runs is said once. */
+function nextCommands(runs: RunView[], columns: number, style: Style): string[] {
+  const failed = Map.groupBy(
+    runs.filter(run => isFailure(run.status)),
+    run => whyCommand(run.engine),
+  );
+  const kinds: { of: RunView[]; command: string; what(run: RunView): string; each: string }[] = [
+    ...[...failed].map(([command, of]) => ({
+      ...{ of, command },
+      what: (run: RunView) =>
+        `why ${run.label} ${past(run.status)}${run.error ? ` (${run.error.code})` : ''}`,
+      each: 'why each of them failed',
+    })),
+    {
+      of: runs.filter(run => run.status === 'completed'),
+      command: 'squad show',
+      what: run => `what ${run.label} reported`,
+      each: 'what each of them reported',
+    },
+    {
+      of: runs.filter(run => run.status === 'abandoned'),
+      command: 'squad show',
+      what: run => `where the work of ${run.label} is`,
+      each: 'where the work of each is',
+    },
+    {
+      of: runs.filter(run => (run.evidence?.filesChanged?.count ?? 0) > 0),
+      command: 'squad diff',
+      what: run => `what changed while ${run.label} worked`,
+      each: 'what changed while each of them worked',
+    },
+    {
+      of: runs.filter(run => run.branch !== null && hasChanged(run)),
+      command: 'squad integrate',
+      what: ({ label, branch }) =>
+        `merge the changes of ${label}${branch?.base ? ` into ${visibleLine(branch.base)}` : ''}`,
+      each: 'merge the changes of one of them',
+    },
+    {
+      of: runs.filter(run => run.status === 'running' || run.status === 'queued'),
+      command: 'squad log -f',
+      what: run => `follow ${run.label}`,
+      each: 'follow one of them',
+    },
+  ];
+  const count = kinds.reduce((sum, { of }) => sum + of.length, 0);
+  const commands = kinds.flatMap(({ of, command, what, each }): [string, string][] =>
+    count > MAX_SEPARATE && of.length > 1
+      ? [[`${command} RUN`, each]]
+      : of.map(run => [`${command} ${run.id}`, what(run)]),
+  );
+  const shown = commands.slice(0, MAX_COMMANDS);
+  const width = Math.max(0, ...shown.map(([command]) => displayWidth(command)));
+  return shown.map(([command, what]) => truncate(`  ${padEnd(command, width)}  ${style.dim(what)}`, columns));
+}
+
+const past = (status: RunStatus) =>
+  status === 'timeout' ? 'ran out of time' : status === 'lost' ? 'was lost' : 'failed';

@@ -1,0 +1,135 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import type { Event, EventBody } from '../../schema/event.ts';
+import type { Evidence } from '../../schema/evidence.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { InboxItem } from '../../schema/inbox.ts';
+import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
+import { type NamedRun, runName } from '../../schema/run-name.ts';
+
+export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
+
+/** A run as the terminal knows it. */
+export interface RunView {
+  id: RunId;
+  /** Who it is, with a number when it is not the first of that name. */
+  label: string;
+  roleId: string;
+  engine: string;
+  status: RunStatus;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** What the agent did last. */
+  activity: string;
+  exitCode: number | null;
+  error: RunError | null;
+  usage: Usage | null;
+  durationMs: number | null;
+  /** How quiet it is, and what is known of it; null while it gives signs. */
+  quiet: { state: QuietState; text: string } | null;
+  /** What it wants of the user, oldest first. */
+  asks: readonly InboxItem[];
+  /** What Squad saw for itself, once somebody has looked. */
+  evidence: Evidence | null;
+  /** What else there is to say of how it went: a server that was out. */
+  notes: readonly string[];
+  /** Where its changes are, and the branch they are meant for; null when it worked in the given folder. */
+  branch: { name: string; base: string | null } | null;
+}
+
+/** A run as an answer has it: a row, or a card of a list. */
+export type SeenRun = NamedRun &
+  Pick<Run, 'id' | 'status' | 'startedAt' | 'endedAt' | 'error' | 'usage'> &
+  Partial<Pick<Run, 'evidence'>> & { activity?: { text: string } | null; quiet?: RunView['quiet'] };
+
+/** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
+export class RunViews {
+  readonly #runs = new Map<RunId, RunView>();
+
+  constructor(runs: readonly SeenRun[] = []) {
+    for (const run of runs) this.#add(run.id, runName(run), run.engine, pickState(run));
+  }
+
+  list(): RunView[] {
+    return [...this.#runs.values()];
+  }
+
+  /** The run the event is about, as it is after it; null when it is about none that we know. */
+  apply({ runId, at, body }: Event): RunView | null {
+    if (runId === null) return null;
+    if (body.type === 'run.queued' && !this.#runs.has(runId))
+      this.#add(runId, runName({ ...body, subagent: body.subagent ?? null }), body.engine);
+    const run = this.#runs.get(runId);
+    if (!run) return null;
+    if (body.type === 'run.queued') run.status = 'queued';
+    if (body.type === 'run.turn_ended') run.status = 'waiting_review';
+    if (body.type === 'run.started') {
+      run.status = 'running';
+      run.startedAt ??= at;
+    }
+    if (body.type === 'run.activity') {
+      run.activity = visibleLine(body.text) || run.activity;
+      run.quiet = null;
+    }
+    if (body.type === 'run.quiet')
+      run.quiet = body.state === null ? null : { state: body.state, text: visibleLine(body.text) };
+    if (body.type === 'run.stopping') run.activity = 'stopping';
+    if (body.type === 'run.stopping' || body.type === 'run.ended') run.quiet = null;
+    if (body.type === 'run.ended') {
+      const { status, exitCode, error, usage, durationMs } = body;
+      Object.assign(run, { status, exitCode, error, usage, durationMs, endedAt: at, asks: [] });
+    }
+    if (body.type === 'inbox.asked') this.ask(body.item);
+    if (body.type === 'inbox.settled') run.asks = run.asks.filter(({ id }) => id !== body.item.id);
+    return run;
+  }
+
+  /** Something a run wants. What it wants of another run is not the user's business. */
+  ask(item: InboxItem): void {
+    const run = this.#runs.get(item.runId);
+    if (run && item.owner === 'user' && run.asks.every(({ id }) => id !== item.id))
+      run.asks = [...run.asks, item];
+  }
+
+  /** What no event tells. */
+  see({ id, evidence, notes, worktree }: Pick<Run, 'id' | 'evidence' | 'notes' | 'worktree'>): void {
+    const run = this.#runs.get(id);
+    if (!run) return;
+    const branch = worktree ? { name: visibleLine(worktree.branch), base: worktree.baseBranch } : null;
+    Object.assign(run, { evidence, notes, branch });
+  }
+
+  #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
+    const role = visibleLine(roleId);
+    const count = this.list().filter(run => run.roleId === role).length + 1;
+    this.#runs.set(id, {
+      id,
+      label: count === 1 ? role : `${role} ${count}`,
+      roleId: role,
+      engine: visibleLine(engine),
+      status: 'queued',
+      startedAt: null,
+      endedAt: null,
+      activity: '',
+      exitCode: null,
+      error: null,
+      usage: null,
+      durationMs: null,
+      quiet: null,
+      asks: [],
+      evidence: null,
+      notes: [],
+      branch: null,
+      ...state,
+    });
+  }
+}
+
+const pickState = (run: SeenRun): Partial<RunView> => {
+  const { status, startedAt, endedAt, error, usage, evidence = null, activity, quiet } = run;
+  return {
+    ...{ status, evidence, startedAt, endedAt, error, usage },
+    durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
+    activity: visibleLine(activity?.text ?? ''),
+    quiet: quiet ? { state: quiet.state, text: visibleLine(quiet.text) } : null,
+  };
+};

@@ -1,0 +1,109 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import type { EndedRun } from '../../operations/runs/wait-for-runs.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { ShownRun } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
+import { type CliContext, print } from '../context.ts';
+import { evidenceInBrief } from '../evidence/evidence-text.ts';
+import { EXIT, exitFor } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { milliseconds } from '../milliseconds.ts';
+import { formatDuration } from '../terminal/duration.ts';
+import { eventLine, plainLine } from '../terminal/json.ts';
+import { isFailure, paintStatus, statusWord } from '../terminal/status-word.ts';
+import { displayWidth, truncate } from '../terminal/width.ts';
+import { wrap } from '../terminal/wrap.ts';
+import { loginHints } from './login-hints.ts';
+import { type Logins, nextStep, whyCommand } from './next-step.ts';
+import { reasonOf } from './run-lines.ts';
+import { untilAnswered } from './until-answered.ts';
+
+const MOST_NAMED = 5;
+
+export interface WaitOptions {
+  any?: boolean;
+  timeout?: string;
+}
+
+/** `squad wait ID…`: one line for each run as it ends. The exit code says whether all of them completed. */
+export async function waitCommand(
+  ids: string[],
+  { any = false, timeout }: WaitOptions,
+  context: CliContext,
+): Promise<number> {
+  const limitMs = timeout === undefined ? null : milliseconds('--timeout', timeout);
+  const endAt = limitMs === null ? Number.POSITIVE_INFINITY : performance.now() + limitMs;
+  const { runs } = await HubClient.ask({}, 'find_runs', { ids });
+  const open = new Set<RunId>(runs.map(run => run.id));
+  const statuses: ShownStatus[] = [];
+  const failed: ShownRun[] = [];
+  await untilAnswered(async hub => {
+    const waitMs =
+      endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, Math.ceil(endAt - performance.now()));
+    const onItem = (item: unknown) => {
+      const ended = item as EndedRun;
+      open.delete(ended.run.id);
+      statuses.push(shownStatus(ended.run));
+      if (isFailure(ended.run.status) || ended.run.error) failed.push(ended.run);
+      show(ended, context);
+    };
+    // A hub that went away after the first end of `--any` has nothing left to be asked.
+    if (open.size > 0 && !(any && statuses.length > 0))
+      await hub.call('wait_for_runs', { runs: [...open], any }, { waitMs, onItem });
+  });
+  if (failed.length > 0 && !context.json) await tellNext(failed, context);
+  if (any ? statuses.length > 0 : open.size === 0) return exitFor(statuses);
+  tellOpen([...open], timeout ?? '', context);
+  return EXIT.timeUp;
+}
+
+function show({ run, event }: EndedRun, context: CliContext): void {
+  const { out, style, json } = context;
+  if (json) {
+    const { id: runId, squadId, status } = run;
+    out.write(event ? eventLine(event) : plainLine({ type: 'run.ended', runId, squadId, status }));
+    return;
+  }
+  const took =
+    run.startedAt === null || run.endedAt === null ? null : formatDuration(run.endedAt - run.startedAt);
+  const parts = [
+    run.id,
+    paintStatus(shownStatus(run), statusWord(shownStatus(run)).padEnd(9), style),
+    style.role(runName(run), visibleLine(runName(run))),
+    took,
+  ];
+  const facts = parts.filter(Boolean).join('  ');
+  const room = out.columns - displayWidth(facts) - 2;
+  const rest = run.error
+    ? reasonOf({ exitCode: null, error: run.error }, room)
+    : evidenceInBrief(run.evidence, style);
+  print(context, [truncate([facts, rest].filter(Boolean).join('  '), out.columns)]);
+}
+
+/** Progress, not a result: whoever reads the lines above in a script gets one for each run. */
+async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise<void> {
+  const logins = await untilAnswered<Logins>(client =>
+    loginHints(
+      client,
+      failed.map(run => run.error),
+    ),
+  );
+  for (const run of failed) {
+    const step = nextStep(run, logins) ?? `${whyCommand(run.engine)} ${shellWord(run.id)}   shows why`;
+    for (const line of wrap(step, err.columns - 2)) err.write(`  ${style.dim(line)}\n`);
+  }
+}
+
+function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: CliContext): void {
+  if (json) {
+    out.write(plainLine({ type: 'wait.timeout', open }));
+    return;
+  }
+  const named = open.slice(0, MOST_NAMED).map(shellWord).join(' ');
+  const more = open.length > MOST_NAMED ? ` and ${open.length - MOST_NAMED} more` : '';
+  err.write(
+    `${style.yellow(`Not over after ${timeout}:`)} ${named}${more}\n  They go on. Wait again: squad wait ${named}\n`,
+  );
+}

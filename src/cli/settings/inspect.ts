@@ -1,0 +1,14 @@
+import type { Output } from '../../operations/operations.ts';
+import type { CliContext } from '../context.ts';
+import { HubClient } from '../hub-client.ts';
+
+export type Inspected = Output<'inspect_workspace'>;
+
+/** One of its settings, with where it came from. */
+export const settingOf = ({ settings }: Inspected, key: string): Inspected['settings'][number] | undefined =>
+  settings.find(setting => setting.key === key);
+
+/** The workspace as the hub sees it for this terminal. */
+export async function inspect({ workspace }: CliContext): Promise<Inspected> {
+  return HubClient.ask({ workspace }, 'inspect_workspace');
+}

@@ -1,0 +1,255 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { visibleLine } from '../../base/visible-text.ts';
+import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
+import { homeFolder, ownFolder } from '../../link/home.ts';
+import { asSquadError } from '../../schema/error.ts';
+import { judgeConfig } from '../../workspace/gateway/judge-config.ts';
+import { mcpConfigPath, readMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
+import { hookFault } from '../../workspace/settings/hook-program.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { type Inspected, inspect, settingOf } from '../settings/inspect.ts';
+import { printJson } from '../terminal/json.ts';
+import { wrap } from '../terminal/wrap.ts';
+import { engineLines, engineReports, ownEngineLines, whyThisEngine } from './engine-lines.ts';
+
+interface Check {
+  name: string;
+  state: 'ok' | 'warning' | 'failed';
+  detail: string;
+  next: string[];
+}
+
+const LITTLE_SPACE = 1024 ** 3;
+
+/** `squad doctor`: looks at everything a run depends on and says what to do about what is wrong. Exit code 1 if anything failed. */
+export async function doctorCommand(context: CliContext): Promise<number> {
+  const homeCheck = await check('home', home);
+  const hubCheck = await check('hub', hub);
+  // It is the hub that looks at the workspace and for agent CLIs.
+  const hubIsThere = hubCheck.state !== 'failed';
+  const [ofWorkspace, found] = await Promise.all([
+    hubIsThere ? workspace(context) : { checks: [], inspected: null },
+    hubIsThere ? engineReports(context).catch(thrown => bad('engines', thrown)) : [],
+  ]);
+  const clis = Array.isArray(found) ? found : [];
+  const checks = [
+    ok('node', `${process.version} at ${process.execPath}`),
+    homeCheck,
+    await check('env', savedEnvironment),
+    hubCheck,
+    ...(hubIsThere ? [await check('database', database)] : []),
+    ...ofWorkspace.checks,
+    ...(Array.isArray(found) ? [] : [found]),
+    await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
+    await program(
+      'tmux',
+      ['-V'],
+      'warning',
+      'Only for watching a run in a tmux window: install tmux if you want that.',
+    ),
+    await check('sandbox', sandbox),
+    await check('processes', processes),
+  ];
+  const failed = checks.some(({ state }) => state === 'failed');
+  const own = ofWorkspace.inspected ? settingOf(ofWorkspace.inspected, 'engines') : undefined;
+  if (context.json)
+    printJson(context.out, { ok: !failed, checks, engines: clis, ownEngines: own?.value ?? {} });
+  else
+    print(context, [
+      ...checks.flatMap(result => lines(result, context)),
+      ...engineLines(clis, context),
+      ...ownEngineLines(own, context),
+    ]);
+  return failed ? EXIT.failed : EXIT.done;
+}
+
+function home(): Check {
+  const folder = homeFolder(process.env);
+  ownFolder(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  const detail = `${folder}, ${(free / 1e9).toFixed(1)} GB free`;
+  if (free < LITTLE_SPACE)
+    return {
+      name: 'home',
+      state: 'warning',
+      detail,
+      next: ['Free some space; `squad prune` removes old runs.'],
+    };
+  return ok('home', detail);
+}
+
+/** What agents of clients get that hand down almost nothing. */
+function savedEnvironment(): Check {
+  const file = environmentFilePath(homeFolder(process.env));
+  if (!existsSync(file)) return ok('env', `${file} is not there: \`squad install\` writes it`);
+  const names = Object.keys(parseEnvironmentFile(readFileSync(file, 'utf8'), file));
+  return ok('env', `${file}, ${names.length} ${names.length === 1 ? 'variable' : 'variables'}`);
+}
+
+async function hub(): Promise<Check> {
+  const status = await HubClient.ask({}, 'hub_status');
+  const detail = `version ${status.version}, pid ${status.pid}, database ${status.database}`;
+  if (status.url !== null) return ok('hub', `${detail}, ${status.url}`);
+  return {
+    name: 'hub',
+    state: 'warning',
+    detail: `${detail}, no HTTP`,
+    next: ['Agents cannot call Squad, and HTTP clients cannot connect: `squad hub log` says why.'],
+  };
+}
+
+/** Says what was restored since the hub started, and where damaged files are kept. */
+async function database(): Promise<Check> {
+  const status = await HubClient.ask({}, 'hub_status');
+  const folder = dirname(status.database);
+  const start = `${basename(status.database)}.damaged-`;
+  const kept = readdirSync(folder).filter(name => name.startsWith(start) && /Z$/.test(name));
+  if (kept.length === 0 && (status.restored ?? null) === null) return ok('database', status.database);
+  return {
+    name: 'database',
+    state: 'warning',
+    detail: status.restored ?? `damaged before and rebuilt; kept: ${kept.join(', ')}`,
+    next: kept.map(
+      name =>
+        `${join(folder, name)} is a damaged database that was replaced. Delete it once you miss nothing.`,
+    ),
+  };
+}
+
+async function workspace(context: CliContext): Promise<{ checks: Check[]; inspected: Inspected | null }> {
+  try {
+    const inspected = await inspect(context);
+    const { root, roles, rolesFolder, engine, ignored } = inspected;
+    const faulty = roles.filter(role => role.fault);
+    const odd = roles.flatMap(role => role.warnings.map(warning => `${role.id}: ${warning}`));
+    const checks: Check[] = [
+      ok('workspace', root),
+      {
+        name: 'roles',
+        state: faulty.length > 0 || roles.length === 0 ? 'failed' : odd.length > 0 ? 'warning' : 'ok',
+        detail: `${roles.length} in ${rolesFolder.folder} (${rolesFolder.reason})`,
+        next: [...faulty.map(role => `${role.file}: ${role.fault}`), ...odd],
+      },
+      engine.problem === null
+        ? { ...ok('engine', `${engine.id}${whyThisEngine(inspected)}`), next: engine.notes }
+        : { name: 'engine', state: 'failed', detail: engine.problem, next: engine.suggestions },
+      ...ignored.map(
+        ({ file, key, reason }): Check => ({
+          name: 'trust',
+          state: 'warning',
+          detail: `${key} in ${file} is ignored: ${reason}`,
+          next: ['Read the file, then run `squad trust`.'],
+        }),
+      ),
+      ...(await otherServers(root)),
+      ...hookOf(inspected, 'onEnd'),
+      ...hookOf(inspected, 'onAsk'),
+    ];
+    return { checks, inspected };
+  } catch (thrown) {
+    return { checks: [bad('workspace', thrown)], inspected: null };
+  }
+}
+
+/** What the workspace's file of other MCP servers amounts to; nothing where there is none. */
+async function otherServers(root: string): Promise<Check[]> {
+  const read = await readMcpConfig(root);
+  const before = { config: null, text: null };
+  const { state, file, config, warnings } = await judgeConfig(
+    homeFolder(process.env),
+    mcpConfigPath(root),
+    read,
+    before,
+  );
+  const count = Object.keys(config?.servers ?? {}).length;
+  if (state === 'none' || (count === 0 && warnings.length === 0)) return [];
+  const detail = `${count} in force, ${file}`;
+  const worst = warnings.length === 0 ? 'ok' : state === 'invalid' ? 'failed' : 'warning';
+  return [{ name: 'servers', state: worst, detail, next: warnings }];
+}
+
+/** It runs when nobody is looking, so a missing program would go unseen. */
+function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
+  const setting = settingOf(inspected, name);
+  if (!setting?.value) return [];
+  const argv = setting.value as string[];
+  const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
+  if (fault === null) return [ok(name, argv.join(' '))];
+  const next = [`It is set in ${setting.source}. A full path is found from everywhere.`];
+  return [{ name, state: 'warning', detail: fault, next }];
+}
+
+const VERSION_TIMEOUT_MS = 10_000;
+
+async function program(
+  name: string,
+  args: string[],
+  ifMissing: 'failed' | 'warning',
+  next: string,
+): Promise<Check> {
+  try {
+    const { stdout } = await promisify(execFile)(name, args, {
+      timeout: VERSION_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+    });
+    return ok(name, stdout.trim());
+  } catch {
+    return { name, state: ifMissing, detail: 'not found', next: [next] };
+  }
+}
+
+/** Only subagents with code mode need it. */
+async function sandbox(): Promise<Check> {
+  const { findSandbox } = await import('../../code-mode/find-sandbox.ts');
+  const found = await findSandbox(process.env);
+  if ('missing' in found)
+    return { name: 'sandbox', state: 'warning', detail: found.missing, next: found.suggestions };
+  return ok('sandbox', `${found.bubblewrap}, and a program runs in it: subagents can have code mode`);
+}
+
+function processes(): Check {
+  if (existsSync('/proc/self/environ'))
+    return ok(
+      'processes',
+      'what an agent starts is found by process group, session, parentage, its tag in /proc and the output it holds; a daemon that sheds all of these can outlive its run',
+    );
+  return {
+    name: 'processes',
+    state: 'warning',
+    detail: 'no /proc: what an agent starts is found by parentage and process group',
+    next: ['A program that leaves both behind can outlive its run.'],
+  };
+}
+
+async function check(name: string, look: () => Check | Promise<Check>): Promise<Check> {
+  try {
+    return await look();
+  } catch (thrown) {
+    return bad(name, thrown);
+  }
+}
+
+const ok = (name: string, detail: string): Check => ({ name, state: 'ok', detail, next: [] });
+
+function bad(name: string, thrown: unknown): Check {
+  const { code, message, suggestions } = asSquadError(thrown);
+  return { name, state: 'failed', detail: `${code}: ${message}`, next: suggestions };
+}
+
+const INDENT = 20;
+
+function lines({ name, state, detail, next }: Check, { style, out }: CliContext): string[] {
+  const mark = { ok: style.green('ok     '), warning: style.yellow('warning'), failed: style.red('failed ') }[
+    state
+  ];
+  const folded = (text: string) => wrap(visibleLine(text), out.columns - INDENT);
+  const [first = '', ...rest] = folded(detail);
+  const more = [...rest, ...next.flatMap(folded).map(style.dim)];
+  return [`${mark}  ${name.padEnd(9)}  ${first}`, ...more.map(line => `${' '.repeat(INDENT)}${line}`)];
+}

@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import { homeFolder, xdgFolder } from '../../../link/home.ts';
+import type { ConfigFormat } from './config-format.ts';
+import { jsonFormat } from './json-format.ts';
+import { tomlFormat } from './toml-format.ts';
+
+export interface InstallContext {
+  /** The user's home folder. */
+  home: string;
+  env: Record<string, string | undefined>;
+  platform: NodeJS.Platform;
+  /** The workspace whose own file is to be written, instead of the user's. */
+  project?: string;
+  /** The project folder, for clients that start servers outside of any; unset when there is none to name. */
+  workspace?: string;
+  /** Both absolute: a client started from a dock has no useful PATH. */
+  program: { node: string; script: string };
+}
+
+export type EntryValue = string | number | boolean | string[] | Record<string, string>;
+export type Entry = Record<string, EntryValue>;
+
+export interface Client {
+  title: string;
+  format: ConfigFormat;
+  /** Candidates, best first: the first that exists is edited, else the first is made. */
+  userFiles(context: InstallContext): string[];
+  /** Below the workspace; empty when the client reads no such file, or not one of its own. */
+  projectFiles: string[];
+  /** Where our entry sits in the file. */
+  entryPath: [string, string];
+  entry(context: InstallContext): Entry;
+  /** The command that may call the tools where nobody can be asked to allow it; absent: it needs no more than usual. */
+  headless?: string;
+  /** What the user does next. */
+  next(context: InstallContext): string;
+}
+
+const HOUR_MS = 3_600_000;
+const SERVER = 'squad';
+
+/** Told to the server only where the client's clock cannot be held off by progress, so that it returns at 90 % of it. */
+const CEILING = { MCP_TOOL_TIMEOUT: String(HOUR_MS) };
+
+const CLIENTS = {
+  'claude-code': {
+    title: 'Claude Code',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.CLAUDE_CONFIG_DIR || home, '.claude.json')],
+    projectFiles: ['.mcp.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({
+      type: 'stdio',
+      ...stdio(context),
+      timeout: HOUR_MS,
+      ...environment(context, CEILING),
+    }),
+    headless: 'claude -p --allowedTools mcp__squad',
+    next: () =>
+      'Start a new Claude Code session and ask it to list the squad roles; `/mcp` shows the connection.',
+  },
+  'claude-desktop': {
+    title: 'Claude Desktop',
+    format: jsonFormat,
+    userFiles: context => [join(settingsFolder(context), 'Claude', 'claude_desktop_config.json')],
+    projectFiles: [],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({
+      ...stdio(context),
+      ...environment(context, context.workspace ? { SQUAD_WORKSPACE: context.workspace } : {}),
+    }),
+    next: ({ workspace }) =>
+      `Quit Claude Desktop and start it again; Settings > Developer lists \`squad\`. ${
+        workspace
+          ? `Agents work in ${workspace}; to change that, run this again with --workspace DIR.`
+          : 'It starts servers outside of any project: run this again with --workspace DIR to name yours.'
+      }`,
+  },
+  cursor: {
+    title: 'Cursor',
+    format: jsonFormat,
+    userFiles: ({ home }) => [join(home, '.cursor', 'mcp.json')],
+    projectFiles: ['.cursor/mcp.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({ ...stdio(context), ...environment(context) }),
+    next: () => 'Restart Cursor and switch `squad` on in its MCP settings.',
+  },
+  vscode: {
+    title: 'VS Code',
+    format: jsonFormat,
+    userFiles: context => [join(settingsFolder(context), 'Code', 'User', 'mcp.json')],
+    projectFiles: ['.vscode/mcp.json'],
+    entryPath: ['servers', SERVER],
+    entry: context => ({ type: 'stdio', ...stdio(context), ...environment(context) }),
+    next: () => 'Run "MCP: List Servers" in VS Code and start `squad`.',
+  },
+  codex: {
+    title: 'Codex',
+    format: tomlFormat,
+    userFiles: ({ home, env }) => [join(env.CODEX_HOME || join(home, '.codex'), 'config.toml')],
+    projectFiles: ['.codex/config.toml'],
+    entryPath: ['mcp_servers', SERVER],
+    entry: context => ({
+      ...stdio(context),
+      startup_timeout_sec: 30,
+      tool_timeout_sec: HOUR_MS / 1000,
+      ...environment(context, CEILING),
+    }),
+    headless: `codex exec -c 'mcp_servers.${SERVER}.default_tools_approval_mode="approve"'`,
+    next: () =>
+      'Start Codex again; `/mcp` lists `squad`. A project file counts only in a project you told Codex to trust.',
+  },
+  gemini: {
+    title: 'Gemini CLI',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.GEMINI_CLI_HOME || home, '.gemini', 'settings.json')],
+    projectFiles: ['.gemini/settings.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
+    headless: 'gemini --approval-mode yolo',
+    next: () => 'Start Gemini CLI again; `/mcp` lists `squad`.',
+  },
+  qwen: {
+    title: 'Qwen Code',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.QWEN_HOME || join(home, '.qwen'), 'settings.json')],
+    projectFiles: ['.qwen/settings.json'],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
+    headless: 'qwen --approval-mode yolo',
+    next: () => 'Start Qwen Code again; `/mcp` lists `squad`.',
+  },
+  copilot: {
+    title: 'Copilot CLI',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [join(env.COPILOT_HOME || join(home, '.copilot'), 'mcp-config.json')],
+    projectFiles: [],
+    entryPath: ['mcpServers', SERVER],
+    entry: context => ({
+      type: 'local',
+      ...stdio(context),
+      tools: ['*'],
+      timeout: HOUR_MS,
+      ...environment(context),
+    }),
+    headless: 'copilot --allow-tool squad',
+    next: () => 'Start Copilot CLI again; `/mcp show` lists `squad`.',
+  },
+  opencode: {
+    title: 'opencode',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => {
+      const folder = join(xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'opencode');
+      return [join(folder, 'opencode.json'), join(folder, 'opencode.jsonc')];
+    },
+    projectFiles: ['opencode.json', 'opencode.jsonc'],
+    entryPath: ['mcp', SERVER],
+    entry: context => ({
+      type: 'local',
+      command: [stdio(context).command, ...stdio(context).args],
+      ...environment(context, {}, 'environment'),
+      enabled: true,
+      timeout: HOUR_MS,
+    }),
+    next: () => 'Start opencode again; `opencode mcp list` shows `squad`.',
+  },
+} satisfies Record<string, Client>;
+
+export type ClientName = keyof typeof CLIENTS;
+export const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
+export const clientNamed = (name: ClientName): Client => CLIENTS[name];
+
+const stdio = ({ program }: InstallContext) => ({ command: program.node, args: [program.script, 'mcp'] });
+
+/** How agents are run, when that was set up in the shell: a client started elsewhere would know nothing of it. */
+const SETTINGS = [
+  'RUN_TEMPLATE',
+  'CREATE_CHAT_TEMPLATE',
+  'ENGINE_COMMAND',
+  'STATE_MODE',
+  'SQUAD_AGENTS_DIR',
+  'PROCESS_TIMEOUT_MS',
+  'SQUAD_TOOLSETS',
+];
+
+/** A client started elsewhere would use the home at its usual place. */
+export const movedHome = (env: InstallContext['env']): Record<string, string> =>
+  env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME) ? { SQUAD_HOME: homeFolder(env) } : {};
+
+/** What most clients would not hand down: a home the user moved, and Squad's own settings of this shell. */
+function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
+  const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
+  const all: Record<string, string> = {
+    ...movedHome(env),
+    ...settings,
+    ...variables,
+  };
+  return Object.keys(all).length > 0 ? { [key]: all } : {};
+}
+
+/** Where desktop applications keep their settings. */
+function settingsFolder({ home, env, platform }: InstallContext): string {
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support');
+  return xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config');
+}

@@ -1,0 +1,366 @@
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parse } from 'jsonc-parser';
+import { expect, test } from 'vitest';
+import { writeEnvironmentFile } from '../../../link/environment-file.ts';
+import { apply } from './apply.ts';
+import { CLIENT_NAMES, type InstallContext } from './clients.ts';
+import { plan } from './plan.ts';
+import { undo, undoEnvironment } from './undo.ts';
+
+const HOUR = 3_600_000;
+
+function newUser(overrides: Partial<InstallContext> = {}) {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'squad-install-')));
+  const context: InstallContext = {
+    home,
+    env: {},
+    platform: 'linux',
+    program: { node: '/opt/node', script: '/opt/squad/bin/squad.cjs' },
+    ...overrides,
+  };
+  const write = (file: string, text: string | Buffer) => {
+    mkdirSync(dirname(join(home, file)), { recursive: true });
+    writeFileSync(join(home, file), text);
+    return join(home, file);
+  };
+  return { home, context, write, backups: join(home, 'state', 'install') };
+}
+
+test.each([
+  [
+    'claude-code',
+    '.claude.json',
+    'mcpServers',
+    { type: 'stdio', timeout: HOUR, env: { MCP_TOOL_TIMEOUT: '3600000' } },
+  ],
+  ['claude-desktop', '.config/Claude/claude_desktop_config.json', 'mcpServers', {}],
+  ['cursor', '.cursor/mcp.json', 'mcpServers', {}],
+  ['vscode', '.config/Code/User/mcp.json', 'servers', { type: 'stdio' }],
+  ['gemini', '.gemini/settings.json', 'mcpServers', { timeout: HOUR, env: { MCP_TOOL_TIMEOUT: '3600000' } }],
+  ['qwen', '.qwen/settings.json', 'mcpServers', { timeout: HOUR, env: { MCP_TOOL_TIMEOUT: '3600000' } }],
+  ['copilot', '.copilot/mcp-config.json', 'mcpServers', { type: 'local', tools: ['*'], timeout: HOUR }],
+] as const)('%s gets %s with exactly its own fields', (client, file, key, fields) => {
+  const { home, context } = newUser();
+  const made = plan(client, context);
+  expect(made).toMatchObject({ file: join(home, file), before: null, changed: true });
+  expect(JSON.parse(made.after)).toEqual({
+    [key]: { squad: { command: '/opt/node', args: ['/opt/squad/bin/squad.cjs', 'mcp'], ...fields } },
+  });
+});
+
+test('opencode gets one command list', () => {
+  const { home, context } = newUser();
+  const made = plan('opencode', context);
+  expect(made.file).toBe(join(home, '.config/opencode/opencode.json'));
+  expect(JSON.parse(made.after).mcp.squad).toEqual({
+    type: 'local',
+    command: ['/opt/node', '/opt/squad/bin/squad.cjs', 'mcp'],
+    enabled: true,
+    timeout: HOUR,
+  });
+});
+
+test('codex gets a table with its timeouts in seconds', () => {
+  const { home, context } = newUser();
+  const made = plan('codex', context);
+  expect(made.file).toBe(join(home, '.codex/config.toml'));
+  expect(made.after).toBe(`[mcp_servers.squad]
+command = "/opt/node"
+args = ["/opt/squad/bin/squad.cjs", "mcp"]
+startup_timeout_sec = 30
+tool_timeout_sec = 3600
+
+[mcp_servers.squad.env]
+MCP_TOOL_TIMEOUT = "3600000"
+`);
+});
+
+test('folders the user moved are followed', () => {
+  const env = {
+    CLAUDE_CONFIG_DIR: '/c',
+    CODEX_HOME: '/x',
+    GEMINI_CLI_HOME: '/g',
+    QWEN_HOME: '/q',
+    COPILOT_HOME: '/p',
+    XDG_CONFIG_HOME: '/d',
+  };
+  const { home, context } = newUser({ env });
+  const files = CLIENT_NAMES.map(client => plan(client, context).file);
+  expect(files).toEqual([
+    '/c/.claude.json',
+    '/d/Claude/claude_desktop_config.json',
+    join(home, '.cursor/mcp.json'),
+    '/d/Code/User/mcp.json',
+    '/x/config.toml',
+    '/g/.gemini/settings.json',
+    '/q/settings.json',
+    '/p/mcp-config.json',
+    '/d/opencode/opencode.json',
+  ]);
+  expect(plan('vscode', { ...context, platform: 'darwin' }).file).toBe(
+    join(home, 'Library/Application Support/Code/User/mcp.json'),
+  );
+  expect(plan('claude-desktop', { ...context, platform: 'darwin' }).file).toBe(
+    join(home, 'Library/Application Support/Claude/claude_desktop_config.json'),
+  );
+});
+
+test('claude-desktop, which starts servers in no project, has the workspace in its entry', () => {
+  const { context } = newUser({ workspace: '/my/project' });
+  const made = plan('claude-desktop', context);
+  expect(JSON.parse(made.after).mcpServers.squad.env).toEqual({ SQUAD_WORKSPACE: '/my/project' });
+  expect(made.next).toContain('/my/project');
+  expect(plan('claude-desktop', newUser().context).next).toContain('--workspace');
+  expect(plan('cursor', context).after).not.toContain('SQUAD_WORKSPACE');
+});
+
+test('how agents are run in this shell goes into the entry: a client started elsewhere would not know', () => {
+  const env = { RUN_TEMPLATE: "claude -p 'x'", STATE_MODE: 'stateful', ANTHROPIC_API_KEY: 'secret' };
+  const { context } = newUser({ env });
+  expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({
+    RUN_TEMPLATE: "claude -p 'x'",
+    STATE_MODE: 'stateful',
+  });
+  expect(plan('codex', context).after).toContain(`RUN_TEMPLATE = "claude -p 'x'"`);
+});
+
+test('a relative XDG folder is ignored, as the XDG rules say', () => {
+  const { home, context } = newUser({ env: { XDG_CONFIG_HOME: 'conf', XDG_STATE_HOME: 'state' } });
+  expect(plan('opencode', context).file).toBe(join(home, '.config/opencode/opencode.json'));
+  expect(plan('vscode', context).file).toBe(join(home, '.config/Code/User/mcp.json'));
+  expect(plan('codex', context).after).not.toContain('SQUAD_HOME');
+});
+
+test('a moved Squad home is named in the entry, because clients do not hand it down', () => {
+  const { context } = newUser({ env: { SQUAD_HOME: '/my/squad' } });
+  expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({ SQUAD_HOME: '/my/squad' });
+  expect(JSON.parse(plan('opencode', context).after).mcp.squad.environment).toEqual({
+    SQUAD_HOME: '/my/squad',
+  });
+  const xdg = newUser({ env: { XDG_STATE_HOME: '/st' } });
+  expect(plan('codex', xdg.context).after).toContain('SQUAD_HOME = "/st/squad"');
+});
+
+test('--project writes the file of the workspace, where the client has one', () => {
+  const { home, context } = newUser();
+  const project = join(home, 'work');
+  const without = ['copilot', 'claude-desktop'] as const;
+  const inProject = CLIENT_NAMES.filter(client => !without.some(name => name === client)).map(
+    client => plan(client, { ...context, project }).file,
+  );
+  expect(inProject.map(file => file.slice(project.length + 1))).toEqual([
+    '.mcp.json',
+    '.cursor/mcp.json',
+    '.vscode/mcp.json',
+    '.codex/config.toml',
+    '.gemini/settings.json',
+    '.qwen/settings.json',
+    'opencode.json',
+  ]);
+  for (const client of without)
+    expect(() => plan(client, { ...context, project })).toThrow(
+      expect.objectContaining({ code: 'INVALID_INPUT' }),
+    );
+});
+
+test('an opencode.jsonc that is already there is the one to edit', () => {
+  const { context, write } = newUser();
+  const file = write('.config/opencode/opencode.jsonc', '{\n  // mine\n  "model": "x"\n}\n');
+  expect(plan('opencode', context)).toMatchObject({ file, after: expect.stringContaining('// mine') });
+});
+
+test('an entry that was a URL becomes a command', () => {
+  const { context, write } = newUser();
+  write('.cursor/mcp.json', '{ "mcpServers": { "squad": { "url": "http://127.0.0.1:3001/mcp" } } }');
+  write('.codex/config.toml', '[mcp_servers.squad]\nurl = "http://127.0.0.1:3001/mcp"\n');
+  expect(Object.keys(JSON.parse(plan('cursor', context).after).mcpServers.squad)).toEqual([
+    'command',
+    'args',
+  ]);
+  expect(plan('codex', context).after).not.toContain('url');
+});
+
+test('the diff is unified, with three lines around', () => {
+  const { context, write } = newUser();
+  const lines = Array.from({ length: 9 }, (_, index) => `key${index} = ${index}\n`).join('');
+  const file = write('.codex/config.toml', lines);
+  const { diff } = plan('codex', context);
+  expect(diff).toContain(
+    `--- ${file}\n+++ ${file}\n@@ -7,3 +7,12 @@\n key6 = 6\n key7 = 7\n key8 = 8\n+\n+[mcp_servers.squad]\n`,
+  );
+  expect(diff).not.toContain('key5');
+});
+
+test.each(CLIENT_NAMES)('%s: installing twice changes nothing, undoing leaves no trace', client => {
+  const { context, backups } = newUser();
+  const first = plan(client, context);
+  apply(first, backups);
+  expect(readFileSync(first.file, 'utf8')).toBe(first.after);
+  expect(statSync(first.file).mode & 0o777).toBe(0o600);
+  const second = plan(client, context);
+  expect(second).toMatchObject({ changed: false, diff: '' });
+  apply(second, backups);
+  expect(readdirSync(backups)).toHaveLength(1);
+  expect(undo(client, backups)).toMatchObject({ outcome: 'deleted', file: first.file });
+  // Neither the file, nor the folders made for it, nor the backup.
+  expect(readdirSync(context.home)).toEqual(['state']);
+  expect(readdirSync(join(context.home, 'state'))).toEqual([]);
+  expect(undo(client, backups)).toMatchObject({ outcome: 'nothing', file: null });
+});
+
+test('the backup is private, and undoing gives back the exact bytes and mode', () => {
+  const { context, write, backups } = newUser();
+  const text = '\uFEFF{\r\n\t"key": "secret", // c\r\n\t"mcpServers": {}\r\n}';
+  const file = write('.claude.json', text);
+  chmodSync(file, 0o664);
+  apply(plan('claude-code', context), backups, Date.UTC(2026, 0, 2, 3, 4, 5, 6));
+  const [name] = readdirSync(backups);
+  expect(name).toBe('claude-code-2026-01-02T03-04-05-006Z.json');
+  expect(statSync(join(backups, name as string)).mode & 0o777).toBe(0o600);
+  expect(statSync(file).mode & 0o777).toBe(0o664);
+  expect(readFileSync(file, 'utf8').startsWith('\uFEFF{\r\n')).toBe(true);
+  expect(undo('claude-code', backups).outcome).toBe('restored');
+  expect(readFileSync(file, 'utf8')).toBe(text);
+  expect(statSync(file).mode & 0o777).toBe(0o664);
+});
+
+test('a file that changed since loses only our entry', () => {
+  const { context, write, backups } = newUser();
+  const file = write('.claude.json', '{\n  "starts": 1\n}\n');
+  apply(plan('claude-code', context), backups);
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"starts": 1', '"starts": 2'));
+  const result = undo('claude-code', backups);
+  expect(result).toMatchObject({
+    outcome: 'entry_removed',
+    message: expect.stringContaining('changed since'),
+  });
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2 });
+  expect(undo('claude-code', backups).outcome).toBe('nothing');
+});
+
+test('undo keeps a table of servers that was there before, and folders that somebody else uses by now', () => {
+  const { home, context, write, backups } = newUser();
+  const file = write('.claude.json', '{\n  "mcpServers": {}\n}\n');
+  apply(plan('claude-code', context), backups);
+  writeFileSync(file, readFileSync(file, 'utf8').replace('{\n', '{\n  "starts": 2,\n'));
+  expect(undo('claude-code', backups).outcome).toBe('entry_removed');
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2, mcpServers: {} });
+
+  apply(plan('cursor', context), backups);
+  write('.cursor/other.json', '{}');
+  expect(undo('cursor', backups).message).toContain(
+    `Kept the folder ${join(home, '.cursor')}, which other programs use by now.`,
+  );
+  expect(readdirSync(join(home, '.cursor'))).toEqual(['other.json']);
+});
+
+test('undo removes the environment file with the last install, and until then says who needs it', () => {
+  const { home, context, backups } = newUser();
+  const squadHome = join(home, 'state');
+  for (const client of ['cursor', 'claude-code'] as const) apply(plan(client, context), backups);
+  writeEnvironmentFile(squadHome, { PATH: '/bin' });
+  undo('cursor', backups);
+  expect(undoEnvironment(squadHome, backups)).toBe(
+    `Kept ${join(squadHome, 'env')}, which claude-code still uses.`,
+  );
+  undo('claude-code', backups);
+  expect(undoEnvironment(squadHome, backups)).toBe(`Removed ${join(squadHome, 'env')}.`);
+  expect(undoEnvironment(squadHome, backups)).toBeNull();
+  expect(readdirSync(squadHome)).toEqual([]);
+});
+
+test('undo keeps an environment file that the user edited or wrote', () => {
+  const { home, backups } = newUser();
+  const squadHome = join(home, 'state');
+  const file = join(squadHome, 'env');
+  const kept = `Kept ${file}: you edited it. Delete it if you do not need it.`;
+  writeEnvironmentFile(squadHome, { PATH: '/bin' });
+  appendFileSync(file, 'MINE=1\n');
+  expect(undoEnvironment(squadHome, backups)).toBe(kept);
+  writeFileSync(file, 'MINE=1\n');
+  expect(undoEnvironment(squadHome, backups)).toBe(kept);
+  expect(readFileSync(file, 'utf8')).toBe('MINE=1\n');
+});
+
+test('undo in a project leaves the install of the user alone', () => {
+  const { home, context, backups } = newUser();
+  const project = join(home, 'project');
+  mkdirSync(project);
+  const user = plan('cursor', context);
+  apply(user, backups, Date.UTC(2026, 0, 2));
+  expect(undo('cursor', backups, project)).toMatchObject({ outcome: 'nothing', file: null });
+  const own = plan('cursor', { ...context, project });
+  apply(own, backups, Date.UTC(2026, 0, 1));
+  expect(undo('cursor', backups, project)).toMatchObject({ outcome: 'deleted', file: own.file });
+  expect(readFileSync(user.file, 'utf8')).toBe(user.after);
+});
+
+test('two installs are undone one after the other', () => {
+  const { context, write, backups } = newUser();
+  const file = write('.cursor/mcp.json', '{}\n');
+  apply(plan('cursor', context), backups, 1e12);
+  const afterFirst = readFileSync(file, 'utf8');
+  apply(plan('cursor', { ...context, program: { node: '/new/node', script: '/s' } }), backups, 1e12);
+  expect(readFileSync(file, 'utf8')).toContain('/new/node');
+  expect(undo('cursor', backups).outcome).toBe('restored');
+  expect(readFileSync(file, 'utf8')).toBe(afterFirst);
+  expect(undo('cursor', backups).outcome).toBe('restored');
+  expect(readFileSync(file, 'utf8')).toBe('{}\n');
+});
+
+test('a link is written through, also one whose target is not there yet', () => {
+  const { home, context, write, backups } = newUser();
+  const real = write('dotfiles/mcp.json', '{}\n');
+  mkdirSync(join(home, '.cursor'));
+  symlinkSync('../dotfiles/mcp.json', join(home, '.cursor/mcp.json'));
+  apply(plan('cursor', context), backups);
+  expect(lstatSync(join(home, '.cursor/mcp.json')).isSymbolicLink()).toBe(true);
+  expect(parse(readFileSync(real, 'utf8')).mcpServers.squad.command).toBe('/opt/node');
+
+  mkdirSync(join(home, '.codex'));
+  symlinkSync(join(home, 'dotfiles/codex.toml'), join(home, '.codex/config.toml'));
+  apply(plan('codex', context), backups);
+  expect(readFileSync(join(home, 'dotfiles/codex.toml'), 'utf8')).toContain('[mcp_servers.squad]');
+  expect(readdirSync(join(home, 'dotfiles')).sort()).toEqual(['codex.toml', 'mcp.json']);
+
+  expect(undo('codex', backups).outcome).toBe('deleted');
+  expect(lstatSync(join(home, '.codex/config.toml')).isSymbolicLink()).toBe(true);
+  expect(readdirSync(join(home, 'dotfiles'))).toEqual(['mcp.json']);
+});
+
+test('a broken file is named with line and column, and nothing is written', () => {
+  const { home, context, write, backups } = newUser();
+  const file = write('.gemini/settings.json', '{\n  "a": 1,\n  oops\n}\n');
+  expect(() => plan('gemini', context)).toThrow(`${file}, line 3, column 3: not valid JSON`);
+  write('.cursor/mcp.json', Buffer.from([0x7b, 0xff, 0x7d]));
+  expect(() => plan('cursor', context)).toThrow('is not UTF-8');
+  mkdirSync(join(home, '.claude.json'));
+  expect(() => plan('claude-code', context)).toThrow('is a folder');
+  expect(existsSync(backups)).toBe(false);
+  expect(readFileSync(file, 'utf8')).toBe('{\n  "a": 1,\n  oops\n}\n');
+});
+
+test('a file that changed between the diff and the yes is not overwritten', () => {
+  const { context, write, backups } = newUser();
+  const file = write('.claude.json', '{}\n');
+  const stale = plan('claude-code', context);
+  writeFileSync(file, '{"new":1}\n');
+  expect(() => apply(stale, backups)).toThrow('changed after the diff');
+  expect(readFileSync(file, 'utf8')).toBe('{"new":1}\n');
+  expect(existsSync(backups)).toBe(false);
+});

@@ -1,0 +1,94 @@
+import { stat } from 'node:fs/promises';
+import { relative, resolve } from 'node:path';
+import { visibleLine } from '../../base/visible-text.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { SubagentFinding } from '../../workspace/subagents/findings.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson } from '../terminal/json.ts';
+import { workspaceRoot } from '../workspace-root.ts';
+
+/** `squad config lint [FILE or FOLDER…]`: what is wrong or has no effect in subagents' files. Exit code 2 when something is wrong. */
+export async function lintConfig(given: string[], context: CliContext): Promise<number> {
+  const { out, style } = context;
+  const root = workspaceRoot(context.workspace);
+  const files = given.length > 0 ? await namedFiles(given) : foundFiles(await filesIn(root));
+  if (files.size === 0 && !context.json) {
+    print(context, [
+      `There is no *.subagent.yaml or *.cpe.yaml in ${root}.`,
+      'A new one is made by: squad init --subagent NAME',
+    ]);
+    return EXIT.done;
+  }
+  // Only this command needs what reads them.
+  const { lintSubagent } = await import('../../workspace/subagents/subagent-file.ts');
+  const env = { ...process.env } as Record<string, string>;
+  const checked = [];
+  for (const [file, isFound] of files)
+    checked.push({ file, ...countsOf(await lintSubagent(file, env, { isFound })) });
+  const errors = sum(checked.map(each => each.errors));
+  const warnings = sum(checked.map(each => each.warnings));
+  if (context.json) printJson(out, { errors, warnings, files: checked });
+  else
+    print(context, [
+      ...checked.flatMap(({ file, findings }) =>
+        findings.length === 0
+          ? [style.green(`${shown(file)} is in order.`)]
+          : findings.flatMap(finding => lines(file, finding, context)),
+      ),
+      ...(errors + warnings > 0 ? [`${count(errors, 'error')}, ${count(warnings, 'warning')}`] : []),
+    ]);
+  return errors > 0 ? EXIT.usage : EXIT.done;
+}
+
+/** Each file once, with whether a search of a folder found it. */
+type Files = ReadonlyMap<string, boolean>;
+
+async function namedFiles(given: string[]): Promise<Files> {
+  const files = new Map<string, boolean>();
+  for (const path of given.map(each => resolve(each))) {
+    const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false;
+    const found = isFolder ? await filesIn(path) : [path];
+    if (found.length === 0)
+      throw new SquadError('INVALID_INPUT', `There is no *.subagent.yaml or *.cpe.yaml in ${path}`, {
+        suggestions: ['Name the file itself, whatever it is called.'],
+      });
+    for (const file of found) files.set(file, isFolder && (files.get(file) ?? true));
+  }
+  return files;
+}
+
+const foundFiles = (files: string[]): Files => new Map(files.map(file => [file, true]));
+
+async function filesIn(root: string): Promise<string[]> {
+  const { subagentFilesIn } = await import('../../workspace/subagents/subagent-files-in.ts');
+  return subagentFilesIn(root);
+}
+
+function countsOf(findings: SubagentFinding[]) {
+  const countOf = (wanted: SubagentFinding['severity']) =>
+    sum(findings.filter(({ severity }) => severity === wanted).map(({ more }) => more ?? 1));
+  return { errors: countOf('error'), warnings: countOf('warning'), findings };
+}
+
+function lines(
+  file: string,
+  { severity, line, column, message, suggestion }: SubagentFinding,
+  { style }: CliContext,
+): string[] {
+  const mark = severity === 'error' ? style.red('error') : style.yellow('warning');
+  const place = line === null ? shown(file) : `${shown(file)}:${line}:${column}`;
+  return [
+    `${place}: ${mark}: ${visibleLine(message)}`,
+    ...(suggestion === null ? [] : [`  ${visibleLine(suggestion)}`]),
+  ];
+}
+
+/** As short as it can be and still be opened from here. */
+function shown(file: string): string {
+  const way = relative(process.cwd(), file);
+  return visibleLine(way.startsWith('..') ? file : way);
+}
+
+const sum = (numbers: number[]) => numbers.reduce((one, other) => one + other, 0);
+const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`;

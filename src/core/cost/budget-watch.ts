@@ -1,0 +1,163 @@
+import type { Clock } from '../../base/clock.ts';
+import type { HubSettings } from '../../schema/config.ts';
+import type { EventBody } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Run, Usage } from '../../schema/run.ts';
+import type { Store } from '../ports/store.ts';
+import type { LiveRun } from '../runs/live-run.ts';
+import { type BudgetScope, refuseOverDay, review, runBudget, type Spending, startOfDay } from './budget.ts';
+import { type PriceList, withCost } from './prices.ts';
+import { usageOfBoth } from './usage.ts';
+
+export interface MoneyPorts {
+  clock: Clock;
+  store: Store;
+  settings(): HubSettings;
+  prices(): PriceList;
+  live(): Iterable<LiveRun>;
+  /** Stops a run for its money. */
+  stop(id: RunId): void;
+  tell(run: Run, body: EventBody): void;
+  warn(message: string, cause: unknown): void;
+}
+
+const AT_MOST_EVERY_MS = 1_000;
+
+/** Holds runs to their budgets as soon as they report what they used: the run's own, its squad's and the day's. */
+export class MoneyWatch {
+  private readonly ports: MoneyPorts;
+  private readonly lookedAt = new Map<RunId, number>();
+  private readonly waiting = new Map<RunId, NodeJS.Timeout>();
+  private readonly told = new Map<RunId, Set<BudgetScope>>();
+
+  constructor(ports: MoneyPorts) {
+    this.ports = ports;
+  }
+
+  /** What a run has used so far, with the money estimated where only tokens are known. */
+  usageOf(entry: LiveRun): Usage | null {
+    return usageOfBoth(entry.usageBefore, this.usageOfTurn(entry));
+  }
+
+  private usageOfTurn({ report, chatTotals, run }: LiveRun): Usage | null {
+    return withCost(report.usageOfTurn(chatTotals), run.model, this.ports.prices());
+  }
+
+  /** Throws when the day's budget is used up. */
+  async admit(): Promise<void> {
+    const settings = this.ports.settings();
+    if (settings['budget.day_usd'] !== undefined) refuseOverDay(await this.today(), settings);
+  }
+
+  /** It reported something: looked at now, or as soon as the last look is long enough ago. */
+  onUsage(entry: LiveRun): void {
+    const { id } = entry.run;
+    if (this.waiting.has(id)) return;
+    const since = this.ports.clock.monotonic() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY);
+    const wait = Math.max(0, AT_MOST_EVERY_MS - since);
+    this.waiting.set(
+      id,
+      setTimeout(() => {
+        this.waiting.delete(id);
+        this.lookedAt.set(id, this.ports.clock.monotonic());
+        this.look(entry).catch(thrown => this.ports.warn(`What ${id} spent could not be looked at`, thrown));
+      }, wait).unref(),
+    );
+  }
+
+  /** It has ended: what it reported last is looked at in any case, and then it is forgotten. */
+  async atEnd(entry: LiveRun): Promise<void> {
+    const { id } = entry.run;
+    clearTimeout(this.waiting.get(id));
+    this.waiting.delete(id);
+    await this.look(entry);
+    this.tellUnknown(entry);
+    this.lookedAt.delete(id);
+    this.told.delete(id);
+  }
+
+  /** A budget that could not be checked does not hold the run: the result says so, and why. */
+  private tellUnknown(entry: LiveRun): void {
+    const { run } = entry;
+    const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
+    const usage = this.usageOf(entry);
+    if (budgetUsd === null || usage?.costUsd != null || run.startedAt === null) return;
+    run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${whyUnknown(usage, entry)}`);
+  }
+
+  private async look(entry: LiveRun): Promise<void> {
+    const { run } = entry;
+    const spentUsd = this.usageOf(entry)?.costUsd ?? null;
+    if (spentUsd === null) return;
+    const { warn, over } = review(await this.spendings(run, spentUsd));
+    const told = this.told.get(run.id) ?? new Set();
+    this.told.set(run.id, told);
+    for (const spending of warn) {
+      if (told.has(spending.scope)) continue;
+      told.add(spending.scope);
+      this.ports.tell(run, { type: 'run.budget', ...spending });
+    }
+    if (over === null) return;
+    for (const spender of this.spendersOf(over.scope, entry)) {
+      spender.overBudget ??= over;
+      if (isToBeStopped(spender, over.scope)) this.ports.stop(spender.run.id);
+    }
+  }
+
+  /** Whoever shares the money that is gone. */
+  private spendersOf(scope: BudgetScope, entry: LiveRun): LiveRun[] {
+    if (scope === 'run') return [entry];
+    const live = [...this.ports.live()];
+    return scope === 'day' ? live : live.filter(({ run }) => run.squadId === entry.run.squadId);
+  }
+
+  private async spendings({ squadId, options }: Run, spentUsd: number): Promise<Spending[]> {
+    const settings = this.ports.settings();
+    const spendings: Spending[] = [];
+    const ofRun = runBudget(options.budgetUsd, settings);
+    if (ofRun !== null) spendings.push({ scope: 'run', spentUsd, budgetUsd: ofRun });
+    const ofSquad = settings['budget.squad_usd'];
+    if (ofSquad !== undefined)
+      spendings.push({
+        scope: 'squad',
+        budgetUsd: ofSquad,
+        spentUsd:
+          (await this.ports.store.spent({ squadId })) + this.unwritten(run => run.squadId === squadId),
+      });
+    const ofDay = settings['budget.day_usd'];
+    if (ofDay !== undefined) spendings.push({ scope: 'day', budgetUsd: ofDay, spentUsd: await this.today() });
+    return spendings;
+  }
+
+  private async today(): Promise<number> {
+    const now = this.ports.clock.now();
+    const since = startOfDay(now);
+    // A run of the future was stored before the clock was set back.
+    return (
+      (await this.ports.store.spent({ since, until: now })) + this.unwritten(run => run.createdAt >= since)
+    );
+  }
+
+  /** Of turns at work: their money is in the database only when they have ended. */
+  private unwritten(belongs: (run: Run) => boolean): number {
+    let sum = 0;
+    for (const entry of this.ports.live())
+      if (belongs(entry.run)) sum += this.usageOfTurn(entry)?.costUsd ?? 0;
+    return sum;
+  }
+}
+
+/** Nothing can be saved on a turn that has ended by itself: its process is only on its way out. */
+function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
+  if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
+  // A turn whose end is being written may leave a run that waits for a review: that run is stopped.
+  return isEnding || !report.hasEnded;
+}
+
+function whyUnknown(usage: Usage | null, { run: { engine, model }, report, chatTotals }: LiveRun): string {
+  if (report.usageNotes(chatTotals).length > 0) return 'what this run alone used is not known.';
+  if (usage === null || usage.input === null) return `${engine} did not report what this run used.`;
+  if (model === null)
+    return `${engine} did not say which model it used, and its configuration names none. Name one: \`model\` of the call or the role, or the configuration of ${engine}.`;
+  return `there is no price for the model ${model}. Add one to prices.json in Squad's home.`;
+}

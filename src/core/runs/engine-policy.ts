@@ -1,0 +1,27 @@
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import type { Engine } from '../ports/engine.ts';
+
+/** What the engine holds, and what Squad holds itself whatever the engine. */
+export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
+  const rules = [...engine.policy(options)];
+  if (options.approvals === 'ask' && !rules.some(({ rule }) => rule.startsWith('approvals')))
+    rules.push({
+      rule: 'approvals: ask',
+      heldBy: 'advisory',
+      note: 'Squad knows no way to have this engine ask: what it may not do is refused',
+    });
+  if (options.budgetUsd === null || rules.some(({ rule }) => rule.startsWith('budget'))) return rules;
+  const isLive = engine.usageIsReported === 'live';
+  return [
+    ...rules,
+    {
+      rule: `budget: ${options.budgetUsd} USD`,
+      heldBy: isLive && options.stopAtBudget ? 'system' : 'advisory',
+      note: isLive
+        ? null
+        : engine.usageIsReported === 'at_end'
+          ? 'checked after the turn: this engine reports what it used only then'
+          : 'cannot be checked: this engine does not report what it used',
+    },
+  ];
+}

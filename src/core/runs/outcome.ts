@@ -1,0 +1,126 @@
+import type { RunError, StopReason } from '../../schema/run.ts';
+import type { EngineEnd } from '../ports/engine.ts';
+import type { TurnEnd } from '../ports/turns.ts';
+import type { EngineReport } from './engine-report.ts';
+import type { RunStep } from './run-state.ts';
+
+/** The wrapper's own watchdog fires this long after the deadline, so a hub that lives always comes first. */
+export const HARD_LIMIT_GRACE_MS = 30_000;
+
+export interface Outcome {
+  step: RunStep;
+  error: RunError | null;
+}
+
+export interface Facts {
+  end: TurnEnd;
+  stop: StopReason | null;
+  deadlineAt: number;
+  /** Null when the engine has no events of its own: then the exit code is all there is. */
+  events: (Pick<EngineReport, 'end' | 'retry'> & { linesDropped: number }) | null;
+  timeoutMs: number;
+}
+
+/** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
+export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outcome {
+  const retry = events?.retry ?? null;
+  const timedOut: Outcome = { step: 'time_out', error: retry && timeoutWhileRetrying(retry, timeoutMs) };
+  if (stop === 'cancel') return { step: 'cancel', error: null };
+  if (stop === 'terminate' || stop === 'abandon') return { step: stop, error: null };
+  if (stop === 'timeout') return timedOut;
+  if (stop === 'output_limit')
+    return failed('OUTPUT_LIMIT', 'It wrote more than output.max_bytes allows. What it wrote is kept.');
+  if (stop === 'budget')
+    return failed(
+      'BUDGET_EXCEEDED',
+      'It reached its budget and was stopped. What it did until then is kept.',
+    );
+  if (stop === 'stall')
+    return failed(
+      'STALLED',
+      `It gave no sign of life for as long as its role allows (stall) and was stopped. What it did until then is kept.${
+        retry ? ` ${lastFailure(retry)}` : ''
+      }`,
+    );
+  if (end.spawnError) return failed('SPAWN_FAILED', `The agent could not be started: ${end.spawnError}`);
+  if (end.exitCode === null)
+    return {
+      step: 'lose',
+      error: {
+        code: 'LOST',
+        message:
+          'Its process is gone and left no exit record (killed from outside, or the machine went down). What it wrote is kept, if its folder is still there.',
+      },
+    };
+  // Only the wrapper's watchdog ends a turn this late. Most agents heed its TERM; a few need its KILL.
+  if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
+  if (events) return judgeEvents(events, end.exitCode);
+  if (end.exitCode === 0) return { step: 'complete', error: null };
+  return failed('ENGINE_FAILED', exitWords(end.exitCode));
+}
+
+/** A file's time is that of the kernel's last tick, so an exit can look a little earlier than it was. */
+const TICK_MS = 10;
+
+/**
+ * Why Squad ended the turn; null if the turn had already ended by itself. An agent reports its last usage and its success
+ * almost at once, so the hub may ask for a budget stop between the two: success decides, not the order of reading.
+ */
+export function stopInForce(
+  stop: StopReason | null,
+  askedAt: number | null,
+  end: TurnEnd,
+  reported: EngineEnd | null,
+): StopReason | null {
+  if (stop === 'budget' && reported?.ok) return null;
+  const wasTooLate = askedAt !== null && end.exitCode !== null && end.endedAt + TICK_MS < askedAt;
+  return wasTooLate ? null : stop;
+}
+
+function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCode: number): Outcome {
+  if (!end && linesDropped > 0 && exitCode === 0)
+    return failed(
+      'OUTPUT_LIMIT',
+      'Its answer was in a line too long to read (over 8 MiB). All of it is in the output of the run (`squad log`).',
+    );
+  if (!end)
+    return failed(
+      'ENGINE_FAILED',
+      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
+    );
+  if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
+  return { step: 'complete', error: null };
+}
+
+type Retry = NonNullable<EngineReport['retry']>;
+
+/** An engine can wait for its API longer than its run has time. */
+function timeoutWhileRetrying(retry: Retry, timeoutMs: number): RunError {
+  const { code, waitMs } = retry;
+  const isTooLong = waitMs !== null && waitMs > timeoutMs;
+  return {
+    code,
+    message: [
+      `Timed out after ${seconds(timeoutMs)}.`,
+      lastFailure(retry),
+      ...(isTooLong ? [`The wait of ${seconds(waitMs)} is longer than the timeout.`] : []),
+    ].join(' '),
+  };
+}
+
+const lastFailure = ({ text }: Retry): string =>
+  `The last thing its engine reported: ${text.replace(/(?<![.!?])$/, '.')}`;
+
+const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
+
+/** An agent's own words, but not a novel: it goes into the database, into events and into every listing. */
+const LONGEST_MESSAGE = 2_000;
+
+function failed(code: string, text: string): Outcome {
+  const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE).toWellFormed()}…` : text;
+  return { step: 'fail', error: { code, message } };
+}
+
+function exitWords(code: number): string {
+  return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;
+}

@@ -1,0 +1,90 @@
+import type { RunId } from '../../schema/ids.ts';
+import type { Run, RunError, StopReason } from '../../schema/run.ts';
+import type { LiveTurn, TurnEnd } from '../ports/turns.ts';
+import { isSubagentCall } from '../subagents/plan-subagent.ts';
+import { monotonicOf } from './clock-times.ts';
+import { LiveRun } from './live-run.ts';
+import type { RunLedger } from './run-ledger.ts';
+import type { RunQueue } from './run-queue.ts';
+import { stepOfUnstarted } from './run-state.ts';
+import type { RunnerPorts } from './runner.ts';
+import { untold } from './turn-end.ts';
+
+const UNHEARD =
+  'The hub was lost while it was at work: whoever called it was told so (HUB_RESTARTED), and did not get its answer.';
+
+interface Finder {
+  ports: RunnerPorts;
+  live: Map<RunId, LiveRun>;
+  queue: RunQueue;
+  ledger: RunLedger;
+  watch(entry: LiveRun, process: LiveTurn, seen: number): void;
+  turnEnded(entry: LiveRun, end: TurnEnd): Promise<void>;
+  letGo(entry: LiveRun): void;
+}
+
+/** How the runner takes in the runs that an earlier hub left. */
+export class FoundRuns {
+  private readonly runner: Finder;
+
+  constructor(runner: Finder) {
+    this.runner = runner;
+  }
+
+  /** One that never got going. It waits for `pump`, and its files are read when it starts. */
+  requeue(run: Run): void {
+    const { live, queue } = this.runner;
+    const entry = new LiveRun(run, null, null);
+    live.set(run.id, entry);
+    queue.add(entry);
+  }
+
+  /** One whose agent is at work. */
+  async adopt(entry: LiveRun, process: LiveTurn, startedAt: number): Promise<void> {
+    const { ports, watch } = this.runner;
+    await this.takeIn(entry, process.pid, startedAt);
+    const turn = { runId: entry.run.id, number: entry.turnNumber };
+    const [seen, wroteAt] = await Promise.all([ports.files.size(turn, 'stdout'), ports.files.wroteAt(turn)]);
+    entry.lastSignAt = wroteAt === null ? null : monotonicOf(ports.clock, wroteAt);
+    watch(entry, process, seen);
+  }
+
+  /** One whose turn ended while no hub was there. */
+  async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
+    const { ports, turnEnded } = this.runner;
+    await this.takeIn(entry, null, startedAt);
+    if (isSubagentCall(entry.run)) entry.run.notes.push(UNHEARD);
+    entry.follow(ports.files, ports.clock, untold(entry, ports), Number.POSITIVE_INFINITY);
+    await turnEnded(entry, end);
+  }
+
+  /** One that waits and has no turn at work. */
+  park(entry: LiveRun): void {
+    this.runner.live.set(entry.run.id, entry);
+    entry.pause();
+  }
+
+  /** Ends one that has nothing left to read a result from. */
+  async lose(run: Run, error: RunError): Promise<void> {
+    const { ports, live, ledger, letGo } = this.runner;
+    const turn = (await ports.store.turns(run.id)).at(-1);
+    const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: ports.clock.now() }] : [];
+    await ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
+    // It may have been taken in before it was given up.
+    const entry = live.get(run.id);
+    if (entry) letGo(entry);
+  }
+
+  /** Ends one that was to be stopped while it had no turn at work. */
+  async end(run: Run, reason: StopReason): Promise<void> {
+    await this.runner.ledger.ended(run, stepOfUnstarted(reason), null, { events: [] }, null, null);
+  }
+
+  private async takeIn(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
+    const { live, ledger } = this.runner;
+    live.set(entry.run.id, entry);
+    entry.isActive = true;
+    // The hub may have died between the start and its record.
+    if (entry.run.status === 'queued') await ledger.started(entry, pid, startedAt);
+  }
+}

@@ -1,0 +1,172 @@
+import type { Clock } from '../../base/clock.ts';
+import type { HubSettings } from '../../schema/config.ts';
+import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { Run, StopReason } from '../../schema/run.ts';
+import { keptBaseline } from '../evidence/baseline.ts';
+import type { Engines } from '../ports/engine.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { Store } from '../ports/store.ts';
+import type { Executor, FoundTurn } from '../ports/turns.ts';
+import { cancelNote } from './canceller.ts';
+import { monotonicOf } from './clock-times.ts';
+import { MINUTE_MS } from './limits.ts';
+import { LiveRun } from './live-run.ts';
+import type { Runner } from './runner.ts';
+import { storedEngine } from './stored-run.ts';
+
+/** Whoever allows more in a minute than this does not mean to be held. */
+const MOST_RECALLED = 5_000;
+
+export interface Recovered {
+  watched: number;
+  ended: number;
+  requeued: number;
+  lost: number;
+}
+
+export interface RecoveryPorts {
+  clock: Clock;
+  settings(): HubSettings;
+  store: Store;
+  files: RunFiles;
+  executor: Executor;
+  engines: Engines;
+}
+
+/**
+ * Squares the database with what is really there, run by run, and leaves none of them unaccounted for. What waits to
+ * be started is handed over last and in its old order, so that it neither overtakes nor goes beyond the limit. Callers wait
+ * for all of this, so a run that never began costs one look at its folder; everything else of it is read when it starts.
+ */
+export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
+  const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
+  const [runs, toStop, starts] = await Promise.all([
+    ports.store.liveRuns(),
+    ports.store.runsAskedToStop(),
+    startsOfLastMinute(ports),
+  ]);
+  runner.recall(starts);
+  const outcomes = await Promise.all(
+    runs.map(run =>
+      recoverRun(run, toStop.has(run.id), runner, ports).catch(thrown => giveUp(run, runner, ports, thrown)),
+    ),
+  );
+  for (const [i, outcome] of outcomes.entries()) {
+    counts[outcome]++;
+    if (outcome === 'requeued') runner.found.requeue(runs[i]!);
+  }
+  return counts;
+}
+
+/** Mostly there was none, and then one row tells. */
+async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Promise<number[]> {
+  const now = clock.now();
+  // A start in the future was stored before the clock was set back: nobody knows how long ago it was, and it does not count.
+  const newest = async (limit: number) =>
+    (await store.events({ types: ['run.queued'], limit, reverse: true }))
+      .filter(({ at }) => at > now - MINUTE_MS && at <= now)
+      .map(({ at }) => monotonicOf(clock, at));
+  if ((await newest(1)).length === 0) return [];
+  return newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED));
+}
+
+async function recoverRun(
+  run: Run,
+  wasAskedToStop: boolean,
+  runner: Runner,
+  ports: RecoveryPorts,
+): Promise<keyof Recovered> {
+  const { store, executor } = ports;
+  const current = { runId: run.id, number: run.turn };
+  // A create-chat command that is or was at work is not started again: its folder is taken, and its answer is waited for.
+  if (run.status === 'queued' && !wasAskedToStop && !(await executor.hasBegun(current))) return 'requeued';
+  const [stored, turns, wish, found] = await Promise.all([
+    storedEngine(run, ports).catch(ifLost),
+    store.turns(run.id),
+    wishFor(run, store),
+    executor.find(current, { keepLeftovers: run.keepLeftovers }),
+  ]);
+  if (stored instanceof SquadError) {
+    await end(found);
+    await runner.found.lose(run, { code: stored.code, message: stored.message });
+    return 'lost';
+  }
+  if (found.state === 'never_started' && run.status === 'queued') {
+    if (wish === null) return 'requeued';
+    // It was to be stopped while its create-chat command was at work.
+    await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
+    await runner.found.end(run, wish.reason);
+    return 'ended';
+  }
+
+  const entry = new LiveRun(run, stored, null);
+  entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
+  entry.baseline = await keptBaseline(ports.files, { ...current, number: 1 });
+  if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
+    if (wish) await runner.found.end(run, wish.reason);
+    else runner.found.park(entry);
+    return wish ? 'ended' : 'watched';
+  }
+  if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
+    entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
+  entry.stop = wish?.reason ?? null;
+  // One in the future was stored before the clock was set back, and cannot be compared with the end of the turn.
+  const isKnown = wish !== null && wish.at <= ports.clock.now();
+  entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, wish.at) : null;
+  if (found.state === 'live') {
+    await runner.found.adopt(entry, found.turn, found.startedAt);
+    return 'watched';
+  }
+  const seen =
+    found.state === 'never_started'
+      ? { end: { exitCode: null, spawnError: null, leftovers: [], endedAt: run.startedAt ?? run.createdAt } }
+      : found;
+  await runner.found.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
+  return found.state === 'ended' ? 'ended' : 'lost';
+}
+
+/** One run that cannot be looked into must not keep the hub, and with it every other run, from starting. */
+async function giveUp(
+  run: Run,
+  runner: Runner,
+  { executor }: RecoveryPorts,
+  thrown: unknown,
+): Promise<keyof Recovered> {
+  const error = asSquadError(thrown);
+  // A database that cannot be read says nothing about the run, which may be well and at work.
+  if (error.toShape().kind === 'database') throw error;
+  await executor
+    .find({ runId: run.id, number: run.turn }, { keepLeftovers: false })
+    .then(end)
+    .catch(() => {}); // it is what could not be looked into
+  await runner.found.lose(run, {
+    code: 'LOST',
+    message: `What became of it cannot be told: ${error.message}`,
+  });
+  return 'lost';
+}
+
+function ifLost(thrown: unknown): SquadError {
+  if (thrown instanceof SquadError && thrown.code === 'LOST') return thrown;
+  throw thrown;
+}
+
+/** The first one counts, as it did for the hub that took it down; what was wished of an earlier turn is over with that. */
+async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
+  const [ended] = await store.events({ runId: run.id, types: ['run.turn_ended'], limit: 1, reverse: true });
+  const after = ended?.seq ?? 0;
+  const [event] = await store.events({ runId: run.id, types: ['run.stopping'], after, limit: 1 });
+  if (event?.body.type !== 'run.stopping') return null;
+  const { reason, by } = event.body;
+  if (by !== undefined && reason === 'cancel') {
+    const note = cancelNote({ name: by, folder: null }, run);
+    if (!run.notes.includes(note)) run.notes.push(note);
+  }
+  return { reason, at: event.at };
+}
+
+async function end(found: FoundTurn): Promise<void> {
+  if (found.state !== 'live') return;
+  found.turn.stop(0);
+  await found.turn.ended;
+}

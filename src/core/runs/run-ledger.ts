@@ -1,0 +1,158 @@
+import type { Clock } from '../../base/clock.ts';
+import type { EventBody, NewEvent } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Chat, ChatTotals, Run, RunError } from '../../schema/run.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { Change, Store } from '../ports/store.ts';
+import type { TurnEnd } from '../ports/turns.ts';
+import type { LiveRun } from './live-run.ts';
+import { nextStatus, type RunStep } from './run-state.ts';
+
+export interface LedgerPorts {
+  clock: Clock;
+  store: Store;
+  files: RunFiles;
+  /** Told once of every run that has ended, after its end is on disk. Never waited for. */
+  onEnd(run: Run): void;
+  /** How a run ends is known, and about to be written down. */
+  onDecided?(ended: Run): void;
+  /** Something that must not stop the hub went wrong. */
+  warn(message: string, cause: unknown): void;
+}
+
+/** How long to wait before trying again what the disk or the database refused. */
+export const RETRY_MS = 1_000;
+
+/** Writes down what becomes of runs: the only place that changes a status. */
+export class RunLedger {
+  private readonly ports: LedgerPorts;
+  private isClosed = false;
+
+  constructor(ports: LedgerPorts) {
+    this.ports = ports;
+  }
+
+  event(run: Run, body: EventBody): NewEvent {
+    return { at: this.ports.clock.now(), runId: run.id, squadId: run.squadId, body };
+  }
+
+  /** The run holds this chat from now on. */
+  chatOpened(run: Run, totals: ChatTotals | null = null): Promise<void> {
+    return this.commit({ runs: [{ ...run }], chats: chatsOf(run, run.id, totals), events: [] });
+  }
+
+  async started(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
+    const { run } = entry;
+    run.status = nextStatus(run.status, 'start');
+    run.startedAt ??= startedAt;
+    entry.turn = {
+      runId: run.id,
+      number: entry.turnNumber,
+      pid,
+      startedAt,
+      deadlineAt: startedAt + entry.timeLeft(this.ports.clock),
+      stop: entry.stop,
+      endedAt: null,
+      exitCode: null,
+      leftovers: [],
+    };
+    await this.commit({
+      runs: [{ ...run }],
+      turns: [{ ...entry.turn }],
+      chats: chatsOf(run, run.id),
+      events: [this.event(run, { type: 'run.started', turn: entry.turnNumber, pid })],
+    });
+  }
+
+  /** The run is over with a turn and goes on: it keeps its chat and everything it was given. */
+  async paused(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
+    const { run, turn } = entry;
+    run.tokenHash = null;
+    const body: EventBody = { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: end.exitCode };
+    await this.commit({
+      runs: [{ ...run }],
+      turns: turn ? [{ ...turn }] : [],
+      chats: chatsOf(run, run.id, chatTotals, entry.chats),
+      events: [this.event(run, body)],
+    });
+  }
+
+  async ended(
+    run: Run,
+    step: RunStep,
+    error: RunError | null,
+    change: Change,
+    end: TurnEnd | null,
+    chatTotals: ChatTotals | null,
+    chats?: Iterable<string>,
+  ): Promise<void> {
+    const { clock } = this.ports;
+    // The secrets in there go before the end is on disk: after it nobody would come back for them. Only a run that could
+    // not be started may be started again, by the next hub, if this one dies now.
+    const mayStartAgain = run.startedAt === null && step === 'fail';
+    if (!mayStartAgain) await this.dropEnvironment(run.id);
+    const ended: Run = {
+      ...run,
+      status: nextStatus(run.status, step),
+      error,
+      tokenHash: null,
+      endedAt: end?.endedAt ?? clock.now(),
+    };
+    this.ports.onDecided?.(ended);
+    const body: EventBody = {
+      type: 'run.ended',
+      status: ended.status,
+      exitCode: end?.exitCode ?? null,
+      error,
+      usage: run.usage,
+      leftovers: end?.leftovers ?? [],
+      durationMs: run.startedAt === null ? null : Math.max(0, ended.endedAt! - run.startedAt),
+    };
+    await this.commit({
+      ...change,
+      runs: [ended],
+      chats: chatsOf(run, null, chatTotals, chats),
+      events: [...change.events, this.event(run, body)],
+    });
+    Object.assign(run, ended);
+    this.ports.onEnd(run);
+    if (mayStartAgain) await this.dropEnvironment(run.id);
+  }
+
+  private async dropEnvironment(id: RunId): Promise<void> {
+    const { files, warn } = this.ports;
+    await files
+      .dropEnvironment(id)
+      .catch(thrown => warn(`The environment of ${id} is still on disk`, thrown));
+  }
+
+  /** Facts about a process that exists cannot be refused: a full disk or a locked database is waited out. */
+  commit(change: Change): Promise<void> {
+    return this.retry('a change of state', () => this.ports.store.commit(change));
+  }
+
+  async retry(what: string, act: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await act();
+      } catch (thrown) {
+        if (this.isClosed) throw thrown;
+        this.ports.warn(`Could not write ${what}; trying again`, thrown);
+        await new Promise(wake => setTimeout(wake, RETRY_MS));
+      }
+    }
+  }
+
+  /** What is not on disk by now is found again by the next hub. */
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+/** The totals are those of the chat the run is on now; others it held are only let go. */
+const chatsOf = (
+  { chatId, engine, createdAt }: Run,
+  runId: RunId | null,
+  totals: ChatTotals | null = null,
+  ids: Iterable<string> = chatId === null ? [] : [chatId],
+): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));

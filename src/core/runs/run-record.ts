@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { OneAtATime } from '../../base/one-at-a-time.ts';
+import { EventBody } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { Review } from '../../schema/review.ts';
+import { Chat, Run, Squad, Turn } from '../../schema/run.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { Change, Store } from '../ports/store.ts';
+import { parseJson } from '../text.ts';
+
+/**
+ * A run's part of the database, kept in the run's folder: enough to restore its rows. Activity, tool calls, inbox items
+ * and messages are not in it.
+ */
+export const RunRecord = z.object({
+  squad: Squad,
+  run: Run,
+  turns: z.array(Turn),
+  chats: z.array(Chat),
+  /** Reviews of this run's work. */
+  reviews: z.array(Review),
+  events: z.array(z.object({ at: z.number(), body: EventBody })),
+});
+export type RunRecord = z.infer<typeof RunRecord>;
+
+/** Events that other code decides by, or that tell the run's history in short. */
+export const RECORDED_EVENTS = [
+  'run.queued',
+  'run.started',
+  'run.stopping',
+  'run.turn_ended',
+  'run.ended',
+  'run.budget',
+  'review.requested',
+  'review.closed',
+  'worktree.made',
+  'worktree.removed',
+  'worktree.kept',
+  'pull_request.opened',
+  'issues.created',
+  'branch.integrated',
+] as const satisfies EventBody['type'][];
+
+const EVERY = 1_000;
+
+/**
+ * The same store, with a record in the run's folder after each commit that concerns the run. The record follows the commit,
+ * so a folder without a record belongs to a run that nobody was promised.
+ */
+export function keepRecords<S extends Store>(
+  store: S,
+  files: Pick<RunFiles, 'record' | 'saveRecord'>,
+  warn: (message: string, cause: unknown) => void,
+): S {
+  const queue = new OneAtATime<RunId>();
+  const save = async (id: RunId, part: Part) => {
+    const record = part.isNew ? merge(null, part) : merge(ownRecord(await files.record(id)), part);
+    const whole = record ?? (await recordInStore(store, id));
+    if (whole) await files.saveRecord(id, JSON.stringify(whole));
+  };
+  return {
+    ...store,
+    async commit(change: Change): Promise<void> {
+      const parts = partsOf(change);
+      await store.commit(change);
+      for (const [id, part] of parts)
+        await queue
+          .run(id, () => save(id, part))
+          // The database has it. Only a restore would miss this change.
+          .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
+    },
+  };
+}
+
+export function readRecord(text: string | null): RunRecord | null {
+  return RunRecord.safeParse(text === null ? null : parseJson(text)).data ?? null;
+}
+
+/** Not validated, because this runs at every turn; a restore validates what it reads. */
+function ownRecord(text: string | null): RunRecord | null {
+  const record = (text === null ? null : parseJson(text)) as RunRecord | null | undefined;
+  return record && typeof record === 'object' && PARTS.every(part => part in record) ? record : null;
+}
+
+const PARTS = Object.keys(RunRecord.shape);
+
+/** One run's part of a commit. */
+interface Part extends Partial<RunRecord> {
+  isNew: boolean;
+  turns: Turn[];
+  chats: Chat[];
+  reviews: Review[];
+  events: RunRecord['events'];
+}
+
+function partsOf(change: Change): Map<RunId, Part> {
+  const parts = new Map<RunId, Part>();
+  const of = (id: RunId): Part => {
+    const part = parts.get(id) ?? { isNew: false, turns: [], chats: [], reviews: [], events: [] };
+    parts.set(id, part);
+    return part;
+  };
+  const { runs = [], chats: allChats = [] } = change;
+  for (const run of runs) {
+    const squad = change.squads?.find(({ id }) => id === run.squadId);
+    const chats = allChats.filter(({ runId }) => runs.length === 1 || runId === run.id);
+    Object.assign(of(run.id), {
+      ...{ run: { ...run, notes: [...run.notes] }, chats },
+      ...(squad && { squad, isNew: true }),
+    });
+  }
+  for (const turn of change.turns ?? []) of(turn.runId).turns.push({ ...turn });
+  for (const review of change.reviews ?? []) of(review.coderId).reviews.push({ ...review });
+  for (const { at, runId, body } of change.events)
+    if (runId !== null && isRecorded(body)) of(runId).events.push({ at, body });
+  return parts;
+}
+
+const isRecorded = ({ type }: EventBody): boolean => (RECORDED_EVENTS as readonly string[]).includes(type);
+
+/** Null when it takes the database to make it whole. */
+function merge(before: RunRecord | null, part: Part): RunRecord | null {
+  const squad = part.squad ?? before?.squad;
+  const run = part.run ?? before?.run;
+  if (!squad || !run) return null;
+  return {
+    squad,
+    run,
+    turns: replaced(before?.turns, part.turns, ({ number }) => number),
+    chats: replaced(before?.chats, part.chats, ({ id }) => id, keepTotals),
+    reviews: replaced(before?.reviews, part.reviews, ({ id }) => id),
+    events: [...(before?.events ?? []), ...part.events],
+  };
+}
+
+function replaced<T>(
+  before: T[] = [],
+  now: T[],
+  key: (item: T) => unknown,
+  join = (_: T, item: T): T => item,
+): T[] {
+  const all = new Map(before.map(item => [key(item), item]));
+  for (const item of now) {
+    const earlier = all.get(key(item));
+    all.set(key(item), earlier === undefined ? item : join(earlier, item));
+  }
+  return [...all.values()];
+}
+
+/** As in the database: a turn that reported nothing says nothing about what the chat has used. */
+const keepTotals = (earlier: Chat, chat: Chat): Chat => ({
+  ...chat,
+  totals: chat.totals ?? earlier.totals,
+  createdAt: earlier.createdAt,
+});
+
+/** For a run whose hub died before its record was written, or that is older than records. */
+async function recordInStore(store: Store, id: RunId): Promise<RunRecord | null> {
+  const run = await store.run(id);
+  const squad = run && (await store.squad(run.squadId));
+  if (!run || !squad) return null;
+  const [turns, chat, reviews, events] = await Promise.all([
+    store.turns(id),
+    run.chatId === null ? null : store.chat(run.chatId),
+    store.reviews({ coderId: id, limit: EVERY }),
+    store.events({ runId: id, types: [...RECORDED_EVENTS], limit: EVERY }),
+  ]);
+  return {
+    ...{ squad, run, turns, reviews },
+    chats: chat ? [chat] : [],
+    events: events.map(({ at, body }) => ({ at, body })),
+  };
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { RunStatus } from '../../schema/run.ts';
+import { nextStatus, type RunStep, squadStatus } from './run-state.ts';
+
+const STEPS: RunStep[] = [
+  ...(['start', 'complete', 'fail', 'time_out', 'cancel', 'lose'] as const),
+  ...(['await_review', 'resume', 'terminate', 'abandon'] as const),
+];
+
+describe('the state table', () => {
+  test('is exactly this', () => {
+    const table = RunStatus.options.flatMap(status =>
+      STEPS.flatMap(step => {
+        try {
+          return [`${status} + ${step} = ${nextStatus(status, step)}`];
+        } catch {
+          return [];
+        }
+      }),
+    );
+    expect(table).toEqual([
+      'queued + start = running',
+      'queued + fail = error',
+      'queued + time_out = timeout',
+      'queued + cancel = cancelled',
+      'queued + lose = lost',
+      'queued + terminate = terminated',
+      'queued + abandon = abandoned',
+      'running + complete = completed',
+      'running + fail = error',
+      'running + time_out = timeout',
+      'running + cancel = cancelled',
+      'running + lose = lost',
+      'running + await_review = waiting_review',
+      'running + terminate = terminated',
+      'running + abandon = abandoned',
+      'waiting_review + complete = completed',
+      'waiting_review + fail = error',
+      'waiting_review + cancel = cancelled',
+      'waiting_review + lose = lost',
+      'waiting_review + resume = queued',
+      'waiting_review + terminate = terminated',
+      'waiting_review + abandon = abandoned',
+      'completed + abandon = abandoned',
+    ]);
+  });
+
+  test('a step that is not in it is a bug, and says which', () => {
+    expect(() => nextStatus('completed', 'cancel')).toThrow('A run that is completed cannot cancel');
+  });
+});
+
+describe('a squad', () => {
+  test.each([
+    [['completed', 'running'], 'running'],
+    [['error', 'queued'], 'running'],
+    [['completed', 'waiting_review'], 'running'],
+    [['completed', 'completed'], 'completed'],
+    [['completed', 'lost'], 'failed'],
+    [['completed', 'needs_you'], 'needs_you'],
+    [['needs_you', 'error'], 'failed'],
+    [['needs_you', 'running'], 'running'],
+    [['cancelled'], 'failed'],
+  ] as const)('of %j is %s', (members, status) => {
+    expect(squadStatus(members)).toBe(status);
+  });
+});

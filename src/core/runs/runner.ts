@@ -1,0 +1,462 @@
+import type { HubSettings } from '../../schema/config.ts';
+import { asSquadError } from '../../schema/error.ts';
+import type { EventBody } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
+import {
+  type EndStatus,
+  isEnd,
+  type Run,
+  type RunError,
+  type StopReason,
+  type Usage,
+} from '../../schema/run.ts';
+import type { Baseline } from '../../schema/work.ts';
+import type { Traces } from '../conversations/traces.ts';
+import { overBudget } from '../cost/budget.ts';
+import { MoneyWatch } from '../cost/budget-watch.ts';
+import { moneyLeft } from '../cost/money-left.ts';
+import type { PriceList } from '../cost/prices.ts';
+import { lookAtFolder } from '../evidence/baseline.ts';
+import type { RunIdentity } from '../policy.ts';
+import type { Engines } from '../ports/engine.ts';
+import type { Change } from '../ports/store.ts';
+import type { LiveTurn, TurnEnd } from '../ports/turns.ts';
+import { isSubagentCall } from '../subagents/plan-subagent.ts';
+import { type Canceller, cancelNote } from './canceller.ts';
+import { ChatClaims } from './chat-claims.ts';
+import { SpawnFuse } from './limits.ts';
+import type { LiveRun } from './live-run.ts';
+import type { Outcome } from './outcome.ts';
+import { outcomeInReview } from './outcome-in-review.ts';
+import { watchOutput } from './output-watch.ts';
+import type { PlannedRun, PlannedSquad } from './plan.ts';
+import { QuietWatch } from './quiet-watch.ts';
+import { FoundRuns } from './recovered-runs.ts';
+import { RunLedger } from './run-ledger.ts';
+import { RunQueue } from './run-queue.ts';
+import { nextStatus, type RunStep, stepOfUnstarted } from './run-state.ts';
+import type { Silence } from './silence.ts';
+import { soonOnDisk } from './soon-on-disk.ts';
+import { writeDown } from './submission.ts';
+import { closeTurn, evidenceOfTurn, hearOut } from './turn-end.ts';
+import { startTurn, type TurnStartPorts } from './turn-start.ts';
+import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
+
+export interface RunnerPorts extends TurnStartPorts {
+  engines: Engines;
+  settings(): HubSettings;
+  prices(): PriceList;
+  traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
+  /** It has a question open. */
+  isAsking(id: RunId): boolean;
+  /** A turn of a run that waits has ended, and that is on disk. Never waited for. */
+  onTurnOver(run: Run): void;
+}
+
+/** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
+export class Runner {
+  private readonly ports: RunnerPorts;
+  private readonly live = new Map<RunId, LiveRun>();
+  private readonly queue: RunQueue;
+  private readonly fuse = new SpawnFuse();
+  private readonly outputWatch: { close(): void };
+  private readonly ledger: RunLedger;
+  private readonly money: MoneyWatch;
+  private readonly quiet: QuietWatch;
+  private readonly chats = new ChatClaims(() => this.live.values());
+  /** Runs that an earlier hub left. */
+  readonly found: FoundRuns;
+  private closed = false;
+
+  constructor(ports: RunnerPorts) {
+    this.ports = ports;
+    this.ledger = new RunLedger({ ...ports, onDecided: ended => this.live.get(ended.id)?.decide(ended) });
+    this.queue = new RunQueue({
+      live: () => this.live.values(),
+      places: () => ports.settings()['limits.concurrency'],
+      start: entry => void this.launch(entry),
+    });
+    this.found = new FoundRuns({
+      ...{ ports, live: this.live, queue: this.queue, ledger: this.ledger },
+      watch: (entry, process, seen) => this.watch(entry, process, seen),
+      turnEnded: (entry, end) => this.turnEnded(entry, end),
+      letGo: entry => this.letGo(entry),
+    });
+    this.money = new MoneyWatch({
+      ...ports,
+      live: () => this.live.values(),
+      stop: id => void this.stop(id, 'budget'),
+      tell: (run, body) => this.tell(run, body),
+    });
+    this.outputWatch = watchOutput({
+      ...ports,
+      turns: () => [...this.live.values()].flatMap(({ turn, stop }) => (turn && stop === null ? [turn] : [])),
+      onGrowth: runId => {
+        const entry = this.live.get(runId);
+        if (entry) entry.lastSignAt = ports.clock.monotonic();
+      },
+      onTooMuch: runId => this.stop(runId, 'output_limit'),
+    });
+    this.quiet = new QuietWatch({
+      ...ports,
+      live: () => this.live.values(),
+      stop: id => void this.stop(id, 'stall'),
+      tell: (run, body) => this.tell(run, body),
+    });
+  }
+
+  /**
+   * Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. With it,
+   * or not at all, comes what is to be true `along` with it: a run at work that waits for it from now on, and anything else.
+   */
+  async submit(plan: PlannedSquad, along?: { change: Change; awaiting: RunId }): Promise<void> {
+    const { clock, settings } = this.ports;
+    const { runs } = plan;
+    await this.money.admit();
+    const letGo = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
+    try {
+      const { depth = 0, parentId = null } = runs[0]?.run ?? {};
+      const asked = { count: runs.length, depth, callers: this.callers(parentId) };
+      this.fuse.admit(asked, settings(), clock.monotonic());
+      const looks = this.lookAhead(runs);
+      const write = (change?: Change) => writeDown(plan, this.ports, this.ledger, change);
+      const entries = along
+        ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
+            write({ ...along.change, runs: [row] }),
+          )
+        : await write();
+      for (const [i, look] of looks.entries()) entries[i]!.looking = look;
+      for (const entry of entries) this.live.set(entry.run.id, entry);
+      for (const entry of entries) this.enqueue(entry);
+      for (const entry of entries) if (this.queue.has(entry)) entry.looking = null;
+    } finally {
+      letGo();
+    }
+  }
+
+  /** A run and those above it that are still live. */
+  private callers(id: RunId | null): Run[] {
+    const run = id === null ? undefined : this.live.get(id)?.run;
+    return run ? [run, ...this.callers(run.parentId)] : [];
+  }
+
+  /** Throws what `submit` would refuse that many runs with, before anything is planned: a refusal must cost little. */
+  async admit(count: number, parent: RunIdentity | null): Promise<void> {
+    const { clock, settings } = this.ports;
+    await this.money.admit();
+    const asked = { count, depth: parent ? parent.depth + 1 : 0, callers: this.callers(parent?.id ?? null) };
+    this.fuse.check(asked, settings(), clock.monotonic());
+  }
+
+  /**
+   * Queues the next turn of a run that waits, on its chat, beginning with this text; `change` is true along with it. False
+   * while its last turn is still at work: there is a word (`onTurnOver`) when it is not.
+   */
+  async resume(id: RunId, text: string, change: Change): Promise<boolean> {
+    const entry = this.live.get(id);
+    const refusal = await this.money.admit().catch(asSquadError);
+    if (refusal && refusal.code !== 'BUDGET_EXCEEDED') throw refusal;
+    if (refusal && entry?.isPaused && !entry.changing) {
+      await this.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
+      return false;
+    }
+    const isQueued = await queueNextTurn(entry, id, { text, change }, this.ports, this.ledger);
+    if (isQueued) this.enqueue(entry!);
+    return isQueued;
+  }
+
+  /** Ends a run that waits and has no turn at work; one that has is left to it. */
+  async endWaiting(id: RunId, step: 'complete' | 'abandon', change: Change): Promise<boolean> {
+    const entry = this.live.get(id);
+    await entry?.changing;
+    if (!entry?.isPaused) return false;
+    await this.finish(entry, step, null, null, change);
+    return true;
+  }
+
+  /** The run as it is now, if it has not ended; ended ones are in the store. */
+  current(id: RunId): Run | null {
+    return this.live.get(id)?.run ?? null;
+  }
+
+  /** For its result: what a reader should know of it. Said once, however often it happens. */
+  note(id: RunId, text: string): void {
+    const notes = this.live.get(id)?.run.notes;
+    if (notes && !notes.includes(text)) notes.push(text);
+  }
+
+  /** What a run at work has reported so far. */
+  usageOf(id: RunId): Usage | null {
+    const entry = this.live.get(id);
+    return entry ? this.money.usageOf(entry) : null;
+  }
+
+  /** Milliseconds that its turn has left; null: it has none. */
+  timeLeft(id: RunId): number | null {
+    const entry = this.live.get(id);
+    return entry?.turn ? entry.timeLeft(this.ports.clock) : null;
+  }
+
+  liveRuns(): Run[] {
+    return [...this.live.values()].map(entry => entry.run);
+  }
+
+  /** How quiet a run at work is; null while it gives signs of life. */
+  silenceOf(id: RunId): Silence | null {
+    return this.quiet.of(id);
+  }
+
+  /** It was told to stop, and has not ended yet. */
+  isStopping(id: RunId): boolean {
+    return (this.live.get(id)?.stop ?? null) !== null;
+  }
+
+  get busy(): boolean {
+    return this.live.size > 0;
+  }
+
+  /** Settles when the run has ended and its end is on disk, or when the signal fires. */
+  async untilEnded(id: RunId, signal: AbortSignal): Promise<void> {
+    const entry = this.live.get(id);
+    if (!entry || signal.aborted) return;
+    await new Promise<void>(settle => {
+      const stop = () => settle();
+      signal.addEventListener('abort', stop, { once: true });
+      void entry.over.then(() => {
+        signal.removeEventListener('abort', stop);
+        settle();
+      });
+    });
+  }
+
+  /**
+   * The same for who only wants the answer, which is in its files: a database that is held by somebody is not waited for
+   * longer than a moment. The run as it ends, where that is not on disk yet.
+   */
+  async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
+    const onDisk = this.untilEnded(id, signal).then(() => null);
+    const decided = this.live.get(id)?.decided.then(async ended => {
+      await soonOnDisk(onDisk);
+      return ended;
+    });
+    return Promise.race([onDisk, decided ?? null]);
+  }
+
+  /** A run that waits for others must not keep them from starting: it has no place meanwhile, and has one again at once. */
+  async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
+    const entry = this.live.get(id);
+    if (!entry) return wait();
+    entry.waits++;
+    this.pump();
+    try {
+      return await wait();
+    } finally {
+      entry.waits--;
+    }
+  }
+
+  /** What a run may still spend on runs of its own; null: no budget holds it. */
+  moneyLeft(id: RunId): Promise<number | null> {
+    const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
+    return moneyLeft(id, { store: this.ports.store, spentBy });
+  }
+
+  /** False when there is nothing left to stop. Settles once the wish is on disk, with who has it. */
+  async stop(id: RunId, reason: StopReason, by: Canceller | null = null): Promise<boolean> {
+    const entry = this.live.get(id);
+    const turn = entry?.turnNumber;
+    await entry?.changing;
+    // A turn that ends may be the end of the run, or leave it waiting.
+    while (entry?.isEnding && this.live.has(id)) await entry.turnOver;
+    if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
+    // What a turn took too much of is over with that turn.
+    if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
+    if (entry.stop === null) {
+      entry.stop = reason;
+      entry.stopAskedAt = this.ports.clock.monotonic();
+      if (entry.turn) entry.turn.stop = reason;
+      if (by && reason === 'cancel') entry.run.notes.push(cancelNote(by, entry.run));
+      // On disk before the first signal: whoever reads the exit record later must know that it was us.
+      const change = {
+        turns: entry.turn ? [{ ...entry.turn }] : [],
+        events: [
+          this.ledger.event(entry.run, {
+            type: 'run.stopping' as const,
+            reason,
+            ...(by !== null && { by: by.name }),
+          }),
+        ],
+      };
+      await this.ports.store
+        .commit(change)
+        .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
+    }
+    // It may have been about to go on; from the wish on it does not.
+    await entry.changing;
+    if (this.queue.remove(entry) || entry.isPaused) await this.endUnstarted(entry, reason);
+    else {
+      entry.starting.abort();
+      entry.process?.stop(this.ports.settings()['stop.grace_ms']);
+    }
+    return true;
+  }
+
+  private endUnstarted(entry: LiveRun, reason: StopReason): Promise<void> {
+    if (reason !== 'budget' || !entry.overBudget)
+      return this.finish(entry, stepOfUnstarted(reason), null, null);
+    const error = { code: 'BUDGET_EXCEEDED', message: overBudget(entry.overBudget) };
+    return this.finish(entry, 'fail', error, null);
+  }
+
+  /** Starts that an earlier hub let through: the count goes on where that one was. */
+  recall(starts: readonly number[]): void {
+    this.fuse.recall(starts);
+  }
+
+  /** Starts what may start. Also called when the limit was raised. */
+  pump(): void {
+    this.queue.pump();
+  }
+
+  /** Lets go of everything; agents at work go on and the next hub finds them. */
+  close(): void {
+    this.closed = true;
+    this.queue.close();
+    this.ledger.close();
+    this.outputWatch.close();
+    this.quiet.close();
+    for (const entry of this.live.values()) entry.release();
+  }
+
+  private enqueue(entry: LiveRun): void {
+    this.queue.add(entry);
+    if (isSubagentCall(entry.run)) this.atDeadline(entry);
+    this.pump();
+  }
+
+  private async launch(entry: LiveRun): Promise<void> {
+    try {
+      const process = await startTurn(entry, this.ports, this.ledger, chat => this.chats.refuseBusy(chat));
+      if (process) this.watch(entry, process, 0);
+      else await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
+    } catch (thrown) {
+      const error = asSquadError(thrown);
+      if (entry.stop !== null) return await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
+      const step = error.code === 'LOST' ? 'lose' : 'fail';
+      await this.finish(entry, step, { code: error.code, message: error.message }, null);
+    }
+  }
+
+  private watch(entry: LiveRun, process: LiveTurn, seen: number): void {
+    const { clock, files } = this.ports;
+    entry.process = process;
+    entry.follow(
+      files,
+      clock,
+      {
+        activity: body => this.tell(entry.run, body),
+        usage: () => this.money.onUsage(entry),
+        message: (message, place) => this.ports.traces.take(entry.run, message, place),
+      },
+      seen,
+    );
+    this.atDeadline(entry);
+    if (entry.stop !== null) process.stop(this.ports.settings()['stop.grace_ms']);
+    void process.ended.then(end => this.turnEnded(entry, end));
+  }
+
+  private atDeadline(entry: LiveRun): void {
+    entry.atDeadline(this.ports.clock, () => void this.stop(entry.run.id, 'timeout'));
+  }
+
+  /** News that nobody waits for. */
+  private tell(run: Run, body: EventBody): void {
+    const { store, warn } = this.ports;
+    void store
+      .commit({ events: [this.ledger.event(run, body)] })
+      .catch(thrown => warn(`News of ${run.id} were not recorded`, thrown));
+  }
+
+  private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
+    entry.stopTimer();
+    await entry.changing;
+    if (this.closed) return;
+    const outcome = await this.settleTurn(entry, end).catch(thrown => {
+      if (this.closed) throw thrown;
+      // A bug must not leave a run at work for ever whose agent has ended.
+      this.ports.warn(`How ${entry.run.id} ended could not be told`, thrown);
+      const { code, message } = asSquadError(thrown);
+      return { step: 'fail' as const, error: { code, message } };
+    });
+    const inReview = await outcomeInReview(entry, outcome, this.ports);
+    if (inReview === 'waits') await this.pause(entry, outcome, end);
+    else await this.finish(entry, inReview.step, inReview.error, end);
+  }
+
+  /** The turn is over, the run is not: it waits for its review without a place. */
+  private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
+    const { run } = entry;
+    run.usage = this.money.usageOf(entry);
+    run.evidence = await this.evidence(entry, 'completed', error, end);
+    await writePause(entry, error, end, this.ledger);
+    this.pump();
+    this.ports.onTurnOver(run);
+  }
+
+  private evidence(entry: LiveRun, status: EndStatus, error: RunError | null, end: TurnEnd) {
+    const seeing = { ...this.ports, liveRuns: () => this.liveRuns() };
+    return evidenceOfTurn(entry, { status, error, end }, seeing);
+  }
+
+  private async settleTurn(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
+    await hearOut(entry, end, this.ports);
+    entry.isEnding = true;
+    await this.money
+      .atEnd(entry)
+      .catch(thrown => this.ports.warn(`What ${entry.run.id} spent could not be looked at`, thrown));
+    return closeTurn(entry, end, this.ports, this.ledger);
+  }
+
+  private async finish(
+    entry: LiveRun,
+    step: RunStep,
+    error: RunError | null,
+    end: TurnEnd | null,
+    along: Change = { events: [] },
+  ): Promise<void> {
+    const { run, turn } = entry;
+    entry.isEnding = true;
+    entry.release();
+    if (turn && end)
+      Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+    run.usage = this.money.usageOf(entry);
+    const status = nextStatus(run.status, step) as EndStatus;
+    if (end) run.evidence = await this.evidence(entry, status, error, end);
+    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
+    run.notes.push(...this.ports.traces.remarks(run));
+    const change = { ...along, turns: turn ? [{ ...turn }] : [] };
+    await this.ledger.ended(run, step, error, change, end, entry.totalsOfChat, entry.chats);
+    this.letGo(entry);
+  }
+
+  private letGo(entry: LiveRun): void {
+    entry.release();
+    this.live.delete(entry.run.id);
+    entry.settle();
+    entry.settleTurn();
+    entry.isActive = false;
+    this.pump();
+  }
+
+  /** For those that need not wait for a place: what others do until a place is free must not count as theirs. */
+  private lookAhead(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
+    return (
+      runs
+        .slice(0, this.queue.free)
+        // A work tree is not there yet, and nobody else is at work in it.
+        .map(({ run }) => (run.worktree ? null : lookAtFolder(run.directory, this.ports.workTree)))
+    );
+  }
+}
+
+const OF_A_TURN: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];

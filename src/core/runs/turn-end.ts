@@ -1,0 +1,156 @@
+import type { HubSettings } from '../../schema/config.ts';
+import type { Evidence } from '../../schema/evidence.ts';
+import type { Run, RunError, StopReason } from '../../schema/run.ts';
+import type { Traces } from '../conversations/traces.ts';
+import { overBudget, type Spending, wentOver } from '../cost/budget.ts';
+import { type Ending, type EvidencePorts, gatherEvidence } from '../evidence/gather-evidence.ts';
+import { structuredAnswer } from '../output/structured-answer.ts';
+import type { WorkTree } from '../ports/changes.ts';
+import type { TurnEnd } from '../ports/turns.ts';
+import { wallTimeOf } from './clock-times.ts';
+import type { LiveRun, Telling } from './live-run.ts';
+import { judge, type Outcome, stopInForce } from './outcome.ts';
+import { outputSize } from './output-watch.ts';
+import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
+
+export interface TurnEndPorts extends LedgerPorts {
+  settings(): HubSettings;
+  workTree: WorkTree;
+  traces: Pick<Traces, 'take' | 'turnOver'>;
+}
+
+const READ_TRIES = 5;
+/** An agent can write into its files without end; what it said last is enough to know how it ended. */
+const MOST_OF_A_FILE = 64 * 1024;
+/** A value larger than this is a file, not an answer. */
+const LONGEST_STRUCTURED = 4 * 1024 * 1024;
+/** For what is read once more only to know how it ended, and what was said. */
+export const untold = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): Telling => ({
+  activity: () => {},
+  usage: () => {},
+  message: (message, place) => traces.take(run, message, place),
+});
+
+/** Reads what the agent and its engine said last. An output that cannot be read just now must not keep a run from ending. */
+export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: TurnEndPorts): Promise<void> {
+  const { files, clock, warn } = ports;
+  const { run } = entry;
+  for (let tries = 0; tries < READ_TRIES; tries++) {
+    try {
+      await entry.drain();
+      ports.traces.turnOver(run);
+      break;
+    } catch (thrown) {
+      warn(`The output of ${run.id} could not be read`, thrown);
+      await new Promise(wake => setTimeout(wake, RETRY_MS));
+      entry.follow(files, clock, untold(entry, ports), Number.POSITIVE_INFINITY);
+    }
+  }
+  entry.tellRest();
+  const turn = { runId: run.id, number: entry.turnNumber };
+  const events = await entry.report
+    .finish(exitCode, name => files.readEnd(turn, name, MOST_OF_A_FILE))
+    .catch(thrown => {
+      warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
+      return [];
+    });
+  for (const event of events) entry.learn(event);
+  await markChat(entry, ports);
+}
+
+/** So that the next turn on the chat can tell whether it was used outside Squad in between. */
+async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
+  const { run, engine } = entry;
+  if (!engine.chatMark || run.chatId === null) return;
+  try {
+    const env = entry.material?.env ?? (await files.environment(run.id));
+    entry.chatMark = await engine.chatMark({ chatId: run.chatId, env });
+  } catch (thrown) {
+    entry.chatMark = null;
+    warn(`The chat of ${run.id} could not be looked at`, thrown);
+  }
+}
+
+/** How the turn ended, from everything that is known now; its answer is on disk afterwards. */
+export async function closeTurn(
+  entry: LiveRun,
+  end: TurnEnd,
+  ports: TurnEndPorts,
+  ledger: RunLedger,
+): Promise<Outcome> {
+  const { run, turn, engine, report } = entry;
+  const { clock } = ports;
+  // The time of the end is that of a file. It is compared with times by the same clock, as that is set now.
+  const askedAt = entry.stopAskedAt === null ? null : wallTimeOf(clock, entry.stopAskedAt);
+  const inForce = stopInForce(entry.stop, askedAt, end, report.end);
+  entry.stop = inForce ?? (await overOutputLimit(entry, ports));
+  if (turn) turn.stop = entry.stop;
+  const outcome = judge({
+    end,
+    stop: entry.stop,
+    deadlineAt: entry.deadlineNow(clock) ?? turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
+    events: engine.reader ? { end: report.end, retry: report.retry, linesDropped: entry.linesDropped } : null,
+    timeoutMs: run.timeoutMs,
+  });
+  if (outcome.error === null) run.notes.push(...[...report.notes].filter(note => !run.notes.includes(note)));
+  if (entry.overBudget) {
+    if (outcome.error?.code === 'BUDGET_EXCEEDED') outcome.error.message = overBudget(entry.overBudget);
+    else run.notes.push(wentOver(entry.overBudget, onlyWarns(entry.overBudget, run)));
+  }
+  if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
+  if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
+  // One that waits has not given its answer yet.
+  const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
+  const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;
+  return mismatch ? { step: 'fail', error: mismatch } : outcome;
+}
+
+/** The watch measures once a second, so a turn can write too much and end before it is seen. */
+async function overOutputLimit(
+  { run, turnNumber }: LiveRun,
+  { files, settings, warn }: TurnEndPorts,
+): Promise<StopReason | null> {
+  try {
+    const size = await outputSize(files, { runId: run.id, number: turnNumber });
+    return size > settings()['output.max_bytes'] ? 'output_limit' : null;
+  } catch (thrown) {
+    warn(`The output of ${run.id} could not be measured`, thrown);
+    return null;
+  }
+}
+
+const unreadLines = (count: number): string =>
+  `${count === 1 ? 'A line' : `${count} lines`} of its output had more than 8 MiB and could not be read as an event: tool calls and usage in there are not counted. All of it is kept (\`squad log\`).`;
+
+const onlyWarns = ({ scope }: Spending, { options }: Run): boolean =>
+  scope === 'run' && !options.stopAtBudget;
+
+/** The error of an answer that does not keep to its schema; one that does is saved as a value. */
+async function checkAnswer(
+  { run, report, turnNumber }: LiveRun,
+  { files }: TurnEndPorts,
+  ledger: RunLedger,
+): Promise<RunError | null> {
+  const { outputSchema } = run.options;
+  if (outputSchema === null) return null;
+  const turn = { runId: run.id, number: turnNumber };
+  const said = report.end?.answer ?? (await files.page(turn, 'stdout', 0, LONGEST_STRUCTURED)).text;
+  const checked = await structuredAnswer(outputSchema, said, report.end?.structured);
+  if ('error' in checked) return checked.error;
+  await ledger.retry('a structured answer', () => files.saveStructured(run.id, checked.value));
+  return null;
+}
+
+/** Never keeps a run from ending: what could not be seen is left out. */
+export async function evidenceOfTurn(
+  entry: LiveRun,
+  ending: Ending,
+  ports: TurnEndPorts & EvidencePorts,
+): Promise<Evidence | null> {
+  try {
+    return await gatherEvidence(entry, ending, ports);
+  } catch (thrown) {
+    ports.warn(`The evidence of ${entry.run.id} could not be gathered`, thrown);
+    return null;
+  }
+}

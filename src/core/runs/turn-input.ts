@@ -1,0 +1,63 @@
+import type { Run } from '../../schema/run.ts';
+import type { RunEndpoint, TurnFiles, TurnInput } from '../ports/engine.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { TurnRef } from '../ports/turns.ts';
+import type { RunMaterial } from './live-run.ts';
+
+export function turnInput(
+  run: Run,
+  { prompt, promptFile, env }: RunMaterial,
+  endpoint: RunEndpoint | null,
+  files: TurnFiles,
+): TurnInput {
+  return {
+    runId: run.id,
+    roleId: run.roleId ?? '',
+    task: run.task,
+    prompt,
+    promptFile,
+    cwd: run.directory,
+    worktree: run.worktree,
+    model: run.model,
+    chatId: run.chatId,
+    continues: !run.chatIsNew || (run.turn > 1 && run.chatId !== null),
+    env,
+    options: { ...run.options, budgetUsd: budgetLeft(run) },
+    timeoutMs: run.timeoutMs,
+    endpoint,
+    files,
+  };
+}
+
+/** An engine that holds a budget itself counts each turn from nothing. */
+function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null {
+  if (budgetUsd === null || turn === 1) return budgetUsd;
+  return Math.max(SMALLEST_BUDGET, budgetUsd - (usage?.costUsd ?? 0));
+}
+
+const SMALLEST_BUDGET = 0.01;
+
+/** Runs without a chat of their own have a place for one all the same: an engine may need a home. */
+export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }: Run): TurnFiles {
+  const chat = chatId ?? id;
+  return {
+    path: name => files.path(turn, name),
+    write: (name, content) => files.write(turn, name, content),
+    chatFolder: files.chatFolder(engine, chat),
+    writeInChat: (name, content) => files.writeInChat(engine, chat, name, content),
+  };
+}
+
+/** For a turn that is only imagined: names, and nothing written. */
+export function rehearsalFiles(
+  files: RunFiles,
+  { engine, chatId, id }: Pick<Run, 'engine' | 'chatId' | 'id'>,
+): TurnFiles {
+  const chatFolder = files.chatFolder(engine, chatId ?? id);
+  return {
+    path: name => `/${name}`,
+    write: async name => `/${name}`,
+    chatFolder,
+    writeInChat: async name => `${chatFolder}/${name}`,
+  };
+}

@@ -1,0 +1,120 @@
+import type { Run, Usage } from '../../schema/run.ts';
+import { NOTHING_KNOWN } from '../cost/usage.ts';
+import { keepBaseline, keptBaseline, lookAtFolder } from '../evidence/baseline.ts';
+import type { WorkTree } from '../ports/changes.ts';
+import type { Engine, Engines, RunEndpoint } from '../ports/engine.ts';
+import type { Executor, LiveTurn, TurnRef } from '../ports/turns.ts';
+import { openChat } from './chat.ts';
+import { keepCommand } from './kept-command.ts';
+import type { LiveRun, RunMaterial } from './live-run.ts';
+import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
+import type { LedgerPorts, RunLedger } from './run-ledger.ts';
+import { storedRun } from './stored-run.ts';
+import { turnFiles, turnInput } from './turn-input.ts';
+
+export interface TurnStartPorts extends LedgerPorts {
+  engines: Pick<Engines, 'create' | 'refresh'>;
+  executor: Executor;
+  /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
+  endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
+  workTree: WorkTree;
+  /**
+   * Makes the run's work tree, if it has one, and tells what its agent should know of one that had to be made again. Nobody
+   * waits for it once the signal fires.
+   */
+  prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]>;
+}
+
+/**
+ * Everything between a free place and a process at work. Null when it was to be stopped before there was one. Throws LOST
+ * when the files of a run that an earlier hub left are gone or damaged.
+ */
+export async function startTurn(
+  entry: LiveRun,
+  ports: TurnStartPorts,
+  ledger: RunLedger,
+  refuseBusyChat: (chatId: string) => void,
+): Promise<LiveTurn | null> {
+  const { files, executor, store, clock } = ports;
+  const { run } = entry;
+  await entry.load(() => storedRun(run, ports));
+  const engine = await engineNow(entry, ports.engines);
+  const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
+  const material = await withNews(entry, news, files);
+  const looking = run.turn > 1 ? null : (entry.looking ?? lookAtFolder(run.directory, ports.workTree));
+  entry.looking = null;
+  if (needsChat(entry)) {
+    const chatId = await openChat(entry, material, files, executor);
+    // A create-chat command may print the id of a chat that is not new at all.
+    refuseBusyChat(chatId);
+    entry.takeChat(chatId);
+    // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
+    await ledger.chatOpened(run);
+  }
+  if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
+    entry.chatTotals = await totalsBefore(run, run.chatId, engine, material.env, store, ledger);
+  const turn = { runId: run.id, number: entry.turnNumber };
+  const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
+  const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
+  const command = await engine.command(input);
+  await keepCommand(files, turn, command, input);
+  // Only now: the command leaves the choice to the engine's configuration, and this is what it will choose.
+  run.model ??= engine.configuredModel?.(input) ?? null;
+  // What counts is what the whole run changed, not its last turn.
+  entry.baseline = looking
+    ? await keepBaseline(entry, turn, looking, ports)
+    : await keptBaseline(files, { ...turn, number: 1 });
+  if (entry.stop !== null) return null;
+  const startedAt = clock.now();
+  const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;
+  const process = await executor.start(
+    { ...turn, command, cwd: run.directory, hardLimitMs },
+    { keepLeftovers: run.keepLeftovers },
+  );
+  await ledger.started(entry, process.pid, startedAt);
+  return process;
+}
+
+/** Usage of the chat before this turn. Totals that others added to since the last turn say nothing about this one. */
+async function totalsBefore(
+  run: Run,
+  chatId: string,
+  engine: Engine,
+  env: RunMaterial['env'],
+  store: TurnStartPorts['store'],
+  ledger: RunLedger,
+): Promise<Usage | null> {
+  const totals = (await store.chat(chatId))?.totals ?? null;
+  if (totals === null || !engine.chatMark) return totals;
+  const mark = await engine.chatMark({ chatId, env });
+  if (mark !== null && mark === totals.mark) return totals;
+  // On disk before the turn starts, because a hub that takes the turn over can no longer see it.
+  await ledger.chatOpened(run, { ...NOTHING_KNOWN, mark: null });
+  return NOTHING_KNOWN;
+}
+
+/** The run may have waited long, in the queue or for a review: its engine is checked again before each turn. */
+async function engineNow(
+  { engine, spec, material }: LiveRun,
+  engines: TurnStartPorts['engines'],
+): Promise<Engine> {
+  const now = await engines.refresh(spec, material!.env);
+  return now.spec === spec ? engine : engines.create(now.spec);
+}
+
+/** What the agent has to know beside its task comes before it, and stands in the run's notes too. */
+async function withNews(
+  { run, material }: LiveRun,
+  news: string[],
+  files: TurnStartPorts['files'],
+): Promise<RunMaterial> {
+  if (news.length === 0) return material!;
+  for (const note of news) if (!run.notes.includes(note)) run.notes.push(note);
+  const prompt = `Note from Squad about the folder you work in: ${news.join(' ')}\n\n${material!.prompt}`;
+  const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
+  return { ...material!, prompt, promptFile };
+}
+
+/** A command for a chat is run only where chats were asked for. */
+const needsChat = ({ run, engine }: LiveRun): boolean =>
+  run.chatIsNew && run.chatId === null && engine.newChat?.kind === 'command' && run.stateMode === 'stateful';

@@ -1,0 +1,80 @@
+import { SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Run, RunError } from '../../schema/run.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { Change, Store } from '../ports/store.ts';
+import type { TurnEnd } from '../ports/turns.ts';
+import type { LiveRun } from './live-run.ts';
+import { prepareNextTurn } from './next-turn.ts';
+import type { RunLedger } from './run-ledger.ts';
+import { nextStatus } from './run-state.ts';
+
+/** The run waits for a review from the moment that `write` is through. Throws REVIEW_OVER when it is too late for that. */
+export async function beginWaiting<T>(
+  entry: LiveRun | undefined,
+  id: RunId,
+  write: (row: Run) => Promise<T>,
+): Promise<T> {
+  if (!entry || entry.isEnding || entry.stop !== null || entry.changing || entry.run.status !== 'running')
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and cannot wait`);
+  return changing(entry, async () => {
+    const status = nextStatus(entry.run.status, 'await_review');
+    const written = await write({ ...entry.run, status });
+    entry.run.status = status;
+    return written;
+  });
+}
+
+/** Its turn is over and on disk; it has no process, no place and no identity until the next. */
+export async function writePause(
+  entry: LiveRun,
+  error: RunError | null,
+  end: TurnEnd,
+  ledger: RunLedger,
+): Promise<void> {
+  const { run, turn, report, chatTotals } = entry;
+  if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+  if (error) run.notes.push(`Turn ${run.turn} ended while the run waited for its review: ${error.message}`);
+  run.notes.push(...report.usageNotes(chatTotals));
+  await ledger.paused(entry, end, entry.totalsOfChat);
+  entry.pause();
+}
+
+/** The next turn is on disk and has what it needs to start. False while the last one is still at work. */
+export async function queueNextTurn(
+  entry: LiveRun | undefined,
+  id: RunId,
+  { text, change }: { text: string; change: Change },
+  { files, store }: { files: RunFiles; store: Store },
+  ledger: RunLedger,
+): Promise<boolean> {
+  if (entry?.run.status !== 'waiting_review')
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and waits for nothing`);
+  if (!entry.isPaused || entry.changing || entry.stop !== null) return false;
+  return changing(entry, async () => {
+    const { run } = entry;
+    const material = await prepareNextTurn(run, text, files);
+    if (entry.stop !== null) return false;
+    const next = { ...run, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };
+    const { roleId, engine } = run;
+    const queued = ledger.event(run, { type: 'run.queued', roleId, engine, turn: next.turn });
+    await store.commit({ ...change, runs: [next], events: [...change.events, queued] });
+    Object.assign(run, next);
+    entry.material = material;
+    return true;
+  });
+}
+
+/** One thing at a time is written about a run. */
+async function changing<T>(entry: LiveRun, write: () => Promise<T>): Promise<T> {
+  const writing = write();
+  entry.changing = writing.then(
+    () => {},
+    () => {},
+  );
+  try {
+    return await writing;
+  } finally {
+    entry.changing = null;
+  }
+}

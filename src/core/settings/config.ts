@@ -1,0 +1,195 @@
+import { isAbsolute, join, resolve } from 'node:path';
+import type { Config, ContextSettings, EngineBlock, ReviewSettings, Setting } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
+import { StateMode } from '../../schema/run.ts';
+import type { WorktreeSettings } from '../../schema/worktree.ts';
+import type { IgnoredSetting } from '../ports/workspace.ts';
+import {
+  type Candidate,
+  fromEnv,
+  fromUser,
+  fromWorkspace,
+  NOT_TRUSTED,
+  wrongValue,
+} from './config-candidate.ts';
+import { type ConfigSources, type TemplateFile, type TemplateKey, templatePath } from './config-sources.ts';
+
+export interface ResolvedConfig {
+  config: Config;
+  ignored: IgnoredSetting[];
+}
+
+/** Environment, then workspace, then user, then default: the first that is set wins, and says where it stood. */
+export function resolveConfig(sources: ConfigSources): ResolvedConfig {
+  const ignored: IgnoredSetting[] = [];
+  const pick = <T>(key: keyof Config, candidates: Candidates<T>, otherwise: T): Setting<T> => {
+    for (const candidate of candidates) {
+      if (!candidate) continue;
+      const barred = candidate.barred?.();
+      if (barred) ignored.push({ file: barred.file, key, reason: barred.reason });
+      else return { value: candidate.read(), origin: candidate.origin, source: candidate.source };
+    }
+    return { value: otherwise, origin: 'default', source: 'default' };
+  };
+  const config: Config = {
+    stateMode: pick('stateMode', stateModes(sources), 'stateless'),
+    engine: pick<string | null>('engine', engines(sources), null),
+    runTemplate: pick<string | null>('runTemplate', templates(sources, 'runTemplate', 'RUN_TEMPLATE'), null),
+    createChatTemplate: pick<string | null>(
+      'createChatTemplate',
+      templates(sources, 'createChatTemplate', 'CREATE_CHAT_TEMPLATE'),
+      null,
+    ),
+    agentsDir: pick<string | null>('agentsDir', agentsDirs(sources), null),
+    processTimeoutMs: pick('processTimeoutMs', timeouts(sources), DEFAULT_TIMEOUT_MS),
+    engines: pick('engines', enginesOf(sources), {}),
+    context: pick('context', contexts(sources), {}),
+    onEnd: pick<string[] | null>('onEnd', programs(sources, 'onEnd'), null),
+    onAsk: pick<string[] | null>('onAsk', programs(sources, 'onAsk'), null),
+    worktree: pick('worktree', worktrees(sources), {}),
+    review: pick('review', reviews(sources), {}),
+    check: pick<string[] | null>('check', programs(sources, 'check'), null),
+    allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
+  };
+  return { config, ignored };
+}
+
+const DEFAULT_TIMEOUT_MS = 30 * 60_000;
+/** Timers cannot be set further ahead. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+type Candidates<T> = (Candidate<T> | null)[];
+
+function stateModes(sources: ConfigSources): Candidates<StateMode> {
+  return [
+    fromEnv(sources, 'STATE_MODE', text => {
+      const mode = StateMode.safeParse(text.trim());
+      return mode.success ? mode.data : wrongValue('STATE_MODE', text, 'stateless or stateful');
+    }),
+    fromWorkspace(sources, 'stateMode', value => value, { needsTrust: false }),
+    fromUser(sources, 'stateMode', value => value),
+  ];
+}
+
+function engines(sources: ConfigSources): Candidates<string> {
+  return [
+    fromEnv(sources, 'ENGINE_COMMAND', text => text.trim()),
+    fromWorkspace(sources, 'engine', value => value.trim(), { needsTrust: true }),
+    fromUser(sources, 'engine', value => value.trim()),
+  ];
+}
+
+function templates(sources: ConfigSources, key: TemplateKey, variable: string): Candidates<string> {
+  const { workspace, workspaceFile, workspaceTemplates, namedTemplates } = sources;
+  const text = (setting: string, source: string, base: string) => {
+    const path = templatePath(setting, base);
+    return path === null ? setting : contentOf(namedTemplates.get(path) ?? missing(path, source));
+  };
+  const given = fromWorkspace(sources, key, text, { needsTrust: true });
+  const named = namedTemplates.get(templatePath(workspaceFile?.settings[key] ?? '', workspace) ?? '');
+  const file = workspaceTemplates[key];
+  return [
+    fromEnv(sources, variable, setting => text(setting, variable, workspace)),
+    // The file that names the template and the template itself both came with the workspace.
+    given && { ...given, barred: () => given.barred?.() ?? (named ? barredFile(named) : null) },
+    file && {
+      origin: 'workspace',
+      source: file.file,
+      read: () => contentOf(file),
+      barred: () => barredFile(file),
+    },
+    fromUser(sources, key, text),
+  ];
+}
+
+function agentsDirs(sources: ConfigSources): Candidates<string> {
+  const { workspace, agentsDirLeadsOut } = sources;
+  const path = (value: string, _source: string, base: string) => resolve(base, value);
+  return [
+    fromEnv(sources, 'SQUAD_AGENTS_DIR', text => resolve(workspace, text)),
+    fromWorkspace(sources, 'agentsDir', path, { needsTrust: agentsDirLeadsOut }),
+    fromUser(sources, 'agentsDir', path),
+  ];
+}
+
+function timeouts(sources: ConfigSources): Candidates<number> {
+  const within = (value: number, source: string, shown: unknown) =>
+    Number.isSafeInteger(value) && value >= 1 && value <= MAX_TIMEOUT_MS
+      ? value
+      : wrongValue(source, shown, `a whole number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`);
+  const given = (value: number, file: string) => within(value, `processTimeoutMs in ${file}`, value);
+  return [
+    fromEnv(sources, 'PROCESS_TIMEOUT_MS', text =>
+      within(/^\d+$/.test(text.trim()) ? Number(text) : Number.NaN, 'PROCESS_TIMEOUT_MS', text),
+    ),
+    fromWorkspace(sources, 'processTimeoutMs', given, { needsTrust: false }),
+    fromUser(sources, 'processTimeoutMs', given),
+  ];
+}
+
+/** The workspace's own and the user's together; where both have a name, the workspace's counts. */
+function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBlock>> {
+  const ofUser = sources.userFile?.settings.engines;
+  return [
+    fromWorkspace(sources, 'engines', value => ({ ...ofUser, ...value }), { needsTrust: true }),
+    fromUser(sources, 'engines', value => value),
+  ];
+}
+
+function contexts(sources: ConfigSources): Candidates<ContextSettings> {
+  return [
+    fromWorkspace(sources, 'context', value => value, { needsTrust: false }),
+    fromUser(sources, 'context', value => value),
+  ];
+}
+
+/** A program and its arguments. */
+function programs(sources: ConfigSources, key: 'onEnd' | 'onAsk' | 'check'): Candidates<string[]> {
+  return [
+    fromWorkspace(sources, key, value => value, { needsTrust: true }),
+    fromUser(sources, key, value => value),
+  ];
+}
+
+function worktrees(sources: ConfigSources): Candidates<WorktreeSettings> {
+  return [
+    fromWorkspace(sources, 'worktree', value => value, { needsTrust: true }),
+    fromUser(sources, 'worktree', value => value),
+  ];
+}
+
+function reviews(sources: ConfigSources): Candidates<ReviewSettings> {
+  return [
+    fromWorkspace(sources, 'review', value => value, { needsTrust: false }),
+    fromUser(sources, 'review', value => value),
+  ];
+}
+
+function allowedRoots(sources: ConfigSources): Candidates<string[]> {
+  const { HOME: home } = sources.env;
+  const root = (value: string, file: string) => {
+    if (home && value.startsWith('~/')) return join(home, value.slice(2));
+    return isAbsolute(value) ? value : wrongValue(`allowedRoots in ${file}`, value, 'an absolute path');
+  };
+  return [fromUser(sources, 'allowedRoots', (roots, file) => roots.map(value => root(value, file)))];
+}
+
+function barredFile({ file, trusted, fault }: TemplateFile): { file: string; reason: string } | null {
+  if (fault !== null) return { file, reason: `the file ${fault}` };
+  return trusted ? null : { file, reason: NOT_TRUSTED };
+}
+
+function contentOf({ file, text, fault }: TemplateFile): string {
+  if (fault === null) return text;
+  throw new SquadError('CONFIG_INVALID', `The template file ${file} ${fault}.`, {
+    suggestions: ['Fix the file, or change the setting that names it.'],
+  });
+}
+
+function missing(path: string, source: string): never {
+  throw new SquadError('TEMPLATE_MISSING', `The template file ${path}, named by ${source}, does not exist.`, {
+    suggestions: [
+      'Make the file, or change the setting. A setting that does not end in .template is the template itself.',
+    ],
+  });
+}

@@ -1,0 +1,283 @@
+import {
+  type DanglingReference,
+  danglingReferences,
+  hidesFrom,
+  type ReferenceFacts,
+} from '../../core/gateway/dangling-references.ts';
+import {
+  disabledFor,
+  grantsOf,
+  type ServerGrant,
+  withFolderOf,
+  withKnownTools,
+  withRoots,
+} from '../../core/gateway/grants.ts';
+import {
+  type ListEntry,
+  listEntries,
+  unknownServerNotes,
+  unmatchedEntries,
+} from '../../core/gateway/list-entries.ts';
+import { type Roots, resolveServer } from '../../core/gateway/variables.ts';
+import type { Holder } from '../../core/policy.ts';
+import type { Secret } from '../../redaction/redactor.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { McpConfig, Server } from '../../schema/mcp-config.ts';
+import type { PinBook } from '../upstream/pins.ts';
+import type { Pool } from '../upstream/pool.ts';
+import type { PooledServer } from '../upstream/pooled-server.ts';
+import { ownSecrets } from './own-servers.ts';
+
+/** One server as one run has it. */
+export interface RunServer {
+  readonly id: string;
+  readonly config: Server;
+  readonly grant: ServerGrant;
+  /** Null: its variables are not known yet, or it cannot be used, for the reason in `fault`. */
+  readonly pooled: PooledServer | null;
+  readonly fault: string | null;
+}
+
+export interface RunServersOptions {
+  runId: RunId;
+  workspace: string;
+  roleId: string | null;
+  roleMcp: readonly string[];
+  roots: Roots;
+  /** The servers are the run's own, not the workspace's. */
+  isOwn?: boolean;
+  /** How long one may take to be ready; not said: as long as for a request. */
+  startMs?(id: string): number;
+  pool: Pool;
+  variables(): Promise<Readonly<Record<string, string>>>;
+  /** What its agent has in confidence, which servers of the run's own could tell. */
+  secrets?(): Promise<readonly Secret[]>;
+  /** Ids of the roles of the workspace; absent: no role counts as missing. */
+  roles?(): Promise<readonly string[]>;
+  /** The book of restrictions for this server that were confirmed though they dangle; absent: none was. */
+  confirmed?(server: string): PinBook;
+  /** Whether a server can be used with these variables: null, or why it is left out. */
+  onJudged?(server: string, fault: string | null): void;
+}
+
+/** Which servers one run has, by the configuration in force. */
+export class RunServers {
+  readonly #options: RunServersOptions;
+  #variables: Readonly<Record<string, string>> | null = null;
+  #secrets: readonly Secret[] = [];
+  #trouble: string | null = null;
+  #reading: Promise<void> | null = null;
+  #config: McpConfig | null = null;
+  /** In the order of the configuration. */
+  list: readonly RunServer[] = [];
+  #isLive = true;
+  #holder: { known: readonly Known[]; holder: Holder } | null = null;
+  /** Those the run should have, and that are wrong in the file. */
+  disabled: readonly { server: string; fault: string }[] = [];
+  #roles: readonly string[] | null = null;
+  /** Of the configuration, confirmed or not. */
+  #references: readonly DanglingReference[] = [];
+  /** Servers whose confirmations are loaded. */
+  readonly #confirmedRead = new Set<string>();
+
+  constructor(options: RunServersOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it is known of each server if it can be used. */
+  get isReady(): boolean {
+    if (this.list.length === 0) return true;
+    return (this.#variables !== null || this.#trouble !== null) && this.#unreadConfirmations().length === 0;
+  }
+
+  get roleId(): string | null {
+    return this.#options.roleId;
+  }
+
+  /** The names that decide whether a restriction dangles, as far as they are known. */
+  get facts(): ReferenceFacts {
+    const { confirmed } = this.#options;
+    return {
+      roles: this.#roles,
+      isConfirmed: ({ server, place }) =>
+        confirmed?.(server).pins?.some(({ name }) => name === place) ?? false,
+    };
+  }
+
+  /** Restrictions for servers or roles that do not exist, which hide servers of this run or restrict nobody. */
+  dangling(): DanglingReference[] {
+    const { roleId } = this.#options;
+    if (this.#config === null) return [];
+    return danglingReferences(this.#config, this.facts).filter(reference =>
+      this.list.some(
+        ({ id }) =>
+          hidesFrom(reference, roleId, id) ||
+          (!reference.isRoleKnown && reference.nearRoles.length === 0 && reference.server === id),
+      ),
+    );
+  }
+
+  /** The run as somebody who may or may not use something of them, as far as it is known what they have. */
+  get holder(): Holder {
+    const known = this.list.map(knownOf);
+    const last = this.#holder;
+    if (last?.known.length === known.length && known.every((one, at) => one === last.known[at]))
+      return last.holder;
+    const grants = this.list.map(({ grant }, at) => withKnownTools(grant, known[at]!));
+    const { WORKSPACE_ROOT } = this.#options.roots;
+    const holder: Holder = this.#isLive ? holderOf(grants, WORKSPACE_ROOT) : { kind: 'run', isLive: false };
+    this.#holder = { known, holder };
+    return holder;
+  }
+
+  /** Names in the lists of its servers that mean none of their tools, as far as it is known what they have. */
+  unmatched(): { entry: ListEntry; known: ReadonlySet<string> }[] {
+    const { roleId, roleMcp, isOwn } = this.#options;
+    return this.list.flatMap(server => {
+      const known = knownOf(server);
+      if (known === null || this.#config === null) return [];
+      const entries = listEntries(this.#config, server.id, { roleId, roleMcp });
+      return unmatchedEntries(entries, known).map(entry => ({
+        entry: isOwn ? asInSubagent(entry) : entry,
+        known,
+      }));
+    });
+  }
+
+  /** Servers that the configuration gives to the run and that do not exist. */
+  unknownServers(): string[] {
+    return this.#config === null ? [] : unknownServerNotes(this.#config, this.#options.roleId);
+  }
+
+  /** From the next question on only this counts. */
+  configure(config: McpConfig | null): void {
+    this.#config = config;
+    this.#settle();
+  }
+
+  /** Settles, never rejects, when it is known of each server whether it can be used. */
+  async ready(): Promise<void> {
+    if (this.isReady) return;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    await this.#reading;
+    // The configuration may have changed meanwhile.
+    if (!this.isReady) await this.ready();
+  }
+
+  of(id: string): RunServer | null {
+    return this.list.find(server => server.id === id) ?? null;
+  }
+
+  /** Whether there is such a server, for whomever. */
+  isKnown(id: string): boolean {
+    return this.#config !== null && Object.hasOwn(this.#config.servers, id);
+  }
+
+  /** The run is over. */
+  release(): void {
+    this.#isLive = false;
+    this.configure(null);
+  }
+
+  async #read(): Promise<void> {
+    if (this.#variables === null && this.#trouble === null) await this.#readVariables();
+    this.#settle();
+    const unread = this.#unreadConfirmations();
+    if (unread.length === 0) return;
+    // A list of confirmations that cannot be read confirms nothing.
+    await Promise.all(
+      unread.map(server =>
+        this.#options.confirmed!(server)
+          .load()
+          .catch(() => {}),
+      ),
+    );
+    for (const server of unread) this.#confirmedRead.add(server);
+    this.#settle();
+  }
+
+  async #readVariables(): Promise<void> {
+    try {
+      const { variables, secrets, roles } = this.#options;
+      this.#roles = (await roles?.()) ?? null;
+      [this.#variables, this.#secrets] = await Promise.all([variables(), secrets?.() ?? []]);
+    } catch (error) {
+      this.#trouble = `its variables could not be read: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+
+  #unreadConfirmations(): string[] {
+    if (this.#options.confirmed === undefined) return [];
+    const servers = new Set(this.#references.map(({ server }) => server));
+    return [...servers].filter(server => !this.#confirmedRead.has(server));
+  }
+
+  #settle(): void {
+    const { runId, roleId, roleMcp, roots, pool } = this.#options;
+    const before = this.list;
+    const grants =
+      this.#config === null ? [] : withRoots(grantsOf(this.#config, roleId, roleMcp, this.facts), roots);
+    this.#references =
+      this.#config === null
+        ? []
+        : danglingReferences(this.#config, { roles: this.#roles, isConfirmed: () => false });
+    const secrets = this.#ownSecrets();
+    this.list = grants.map(grant => this.#server(grant, this.#config!.servers[grant.server]!, secrets));
+    this.disabled = this.#config === null ? [] : disabledFor(this.#config, roleId, roleMcp);
+    this.#holder = null;
+    // Taken first, released then: what stays in use is not ended in between.
+    const kept = new Set(this.list.map(server => server.pooled));
+    for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
+  }
+
+  #ownSecrets(): readonly Secret[] {
+    const { isOwn, roots } = this.#options;
+    if (!isOwn || this.#config === null || this.#variables === null) return [];
+    return [...this.#secrets, ...ownSecrets(this.#config, { variables: this.#variables, roots })];
+  }
+
+  #server(grant: ServerGrant, config: Server, secrets: readonly Secret[]): RunServer {
+    const { runId, workspace, roots, isOwn, startMs, pool, onJudged } = this.#options;
+    const { server: id } = grant;
+    const server = { id, config, grant, pooled: null, fault: null };
+    if (this.#trouble !== null) return { ...server, fault: this.#trouble };
+    const variables = this.#variables;
+    if (variables === null) return server;
+    const resolved = resolveServer(id, config, { variables, roots });
+    const fault =
+      'key' in resolved ? null : 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
+    onJudged?.(id, fault);
+    if (!('key' in resolved)) return { ...server, fault };
+    return {
+      ...server,
+      grant: withFolderOf(grant, resolved.server),
+      pooled: pool.take({
+        ...{ runId, workspace, id, config, resolved, variables, secrets, isOwn },
+        startMs: startMs?.(id),
+      }),
+    };
+  }
+}
+
+type Known = ReadonlySet<string> | null;
+
+const knownOf = ({ pooled }: RunServer): Known => pooled?.catalogue.knownTools ?? null;
+
+/** As its file calls the lists. */
+const asInSubagent = (entry: ListEntry): ListEntry => ({
+  ...entry,
+  where: `mcpServers.${entry.server}.${entry.takesAway ? 'disabledTools' : 'enabledTools'}`,
+});
+
+export const holderOf = (servers: readonly ServerGrant[], workspaceRoot: string): Holder => ({
+  kind: 'run',
+  isLive: true,
+  grants: { servers, workspaceRoot },
+});
+
+const missing = (names: readonly string[]): string =>
+  names.length === 1
+    ? `the variable ${names[0]} is not set`
+    : `the variables ${names.join(', ')} are not set`;

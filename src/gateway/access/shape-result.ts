@@ -1,0 +1,78 @@
+import { exposedUri } from '../../core/gateway/tool-names.ts';
+import type { Json } from '../../wire/upstream/link.ts';
+import { withoutReservedMeta } from './own-meta.ts';
+import { createTextBudget, type TextBudget } from './result-text.ts';
+
+/** Makes of a server's result what an agent gets: its URIs as agents know them, its texts within bounds, `_meta` only where it is the agent's business. `textBytes` is Infinity where all of it is known to fit. */
+export type Shape = (result: Json, server: string, textBytes: number) => Json;
+
+export const shapeToolResult: Shape = (result, server, textBytes) => {
+  const budget = createTextBudget(textBytes);
+  const shaped = withoutReservedMeta(result);
+  const content = mapped(shaped.content, block => contentBlock(block, server, budget));
+  const withContent = content === shaped.content ? shaped : { ...shaped, content };
+  return withinBounds(withContent, textBytes);
+};
+
+export const shapeReadResult: Shape = (result, server, textBytes) => {
+  const budget = createTextBudget(textBytes);
+  const contents = mapped(result.contents, item => resourceText(item, server, budget));
+  return { ...withoutReservedMeta(result), contents };
+};
+
+export const shapePromptResult: Shape = (result, server, textBytes) => {
+  const budget = createTextBudget(textBytes);
+  const messages = mapped(result.messages, message =>
+    isJson(message.content)
+      ? { ...message, content: contentBlock(message.content, server, budget) }
+      : message,
+  );
+  return { ...withoutReservedMeta(result), messages };
+};
+
+export const shapePlainResult: Shape = result => withoutReservedMeta(result);
+
+function contentBlock(raw: Json, server: string, budget: TextBudget): Json {
+  const block = withoutReservedMeta(raw);
+  if (block.type === 'text') return withText(block, budget);
+  if (block.type === 'resource_link') return withUri(block, server);
+  if (block.type === 'resource' && isJson(block.resource))
+    return { ...block, resource: resourceText(block.resource, server, budget) };
+  return block;
+}
+
+const resourceText = (raw: Json, server: string, budget: TextBudget): Json =>
+  withUri(withText(withoutReservedMeta(raw), budget), server);
+
+function withText(block: Json, budget: TextBudget): Json {
+  if (typeof block.text !== 'string') return block;
+  const text = budget.take(block.text);
+  return text === block.text ? block : { ...block, text };
+}
+
+const withUri = (block: Json, server: string): Json =>
+  typeof block.uri === 'string' ? { ...block, uri: exposedUri(server, block.uri) } : block;
+
+/**
+ * Structured content cannot be cut and stay what it is. Too much of it is left out, and the result says that it is no whole
+ * one: clients refuse a result without it that says it is.
+ */
+function withinBounds(result: Json, textBytes: number): Json {
+  const { structuredContent, ...rest } = result;
+  if (structuredContent === undefined || textBytes === Number.POSITIVE_INFINITY) return result;
+  const size = Buffer.byteLength(JSON.stringify(structuredContent));
+  if (size <= textBytes) return result;
+  const content = Array.isArray(result.content) ? result.content : [];
+  const text = `[cut by Squad: structured content of ${size} bytes is not shown; ask for less at a time]`;
+  return { ...rest, content: [...content, { type: 'text', text }], isError: true };
+}
+
+/** The same list when no element was changed. */
+function mapped(list: unknown, change: (element: Json) => Json): unknown {
+  if (!Array.isArray(list)) return list;
+  const next = list.map(element => (isJson(element) ? change(element) : element));
+  return next.some((element, at) => element !== list[at]) ? next : list;
+}
+
+const isJson = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+import type { AuditEntry } from '../../core/ports/gateway.ts';
+
+/** The end of the chain: what the next line must say came before it. */
+export interface Link {
+  seq: number;
+  hash: string;
+}
+
+export const START: Link = { seq: 0, hash: '0'.repeat(64) };
+
+const LONGEST_NAME = 200;
+const LONGEST_SHAPE = 500;
+const LONGEST_PATH = 4096;
+/** More than the longest line there can be, every character of it escaped. */
+export const LONGEST_LINE = 64 * 1024;
+
+/** The entry as the inside of a JSON object, cut to size. Read at once, so that a later change of the entry is no matter. */
+export function fieldsOf(entry: AuditEntry): string {
+  return oneLine(
+    JSON.stringify({
+      runId: entry.runId,
+      roleId: entry.roleId === null ? null : cut(entry.roleId, LONGEST_NAME),
+      subagent: entry.subagent === undefined ? undefined : cut(entry.subagent, LONGEST_NAME),
+      workspace: cut(entry.workspace, LONGEST_PATH),
+      server: entry.server === null ? null : cut(entry.server, LONGEST_NAME),
+      kind: cut(entry.kind, LONGEST_NAME),
+      name: cut(entry.name, LONGEST_NAME),
+      decision: entry.decision,
+      outcome: cut(entry.outcome, LONGEST_NAME),
+      argumentShape: entry.argumentShape === undefined ? undefined : cut(entry.argumentShape, LONGEST_SHAPE),
+      argumentHash: entry.argumentHash,
+      resultBytes: entry.resultBytes,
+      resultHash: entry.resultHash,
+      durationMs: entry.durationMs,
+      count: entry.count,
+    }).slice(1, -1),
+  );
+}
+
+/** The line that comes after `before`, its newline included. */
+export function lineAfter(before: Link, at: number, fields: string): { line: string; link: Link } {
+  const seq = before.seq + 1;
+  const open = `{"seq":${seq},"at":"${new Date(at).toISOString()}",${fields},"prev":"${before.hash}"`;
+  const own = hash('sha256', `${open}}`);
+  return { line: `${open},"hash":"${own}"}\n`, link: { seq, hash: own } };
+}
+
+export type CheckedLine = Link & { prev: string };
+
+/**
+ * A line by itself, without its newline: whether it is one of ours, and still what it was. The hash is over its bytes, not
+ * over what they mean, so that no two lines have the same.
+ */
+export function checkLine(bytes: Buffer): CheckedLine | 'edited' | 'unreadable' {
+  const text = bytes.toString();
+  const ends = /,"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}$/.exec(text);
+  const seq = /^\{"seq":([1-9][0-9]{0,15}),"at":/.exec(text);
+  if (!isJson(text)) return 'unreadable';
+  if (!ends || !seq) return 'edited';
+  const own = hash('sha256', Buffer.concat([bytes.subarray(0, bytes.length - HASH_PART), CLOSING]));
+  if (own !== ends[2]) return 'edited';
+  return { seq: Number(seq[1]), prev: ends[1]!, hash: own };
+}
+
+const CLOSING = Buffer.from('}');
+const HASH_PART = `,"hash":"${START.hash}"}`.length;
+
+/**
+ * JSON escapes what ends a line for most readers; the rest ends one for some, or does something to a terminal. Tested first:
+ * a name with one of these is rare.
+ */
+const oneLine = (json: string) => (UNSAFE.test(json) ? json.replace(EVERY_UNSAFE, escaped) : json);
+const UNSAFE = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
+const EVERY_UNSAFE = new RegExp(UNSAFE, 'g');
+const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+const cut = (text: string, most: number) =>
+  text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,133 @@
+import type { ResolvedServer } from '../../core/gateway/resolved-server.ts';
+import { plainWords } from '../../core/visible-text.ts';
+import { type ServiceProcess, startService } from '../../process/programs/service.ts';
+import type { ProcessTable } from '../../process/table/process-table.ts';
+import { openHttpLink } from '../../wire/upstream/http-link.ts';
+import { type Json, type LinkEvents, UpstreamFault, type UpstreamLink } from '../../wire/upstream/link.ts';
+import { openStdioLink } from '../../wire/upstream/open-stdio-link.ts';
+import { withLastWords } from './last-words.ts';
+import { createTextTail } from './text-tail.ts';
+
+export interface ConnectOptions {
+  table: ProcessTable;
+  /** A mark for each process, by which it is found again; see process/service-tag.ts. */
+  nextTag(): string;
+  clientInfo: { name: string; version: string };
+  /** A line a server wrote to its log, secrets left out. */
+  onStderr?(server: string, line: string): void;
+  /** A process that would not end. */
+  onSurvivor?(server: string, pid: number, command: string): void;
+}
+
+export interface ConnectRequest {
+  /** The server's id, for telling whose log it is. */
+  id: string;
+  server: ResolvedServer;
+  events: LinkEvents;
+  /** For the start as a whole. */
+  startTimeoutMs: number;
+  signal?: AbortSignal;
+  /** What the one client behind this server can be asked for; see LinkOptions. */
+  capabilities?: Json;
+  redact(text: string): string;
+}
+
+export interface Connected extends UpstreamLink {
+  /** Null for a server somewhere else. */
+  pid: number | null;
+  /** The last a server wrote to its log, secrets left out. */
+  stderrTail(): string;
+}
+
+export type Connect = (request: ConnectRequest) => Promise<Connected>;
+
+/** Starts or reaches a server and greets it. Rejects with an UpstreamFault, and then nothing of it is left. */
+export function createConnect(options: ConnectOptions): Connect {
+  return request => {
+    const { server } = request;
+    return server.kind === 'stdio' ? startAndLink(options, request, server) : reach(options, request, server);
+  };
+}
+
+async function reach(
+  { clientInfo }: ConnectOptions,
+  request: ConnectRequest,
+  server: Extract<ResolvedServer, { url: string }>,
+): Promise<Connected> {
+  const link = await openHttpLink({ ...greetingOf(request), ...server, clientInfo });
+  return { ...link, pid: null, stderrTail: () => '' };
+}
+
+async function startAndLink(
+  options: ConnectOptions,
+  request: ConnectRequest,
+  { command, args, cwd, env }: Extract<ResolvedServer, { command: string }>,
+): Promise<Connected> {
+  const tail = createTextTail();
+  const service = await startService({
+    table: options.table,
+    argv: [command, ...args],
+    cwd,
+    env,
+    tag: options.nextTag(),
+    onStderrLine(line) {
+      // Colours can part a secret, and are gone when it is printed.
+      const shown = request.redact(plainWords(line));
+      tail.add(shown);
+      options.onStderr?.(request.id, shown);
+    },
+  }).catch((error: Error) => {
+    throw new UpstreamFault('start', error.message, { cause: error });
+  });
+  let stopped: Promise<void> | null = null;
+  const stop = () => {
+    stopped ??= end(service, options, request.id);
+    return stopped;
+  };
+
+  try {
+    const { clientInfo } = options;
+    const { stdin, stdout } = service;
+    const ended = withItsLog(service);
+    const link = await openStdioLink({ ...greetingOf(request), clientInfo, stdin, stdout, ended });
+    // However the link ends, the process does.
+    void link.closed.then(stop);
+    const close = async () => {
+      await link.close();
+      await stop();
+    };
+    return { ...link, close, pid: service.pid, stderrTail: tail.text };
+  } catch (fault) {
+    await stop();
+    throw fault instanceof UpstreamFault ? withLastWords(reasonOf(fault, request), tail.text()) : fault;
+  }
+}
+
+const LOG_MS = 100;
+
+/** The end of the process, told when the last of its log is there: that says why. */
+async function withItsLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
+  const end = await ended;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, LOG_MS);
+  await Promise.race([logEnd, late.promise]).finally(() => clearTimeout(timer));
+  return end;
+}
+
+const greetingOf = ({ events, startTimeoutMs, signal, capabilities }: ConnectRequest) => ({
+  events,
+  startTimeoutMs,
+  ...(signal && { signal }),
+  ...(capabilities && { capabilities }),
+});
+
+async function end(service: ServiceProcess, { onSurvivor }: ConnectOptions, id: string): Promise<void> {
+  const survivors = await service.stop().catch(() => []);
+  for (const { pid, command } of survivors) onSurvivor?.(id, pid, command);
+}
+
+/** One that was given up is told by why, not by how. */
+function reasonOf(fault: UpstreamFault, { signal }: ConnectRequest): UpstreamFault {
+  const why: unknown = fault.kind === 'cancelled' && signal?.aborted ? signal.reason : null;
+  return why instanceof UpstreamFault ? why : fault;
+}

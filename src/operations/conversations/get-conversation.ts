@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import type { MessageStore } from '../../core/ports/messages.ts';
+import { NATIVE, type StoredMessage, traceLabel } from '../../schema/conversation.ts';
+import { SquadError } from '../../schema/error.ts';
+import { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run, runSummary, ShownStatus } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { operation } from '../operation.ts';
+import { findRun } from '../runs/find.ts';
+import { ShownMessage, shownMessage } from './shown-message.ts';
+
+const MOST = 500;
+const MOST_NESTED = 200;
+/** Whole messages can be megabytes each. */
+const READ_AT_ONCE = 8;
+const WHOLE_BYTES = 4 * 1024 * 1024;
+
+/** What was said in a run of the native engine, from one message on. */
+export const getConversation = operation({
+  name: 'get_conversation',
+  route: 'GET /runs/{run}/conversation',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    /** A run, or the label of its conversation. */
+    run: z.string(),
+    /** How many messages are known already. */
+    after: z.number().int().min(0).default(0),
+    limit: z.number().int().min(1).max(MOST).default(200),
+    /** Long pieces whole, not their beginning; then fewer may come at once. */
+    isWhole: z.boolean().default(false),
+    /** Only this message, whole. */
+    message: z.string().optional(),
+  }),
+  output: z.object({
+    run: RunId,
+    label: z.string(),
+    subagent: z.string().nullable(),
+    title: z.string(),
+    status: ShownStatus,
+    /** How many there are by now. */
+    total: z.number(),
+    messages: z.array(ShownMessage),
+    /** What `after` goes on with; null: these were the last. */
+    next: z.number().nullable(),
+    /** Runs that it started, first to last. */
+    nested: z.array(
+      z.object({
+        id: RunId,
+        subagent: z.string().nullable(),
+        title: z.string(),
+        status: ShownStatus,
+        createdAt: z.number(),
+      }),
+    ),
+    /** Why there is nothing, and what there is instead. */
+    note: z.string().nullable(),
+  }),
+  async run({ services }, { run: given, after, limit, isWhole, message }) {
+    const { conversations, store } = services;
+    const run = await findRun(services, runOfLabel(given));
+    const [total, started] = await Promise.all([
+      conversations.countMessages(run.id),
+      store.runs({ parentId: run.id, limit: MOST_NESTED }),
+    ]);
+    const messages =
+      message !== undefined
+        ? [await oneMessage(conversations, run, message)]
+        : isWhole
+          ? await wholeMessages(conversations, run.id, after, limit)
+          : (await conversations.messages(run.id, { skip: after, limit })).map(shownMessage);
+    const end = after + messages.length;
+    return {
+      run: run.id,
+      label: traceLabel(run.id, run.options.subagent),
+      subagent: run.options.subagent,
+      title: runSummary(run),
+      status: shownStatus(run),
+      total: Math.max(total, end),
+      messages,
+      next: message === undefined && messages.length > 0 && end < total ? end : null,
+      nested: started
+        .toSorted((a, b) => a.createdAt - b.createdAt)
+        .map(each => ({
+          id: each.id,
+          subagent: each.options.subagent,
+          title: runSummary(each),
+          status: shownStatus(each),
+          createdAt: each.createdAt,
+        })),
+      note: total === 0 ? whyNothing(run) : null,
+    };
+  },
+});
+
+/** `subagent:<name>:<run>` and `run:<run>` name a run too. */
+const runOfLabel = (given: string): string => /^(?:subagent:[^:]+|run):(.+)$/.exec(given)?.[1] ?? given;
+
+async function oneMessage(
+  conversations: Pick<MessageStore, 'message'>,
+  run: Run,
+  id: string,
+): Promise<StoredMessage> {
+  const found = await conversations.message(run.id, id);
+  if (found) return found;
+  throw new SquadError('INVALID_INPUT', `There is no message ${id} in the conversation of ${run.id}`, {
+    suggestions: [`squad conversation print ${shellWord(run.id)}   shows those there are.`],
+  });
+}
+
+async function wholeMessages(
+  conversations: Pick<MessageStore, 'messages'>,
+  runId: RunId,
+  after: number,
+  limit: number,
+): Promise<StoredMessage[]> {
+  const all: StoredMessage[] = [];
+  for (let bytes = 0; bytes < WHOLE_BYTES && all.length < limit; ) {
+    const page = { skip: after + all.length, limit: Math.min(READ_AT_ONCE, limit - all.length) };
+    const some = await conversations.messages(runId, page);
+    if (some.length === 0) break;
+    all.push(...some);
+    bytes += JSON.stringify(some).length;
+  }
+  return all;
+}
+
+function whyNothing({ id, engine, status }: Run): string {
+  if (engine !== NATIVE)
+    return `Its engine is ${engine}, which keeps its conversation to itself. \`squad log ${shellWord(id)}\` shows what it wrote.`;
+  if (!isEnd(status)) return 'Nothing has been said yet.';
+  return `It ended before anything was said. \`squad log ${shellWord(id)}\` shows what it wrote, \`squad show ${shellWord(id)}\` how it ended.`;
+}

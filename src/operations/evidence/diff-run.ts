@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { keptBaseline, sharesFolder } from '../../core/evidence/baseline.ts';
+import type { Remains } from '../../core/ports/worktrees.ts';
+import { SquadError } from '../../schema/error.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { WorkSnapshot } from '../../schema/work.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import { operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find.ts';
+
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** What is different in a run's folder from before it. Throws DIFF_UNAVAILABLE. */
+export const diffRun = operation({
+  name: 'diff_run',
+  route: 'GET /runs/{run}/diff',
+  agents: 'spawn',
+  tool: null,
+  input: z.strictObject({ run: z.string(), stat: z.boolean().default(false) }),
+  output: z.object({
+    runId: z.string(),
+    isOver: z.boolean(),
+    /** Compared with this instead of the folder, which is gone; null: with the folder. */
+    branch: z.string().nullable(),
+    /** Null with `stat`. */
+    text: z.string().nullable(),
+    isTruncated: z.boolean(),
+    /** Null without `stat`, or where it cannot be told. */
+    files: z.array(z.object({ path: z.string(), status: z.string(), isOutside: z.boolean() })).nullable(),
+    lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
+    /** What to keep in mind when reading it. */
+    notes: z.array(z.string()),
+  }),
+  async run({ services }, { run: given, stat }) {
+    const run = await findRun(services, given);
+    const { id, directory } = run;
+    const shown = { runId: id, isOver: isEnd(run.status), branch: null };
+    const left = run.worktree && (await services.worktrees.remains(run.worktree));
+    if (run.worktree && left && !left.isThere && run.startedAt !== null)
+      return { ...shown, ...(await diffOfBranch(services, run, run.worktree, { ...left, stat })) };
+    const before = await snapshotOf(services, run);
+    const notes = notesOf(services, run);
+    if (stat) {
+      const { files, lines, notes: more } = await services.workTree.changes(directory, before, run);
+      // What the run's end was noted with is often the same.
+      return {
+        ...shown,
+        text: null,
+        isTruncated: false,
+        files,
+        lines,
+        notes: [...new Set([...notes, ...more])],
+      };
+    }
+    const diff = await services.workTree.diff(directory, before, { ...run, maxBytes: MOST_BYTES });
+    return { ...shown, ...diff, files: null, lines: null, notes };
+  },
+});
+
+/** Its folder is gone; what it had committed is not. */
+async function diffOfBranch(
+  { files, workTree }: Services,
+  { id }: Run,
+  { branch, repository, base }: Worktree,
+  { tip, saved, stat }: Pick<Remains, 'tip' | 'saved'> & { stat: boolean },
+) {
+  const newest = saved.at(-1);
+  const kept = newest
+    ? [`what was not committed is saved: git diff ${shellWord(branch)} ${shellWord(newest)}`]
+    : [];
+  if (tip === null)
+    throw new SquadError(
+      'DIFF_UNAVAILABLE',
+      `No diff of run ${id}: its work tree and its branch ${branch} are gone`,
+      {
+        suggestions: [
+          newest
+            ? `What was saved of it: git diff ${shellWord(base)} ${shellWord(newest)}`
+            : `\`squad show ${shellWord(id)}\` has what is known of it.`,
+        ],
+      },
+    );
+  const before = (await keptBaseline(files, { runId: id, number: 1 })).snapshot?.head ?? base;
+  const notes = [`its work tree is gone: this is ${before.slice(0, 12)}..${branch}`, ...kept];
+  const nothing = { text: null, isTruncated: false, files: null, lines: null };
+  return stat
+    ? { ...nothing, branch, notes, ...(await workTree.commitChanges(repository, before, tip)) }
+    : {
+        ...nothing,
+        branch,
+        notes,
+        ...(await workTree.commitDiff(repository, before, tip, { maxBytes: MOST_BYTES })),
+      };
+}
+
+async function snapshotOf(
+  { files, workTree }: Services,
+  { id, startedAt, directory }: Run,
+): Promise<WorkSnapshot> {
+  const { snapshot, why: unknown } = await keptBaseline(files, { runId: id, number: 1 });
+  if (snapshot) return snapshot;
+  const why =
+    startedAt === null ? 'it has not started' : ((await workTree.snapshot(directory)).why ?? unknown);
+  throw new SquadError('DIFF_UNAVAILABLE', `No diff of run ${id}: ${why}`, {
+    suggestions: [`\`squad show ${shellWord(id)}\` has what is known of it.`],
+  });
+}
+
+function notesOf({ runner }: Services, run: Run): string[] {
+  if (isEnd(run.status)) return run.evidence?.note ? [run.evidence.note] : [];
+  const others = runner.liveRuns().filter(other => other.id !== run.id && sharesFolder(run, other)).length;
+  if (others === 0) return [];
+  return [`${others} other ${others === 1 ? 'run works' : 'runs work'} in this folder just now`];
+}

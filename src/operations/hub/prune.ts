@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { RunId } from '../../schema/ids.ts';
+import type { Run } from '../../schema/run.ts';
+import { operation, type UserServices } from '../operation.ts';
+import { removeWorktree } from '../worktrees/remove-worktree.ts';
+
+const DAY_MS = 86_400_000;
+const BATCH = 200;
+const EVERY = 1_000_000;
+
+/** Removes runs that ended long ago, with all they wrote. Never a run that lives. */
+export const prune = operation({
+  name: 'prune',
+  route: 'POST /prune',
+  agents: null,
+  tool: null,
+  input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
+  output: z.object({
+    runs: z.number() /** Null on a dry run: nobody measured. */,
+    bytes: z.number().nullable(),
+    /** Those whose work tree could not be removed. */
+    kept: z.number(),
+    /** Where what was not committed in the work trees that went is kept. */
+    saved: z.array(z.object({ repository: z.string(), ref: z.string() })),
+    days: z.number(),
+    dryRun: z.boolean(),
+  }),
+  async run({ services, signal, progress }, { days: given, dryRun }) {
+    const { store, files, clock, settings } = services;
+    const days = given ?? settings.all()['prune.days'];
+    const before = clock.now() - days * DAY_MS;
+    if (dryRun) {
+      const runs = await store.endedBefore(before, 1_000_000);
+      return { runs: runs.length, bytes: null, kept: 0, saved: [], days, dryRun };
+    }
+    let [runs, bytes] = [0, 0];
+    const kept = new Set<RunId>();
+    const saved: Saved[] = [];
+    while (!signal.aborted) {
+      const found = (await store.endedBefore(before, BATCH + kept.size)).filter(run => !kept.has(run.id));
+      if (found.length === 0) break;
+      for (const run of await withWorktree(services, found, saved)) kept.add(run.id);
+      const old = found.filter(run => !kept.has(run.id));
+      // Files first: a row without files says so when asked; files without a row would never be found again.
+      for (const run of old) bytes += await files.remove(run.id);
+      await store.forget(old.map(run => run.id));
+      bytes += await removeChats(services, old);
+      runs += old.length;
+      await progress(`${runs} runs removed`);
+    }
+    const longAgo = Math.min(before, clock.now() - DAY_MS);
+    bytes += (await removeStrays(services, longAgo)) + (await removeStrayChats(services, longAgo));
+    await services.workspaces.keepTeamFilesOf((await store.workspaces()).map(({ path }) => path));
+    if (runs > 0)
+      await store.commit({
+        events: [{ at: clock.now(), runId: null, squadId: null, body: { type: 'runs.pruned', runs, bytes } }],
+      });
+    return { runs, bytes, kept: kept.size, saved, days, dryRun };
+  },
+});
+
+interface Saved {
+  repository: string;
+  ref: string;
+}
+
+/**
+ * Takes away the work trees that only these runs have, and adds to `saved` what had to be saved first. Returns the runs whose
+ * work tree had to stay: they say where it is.
+ */
+async function withWorktree(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
+  const present = new Set(await services.worktrees.strays([]));
+  const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
+  if (going.size === 0) return [];
+  // Replies go on in the same one, and so do runs that an agent in it started.
+  const rows = await services.store.runs({ hasWorktree: true, limit: EVERY });
+  const stayed: Run[] = [];
+  for (const all of Map.groupBy(rows, run => run.worktree!.path).values()) {
+    if (!all.every(run => going.has(run.id))) continue;
+    const known = { worktree: all[0]!.worktree!, runs: all.toReversed() };
+    const removal = await removeWorktree(services, known);
+    if (removal.outcome === 'kept') stayed.push(...all);
+    else if (removal.outcome === 'removed' && removal.savedRef !== null)
+      saved.push({ repository: known.worktree.repository, ref: removal.savedRef });
+  }
+  return stayed;
+}
+
+/**
+ * Folders without a row: a hub died between writing a run's files and its rows. A day old, nobody is about to write them. A
+ * folder with a record had rows: it is kept for a database that lost them.
+ */
+async function removeStrays({ files, store }: UserServices, before: number): Promise<number> {
+  let bytes = 0;
+  for (const { runId, changedAt } of await files.list())
+    if (
+      changedAt < before &&
+      RunId.safeParse(runId).success &&
+      (await store.run(runId)) === null &&
+      (await files.record(runId)) === null
+    )
+      bytes += await files.remove(runId);
+  return bytes;
+}
+
+/** What engines keep of chats that no run refers to any more. A run without a chat has its folder under its own id. */
+async function removeChats({ files, store }: UserServices, runs: Run[]): Promise<number> {
+  let bytes = 0;
+  for (const { id, engine, chatId } of runs) {
+    bytes += await files.removeChat(engine, id);
+    if (chatId !== null && (await store.chat(chatId)) === null)
+      bytes += await files.removeChat(engine, chatId);
+  }
+  return bytes;
+}
+
+/** Those a hub did not live to remove, or whose run was never written down. */
+async function removeStrayChats({ files, store }: UserServices, before: number): Promise<number> {
+  let bytes = 0;
+  for (const { engine, chatId, changedAt } of await files.listChats()) {
+    if (changedAt >= before || (await store.chat(chatId)) !== null) continue;
+    if (RunId.safeParse(chatId).success && (await store.run(chatId as RunId)) !== null) continue;
+    bytes += await files.removeChat(engine, chatId);
+  }
+  return bytes;
+}

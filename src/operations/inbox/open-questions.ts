@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { oneLine } from '../../base/one-line.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { ROOM_FOR_QUESTION, shortDetails } from '../../core/inbox/short-details.ts';
+import { firstThatFit } from '../../core/output/digest.ts';
+import type { InboxItem } from '../../schema/inbox.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Services } from '../operation.ts';
+
+/** Results have a size to keep: this is in characters of JSON. */
+const ROOM_FOR_ALL = 4_000;
+const MOST_FIELDS = 10;
+const ROOM = { choice: 40, name: 40 };
+
+/** An open question as a result has it. */
+export const ShownAsk = z.object({
+  item: z.string(),
+  spawn_id: z.string(),
+  kind: z.string(),
+  question: z.string(),
+  details: z.string().optional(),
+  choices: z.array(z.string()).optional(),
+  fields: z.array(z.object({ name: z.string(), type: z.string(), isRequired: z.boolean() })).optional(),
+  default: z.string().nullable(),
+  seconds_left: z.number(),
+});
+export type ShownAsk = z.infer<typeof ShownAsk>;
+
+/** What these runs, and those they started, want to know of whoever asks; nothing if they want nothing. */
+export function asksOf(
+  services: Pick<Services, 'inbox' | 'runner' | 'clock'>,
+  runs: readonly Run[],
+): { asks?: ShownAsk[] } {
+  const open = services.inbox.openFor(runs.map(({ id }) => id));
+  if (open.length === 0) return {};
+  const now = services.clock.now();
+  const shown = open.map(item => shownAsk(item, shortDetails(item).text, now));
+  return { asks: firstThatFit(shown, ROOM_FOR_ALL) };
+}
+
+/** The same, as a model is told what to do about it. */
+export function askNotes(services: Pick<Services, 'inbox'>, runs: readonly Run[]): string[] {
+  const [first, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
+  if (!first) return [];
+  const count = more.length === 0 ? 'asks something' : `asks something, and ${more.length} more`;
+  const whom = first.owner === 'user' ? 'Put it to the user, then answer' : 'Answer';
+  return [
+    `${first.runId} ${count} (see asks). ${whom} with answer_question {"item":"${first.id}","answer":…}.`,
+  ];
+}
+
+const shownAsk = (item: InboxItem, details: string | null, now: number): ShownAsk => ({
+  item: item.id,
+  spawn_id: item.runId,
+  kind: item.kind,
+  question: oneLine(visibleText(item.question), ROOM_FOR_QUESTION),
+  ...(details !== null && { details }),
+  ...(item.choices.length > 0 && {
+    choices: item.choices.map(choice => oneLine(visibleText(choice), ROOM.choice)),
+  }),
+  ...(item.fields.length > 0 && {
+    fields: item.fields.slice(0, MOST_FIELDS).map(({ name, type, isRequired }) => ({
+      name: oneLine(visibleText(name), ROOM.name),
+      type,
+      isRequired,
+    })),
+  }),
+  default: item.default === null ? null : oneLine(visibleText(item.default), ROOM.choice),
+  seconds_left: Math.max(0, Math.round((item.deadlineAt - now) / 1000)),
+});

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { overlapOf } from '../../core/integration/overlap.ts';
+import { RunId } from '../../schema/ids.ts';
+import { runSummary, ShownStatus } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { operation, type Services } from '../operation.ts';
+import { runsOfRepository, type TreeRun } from '../worktrees/runs-of-repository.ts';
+
+const MOST_RUNS = 500;
+const MOST_FILES = 1_000;
+
+/** Which work trees of this repository have changed the same files, before anybody merges them. */
+export const findOverlap = operation({
+  name: 'find_overlap',
+  route: 'GET /overlap',
+  agents: null,
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    runs: z.array(
+      z.object({
+        runId: RunId,
+        name: z.string(),
+        summary: z.string(),
+        status: ShownStatus,
+        /** How many files it has changed; null: cannot be told, for the reason `why` gives. */
+        files: z.number().nullable(),
+        why: z.string().nullable(),
+      }),
+    ),
+    files: z.array(z.object({ path: z.string(), runs: z.array(RunId) })),
+    pairs: z.array(z.object({ runs: z.tuple([RunId, RunId]), files: z.number() })),
+    /** How many more files there are than these. */
+    moreFiles: z.number(),
+  }),
+  async run({ services, caller }) {
+    const { root } = await services.workspaces.open(caller);
+    const trees = await looked(services, root);
+    const touched = await services.integration.touched(trees.map(({ worktree }) => worktree));
+    const shown = trees.map(({ run }, at) => ({
+      ...{ runId: run.id, name: runName(run), summary: runSummary(run), status: shownStatus(run) },
+      files: touched[at]?.files?.length ?? null,
+      why: touched[at]?.why ?? null,
+    }));
+    const changes = trees.map(({ run, repository }, at) => ({
+      ...{ runId: run.id, repository },
+      files: touched[at]?.files ?? [],
+    }));
+    // The same path in two repositories is not the same file.
+    const overlaps = [...Map.groupBy(changes, ({ repository }) => repository).values()].map(overlapOf);
+    const files = overlaps.flatMap(overlap => overlap.files);
+    return {
+      runs: shown.filter(({ files: count }) => count !== 0),
+      files: files.slice(0, MOST_FILES),
+      pairs: overlaps.flatMap(overlap => overlap.pairs),
+      moreFiles: Math.max(0, files.length - MOST_FILES),
+    };
+  },
+});
+
+/** The last run of each work tree whose branch is still there. A reviewer changes nothing that would be merged. */
+async function looked(services: Services, workspace: string): Promise<TreeRun[]> {
+  const last = new Map<string, TreeRun>();
+  for (const each of (await runsOfRepository(services, workspace)).toReversed())
+    if (each.run.reviewOf === null) last.set(each.worktree.path, each);
+  const found: TreeRun[] = [];
+  for (const [repository, trees] of Map.groupBy(last.values(), each => each.repository)) {
+    // Where git says nothing of the branches, the look at each work tree tells why.
+    const tips = await services.integration.tips(repository, null).catch(() => null);
+    found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
+  }
+  return found.slice(-MOST_RUNS);
+}

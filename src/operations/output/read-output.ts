@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { OutputPage } from '../../core/ports/run-files.ts';
+import { isEnd, RunStatus } from '../../schema/run.ts';
+import { operation } from '../operation.ts';
+import { findRun } from '../runs/find.ts';
+import { engineWords, readerOf } from './engine-words.ts';
+
+const BYTES = 256 * 1024;
+/** A page is wanted now: in a long output that nobody has counted yet, locate_output tells its line later. */
+const COUNT_MS = 100;
+
+/** What a run wrote, by byte range: for the terminal and the page, which may have as much as they ask for. */
+export const readOutput = operation({
+  name: 'read_output',
+  route: 'GET /runs/{run}/output',
+  agents: 'spawn',
+  tool: null,
+  input: z.strictObject({
+    run: z.string(),
+    /** Its newest unless said otherwise. */
+    turn: z.number().int().min(1).optional(),
+    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    offset: z.number().int().default(0),
+    limit: z.number().int().min(1).max(BYTES).default(BYTES),
+    /** An engine's event lines as words; engines without any are raw either way. */
+    readable: z.boolean().default(false),
+    /** Whole lines, as far as one fits, and which line it begins in. */
+    lines: z.boolean().default(false),
+  }),
+  output: z.object({
+    runId: z.string(),
+    status: RunStatus,
+    isOver: z.boolean(),
+    turn: z.number(),
+    /** The newest there is. */
+    lastTurn: z.number(),
+    text: z.string(),
+    offset: z.number(),
+    nextOffset: z.number(),
+    size: z.number(),
+    /** From 1; null: not asked for, or not known yet. */
+    firstLine: z.number().nullable(),
+  }),
+  async run({ services }, { run: given, turn: asked, stream, offset, limit, readable, lines }) {
+    const run = await findRun(services, given);
+    // Read before the page: an end seen here means the page after it is the last.
+    const { status, turn: lastTurn } = run;
+    const turn = asked ?? lastTurn;
+    const key = { runId: run.id, number: turn };
+    const page = await services.files.page(key, stream, offset, limit, lines);
+    const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
+    const place = lines ? await services.files.lineAt(key, stream, page.offset, COUNT_MS) : null;
+    return {
+      runId: run.id,
+      status,
+      isOver: isEnd(status),
+      turn,
+      lastTurn,
+      firstLine: place?.line ?? null,
+      ...(reader ? inWords(page, engineWords(reader()), limit) : page),
+    };
+  },
+});
+
+/** Whole lines only: the next page begins where the last unfinished one does. */
+function inWords(page: OutputPage, words: (line: string) => string[], limit: number): OutputPage {
+  const end = page.text.lastIndexOf('\n') + 1;
+  // A line longer than a page is no event of ours: passed over.
+  if (end === 0)
+    return {
+      ...page,
+      text: '',
+      nextOffset: Buffer.byteLength(page.text) >= limit - 4 ? page.nextOffset : page.offset,
+    };
+  const whole = page.text.slice(0, end);
+  const text = whole.split('\n').flatMap(words);
+  return {
+    ...page,
+    text: text.map(line => `${line}\n`).join(''),
+    nextOffset: page.offset + Buffer.byteLength(whole),
+  };
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { commentsText } from '../../core/review/comments.ts';
+import { checkTask } from '../../core/text.ts';
+import { SquadError } from '../../schema/error.ts';
+import { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type Call, operation } from '../operation.ts';
+import { findRun } from '../runs/find.ts';
+import { replyTo } from '../runs/reply-to-run.ts';
+import { startRuns } from '../runs/start-members.ts';
+import { coderOf } from './steer-review.ts';
+
+const LONGEST_TEXT = 20_000;
+
+const Comment = z.strictObject({
+  path: z.string().min(1).max(4096),
+  line: z.number().int().min(1),
+  side: z.enum(['old', 'new']),
+  /** The line itself. */
+  quote: z.string().max(2000).optional(),
+  text: z.string().trim().min(1).max(LONGEST_TEXT),
+});
+
+/** Comments on lines of a run's changes, as one message to whoever made them: in the review that is under way, or as a reply. */
+export const commentOnRun = operation({
+  name: 'comment_on_run',
+  route: 'POST /runs/{run}/comments',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    run: z.string(),
+    comments: z.array(Comment).min(1).max(200),
+    /** Said before them, instead of a sentence of ours. */
+    message: z.string().max(LONGEST_TEXT).optional(),
+  }),
+  output: z.object({
+    way: z.enum(['reply', 'feedback']),
+    /** The run that goes on with them. */
+    runId: RunId,
+  }),
+  async run(call, { run: given, comments, message }) {
+    const { services } = call;
+    const text = commentsText(comments, message);
+    checkTask(text);
+    const { way, runId } = await wayToComment(call, await findRun(services, given));
+    const coder = await findRun(services, runId);
+    if (way === 'feedback') {
+      await services.reviews.answer(coder, {
+        ...{ feedback: text, type: 'needs_work', priority: null, actionableItems: [] },
+      });
+      return { way, runId };
+    }
+    const { asked, workspace } = await replyTo(call, coder, text);
+    const { runs } = await startRuns(call, asked, workspace);
+    return { way, runId: runs[0]!.run.id };
+  },
+});
+
+/** How comments reach the agent whose work it is now, and which run that is. Throws when they would reach nobody, and says when they will. */
+export async function wayToComment(
+  { services }: Pick<Call, 'services'>,
+  run: Run,
+): Promise<{ way: 'reply' | 'feedback'; runId: RunId }> {
+  // What is to be seen of a reviewer is the work it reviews.
+  const coder = await coderOf(services, run.id);
+  const { id: runId, status } = coder;
+  const [open] = await services.store.reviews({ coderId: runId, isOpen: true, limit: 1 });
+  if (open && !isEnd(status)) return { way: 'feedback', runId };
+  if (isEnd(status)) return { way: 'reply', runId };
+  throw new SquadError(
+    'RUN_NOT_OVER',
+    `Run ${runId} is ${status}: comments reach it while a review of it is under way, or when it has ended`,
+    {
+      suggestions: [
+        `Wait for it (\`squad wait ${shellWord(runId)}\`) or stop it (\`squad cancel ${shellWord(runId)}\`), then send them. Nothing was sent.`,
+      ],
+    },
+  );
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { nearest } from '../../base/nearest.ts';
+import { SquadError } from '../../schema/error.ts';
+import { ReviewId } from '../../schema/ids.ts';
+import type { Review } from '../../schema/review.ts';
+import { operation, type Services } from '../operation.ts';
+
+const MOST_BYTES = 8 * 1024 * 1024;
+const MOST_ROUNDS = 10_000;
+
+/** What changed from one round of reviews to the next; for the first, since the work began. Throws DIFF_UNAVAILABLE. */
+export const diffReview = operation({
+  name: 'diff_review',
+  route: 'GET /reviews/{review}/diff',
+  agents: null,
+  tool: null,
+  input: z.strictObject({ review: z.string() }),
+  output: z.object({
+    text: z.string(),
+    isTruncated: z.boolean(),
+    /** Commits. */
+    from: z.string(),
+    to: z.string(),
+    /** What to keep in mind when reading it. */
+    notes: z.array(z.string()),
+  }),
+  async run({ services }, { review: given }) {
+    const { store, workTree } = services;
+    const review = await findReview(services, given);
+    const coder = await store.run(review.coderId);
+    if (!coder?.worktree)
+      throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${review.id}: run ${review.coderId} was removed`, {
+        suggestions: [`Git may still have it: git show ${review.commit}`],
+      });
+    const before = await roundBefore(services, review, coder.worktree.branch);
+    const { base, repository } = coder.worktree;
+    // The words of that round are on the branch too, and are no work of the coder's.
+    const from = before ? (before.feedbackCommit ?? before.commit) : base;
+    const to = review.commit;
+    const notes = [
+      before
+        ? `since round ${before.iteration} (${from.slice(0, 12)})`
+        : `the first round: since ${from.slice(0, 12)}, where its branch began`,
+    ];
+    const { text, isTruncated } = await workTree.commitDiff(repository, from, to, { maxBytes: MOST_BYTES });
+    return { text, isTruncated, from, to, notes };
+  },
+});
+
+async function findReview({ store }: Services, given: string): Promise<Review> {
+  const id = ReviewId.safeParse(given).data;
+  const found = id && (await store.review(id));
+  if (found) return found;
+  const recent = (await store.reviews({ limit: MOST_ROUNDS })).map(each => each.id);
+  const near = nearest(given, recent);
+  throw new SquadError('REVIEW_UNKNOWN', `There is no review ${given}`, {
+    suggestions: [
+      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`squad review` shows the reviews there are.',
+    ],
+  });
+}
+
+/** A task that was retried began on another branch: what was reviewed there is nothing to compare with. */
+async function roundBefore({ store }: Services, review: Review, branch: string): Promise<Review | null> {
+  const rounds = await store.reviews({ lineageId: review.lineageId, limit: MOST_ROUNDS });
+  const earlier = rounds.filter(({ iteration }) => iteration < review.iteration).toReversed();
+  for (const round of earlier)
+    if ((await store.run(round.coderId))?.worktree?.branch === branch) return round;
+  return null;
+}

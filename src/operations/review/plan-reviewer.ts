@@ -1,0 +1,39 @@
+import type { PlannedReview } from '../../core/review/ports.ts';
+import { reviewerRole } from '../../core/review/reviewer-role.ts';
+import { keptPlan } from '../../core/runs/kept-plan.ts';
+import { type Run, runSummary } from '../../schema/run.ts';
+import type { Call } from '../operation.ts';
+import { planRuns } from '../runs/start-members.ts';
+
+/**
+ * A reviewer as every run is planned, asked for by the run it reviews: `caller` is that run. Where its role names no engine it
+ * has the coder's, which may have been chosen for that run alone. The coder's model is its own.
+ */
+export async function planReviewer(
+  call: Pick<Call, 'services' | 'caller'>,
+  coder: Run,
+  task: string,
+): Promise<PlannedReview> {
+  const workspace = await call.services.workspaces.open(call.caller);
+  const roles = await workspace.roles();
+  const { roleId, note } = reviewerRole(roles, workspace.config.review.value.role);
+  const role = roles.find(({ id }) => id === roleId);
+  const namesEngine = role?.meta.engine !== undefined || role?.ungranted.includes('engine');
+  const kept = namesEngine ? null : await keptPlan(call.services.files, coder);
+  const plan = await planRuns(
+    call,
+    {
+      members: [
+        {
+          ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
+          ...(kept && { spec: kept.spec }),
+          ...(coder.worktree && { forkOf: coder.worktree }),
+          title: `Review: ${runSummary(coder)}`,
+        },
+      ],
+      metadata: { reviewOf: coder.id },
+    },
+    workspace,
+  );
+  return { plan, notes: [...(note === null ? [] : [note]), ...plan.warnings] };
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { itemsOf } from '../../core/review/review-input.ts';
+import { SquadError } from '../../schema/error.ts';
+import { FeedbackType } from '../../schema/review.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find.ts';
+import { ShownWork, workOf } from '../runs/run-work.ts';
+import { waitForEnds } from '../runs/wait.ts';
+import { ShownRounds } from './shown-review.ts';
+
+/** A stopped agent has its grace to end in, and its work tree is looked after then. */
+const SETTLE_MS = 15_000;
+const MOST_RUNS = 1_000;
+
+/** What a person decides about the reviews of a run, which may be named by its reviewer too. */
+export const steerReview = operation({
+  name: 'steer_review',
+  route: 'POST /runs/{run}/review',
+  agents: null,
+  tool: null,
+  input: z.discriminatedUnion('action', [
+    z.strictObject({
+      run: z.string(),
+      action: z.literal('allow'),
+      rounds: z.number().int().min(1).max(1000),
+    }),
+    z.strictObject({ run: z.string(), action: z.literal('abandon') }),
+    z.strictObject({ run: z.string(), action: z.literal('cancel') }),
+    z.strictObject({
+      ...{ run: z.string(), action: z.literal('feedback'), feedback: z.string() },
+      feedback_type: FeedbackType,
+      priority: z.string().optional(),
+      actionable_items: z.array(z.string()).optional(),
+    }),
+  ]),
+  output: z.object({
+    run: z.string(),
+    status: z.string(),
+    rounds: ShownRounds,
+    /** The commit that feedback became. */
+    commit: z.string().optional(),
+    /** Of a task that was given up: where its work is. */
+    work: z.array(ShownWork).optional(),
+  }),
+  async run(call, input) {
+    const { services } = call;
+    const { reviews } = services;
+    const coder = await coderOf(services, input.run);
+    let commit: string | null = null;
+    let work: ShownWork[] | null = null;
+    if (input.action === 'allow') await reviews.allow(coder, input.rounds);
+    else if (input.action === 'cancel') await reviews.cancel(coder, 'The user ended it.');
+    else if (input.action === 'abandon') work = await abandon(call, coder);
+    else
+      ({ feedbackCommit: commit } = await reviews.answer(coder, {
+        feedback: input.feedback,
+        type: input.feedback_type,
+        priority: input.priority ?? null,
+        actionableItems: itemsOf(input.actionable_items),
+      }));
+    const { lineageId } = coder;
+    return {
+      run: coder.id,
+      status: shownStatus(await findRun(services, coder.id)),
+      rounds: { lineageId, ...(await reviews.rounds(lineageId)) },
+      ...(commit !== null && { commit }),
+      ...(work && { work }),
+    };
+  },
+});
+
+export async function coderOf(services: Pick<Services, 'store' | 'runner'>, given: string): Promise<Run> {
+  const run = await findRun(services, given);
+  return run.reviewOf === null ? run : findRun(services, run.reviewOf);
+}
+
+/** Those who would be stopped: nobody, where the reviews ran out. Throws REVIEW_OVER when there is nothing to give up. */
+export function atWorkOn({ runner }: Pick<Services, 'runner'>, coder: Run): Run[] {
+  const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
+  if (atWork.length > 0 || isAtReviewLimit(coder)) return atWork;
+  throw new SquadError(
+    'REVIEW_OVER',
+    `Run ${coder.id} is ${coder.status}: nobody is at work on its task any more`,
+    {
+      suggestions: ['`squad worktrees` shows what is left of it.'],
+    },
+  );
+}
+
+async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
+  const { reviews, store } = call.services;
+  const atWork = atWorkOn(call.services, coder);
+  await reviews.abandon(coder, 'The user gave the task up.');
+  await waitForEnds(call, atWork, SETTLE_MS);
+  await reviews.untilSettled(coder.lineageId);
+  const runs = await store.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: MOST_RUNS });
+  const coders = runs.filter(({ reviewOf }) => reviewOf === null);
+  // A reply goes on in the work tree of the run before.
+  const trees = [...new Map(coders.map(run => [run.worktree?.path, run])).values()];
+  const works = await Promise.all(trees.map(run => workOf(call.services, run)));
+  return works.filter(work => work !== null);
+}

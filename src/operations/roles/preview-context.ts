@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { Engine } from '../../core/ports/engine.ts';
+import type { Workspace } from '../../core/ports/workspace.ts';
+import { contextFor, engineFor } from '../../core/runs/plan.ts';
+import { cliNamed } from '../../schema/engine-spec.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { Role } from '../../schema/role.ts';
+import { operation, type Services } from '../operation.ts';
+
+const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), cut: z.boolean() });
+
+/** What an agent would be told of the project, made by what makes it for a run. Nothing is started. */
+export const previewContext = operation({
+  name: 'preview_context',
+  route: 'POST /context',
+  agents: 'spawn',
+  tool: null,
+  input: z.strictObject({
+    /** None: a bare prompt, as the spawn tools give. */
+    roleId: z.string().min(1).optional(),
+    engine: z.string().min(1).optional(),
+    files: z.array(z.string()).min(1).optional(),
+  }),
+  output: z.object({
+    /** Null: there is none to run it on. */
+    engine: z.string().nullable(),
+    notes: z.array(z.string()),
+    /** Null: none is asked for. */
+    context: z
+      .object({
+        tokens: z.number(),
+        budgetTokens: z.number(),
+        parts: z.array(Part),
+        leftOut: z.array(z.object({ file: z.string(), reason: z.string() })),
+        text: z.string(),
+      })
+      .nullable(),
+  }),
+  async run({ services, caller }, { roleId, engine: asked, files }) {
+    const { workspaces } = services;
+    const workspace = await workspaces.open(caller);
+    const role = roleId === undefined ? null : await workspace.role(roleId);
+    const env = await workspaces.environment(caller, role?.meta.env);
+    const { engine, notes } = await reader(services, workspace, { asked, role, env });
+    const form = role ? 'member' : 'spawn';
+    return {
+      engine: engine?.id ?? null,
+      notes,
+      context: await contextFor({ form, context: files }, role, engine ?? READS_NOTHING, workspace),
+    };
+  },
+});
+
+const READS_NOTHING: Pick<Engine, 'loadsItself'> = { loadsItself: [] };
+/** A preview starts nothing, so it is enough to know which CLI would read the context. */
+const ABSENT: readonly string[] = ['ENGINE_NOT_FOUND', 'ENGINE_NOT_EXECUTABLE', 'ENGINE_TOO_OLD'];
+const UNDECIDED: readonly string[] = ['ENGINE_NOT_SET', 'ENGINE_NOT_TRUSTED'];
+
+/** The engine that would read the context. */
+async function reader(
+  { engines }: Services,
+  workspace: Workspace,
+  { asked, role, env }: { asked?: string; role: Role | null; env: Record<string, string> },
+): Promise<{ engine: Engine | null; notes: string[] }> {
+  try {
+    const { spec, notes } = await engineFor(asked, role, workspace, env);
+    return { engine: engines.create(spec), notes };
+  } catch (thrown) {
+    if (!(thrown instanceof SquadError)) throw thrown;
+    const cli = cliNamed(asked ?? role?.meta.engine ?? workspace.config.engine.value ?? '');
+    if (ABSENT.includes(thrown.code) && cli)
+      return {
+        engine: engines.create({ kind: 'cli', cli, program: cli, version: null }),
+        notes: [`${thrown.message}: a run would be refused.`],
+      };
+    if (![...ABSENT, ...UNDECIDED].includes(thrown.code)) throw thrown;
+    return {
+      engine: null,
+      notes: [`${thrown.message}: nothing is left out as read by the engine itself.`],
+    };
+  }
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { firstThatFit } from '../../core/output/digest.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { Run } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { type Call, operation } from '../operation.ts';
+import { findRun, findSquad } from './find.ts';
+import { liveRunsOf } from './live-runs.ts';
+import { RESULT_LIMIT } from './member-result.ts';
+import { cancellerOf, type Stopped, stopBelow, stopRuns } from './stop-runs.ts';
+import { waitForEnds } from './wait.ts';
+
+/** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
+const SETTLE_MS = 15_000;
+const ROOM_FOR_REST = 100;
+const MAX_FOLDERS = 3;
+
+export const cancelRun = operation({
+  name: 'cancel_run',
+  route: 'POST /cancel',
+  agents: 'spawn',
+  tool: {
+    title: 'Cancel run',
+    description:
+      'Stop a run, a squad, or all runs of this workspace, with all they started. Output so far is kept.',
+    readOnly: false,
+    listed: { output: z.object({ runs: z.array(z.looseObject({})), note: z.string().optional() }) },
+  },
+  input: z.strictObject({
+    spawn_id: z.string().optional(),
+    squad_id: z.string().optional(),
+    all: z.boolean().optional(),
+    everywhere: z.boolean().optional(),
+  }),
+  output: z.object({
+    runs: z.array(z.object({ spawn_id: z.string(), status: z.string(), was_running: z.boolean() })),
+    note: z.string().optional(),
+  }),
+  async run(call, input) {
+    const { runs, note } = await chosen(call, input);
+    const by = await cancellerOf(call);
+    const { asked, below } = await stopRuns(call.services, runs, by);
+    await settled(call, [...asked, ...below]);
+    // What they started while they were being stopped.
+    const late = await stopBelow(call.services, runs, by);
+    await settled(call, late);
+    const ended = [...asked, ...below, ...late].map(({ run, wasRunning }) => ({
+      spawn_id: run.id,
+      status: shownStatus(run),
+      was_running: wasRunning,
+    }));
+    const shown = firstThatFit(ended, RESULT_LIMIT - ROOM_FOR_REST);
+    const started = below.length + late.length;
+    const notes = [
+      ...(note === null ? [] : [note]),
+      ...(started > 0 ? [`${started} of these ${started === 1 ? 'was' : 'were'} started by the others`] : []),
+      ...(shown.length < ended.length ? [`${ended.length - shown.length} more are not shown`] : []),
+    ];
+    return { runs: shown, ...(notes.length > 0 && { note: notes.join('; ') }) };
+  },
+});
+
+function settled(call: Call, stopped: Stopped[]): Promise<void> {
+  const runs = stopped.filter(({ wasRunning }) => wasRunning).map(({ run }) => run);
+  return waitForEnds(call, runs, call.waitMs === null ? SETTLE_MS : Math.min(SETTLE_MS, call.waitMs));
+}
+
+async function chosen(
+  call: Call,
+  { spawn_id, squad_id, all, everywhere = false }: z.output<typeof cancelRun.input>,
+): Promise<{ runs: Run[]; note: string | null }> {
+  if ([spawn_id !== undefined, squad_id !== undefined, all === true].filter(Boolean).length !== 1)
+    throw new SquadError('INVALID_INPUT', 'Give one of spawn_id, squad_id and all', {
+      suggestions: ['list_running shows the ids of what runs now.'],
+    });
+  if (everywhere && !all)
+    throw new SquadError('INVALID_INPUT', 'everywhere goes with all', {
+      suggestions: ['Give all: true with it, or leave it out. Nothing was stopped.'],
+    });
+  if (all) {
+    const { runs, others } = await liveRunsOf(call, everywhere);
+    return { runs, note: runs.length === 0 && others.length > 0 ? elsewhere(others) : null };
+  }
+  const { services } = call;
+  if (squad_id !== undefined) {
+    const { squad, runs } = await findSquad(services, squad_id);
+    refuseOther(squad.id, squad_id, 'SQUAD_UNKNOWN');
+    return { runs, note: null };
+  }
+  const run = await findRun(services, spawn_id!);
+  refuseOther(run.id, spawn_id!, 'RUN_UNKNOWN');
+  return { runs: [run], note: null };
+}
+
+function elsewhere(others: Run[]): string {
+  const folders = [...new Set(others.map(({ workspace }) => workspace))];
+  const more = folders.length > MAX_FOLDERS ? ` and ${folders.length - MAX_FOLDERS} more` : '';
+  const places = folders.slice(0, MAX_FOLDERS).join(', ') + more;
+  return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere to stop them`;
+}
+
+/** The beginning of an id is enough to look at something, not to stop it. */
+function refuseOther(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
+  if (found === given) return;
+  throw new SquadError(code, `${given} is not a whole id, and cancel_run takes no less`, {
+    suggestions: [`Did you mean ${found}?`],
+  });
+}

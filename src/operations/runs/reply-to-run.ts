@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import type { Workspace } from '../../core/ports/workspace.ts';
+import { keptPlan } from '../../core/runs/kept-plan.ts';
+import { chatBusy } from '../../core/runs/plan.ts';
+import type { SquadRequest } from '../../core/runs/run-request.ts';
+import { checkTask } from '../../core/text.ts';
+import type { EngineSpec } from '../../schema/engine-spec.ts';
+import { asSquadError, SquadError } from '../../schema/error.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { workspaceOfRun } from '../workspace-of-run.ts';
+import { findRun } from './find.ts';
+import { refuseReviewer } from './refuse-reviewer.ts';
+import { startRuns } from './start-members.ts';
+import { Started, started } from './started.ts';
+
+/** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
+export const replyToRun = operation({
+  name: 'reply_to_run',
+  route: 'POST /runs/{run}/reply',
+  agents: 'spawn',
+  tool: null,
+  input: z.strictObject({ run: z.string(), text: z.string() }),
+  output: Started,
+  async run(call, { run: given, text }) {
+    checkTask(text);
+    const { asked, workspace } = await replyTo(call, await findRun(call.services, given), text);
+    return started(await startRuns(call, asked, workspace));
+  },
+});
+
+/** What a reply asks for, and where. Throws why there cannot be one. */
+export async function replyTo(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  run: Run,
+  text: string,
+): Promise<{ asked: SquadRequest; workspace: Workspace }> {
+  refuseReviewer(run);
+  if (!isEnd(run.status)) throw atWork(run);
+  const kept = await keptPlan(services.files, run);
+  if (kept === null) throw gone(run);
+  const { spec } = kept;
+  if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
+  await checkProgram(services, run, spec, caller.env);
+  refuseBusyChat(services, run.chatId);
+  const { tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema } = run.options;
+  const request = {
+    ...kept.request,
+    ...{ tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema },
+    title: undefined,
+    task: text,
+    timeoutMs: run.timeoutMs,
+    chatId: run.chatId,
+    takesUp: { runId: run.id, by: 'reply' as const },
+    spec,
+    place: { directory: run.directory, worktree: run.worktree },
+  };
+  const workspace = await workspaceOfRun(services, caller, run.workspace);
+  return { asked: { members: [request] }, workspace };
+}
+
+/** The runner would say the same, but only after everything was planned. */
+export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: string): void {
+  const holder = runner.liveRuns().find(run => run.chatId === chatId && !isEnd(run.status));
+  if (holder) throw chatBusy(chatId, `run ${holder.id}`);
+}
+
+const atWork = ({ id, status }: Run): SquadError =>
+  new SquadError('CHAT_BUSY', `Run ${id} is still ${status}: its chat is in use`, {
+    suggestions: [
+      `Wait for it (\`squad wait ${shellWord(id)}\`) or stop it (\`squad cancel ${shellWord(id)}\`) first.`,
+    ],
+  });
+
+/** Its own files are gone, or somebody wrote into them. */
+export const gone = ({ id }: Run): SquadError =>
+  new SquadError('LOST', `How run ${id} was started cannot be read any more`, {
+    suggestions: [
+      `Its folder was removed or changed. \`squad show ${shellWord(id)}\` has its task: start it again with \`squad run\`.`,
+    ],
+  });
+
+function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
+  const { id, startedAt, stateMode } = run;
+  const { newChat, id: engine } = engines.create(spec);
+  const [why, next] =
+    newChat === null
+      ? [
+          `the ${engine} engine keeps no chats`,
+          'Set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful for runs to come.',
+        ]
+      : startedAt === null
+        ? ['it never started', `\`squad retry ${shellWord(id)}\` starts it.`]
+        : newChat.kind === 'command' && stateMode === 'stateless'
+          ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
+          : [`it ended before ${engine} had named one`, `\`squad retry ${shellWord(id)}\` begins again.`];
+  return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to go on with: ${why}`, {
+    suggestions: [next],
+  });
+}
+
+/** A chat belongs to one engine, so its program has to be there and not be too old. */
+export async function checkProgram(
+  { engines }: Pick<Services, 'engines'>,
+  { id }: Run,
+  spec: EngineSpec,
+  env: Record<string, string>,
+): Promise<void> {
+  await engines.refresh(spec, env).catch(thrown => {
+    const error = asSquadError(thrown);
+    if (error.code !== 'ENGINE_NOT_FOUND' || spec.kind !== 'cli') throw error;
+    throw new SquadError(
+      error.code,
+      `The chat of run ${id} belongs to ${spec.program}, which is not there any more`,
+      {
+        suggestions: [
+          `Install it again, or begin anew with the one that is there: \`squad retry ${shellWord(id)}\`.`,
+        ],
+      },
+    );
+  });
+}

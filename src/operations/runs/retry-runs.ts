@@ -1,0 +1,129 @@
+import { basename } from 'node:path';
+import { z } from 'zod';
+import type { Workspace } from '../../core/ports/workspace.ts';
+import { keptPlan } from '../../core/runs/kept-plan.ts';
+import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
+import { cliNamed, type EngineSpec } from '../../schema/engine-spec.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { Role } from '../../schema/role.ts';
+import { isEnd, type Run, type Squad } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { workspaceOfRun } from '../workspace-of-run.ts';
+import { findRunOrSquad, findSquad } from './find.ts';
+import { refuseReviewer } from './refuse-reviewer.ts';
+import { gone, refuseBusyChat } from './reply-to-run.ts';
+import { startRuns } from './start-members.ts';
+import { Started, started } from './started.ts';
+
+const Overrides = z.strictObject({
+  engine: z.string().min(1).optional(),
+  model: z.string().min(1).optional(),
+  timeoutMs: z
+    .number()
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1)
+    .optional(),
+});
+type Overrides = z.infer<typeof Overrides>;
+
+/**
+ * The same request once more. What the caller had said is said again; what it had left to the role and the project's files
+ * comes from these as they are today. A run that went on with a chat goes on with it again, since its task makes no sense without.
+ */
+export const retryRuns = operation({
+  name: 'retry_runs',
+  route: 'POST /retry/{id}',
+  agents: 'spawn',
+  tool: null,
+  input: Overrides.extend({ id: z.string() }),
+  output: Started,
+  async run(call, { id, ...overrides }) {
+    const found = await findRunOrSquad(call.services, id);
+    const { asked, workspace } = await askAgain(call, found, overrides);
+    return started(await startRuns(call, asked, workspace));
+  },
+});
+
+/** What a retry asks for, and where. Throws why there cannot be one. */
+export async function askAgain(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  found: { squad: Squad | null; runs: Run[] },
+  overrides: Overrides,
+): Promise<{ asked: SquadRequest; workspace: Workspace }> {
+  found.runs.forEach(refuseReviewer);
+  const runs = found.squad ? notCompleted(found.squad, found.runs) : ended(found.runs);
+  const { squad } = await findSquad(services, runs[0]!.squadId);
+  const workspace = await workspaceOfRun(services, caller, squad.workspace);
+  const members = await Promise.all(runs.map(run => requestAgain(services, run, overrides, workspace)));
+  return { asked: { members, metadata: squad.metadata ?? undefined }, workspace };
+}
+
+function ended(runs: Run[]): Run[] {
+  const open = runs.find(run => !isEnd(run.status));
+  if (!open) return runs;
+  throw new SquadError('RUN_NOT_OVER', `Run ${open.id} is still ${open.status}`, {
+    suggestions: [
+      `Wait for it (\`squad wait ${shellWord(open.id)}\`) or stop it (\`squad cancel ${shellWord(open.id)}\`) first.`,
+    ],
+  });
+}
+
+function notCompleted({ id }: Squad, runs: Run[]): Run[] {
+  const failed = ended(runs).filter(run => run.status !== 'completed');
+  if (failed.length > 0) return failed;
+  throw new SquadError('INVALID_INPUT', `Every run of ${id} completed: there is nothing to retry`, {
+    suggestions: [`To run one of them again all the same: squad retry ${shellWord(runs[0]?.id ?? 'RUN')}`],
+  });
+}
+
+async function requestAgain(
+  services: Services,
+  run: Run,
+  { engine, ...overrides }: Overrides,
+  workspace: Workspace,
+): Promise<RunRequest> {
+  const kept = await keptPlan(services.files, run);
+  if (kept === null) throw gone(run);
+  const { spec } = kept;
+  const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
+  if (run.chatIsNew) {
+    if (engine !== undefined) return { ...request, engine, subagent: undefined };
+    const role = run.roleId === null ? null : await workspace.role(run.roleId);
+    return { ...request, ...(await sameEngine(spec, request.engine, role, workspace)) };
+  }
+  if (engine === undefined) {
+    if (run.chatId !== null) refuseBusyChat(services, run.chatId);
+    return { ...request, chatId: run.chatId ?? undefined, spec };
+  }
+  throw new SquadError(
+    'INVALID_INPUT',
+    `Run ${run.id} went on with a chat of ${run.engine}: no other engine has it`,
+    {
+      suggestions: ['Leave --engine out, or start the task anew with `squad run`.'],
+    },
+  );
+}
+
+/** By its name, so that its program is looked for anew; a template is the one of today. */
+async function sameEngine(
+  spec: EngineSpec,
+  asked: string | undefined,
+  role: Role | null,
+  workspace: Workspace,
+): Promise<Pick<RunRequest, 'engine' | 'spec'>> {
+  const { config, ignored } = workspace;
+  if (spec.kind === 'cli') {
+    // Whoever gave the path of a program means that one, not another of the same name.
+    const names = [asked, role?.meta.engine, config.engine.value];
+    return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
+  }
+  if (spec.kind !== 'template') return { spec };
+  if (Object.hasOwn(config.engines.value, spec.id)) return { engine: spec.id };
+  const isTemplateSet =
+    config.runTemplate.value !== null || ignored.some(setting => setting.key === 'runTemplate');
+  if (spec.id !== 'template' || !isTemplateSet) return { spec };
+  const { spec: today } = await workspace.engine(null, {});
+  return { spec: today.kind === 'template' ? { ...today, engineCommand: spec.engineCommand } : spec };
+}

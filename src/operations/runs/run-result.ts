@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { type Cut, firstThatFit, fitItems, longestStart } from '../../core/output/digest.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { askNotes, asksOf, ShownAsk } from '../inbox/open-questions.ts';
+import type { Services } from '../operation.ts';
+import { answerSample, RESULT_LIMIT, type ResultOptions } from './member-result.ts';
+import { fitNotes, loginHint } from './notes-of-run.ts';
+import { latestActivity } from './run-activity.ts';
+import { runError } from './run-error.ts';
+import { RunEvidence, runEvidence } from './run-evidence.ts';
+import { workNotes } from './run-work.ts';
+import { waitingCall } from './wait.ts';
+import { waitingFor } from './waiting-for.ts';
+
+/** In characters of JSON. */
+const ROOM = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
+
+export const Tokens = z.object({
+  input: z.number().nullable(),
+  output: z.number().nullable(),
+  cached: z.number().nullable(),
+});
+
+/** One run's result. What the engine does not report is null: never a 0 that looks measured. */
+export const RunResult = z.object({
+  spawn_id: z.string(),
+  squad_id: z.string(),
+  role_id: z.string().nullable(),
+  status: z.string(),
+  success: z.boolean().nullable(),
+  result: z.string().nullable(),
+  structured: z.unknown().optional().describe('The answer as a value that fits the schema asked for'),
+  duration_seconds: z.number().nullable(),
+  cost_usd: z.number().nullable(),
+  model: z.string().nullable(),
+  tokens: Tokens.nullable(),
+  usage_source: z.enum(['reported', 'estimated', 'none']).describe('`estimated`: cost from a price list'),
+  error: z.object({ code: z.string(), message: z.string(), tool_name: z.string().optional() }).optional(),
+  evidence: RunEvidence,
+  advisory: z.array(z.string()).optional().describe('Limits that only its instructions hold'),
+  activity: z.string().optional().describe('What it did last, while it runs'),
+  asks: z.array(ShownAsk).optional().describe('What it waits for an answer to'),
+  chat_id: z.string().optional(),
+  truncated: z.boolean().optional(),
+  output_file: z.string().optional(),
+  note: z.string().optional(),
+});
+export type RunResult = z.infer<typeof RunResult>;
+
+/** Within the limit: a long answer loses its middle, and says so. `ceilingMs`: how long the client lets one call take. */
+export async function runResult(
+  services: Services,
+  live: Run,
+  { warnings = [], ceilingMs, tool }: { warnings?: string[] } & ResultOptions = {},
+): Promise<RunResult> {
+  // As it is now: it changes while its turns are read, and an end must not be told without its facts.
+  const run = { ...live };
+  const { files } = services;
+  const result = await withoutText(services, run, tool);
+  const notes = [
+    ...warnings,
+    ...askNotes(services, [run]),
+    ...(await waitingFor(services, [run])),
+    ...(await workNotes(services, run)),
+    ...run.notes,
+    ...loginHint(services, run),
+  ];
+  if (!isEnd(run.status)) notes.push(`Not finished yet. ${waitingCall({ spawn_id: run.id }, ceilingMs)}`);
+  if (result.structured !== undefined && JSON.stringify(result.structured).length > ROOM.structured) {
+    delete result.structured;
+    notes.push('structured is too long to show: get_result with stream "result" pages through it.');
+  }
+  if (notes.length > 0) result.note = fitNotes(notes, run.id, ROOM.note);
+  if (!isEnd(run.status)) return result;
+  const output_file = files.outputPath({ runId: run.id, number: run.turn }, 'stdout');
+  const used = JSON.stringify({ ...result, result: '' }).length;
+  const handles = JSON.stringify({ truncated: true, output_file }).length;
+  const samples = [await answerSample(files, run)];
+  const [[answer]] = fitItems([{ samples, handles }], RESULT_LIMIT - used) as [Cut[]];
+  return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };
+}
+
+/** Everything of a result but the words of the agent and the handles to them. */
+export async function withoutText(
+  services: Services,
+  run: Run,
+  tool: string | undefined,
+): Promise<RunResult> {
+  const error = runError(run, tool, ROOM.error);
+  const { store, files, clock } = services;
+  const over = isEnd(run.status);
+  const { usage, options } = run;
+  const [turns, structured, activity] = await Promise.all([
+    store.turns(run.id),
+    over && options.outputSchema ? files.structured(run.id) : null,
+    over ? null : latestActivity(store, run, clock.now()),
+  ]);
+  const advisory = run.policy
+    .filter(({ heldBy }) => heldBy === 'advisory')
+    .map(({ rule, note }) => (note === null ? rule : `${rule}: ${note}`));
+  return {
+    spawn_id: run.id,
+    squad_id: run.squadId,
+    role_id: run.roleId,
+    status: shownStatus(run),
+    success: over ? shownStatus(run) === 'completed' : null,
+    result: null,
+    ...(structured !== null && { structured }),
+    duration_seconds:
+      run.startedAt === null || run.endedAt === null ? null : (run.endedAt - run.startedAt) / 1000,
+    cost_usd: usage?.costUsd == null ? null : Number(usage.costUsd.toFixed(6)),
+    model: run.model && longestStart(run.model, ROOM.model),
+    tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
+    usage_source: usage === null ? 'none' : usage.costIsEstimated ? 'estimated' : 'reported',
+    ...(error && { error }),
+    evidence: runEvidence(run, turns.at(-1)),
+    ...(advisory.length > 0 && { advisory: firstThatFit(advisory, ROOM.advisory) }),
+    ...(activity !== null && { activity }),
+    ...(!over && asksOf(services, [run])),
+    ...(run.stateMode === 'stateful' && run.chatId !== null && { chat_id: run.chatId }),
+  };
+}

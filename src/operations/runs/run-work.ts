@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { ReviewId, RunId } from '../../schema/ids.ts';
+import type { Review } from '../../schema/review.ts';
+import { ReviewOutcome } from '../../schema/review.ts';
+import type { Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { Services } from '../operation.ts';
+
+const MOST_ROUNDS = 10_000;
+
+/** Where a run's work is: its branch, its work tree, and what was saved when that was removed. */
+export const ShownWork = z.object({
+  branch: z.string(),
+  base: z.string(),
+  path: z.string(),
+  /** Its folder; null: cannot be told. */
+  isThere: z.boolean().nullable(),
+  /** Of the branch; null: it is gone, or cannot be told. */
+  tip: z.string().nullable(),
+  /** Refs, the newest last. */
+  saved: z.array(z.string()),
+});
+export type ShownWork = z.infer<typeof ShownWork>;
+
+/** The review a run waits for or had last, or the one it was started for. */
+export const ReviewOfRun = z.object({
+  id: ReviewId,
+  iteration: z.number(),
+  /** Rounds its task may have. */
+  max: z.number(),
+  coderId: RunId,
+  reviewerId: RunId,
+  /** Null while it is under way. */
+  outcome: ReviewOutcome.nullable(),
+});
+export type ReviewOfRun = z.infer<typeof ReviewOfRun>;
+
+export const ShownPullRequest = z.object({ number: z.number(), url: z.string(), branch: z.string() });
+export type ShownPullRequest = z.infer<typeof ShownPullRequest>;
+
+export async function workOf(
+  { worktrees }: Pick<Services, 'worktrees'>,
+  { worktree }: Pick<Run, 'worktree'>,
+): Promise<ShownWork | null> {
+  if (!worktree) return null;
+  const { branch, base, path } = worktree;
+  const unknown = { isThere: null, tip: null, saved: [] };
+  return { branch, base, path, ...(await worktrees.remains(worktree).catch(() => unknown)) };
+}
+
+export async function reviewOfRun(
+  { store, reviews }: Pick<Services, 'store' | 'reviews'>,
+  run: Run,
+): Promise<ReviewOfRun | null> {
+  const last = await lastReview(store, run);
+  if (!last) return null;
+  const { id, iteration, coderId, reviewerId, outcome } = last;
+  const { max } = await reviews.rounds(run.lineageId);
+  return { id, iteration, max, coderId, reviewerId, outcome };
+}
+
+/** The newest. One that a reviewer opened is told with the run it reviewed, and is its own doing all the same. */
+export async function pullRequestOf(
+  { store }: Pick<Services, 'store'>,
+  run: Run,
+): Promise<ShownPullRequest | null> {
+  if (run.worktree === null) return null;
+  const isReviewer = run.reviewOf !== null;
+  if (isReviewer && (await lastReview(store, run))?.outcome !== 'pull_request') return null;
+  const runId = run.reviewOf ?? run.id;
+  const [event] = await store.events({ runId, types: ['pull_request.opened'], limit: 1, reverse: true });
+  if (event?.body.type !== 'pull_request.opened') return null;
+  const { number, url, branch } = event.body;
+  return { number, url, branch };
+}
+
+/** Where the changes of a run with a work tree are; a reader of its result finds none in their own checkout. */
+export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[] {
+  if (!worktree || reviewOf !== null || changedNothing(evidence)) return [];
+  const merge = `\`squad diff ${shellWord(id)}\` shows it, \`squad integrate ${shellWord(id)}\` merges it.`;
+  return [`Its work is on branch ${worktree.branch}, in ${worktree.path}. ${merge}`];
+}
+
+const changedNothing = (evidence: Run['evidence']): boolean =>
+  evidence?.filesChanged?.count === 0 && evidence.commits?.count === 0;
+
+/** For a digest: where the work is, in words. */
+export async function workNotes(services: Pick<Services, 'store'>, run: Run): Promise<string[]> {
+  const { reviewOf } = run;
+  const pull = await pullRequestOf(services, run);
+  return [
+    ...(reviewOf === null ? [] : [`Reviews run ${reviewOf}.`]),
+    ...branchNotes(run),
+    ...(pull ? [`Pull request #${pull.number}: ${pull.url}`] : []),
+  ];
+}
+
+async function lastReview(store: Services['store'], { id, reviewOf }: Run): Promise<Review | undefined> {
+  const whose = reviewOf === null ? { coderId: id } : { reviewerId: id };
+  return (await store.reviews({ ...whose, limit: MOST_ROUNDS })).at(-1);
+}

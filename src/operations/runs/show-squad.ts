@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { isUnreported, usageTogether } from '../../core/cost/usage-sum.ts';
+import { descendantsOf } from '../../core/runs/descendants.ts';
+import { RunId } from '../../schema/ids.ts';
+import { type Run, Squad, Turn, Usage } from '../../schema/run.ts';
+import { RunCard } from '../../schema/run-card.ts';
+import { operation, type Services } from '../operation.ts';
+import { asItIsNow, findSquad } from './find.ts';
+import { cardsOf } from './run-card.ts';
+import { Mark, marksOf } from './squad-marks.ts';
+
+const MOST_ROUNDS = 10_000;
+
+/** A squad with all that came of it: the tree, when each was at work, what happened on the way, and what it took. */
+export const showSquad = operation({
+  name: 'show_squad',
+  route: 'GET /squads/{squad}',
+  agents: null,
+  tool: null,
+  input: z.strictObject({ squad: z.string() }),
+  output: z.object({
+    squad: Squad,
+    /** Members in their order, then everything that was started below them, reviewers too. */
+    runs: z.array(RunCard),
+    turns: z.array(Turn.pick({ runId: true, number: true, startedAt: true, endedAt: true, exitCode: true })),
+    /** Oldest first. */
+    marks: z.array(Mark),
+    totals: z.record(
+      RunId,
+      z.object({
+        own: Usage.nullable(),
+        /** With all that came of it; null: none of them has reported anything. */
+        withChildren: Usage.nullable(),
+        /** Of these, ended ones whose cost nobody knows: it is not in the sum. */
+        unreported: z.number(),
+      }),
+    ),
+    total: z.object({ usage: Usage.nullable(), unreported: z.number() }),
+  }),
+  async run({ services }, { squad: given }) {
+    const { squad, runs: members } = await findSquad(services, given);
+    const runs = await family(services, members);
+    const ids = runs.map(({ id }) => id);
+    const [cards, turns, marks] = await Promise.all([
+      cardsOf(services, runs),
+      services.store.turnsOf(ids),
+      marksOf(services, ids),
+    ]);
+    const usages = new Map(cards.map(({ id, usage }) => [id, usage]));
+    return {
+      squad,
+      runs: cards,
+      turns: turns.map(({ runId, number, startedAt, endedAt, exitCode }) => ({
+        ...{ runId, number, startedAt, endedAt, exitCode },
+      })),
+      marks,
+      totals: totalsOf(runs, usages),
+      total: sumOf(runs, usages),
+    };
+  },
+});
+
+async function family(services: Services, members: Run[]): Promise<Run[]> {
+  const { store } = services;
+  const found = new Map<RunId, Run>(members.map(run => [run.id, run]));
+  const add = async (rows: Run[]) => {
+    for (const row of rows) if (!found.has(row.id)) found.set(row.id, await asItIsNow(services, row));
+  };
+  for (const { id } of members) await add(await descendantsOf(store, id));
+  // A reviewer is started for the run it reviews, whoever's child it is.
+  for (const { id, type } of [...found.values()]) {
+    const reviews = type === null ? [] : await store.reviews({ coderId: id, limit: MOST_ROUNDS });
+    for (const { reviewerId } of reviews) {
+      const reviewer = found.has(reviewerId) ? null : await store.run(reviewerId);
+      if (reviewer) await add([reviewer, ...(await descendantsOf(store, reviewerId))]);
+    }
+  }
+  return [...found.values()];
+}
+
+type Usages = ReadonlyMap<RunId, Usage | null>;
+
+function totalsOf(runs: readonly Run[], usages: Usages) {
+  const children = Map.groupBy(runs, run => run.parentId ?? run.reviewOf);
+  /** Each once, also where a damaged database says that two are each other's parent. */
+  const below = (run: Run, seen: Set<Run> = new Set([run])): Set<Run> => {
+    for (const child of children.get(run.id) ?? []) {
+      if (seen.has(child)) continue;
+      seen.add(child);
+      below(child, seen);
+    }
+    return seen;
+  };
+  return Object.fromEntries(
+    runs.map(run => {
+      const { usage, unreported } = sumOf([...below(run)], usages);
+      return [run.id, { own: usages.get(run.id) ?? null, withChildren: usage, unreported }];
+    }),
+  );
+}
+
+function sumOf(runs: readonly Run[], usages: Usages) {
+  const usageOf = (run: Run) => usages.get(run.id) ?? null;
+  return {
+    usage: usageTogether(runs.map(usageOf)),
+    unreported: runs.filter(run => isUnreported(run, usageOf(run))).length,
+  };
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { RunRequest } from '../../core/runs/run-request.ts';
+import { Permission } from '../../schema/run.ts';
+import { Isolation } from '../../schema/worktree.ts';
+
+const SHORTEST_S = 30;
+const LONGEST_S = 1800;
+/** These come back in results and listings. */
+const LONGEST_NAME = 200;
+const TIME = `a run may take ${SHORTEST_S} to ${LONGEST_S} seconds`;
+
+const timeout = z.int().min(SHORTEST_S, TIME).max(LONGEST_S, TIME).describe('Seconds');
+// Said when it is broken; in the schema every client would pay for it.
+const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
+const name = atMost(LONGEST_NAME).min(1);
+const names = z.array(name);
+
+/** What every way to spawn takes. */
+const common = {
+  prompt: z.string(),
+  model: name.optional(),
+  tools: names.optional(),
+  timeout: timeout.optional(),
+  task_summary: atMost(LONGEST_NAME).optional().describe('One line for listings'),
+  include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
+  structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
+  permission: Permission.optional(),
+  isolation: Isolation.optional(),
+  async: z.boolean().optional().describe('Return at once; get_result has the rest'),
+  notify_on_complete: z.boolean().optional(),
+  max_cost_usd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
+  abort_on_budget_exceeded: z.boolean().optional(),
+};
+
+export const SpawnClaude = z.strictObject({
+  ...common,
+  model: name.default('sonnet'),
+  tools: names.default(['Bash', 'Read', 'Glob', 'Grep']),
+  timeout: timeout.default(300),
+});
+
+export const SpawnCodex = z.strictObject({
+  ...common,
+  working_directory: z.string().optional(),
+  tools: names.default(['Bash', 'Read']),
+  timeout: timeout.default(120),
+});
+
+const agent = {
+  ...common,
+  engine: name.optional(),
+  roleId: atMost(LONGEST_NAME).optional(),
+  working_directory: z.string().optional(),
+  effort: name.optional(),
+};
+export const StatelessAgent = z.strictObject(agent);
+export const StatefulAgent = z.strictObject({
+  ...agent,
+  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+});
+
+/** The options that callers use most, for lists that cannot afford them all. */
+export const CommonOptions = StatelessAgent.pick({
+  prompt: true,
+  roleId: true,
+  engine: true,
+  model: true,
+  permission: true,
+  isolation: true,
+  working_directory: true,
+  timeout: true,
+});
+
+type Asked = Partial<z.infer<typeof StatefulAgent>> & { prompt: string };
+
+/** What is left out comes from the role, then from the configuration. */
+export function runRequest(asked: Asked): RunRequest {
+  return {
+    form: 'spawn',
+    task: asked.prompt,
+    roleId: asked.roleId,
+    title: asked.task_summary,
+    cwd: asked.working_directory,
+    chatId: asked.chatId,
+    engine: asked.engine,
+    model: asked.model,
+    effort: asked.effort,
+    tools: asked.tools,
+    permission: asked.permission,
+    isolation: asked.isolation,
+    timeoutMs: asked.timeout === undefined ? undefined : asked.timeout * 1000,
+    budgetUsd: asked.max_cost_usd,
+    stopAtBudget: asked.abort_on_budget_exceeded,
+    outputSchema: asked.structured_output,
+    context: asked.include_context,
+    notify: asked.notify_on_complete ?? asked.async,
+  };
+}

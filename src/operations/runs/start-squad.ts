@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { Permission } from '../../schema/run.ts';
+import { Isolation } from '../../schema/worktree.ts';
+import { operation } from '../operation.ts';
+import { StatefulRequest, startMembers } from './start-members.ts';
+import { Started, started } from './started.ts';
+
+/** What a person at the terminal starts: their own word on engine, model, permission, money and time outranks what a role says. Does not wait. */
+export const startSquad = operation({
+  name: 'start_squad',
+  route: 'POST /squads',
+  agents: 'spawn',
+  tool: null,
+  input: StatefulRequest.extend({
+    engine: z.string().min(1).optional(),
+    model: z.string().min(1).optional(),
+    permission: Permission.optional(),
+    isolation: Isolation.optional(),
+    budgetUsd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
+    timeoutMs: z
+      .number()
+      .int()
+      .min(1)
+      .max(2 ** 31 - 1)
+      .optional(),
+  }),
+  output: Started,
+  async run(call, input) {
+    const { members, metadata, ...asked } = input;
+    const request = { metadata, members: members.map(member => ({ ...member, ...asked })) };
+    return started(await startMembers(call, request));
+  },
+});

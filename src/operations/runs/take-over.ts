@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import type { Engine } from '../../core/ports/engine.ts';
+import { keptPlan } from '../../core/runs/kept-plan.ts';
+import { rehearsalFiles, turnFiles } from '../../core/runs/turn-input.ts';
+import type { EngineSpec } from '../../schema/engine-spec.ts';
+import { SquadError } from '../../schema/error.ts';
+import { isEnd, type Run, ShownStatus } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { findRun } from './find.ts';
+import { checkProgram, gone } from './reply-to-run.ts';
+import { stopBelow, stopRuns } from './stop-runs.ts';
+import { waitForEnds } from './wait.ts';
+
+/** An agent has its grace to end in, and is killed after it. */
+const END_MS = 30_000;
+const NOTE = 'taken over at a terminal';
+
+/**
+ * Hands a run's chat to a person: ends the run if it is at work, and says how its engine is opened on the chat. Whatever
+ * can be refused is refused while the run goes on.
+ */
+export const takeOver = operation({
+  name: 'take_over',
+  route: 'POST /runs/{run}/take-over',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    run: z.string(),
+    /** Says what would be, and ends nothing. */
+    only_look: z.boolean().default(false),
+  }),
+  output: z.object({
+    run_id: z.string(),
+    /** As it was before. */
+    status: ShownStatus,
+    is_over: z.boolean(),
+    engine: z.string(),
+    chat_id: z.string(),
+    cwd: z.string(),
+    /** Null when it was only looked. */
+    command: z.object({ argv: z.array(z.string()), env: z.record(z.string(), z.string()) }).nullable(),
+  }),
+  async run(call, { run: given, only_look }) {
+    const { services, caller } = call;
+    const run = await findRun(services, given);
+    const { status } = run;
+    const { interactive, chatId } = await wayIn(call, run);
+    // It goes with the run's end.
+    const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
+    // Asked once for nothing: a chat it cannot open must not cost the run.
+    await interactive({ chatId, env, files: rehearsalFiles(services.files, run) });
+    const told = {
+      run_id: run.id,
+      status: shownStatus(run),
+      is_over: isEnd(status),
+      engine: run.engine,
+      chat_id: chatId,
+    };
+    if (only_look) return { ...told, cwd: run.directory, command: null };
+    await end(call, run);
+    const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);
+    const command = await interactive({ chatId, env, files });
+    return { ...told, cwd: run.directory, command: { argv: command.argv, env: { ...env, ...command.env } } };
+  },
+});
+
+/** Whether a person can go on with the chat of a run that has ended. */
+export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean> {
+  return wayIn(call, run).then(
+    () => true,
+    thrown => {
+      if (thrown instanceof SquadError) return false;
+      throw thrown;
+    },
+  );
+}
+
+interface WayInCall extends Pick<Call, 'caller'> {
+  services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
+}
+
+/** How a person goes on with the chat of a run. Throws why that cannot be. */
+export async function wayIn(
+  { services, caller }: WayInCall,
+  run: Run,
+): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
+  const kept = await keptPlan(services.files, run);
+  if (kept === null) throw gone(run);
+  const { interactive } = services.engines.create(kept.spec);
+  if (interactive === null) throw notInteractive(run, kept.spec);
+  const { id, chatId } = run;
+  if (chatId === null || run.startedAt === null) throw noChatYet(run);
+  await checkProgram(services, run, kept.spec, caller.env);
+  if (!(await services.workspaces.isThere(run.directory))) throw noFolder(run);
+  const other = services.runner.liveRuns().find(live => live.id !== id && live.chatId === chatId);
+  if (other)
+    throw busy(
+      run,
+      `${other.id} works on its chat`,
+      `Take that one over: \`squad attach ${shellWord(other.id)} --take-over\`.`,
+    );
+  return { interactive, chatId };
+}
+
+/** With all it started: work that was handed out has no meaning without who handed it out. */
+async function end(call: Call, run: Run): Promise<void> {
+  const { services } = call;
+  if (!services.runner.current(run.id)) return;
+  services.runner.note(run.id, NOTE);
+  const { asked, below } = await stopRuns(services, [run]);
+  const stopping = [...asked, ...below].map(stopped => stopped.run);
+  await waitForEnds(call, stopping, END_MS);
+  // What they started while they were being stopped.
+  const late = await stopBelow(services, [run]);
+  await waitForEnds(
+    call,
+    late.map(stopped => stopped.run),
+    END_MS,
+  );
+  if (services.runner.current(run.id))
+    throw busy(
+      run,
+      'it has been told to end and has not',
+      `Try again in a moment; \`squad show ${shellWord(run.id)}\` says how it is.`,
+    );
+}
+
+const busy = ({ id }: Run, why: string, next: string): SquadError =>
+  new SquadError('CHAT_BUSY', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
+
+const noFolder = ({ id, directory }: Run): SquadError =>
+  new SquadError('CWD_MISSING', `Run ${id} cannot be taken over: its folder ${directory} does not exist`, {
+    suggestions: [
+      `Make the folder again. \`squad reply ${shellWord(id)} "…"\` makes a work tree that is gone.`,
+    ],
+  });
+
+function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): SquadError {
+  const why =
+    kind === 'scripted'
+      ? 'follows a script and has'
+      : kind === 'native'
+        ? 'is an agent without a terminal and has'
+        : 'is a command of your own, of which Squad knows';
+  return new SquadError(
+    'CHAT_UNKNOWN',
+    `Run ${id} cannot be taken over: the ${engine} engine ${why} no interactive mode`,
+    {
+      suggestions: [
+        isEnd(status)
+          ? `\`squad log ${shellWord(id)}\` has what it wrote.`
+          : `Watch it with \`squad attach ${shellWord(id)}\`, or end it with \`squad cancel ${shellWord(id)}\`.`,
+      ],
+    },
+  );
+}
+
+function noChatYet({ id, engine, status }: Run): SquadError {
+  const [why, next] = isEnd(status)
+    ? ['it ended before there was a chat', `\`squad retry ${shellWord(id)}\` begins again.`]
+    : [`${engine} has not begun a chat yet`, 'Try again in a moment.'];
+  return new SquadError('CHAT_UNKNOWN', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
+}

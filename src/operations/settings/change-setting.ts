@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { nearest } from '../../base/nearest.ts';
+import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
+import { operation } from '../operation.ts';
+
+/** Changes one of the hub's own settings; null puts the default back. Takes effect at once. */
+export const changeSetting = operation({
+  name: 'change_setting',
+  route: 'POST /settings',
+  agents: null,
+  tool: null,
+  input: z.strictObject({ key: z.string(), value: z.string().max(10_000).nullable() }),
+  output: z.object({ key: z.string(), value: z.unknown() }),
+  async run({ services }, { key, value }) {
+    const { settings, runner, store, clock } = services;
+    const known = Object.keys(HubSettings.shape);
+    if (!known.includes(key)) {
+      const near = nearest(key, known);
+      throw new SquadError('CONFIG_INVALID', `There is no setting ${key}`, {
+        suggestions: [
+          near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `There are ${known.join(', ')}.`,
+        ],
+      });
+    }
+    const name = key as HubSettingKey;
+    if (value !== null) check(name, value);
+    await settings.set(name, value);
+    const body = { type: 'setting.changed' as const, key, value };
+    await store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] });
+    runner.pump();
+    return { key, value: settings.all()[name] };
+  },
+});
+
+function check(key: HubSettingKey, value: string): void {
+  const parsed = HubSettings.shape[key].safeParse(value);
+  if (parsed.success && value.trim() !== '') return;
+  const why = parsed.error?.issues[0]?.message ?? 'it is empty';
+  throw new SquadError('CONFIG_INVALID', `${key} cannot be ${JSON.stringify(value)}: ${why}`, {
+    suggestions: [`It is ${HubSettings.parse({})[key] ?? 'no limit'} unless set.`],
+  });
+}

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import type { Engine, TurnInput } from '../../core/ports/engine.ts';
+import type { RunFiles } from '../../core/ports/run-files.ts';
+import { optionsOf } from '../../core/runs/run-request.ts';
+import { rehearsalFiles } from '../../core/runs/turn-input.ts';
+import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
+import { asSquadError } from '../../schema/error.ts';
+import { newRunId } from '../../schema/ids.ts';
+import { operation } from '../operation.ts';
+
+const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
+
+/** What a caller's workspace amounts to: every setting with where it came from, the roles with their faults, the engine. */
+export const inspectWorkspace = operation({
+  name: 'inspect_workspace',
+  route: 'GET /workspace',
+  agents: 'spawn',
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    root: z.string(),
+    settings: z.array(Shown),
+    untrusted: z.array(z.string()),
+    ignored: z.array(z.object({ file: z.string(), key: z.string(), reason: z.string() })),
+    rolesFolder: z.object({ folder: z.string(), reason: z.string() }),
+    roles: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        description: z.string(),
+        file: z.string(),
+        fault: z.string().nullable(),
+        warnings: z.array(z.string()),
+      }),
+    ),
+    engine: z.object({
+      id: z.string().nullable(),
+      notes: z.array(z.string()),
+      problem: z.string().nullable(),
+      suggestions: z.array(z.string()),
+    }),
+    limits: z.array(Shown),
+  }),
+  async run({ services, caller }) {
+    const workspace = await services.workspaces.open(caller);
+    const roles = await workspace.roles();
+    return {
+      root: workspace.root,
+      settings: Object.entries(workspace.config).map(([key, { value, origin, source }]) => ({
+        key,
+        value,
+        origin,
+        source,
+      })),
+      untrusted: await workspace.untrusted(),
+      ignored: workspace.ignored,
+      rolesFolder: workspace.rolesFolder,
+      roles: roles.map(({ id, name, description, file, fault, warnings }) => ({
+        id,
+        name,
+        description,
+        file,
+        fault,
+        warnings,
+      })),
+      engine: await chosenEngine(async () => {
+        const env = await services.workspaces.environment(caller);
+        const { spec, notes } = await workspace.engine(null, env);
+        const engine = services.engines.create(spec);
+        if (spec.kind === 'native') return { id: engine.id, notes: [...notes, MODEL_LATER] };
+        await engine.command({ ...imagined(engine, services.files), cwd: workspace.root, env });
+        return { id: engine.id, notes };
+      }),
+      limits: Object.keys(HubSettings.shape).map(key => ({
+        key,
+        value: services.settings.all()[key as HubSettingKey] ?? null,
+        origin: services.settings.isSet(key) ? 'settings' : 'default',
+        source: services.settings.isSet(key) ? 'squad config set' : 'built in',
+      })),
+    };
+  },
+});
+
+/** Without it nothing can be tried: which key is needed follows from it. */
+const MODEL_LATER = 'The model comes with each run or role, as in --model anthropic/….';
+
+async function chosenEngine(
+  choose: () => Promise<{ id: string; notes: string[] }>,
+): Promise<{ id: string | null; notes: string[]; problem: string | null; suggestions: string[] }> {
+  try {
+    return { ...(await choose()), problem: null, suggestions: [] };
+  } catch (thrown) {
+    const { message, suggestions } = asSquadError(thrown);
+    return { id: null, notes: [], problem: message, suggestions };
+  }
+}
+
+/** A turn that is only imagined: enough to see whether a command can be built and its program found. */
+function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
+  const runId = newRunId();
+  return {
+    runId,
+    roleId: 'role',
+    task: 'task',
+    prompt: 'prompt',
+    promptFile: '/prompt.md',
+    worktree: null,
+    model: null,
+    chatId: null,
+    continues: false,
+    options: {
+      ...optionsOf({ task: 'task' }, {}),
+      outputSchema: null,
+      setup: null,
+      onEnd: null,
+      onAsk: null,
+      takesUp: null,
+    },
+    timeoutMs: 60_000,
+    endpoint: null,
+    files: rehearsalFiles(files, { engine: engine.id, chatId: null, id: runId }),
+  };
+}

@@ -1,0 +1,36 @@
+import { basename } from 'node:path';
+import { z } from 'zod';
+import { isEnd } from '../../schema/run.ts';
+import { operation } from '../operation.ts';
+
+/** Every workspace that has runs, the one of the newest first; of those whose folder is gone only such as have runs at work. */
+export const listWorkspaces = operation({
+  name: 'list_workspaces',
+  route: 'GET /workspaces',
+  agents: null,
+  tool: null,
+  input: z.strictObject({}),
+  output: z.object({
+    workspaces: z.array(
+      z.object({
+        path: z.string(),
+        /** Of its folder. */
+        name: z.string(),
+        runs: z.number(),
+        /** Of those, not ended. */
+        live: z.number(),
+        lastRunAt: z.number(),
+      }),
+    ),
+  }),
+  async run({ services: { store, runner, workspaces } }) {
+    const live = runner.liveRuns().filter(({ status }) => !isEnd(status));
+    const known = (await store.workspaces()).map(each => ({
+      ...each,
+      name: basename(each.path),
+      live: live.filter(({ workspace }) => workspace === each.path).length,
+    }));
+    const isShown = await Promise.all(known.map(({ path, live }) => live > 0 || workspaces.isThere(path)));
+    return { workspaces: known.filter((_, index) => isShown[index]) };
+  },
+});

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { OwnServers } from '../../schema/mcp-config.ts';
+import { FoundTools } from '../gateway/inspect-role-tools.ts';
+import { operation } from '../operation.ts';
+
+/** The tools that a subagent has of its servers, and why not the rest. Starts the servers, and ends them. */
+export const inspectSubagentTools = operation({
+  name: 'inspect_subagent_tools',
+  // it starts the servers that a file names, which only the terminal may ask for
+  route: null,
+  agents: null,
+  tool: null,
+  input: z.strictObject({ servers: OwnServers }),
+  output: z.object(FoundTools),
+  async run({ services, caller }, { servers }) {
+    const { root } = await services.workspaces.open(caller);
+    const env = await services.workspaces.environment(caller);
+    return services.gateway.toolsOfSubagent(caller.cwd ?? root, servers, env);
+  },
+});

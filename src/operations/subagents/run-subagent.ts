@@ -1,0 +1,164 @@
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import type { Action } from '../../core/policy.ts';
+import type { Workspace } from '../../core/ports/workspace.ts';
+import { descendantsOf } from '../../core/runs/descendants.ts';
+import type { RunRequest } from '../../core/runs/run-request.ts';
+import { isSubagentCall } from '../../core/subagents/plan-subagent.ts';
+import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import type { Subagent } from '../../schema/subagent.ts';
+import { type Call, type Operation, operation, type Services } from '../operation.ts';
+import { startRuns } from '../runs/start-members.ts';
+import { stopBelow, stopRuns } from '../runs/stop-runs.ts';
+import { waitForAnswer } from '../runs/wait.ts';
+import { type HowItEnded, subagentFailure } from './subagent-failure.ts';
+
+const MOST_INPUTS = 100;
+
+export const SubagentAnswer = z.object({
+  run_id: z.string(),
+  text: z.string(),
+  /** What it gave to `final_answer`, which fits its schema; absent without one. */
+  structured: z.unknown().optional(),
+});
+export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
+
+export interface SubagentPorts {
+  /** All of them: what was started for a call is stopped with it, whoever called. */
+  services: Services;
+  /** The hub stops, and takes with it what nobody else waits for. */
+  stopping: AbortSignal;
+  /** What the caller is inside of, from the outermost on. */
+  line(): Promise<string[]>;
+  /** Settles when nothing is left of the servers that a run had. */
+  serversGone(id: RunId): Promise<void>;
+  /** Something may still be there when the answer is out, or nobody waits for it: the servers of the run, and what they were. */
+  onLeaving(isGone: Promise<unknown>): void;
+}
+
+/** One subagent may be among the servers of another's file. */
+export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
+
+/** A subagent as something to ask for: a prompt in, its answer out. One call is one run, and ends with whoever waits for it. */
+export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation {
+  return operation({
+    ...RUN_SUBAGENT,
+    route: null,
+    tool: { title: subagent.name, description: subagent.description, readOnly: false },
+    input: z.strictObject({
+      prompt: z.string().describe('The task. It knows nothing of your conversation: say all that it needs'),
+      inputs: z
+        .array(z.string().min(1))
+        .max(MOST_INPUTS)
+        .optional()
+        .describe('Paths of files that join the prompt: text, images, PDF'),
+    }),
+    output: SubagentAnswer,
+    async run(call, { prompt, inputs = [] }) {
+      await refuseDepth(call, subagent, ports);
+      const workspace = await workspaceOf(call, subagent);
+      const request = requestFor(subagent, prompt, inputs, call.caller.cwd ?? workspace.root);
+      const { runs } = await startRuns(call, { members: [request] }, workspace);
+      const run = await waitForAnswer(call, runs[0]!.run);
+      const isTakenBack = !isEnd(run.status);
+      if (isTakenBack) await stop(run, ports);
+      else ports.onLeaving(leave(run, ports));
+      if (run.status === 'completed') return answerOf(run, subagent, ports.services);
+      throw subagentFailure(run, subagent, await howItEnded(run, isTakenBack, ports));
+    },
+  }) as unknown as Operation;
+}
+
+function requestFor(subagent: Subagent, prompt: string, inputs: string[], directory: string): RunRequest {
+  const { outputSchema, timeoutMs } = subagent;
+  return {
+    task: prompt,
+    spec: { kind: 'native', subagent, inputs },
+    subagent,
+    outputSchema,
+    context: false,
+    stateMode: 'stateless',
+    ...(timeoutMs !== null && { timeoutMs }),
+    place: { directory, worktree: null },
+  };
+}
+
+/** The fuse would refuse it as well, and could not say who calls whom. */
+async function refuseDepth(
+  { services, caller }: Call,
+  { name }: Subagent,
+  { line }: SubagentPorts,
+): Promise<void> {
+  const deepest = services.settings.all()['limits.depth'];
+  const depth = caller.parent ? caller.parent.depth + 1 : 0;
+  if (depth <= deepest) return;
+  throw new SquadError(
+    'DEPTH_LIMIT',
+    `This would be a run ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
+    {
+      suggestions: [
+        'If one of them calls itself, take it out of its own mcpServers.',
+        `If it is meant to be so deep: \`squad config set limits.depth ${depth}\`.`,
+      ],
+    },
+  );
+}
+
+/** A client that was started at home, or at the root of the file system, is in no project; then it is the file's own. */
+async function workspaceOf({ services, caller }: Call, { file }: Subagent): Promise<Workspace> {
+  const { workspaces } = services;
+  return workspaces.open(caller).catch(thrown => {
+    if (asSquadError(thrown).code !== 'WORKSPACE_REFUSED') throw thrown;
+    return workspaces.open({ ...caller, workspace: dirname(file) });
+  });
+}
+
+/** Nobody waits for it any more. Settles when it is gone, with all that it started. */
+async function stop(run: Run, ports: SubagentPorts): Promise<void> {
+  const { below } = await stopRuns(ports.services, [run]);
+  const family = [run, ...below.map(each => each.run)];
+  await untilEnded(family, ports);
+  // What it started while it was being stopped.
+  const late = await stopBelow(ports.services, [run]);
+  await untilGone([...family, ...late.map(each => each.run)], ports);
+}
+
+/** Its answer is out. Settles when nothing is left of it: its servers, and what others were called for it with theirs. */
+async function leave(run: Run, ports: SubagentPorts): Promise<void> {
+  await untilGone([run], ports);
+  const below = await descendantsOf(ports.services.store, run.id);
+  await untilGone(below.filter(isSubagentCall), ports);
+}
+
+async function untilGone(runs: Run[], ports: SubagentPorts): Promise<void> {
+  await untilEnded(runs, ports);
+  await Promise.all(runs.map(({ id }) => ports.serversGone(id)));
+}
+
+async function untilEnded(runs: Run[], { services }: SubagentPorts): Promise<void> {
+  const never = new AbortController().signal;
+  await Promise.all(runs.map(({ id }) => services.runner.untilEnded(id, never)));
+}
+
+async function howItEnded(
+  { id }: Run,
+  isTakenBack: boolean,
+  { services: { store, conversations }, stopping }: SubagentPorts,
+): Promise<HowItEnded> {
+  const [wishes, messages] = await Promise.all([
+    store.events({ runId: id, types: ['run.stopping'], limit: 1 }),
+    conversations.countMessages(id),
+  ]);
+  const body = wishes[0]?.body;
+  const client = body?.type === 'run.stopping' ? body.by : undefined;
+  const others = client === undefined ? null : { client };
+  return { stoppedBy: isTakenBack ? (stopping.aborted ? 'hub' : 'caller') : others, wasTalk: messages > 0 };
+}
+
+async function answerOf(run: Run, subagent: Subagent, { files }: Services): Promise<SubagentAnswer> {
+  const text = (await files.answer(run.id)) ?? '';
+  if (subagent.outputSchema === null) return { run_id: run.id, text };
+  return { run_id: run.id, text, structured: await files.structured(run.id) };
+}

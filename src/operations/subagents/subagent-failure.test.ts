@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import type { Run } from '../../schema/run.ts';
+import type { Subagent } from '../../schema/subagent.ts';
+import { subagentFailure } from './subagent-failure.ts';
+
+const subagent = { name: 'review', file: '/repo/review.subagent.yaml' } as Subagent;
+const ended = (more: Partial<Run>) =>
+  subagentFailure({ id: 'run_0123456789', ...more } as Run, subagent, { stoppedBy: null, wasTalk: false });
+
+test('time that was up names the key that allows more, as the file spells it', () => {
+  const { code, suggestions } = ended({ status: 'timeout', error: null, startedAt: 1 });
+  expect(code).toBe('TIMEOUT');
+  expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
+});
+
+test('time that was up before it had a place says so, and how there are more places', () => {
+  const { code, message, suggestions } = ended({ status: 'timeout', error: null, startedAt: null });
+  expect({ code, message }).toEqual({
+    code: 'TIMEOUT',
+    message: 'review had not started when its time was up',
+  });
+  expect(suggestions![0]).toContain('limits.concurrency');
+  expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
+});
+
+test('files that cannot join say themselves what to do, each its own', () => {
+  const message = 'The input "a" is a folder. Name the files in it.';
+  const failure = ended({ status: 'error', error: { code: 'INPUT_UNREADABLE', message } });
+  expect(failure).toMatchObject({ code: 'INPUT_UNREADABLE', message });
+  expect(failure.suggestions).toEqual([expect.stringContaining('squad log run_0123456789')]);
+});

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { SquadError } from '../../schema/error.ts';
+import { runName } from '../../schema/run-name.ts';
+import { type Call, operation } from '../operation.ts';
+import { findRun } from '../runs/find.ts';
+
+/** Longer ones are refused rather than cut: what was decided must not lose its end. */
+const MOST = { title: 200, text: 8_000 };
+
+export const decisionRecord = operation({
+  name: 'squad_decision_record',
+  route: 'POST /tools/squad_decision_record',
+  agents: 'record',
+  tool: {
+    title: 'Record a decision',
+    description: "Put a decision into the team's inbox, for the others to find. Search first.",
+    readOnly: false,
+    toolset: 'team',
+  },
+  input: z.strictObject({
+    title: z.string().max(MOST.title),
+    what: z.string().max(MOST.text),
+    why: z.string().max(MOST.text),
+  }),
+  output: z.object({ id: z.string(), file: z.string() }),
+  async run(call, input) {
+    for (const [name, text] of Object.entries(input))
+      if (text.trim() === '')
+        throw new SquadError('INVALID_INPUT', `The ${name} of the decision is empty`, {
+          suggestions: ['Say in a title what it is about, in what what was decided, in why the reason.'],
+        });
+    const { team } = await call.services.workspaces.open(call.caller);
+    return team.record({ ...input, ...(await authorOf(call)) }, new Date(call.services.clock.now()));
+  },
+});
+
+/** Who it is, as Squad knows it: never by the caller's own words about itself. */
+async function authorOf({ services, caller }: Call): Promise<{ by: string; author: string }> {
+  if (!caller.parent)
+    return { by: caller.client === null ? 'the user' : `the user (${caller.client})`, author: 'user' };
+  const name = runName(await findRun(services, caller.parent.id));
+  return { by: `${name} (${caller.parent.id})`, author: name };
+}

@@ -1,0 +1,68 @@
+import type { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import type { UserServices } from '../operation.ts';
+import { asItIsNow } from '../runs/find.ts';
+import { runsOfRepository, runsWithTrees } from './runs-of-repository.ts';
+
+export interface KnownWorktree {
+  worktree: Worktree;
+  /** Those that have it, the one it was made for first. */
+  runs: Run[];
+}
+
+const EVERY = 1_000_000;
+
+/** Work trees of runs that are there, are wanted again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
+export async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
+  const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));
+  const byPath = Map.groupBy(
+    found.map(({ run }) => run),
+    run => run.worktree!.path,
+  );
+  const present = new Set(await services.worktrees.strays([]));
+  const known: KnownWorktree[] = [];
+  for (const [path, all] of byPath) {
+    const owners = all.toReversed();
+    const isWanted = present.has(path) || owners.some(({ status }) => !isEnd(status));
+    if (isWanted || (await wasMade(services, owners)))
+      known.push({ worktree: owners[0]!.worktree!, runs: owners });
+  }
+  return known;
+}
+
+/** The work tree of a run, if it would be among those; null: it has none, or none any more. */
+export async function knownWorktreeOf(services: UserServices, run: Run): Promise<KnownWorktree | null> {
+  const { worktree, lineageId } = run;
+  if (worktree === null) return null;
+  // A reply goes on in the work tree of the run before, and both are of one task.
+  const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: EVERY });
+  const sharing = rows.filter(each => each.worktree?.path === worktree.path).toReversed();
+  const runs = await Promise.all(sharing.map(row => asItIsNow(services, row)));
+  const isThere = async () => (await services.worktrees.strays([])).includes(worktree.path);
+  const isKnown =
+    runs.some(({ status }) => !isEnd(status)) || (await isThere()) || (await wasMade(services, runs));
+  return isKnown ? { worktree, runs } : null;
+}
+
+/** Folders that no run and nothing under way is known for. */
+export async function strayFolders({ store, worktrees }: UserServices): Promise<string[]> {
+  const [rows, intents] = await Promise.all([
+    store.runs({ hasWorktree: true, limit: EVERY }),
+    store.intents(),
+  ]);
+  const trees = intents.flatMap(intent => Object.values(intent)).filter(isWorktree);
+  return worktrees.strays([...rows.map(run => run.worktree!), ...trees]);
+}
+
+/** The last that was heard of it is that it was made, not that it was removed. */
+async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
+  const heard = await Promise.all(runs.map(run => lastOf(store, run.id)));
+  return heard.flat().toSorted((one, other) => other.seq - one.seq)[0]?.body.type === 'worktree.made';
+}
+
+const lastOf = (store: UserServices['store'], runId: RunId) =>
+  store.events({ runId, types: ['worktree.made', 'worktree.removed'], reverse: true, limit: 1 });
+
+const isWorktree = (value: unknown): value is Worktree =>
+  typeof value === 'object' && value !== null && 'path' in value && 'branch' in value;

@@ -1,0 +1,94 @@
+import { lstatSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { setImmediate as otherWork } from 'node:timers/promises';
+import { createLineSplitter, type OnLongLine } from '../line-splitter.ts';
+import { createTicker } from '../ticker.ts';
+import { openRegular } from './open-regular.ts';
+
+export interface Following {
+  /** Reads what is there by now, then settles. Rejects if reading failed or the callback threw. */
+  stop(): Promise<void>;
+}
+
+const LOOK_MS = 100;
+const CHUNK = 256 * 1024;
+/** An answer is one line of some engines' events. */
+const LONGEST_LINE = 8 * 1024 * 1024;
+
+/** Follows any number of growing files with one timer and one buffer: memory does not depend on what is written. */
+export function createLineFollower(): (
+  path: string,
+  onLine: (line: string) => void,
+  onLongLine?: OnLongLine,
+) => Following {
+  const everyTick = createTicker(LOOK_MS);
+  const chunk = Buffer.allocUnsafeSlow(CHUNK);
+  let previous: Promise<unknown> = Promise.resolve();
+
+  /** One at a time, in the order they asked, because the buffer is shared. */
+  function inTurn(work: () => Promise<number>): Promise<number> {
+    const result = previous.then(work);
+    previous = result.catch(() => {});
+    return result;
+  }
+
+  return (path, onLine, onLongLine) => {
+    const lines = createLineSplitter(LONGEST_LINE, onLine, onLongLine);
+    let position = 0;
+    let reading: Promise<void> | null = null;
+    let failure: unknown = null;
+    let stopped: Promise<void> | null = null;
+
+    async function readUpTo(size: number): Promise<void> {
+      if (position >= size) return;
+      const file = await openRegular(path);
+      if (!file) return;
+      try {
+        while (position < size && (await inTurn(() => readChunk(file, size))) > 0) await otherWork();
+      } finally {
+        await file.close();
+      }
+    }
+
+    async function readChunk(file: FileHandle, size: number): Promise<number> {
+      const { bytesRead } = await file.read(chunk, 0, Math.min(CHUNK, size - position), position);
+      position += bytesRead;
+      lines.push(chunk.subarray(0, bytesRead));
+      return bytesRead;
+    }
+
+    const leave = everyTick(() => {
+      if (reading || failure) return;
+      const size = sizeOf(path);
+      if (size <= position) return;
+      reading = readUpTo(size)
+        .catch(error => {
+          failure = error;
+        })
+        .finally(() => {
+          reading = null;
+        });
+    });
+
+    async function finish(): Promise<void> {
+      leave();
+      const size = sizeOf(path);
+      await reading;
+      if (failure) throw failure;
+      await readUpTo(size);
+      lines.end();
+    }
+
+    return {
+      stop() {
+        stopped ??= finish();
+        return stopped;
+      },
+    };
+  };
+}
+
+function sizeOf(path: string): number {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() ? stat.size : 0;
+}

@@ -1,0 +1,262 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, renameSync, type Stats, writeFileSync } from 'node:fs';
+import { type FileHandle, lstat, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { OnLongLine } from '../line-splitter.ts';
+import { isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-folder.ts';
+import { isOver } from '../turns/turn-record.ts';
+import { createLineFollower, type Following } from './line-follower.ts';
+import { createLineIndex, type OutputPlace } from './line-index.ts';
+import { openRegular, openUnlinked, readRegular } from './open-regular.ts';
+import { type OutputPage, readPage } from './output-page.ts';
+import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
+
+type OutputStream = 'stdout' | 'stderr';
+
+/** Structurally the core's `RunFiles`; what a run is called is not this folder's business. */
+export interface RunFiles<RunName extends string = string> {
+  prepare(turn: TurnKey, prompt: string): Promise<{ promptFile: string }>;
+  path(turn: TurnKey, name: string): string;
+  write(turn: TurnKey, name: string, content: string): Promise<string>;
+  read(turn: TurnKey, name: string): Promise<string | null>;
+  readEnd(turn: TurnKey, name: string, limit: number): Promise<string | null>;
+  chatFolder(engine: string, chatId: string): string;
+  writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
+  saveEnvironment(runId: string, env: Record<string, string>): Promise<void>;
+  environment(runId: string): Promise<Record<string, string>>;
+  /** Values for the gateway alone, which its agent does not get. */
+  saveVariables(runId: string, variables: Record<string, string>): Promise<void>;
+  variables(runId: string): Promise<Record<string, string>>;
+  /** The environment, and the variables with it. */
+  dropEnvironment(runId: string): Promise<void>;
+  outputPath(turn: TurnKey, stream: OutputStream): string;
+  openOutput(turn: TurnKey, stream: OutputStream): Promise<FileHandle | 'absent' | 'linked'>;
+  size(turn: TurnKey, stream: OutputStream): Promise<number>;
+  wroteAt(turn: TurnKey): Promise<number | null>;
+  page(
+    turn: TurnKey,
+    stream: OutputStream,
+    offset: number,
+    limit: number,
+    isWholeLines?: boolean,
+  ): Promise<OutputPage>;
+  lineAt(turn: TurnKey, stream: OutputStream, offset: number, budgetMs: number): Promise<OutputPlace>;
+  offsetOf(turn: TurnKey, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
+  search(turn: TurnKey, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
+  follow(
+    turn: TurnKey,
+    stream: OutputStream,
+    onLine: (line: string) => void,
+    onLongLine?: OnLongLine,
+  ): Following;
+  saveAnswer(runId: string, answer: string): Promise<void>;
+  answer(runId: string): Promise<string | null>;
+  saveStructured(runId: string, value: unknown): Promise<void>;
+  structured(runId: string): Promise<unknown>;
+  saveRecord(runId: string, record: string): Promise<void>;
+  record(runId: string): Promise<string | null>;
+  list(): Promise<{ runId: RunName; changedAt: number }[]>;
+  remove(runId: string): Promise<number>;
+  listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
+  removeChat(engine: string, chatId: string): Promise<number>;
+}
+
+/**
+ * Folders of runs: `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
+ * and of chats: `<engine>/<chat>/`. For the user's eyes only.
+ */
+export function createRunFiles<RunName extends string>({
+  runsDir,
+  chatsDir,
+}: {
+  runsDir: string;
+  chatsDir: string;
+}): RunFiles<RunName> {
+  const followLines = createLineFollower();
+  const lines = createLineIndex();
+  const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
+  const variablesFile = (runId: string): string => join(runFolder(runsDir, runId), 'variables.json');
+  const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
+  const structuredFile = (runId: string): string => join(runFolder(runsDir, runId), 'structured.json');
+  const recordFile = (runId: string): string => join(runFolder(runsDir, runId), 'run.json');
+  const chatFolder = (engine: string, chatId: string): string =>
+    join(chatsDir, folderName(engine), folderName(chatId));
+  const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
+
+  function turnFile(turn: TurnKey, name: string): string {
+    if (name.includes('/') || name.startsWith('.'))
+      throw new Error(`Not a file name: ${JSON.stringify(name)}`);
+    return join(turnFolder(runsDir, turn), name);
+  }
+
+  return {
+    prepare: async (turn, prompt) => ({ promptFile: await save(turnFile(turn, 'prompt.md'), prompt) }),
+    path: turnFile,
+    write: async (turn, name, content) => save(turnFile(turn, name), content),
+    chatFolder,
+    writeInChat: async (engine, chatId, name, content) =>
+      save(join(chatFolder(engine, chatId), name), content),
+    read: async (turn, name) => readIfThere(turnFile(turn, name)),
+    async readEnd(turn, name, limit) {
+      const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);
+      return text || null;
+    },
+
+    async saveEnvironment(runId, env) {
+      await save(environmentFile(runId), JSON.stringify(env));
+    },
+    environment: runId => readVariables(environmentFile(runId)),
+    async saveVariables(runId, variables) {
+      await save(variablesFile(runId), JSON.stringify(variables));
+    },
+    variables: runId => readVariables(variablesFile(runId)),
+    async dropEnvironment(runId) {
+      await Promise.all([environmentFile, variablesFile].map(file => rm(file(runId), { force: true })));
+    },
+
+    outputPath,
+    openOutput: (turn, stream) => openUnlinked(runsDir, outputPath(turn, stream)),
+    async size(turn, stream) {
+      return lstat(outputPath(turn, stream)).then(plainSize, none(0));
+    },
+    async wroteAt(turn) {
+      const times = await Promise.all(
+        (['stdout', 'stderr'] as const).map(stream =>
+          lstat(outputPath(turn, stream)).then(found => (plainSize(found) > 0 ? found.mtimeMs : 0), none(0)),
+        ),
+      );
+      return Math.max(...times) || null;
+    },
+    page: (turn, stream, offset, limit, isWholeLines) =>
+      readPage(
+        outputPath(turn, stream),
+        offset,
+        limit,
+        () => isOver(turnFolder(runsDir, turn)),
+        isWholeLines,
+      ),
+    lineAt: (turn, stream, offset, budgetMs) => lines.lineAt(outputPath(turn, stream), offset, budgetMs),
+    offsetOf: (turn, stream, line, budgetMs) => lines.offsetOf(outputPath(turn, stream), line, budgetMs),
+    search: (turn, stream, query) => searchOutput(outputPath(turn, stream), query),
+    follow: (turn, stream, onLine, onLongLine) => followLines(outputPath(turn, stream), onLine, onLongLine),
+
+    async saveAnswer(runId, answer) {
+      await save(answerFile(runId), answer);
+    },
+    answer: runId => readIfThere(answerFile(runId)),
+
+    async saveStructured(runId, value) {
+      await save(structuredFile(runId), JSON.stringify(value));
+    },
+    structured: runId => readJson(structuredFile(runId)),
+
+    async saveRecord(runId, record) {
+      try {
+        replace(recordFile(runId), record);
+      } catch (thrown) {
+        // A run that was pruned must not get a folder again.
+        none(null)(thrown as NodeJS.ErrnoException);
+      }
+    },
+    record: async runId => readRegular(recordFile(runId)),
+
+    async list() {
+      const names = await readdir(runsDir).catch(none([]));
+      return Promise.all(
+        names.filter(isRunName).map(async name => ({
+          runId: name as RunName,
+          changedAt: (await stat(join(runsDir, name))).mtimeMs,
+        })),
+      );
+    },
+    remove: runId => removeAll(runFolder(runsDir, runId)),
+
+    async listChats() {
+      const engines = await readdir(chatsDir).catch(none([]));
+      const chats = engines.map(async engine => {
+        const names = await readdir(join(chatsDir, engine)).catch(none([]));
+        // What a hash stands for cannot be told from it.
+        const ids = names.filter(name => !HASH.test(name));
+        return Promise.all(
+          ids.map(async chatId => {
+            const { mtimeMs } = await stat(join(chatsDir, engine, chatId));
+            return { engine, chatId, changedAt: mtimeMs };
+          }),
+        );
+      });
+      return (await Promise.all(chats)).flat();
+    },
+    removeChat: (engine, chatId) => removeAll(chatFolder(engine, chatId)),
+  };
+}
+
+/**
+ * Whoever reads it finds the old file or the new one, never half of one. Synchronous, because it is on every agent's way
+ * to its start: the way to a thread and back costs more than the call, and the database writes to this disk like that too.
+ */
+async function save(path: string, content: string): Promise<string> {
+  mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+  replace(path, content);
+  return path;
+}
+
+function replace(path: string, content: string): void {
+  writeFileSync(`${path}.new`, content, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** An id that somebody else chose may hold anything: then its hash is the name. */
+const folderName = (id: string): string =>
+  /^[\w-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('hex');
+
+const HASH = /^[0-9a-f]{64}$/;
+
+async function readIfThere(path: string): Promise<string | null> {
+  const file = await openRegular(path);
+  if (!file) return null;
+  try {
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Null also for a damaged file: it says no more than one that is gone. */
+async function readJson(path: string): Promise<unknown> {
+  try {
+    return JSON.parse((await readIfThere(path)) ?? 'null');
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+async function readVariables(path: string): Promise<Record<string, string>> {
+  const found = await readJson(path);
+  if (typeof found !== 'object' || found === null) return {};
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => typeof value === 'string'));
+}
+
+async function removeAll(folder: string): Promise<number> {
+  const bytes = await sizeOfAll(folder);
+  await rm(folder, { recursive: true, force: true });
+  return bytes;
+}
+
+async function sizeOfAll(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(none([]));
+  const files = entries.filter(entry => entry.isFile());
+  const sizes = files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+/** A link or a device in the place of a file has no output of ours. */
+const plainSize = (found: Stats): number => (found.isFile() ? found.size : 0);
+
+/** For what does not exist; every other failure stays one. */
+const none =
+  <T>(value: T) =>
+  (error: NodeJS.ErrnoException): T => {
+    if (error.code === 'ENOENT') return value;
+    throw error;
+  };

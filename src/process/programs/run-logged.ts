@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
+import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
+import type { ProcessTable } from '../table/process-table.ts';
+import { endWithUs } from './group-reaper.ts';
+import { createServiceTree, TERM_MS } from './service-tree.ts';
+
+export interface LoggedRun {
+  table: ProcessTable;
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  /** All of it: nothing is taken over from this process. */
+  env: Record<string, string>;
+  /** In the environment of everything it starts, so that a later hub can still find it. */
+  tag: string;
+  /** What it prints is appended here. */
+  logFile: string;
+  limitMs: number;
+  signal?: AbortSignal;
+}
+
+export interface LoggedEnd {
+  code: number | null;
+  killedBy: string | null;
+  /** Why it was ended early, or could not be started. */
+  cut: 'time' | 'abort' | { missing: string } | null;
+}
+
+/** Runs a command of the user's to its end, without a shell; whatever it started ends with it. */
+export async function runLogged(run: LoggedRun): Promise<LoggedEnd> {
+  if (run.signal?.aborted) return { code: null, killedBy: null, cut: 'abort' };
+  const child = start(run);
+  const exit = exitOf(child);
+  const { pid } = child;
+  if (pid === undefined) return exit;
+  const release = endWithUs(pid);
+  return ended(run, pid, exit).finally(release);
+}
+
+async function ended(run: LoggedRun, pid: number, exit: Promise<LoggedEnd>): Promise<LoggedEnd> {
+  const tree = createServiceTree(run.table, run.tag, pid);
+  const cut = await cutBefore(exit, run);
+  if (cut) {
+    const killAt = performance.now() + TERM_MS;
+    await killTree(run.table, tree, () => killAt);
+    return { ...(await exit), cut };
+  }
+  tree.wrapperEnded(Date.now());
+  await sweep(run.table, tree, TERM_MS);
+  return exit;
+}
+
+/** Ends what such a command, started by a hub that is no more, may have left. Returns what could not be ended. */
+export async function endLogged(table: ProcessTable, tag: string): Promise<Leftover[]> {
+  const killAt = performance.now() + TERM_MS;
+  return killTree(table, createServiceTree(table, tag, 0), () => killAt);
+}
+
+function start({ argv: [program, ...args], cwd, env, tag, logFile }: LoggedRun): ChildProcess {
+  // A run's mark would make it end with a turn of that run.
+  const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, ...rest } = env;
+  const log = openSync(logFile, 'a', 0o600);
+  try {
+    return spawn(program, args, {
+      cwd,
+      env: { ...rest, [SERVICE_VARIABLE]: tag },
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<LoggedEnd> {
+  return new Promise(resolve => {
+    child.once('error', error => resolve({ code: null, killedBy: null, cut: { missing: error.message } }));
+    child.once('exit', (code, killedBy) => resolve({ code, killedBy, cut: null }));
+  });
+}
+
+/** Why it has to end before it does so by itself; null: it has. */
+function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Promise<'time' | 'abort' | null> {
+  return new Promise(resolve => {
+    const onAbort = () => settle('abort');
+    const timer = setTimeout(() => settle('time'), limitMs);
+    signal?.addEventListener('abort', onAbort);
+    void exit.then(() => settle(null));
+
+    function settle(cut: 'time' | 'abort' | null): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      resolve(cut);
+    }
+  });
+}

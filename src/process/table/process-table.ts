@@ -1,0 +1,92 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TurnKey } from '../turns/turn-folder.ts';
+import { createProcSource } from './proc-source.ts';
+import type { ProcessInfo, ProcessSource, Tag } from './process-info.ts';
+import { createPsSource } from './ps-source.ts';
+
+/** All processes at one moment. */
+export interface Snapshot {
+  get(pid: number): ProcessInfo | undefined;
+  children(pid: number): readonly ProcessInfo[];
+  /** Those in the process group, or the session, that `pid` leads or led. */
+  group(pid: number): readonly ProcessInfo[];
+  /** Those that show the mark of the turn, or of the service. */
+  tagged(mark: Mark): ProcessInfo[];
+  /** Every service of which something is left. */
+  services(): string[];
+}
+
+export type Mark = TurnKey | { service: string };
+
+export interface ProcessTable {
+  /** A picture taken after the call. Callers of the same few milliseconds share it. */
+  snapshot(): Promise<Snapshot>;
+  alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
+  command(process: ProcessInfo): Promise<string>;
+  ioBytes(process: ProcessInfo): number | null;
+}
+
+/** Long enough for callers that come in a burst, too short for anyone to notice. */
+const GATHER_MS = 2;
+
+export function createProcessTable(
+  source: ProcessSource = process.platform === 'linux' ? createProcSource() : createPsSource(),
+): ProcessTable {
+  let next: Promise<Snapshot> | null = null;
+  let rest = 0;
+
+  async function take(): Promise<Snapshot> {
+    await delay(Math.max(GATHER_MS, rest));
+    next = null;
+    const start = performance.now();
+    const [processes, tags] = await read(source);
+    // On a machine with very many processes the looking must leave time for other work.
+    rest = Math.min(3 * (performance.now() - start), 200);
+    return toSnapshot(processes, tags);
+  }
+
+  return {
+    snapshot() {
+      next ??= take();
+      return next;
+    },
+    alive: source.alive,
+    command: source.command,
+    ioBytes: source.ioBytes,
+  };
+}
+
+/** A shortage, of descriptors say, passes; to take it for an empty table would be to call living processes gone. */
+async function read(source: ProcessSource, triesLeft = 50): Promise<[ProcessInfo[], Map<number, Tag>]> {
+  try {
+    const processes = await source.list();
+    return [processes, await source.tags(processes)];
+  } catch (error) {
+    if (triesLeft === 0) throw error;
+    await delay(100);
+    return read(source, triesLeft - 1);
+  }
+}
+
+function toSnapshot(processes: ProcessInfo[], tags: Map<number, Tag>): Snapshot {
+  const byPid = new Map(processes.map(each => [each.pid, each]));
+  const byParent = Map.groupBy(processes, each => each.ppid);
+  const byGroup = Map.groupBy(processes, each => each.pgid);
+  const bySession = Map.groupBy(processes, each => each.sid);
+  const byRun = Map.groupBy(tags, ([, tag]) => tag.runId);
+  const byService = Map.groupBy(tags, ([, tag]) => tag.service);
+
+  function marked(mark: Mark): [number, Tag][] {
+    if ('service' in mark) return byService.get(mark.service) ?? [];
+    const ofRun = byRun.get(mark.runId) ?? [];
+    return ofRun.filter(([, { turn }]) => turn === null || turn === String(mark.number));
+  }
+
+  return {
+    get: pid => byPid.get(pid),
+    children: pid => byParent.get(pid) ?? [],
+    group: pid => [...new Set([...(byGroup.get(pid) ?? []), ...(bySession.get(pid) ?? [])])],
+    tagged: mark => marked(mark).flatMap(([pid]) => byPid.get(pid) ?? []),
+    services: () => [...byService.keys()].flatMap(service => service ?? []),
+  };
+}

@@ -1,0 +1,42 @@
+import type { ProcessInfo } from '../table/process-info.ts';
+import type { ProcessTable } from '../table/process-table.ts';
+import type { TurnTree } from './turn-tree.ts';
+
+/** Structurally the core's `Vitals`. */
+export interface Vitals {
+  alive: boolean;
+  stopped: boolean;
+  cpuMs: number;
+  ioBytes: number | null;
+  processes: number;
+}
+
+/** What the agent and everything it started do just now. The wrapper and its watchdog do nothing but wait, and are left out. */
+export async function takeVitals(table: ProcessTable, tree: TurnTree): Promise<Vitals> {
+  const { wrapper, others } = await tree.members();
+  const waiting = wrapper ? await watchdogOf(table, wrapper, others) : new Set<ProcessInfo>();
+  const working = others.filter(each => !waiting.has(each));
+  const agent = wrapper && working.find(({ ppid }) => ppid === wrapper.pid);
+  const io = working.map(each => table.ioBytes(each)).filter(bytes => bytes !== null);
+  return {
+    alive: agent !== undefined && agent !== null,
+    // A wrapper that is held cannot see the agent's end.
+    stopped: agent?.isStopped === true || wrapper?.isStopped === true,
+    cpuMs: working.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    ioBytes: io.length > 0 ? io.reduce((sum, bytes) => sum + bytes, 0) : null,
+    processes: working.length,
+  };
+}
+
+/** The wrapper forks its watchdog without another program, so both have one command line; it has only its sleep below it. */
+async function watchdogOf(
+  table: ProcessTable,
+  wrapper: ProcessInfo,
+  others: ProcessInfo[],
+): Promise<Set<ProcessInfo>> {
+  const own = await table.command(wrapper);
+  const children = others.filter(({ ppid }) => ppid === wrapper.pid);
+  const commands = await Promise.all(children.map(each => table.command(each)));
+  const forks = new Set(children.filter((_, index) => commands[index] === own).map(({ pid }) => pid));
+  return new Set(others.filter(({ pid, ppid }) => forks.has(pid) || forks.has(ppid)));
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { findExecutable } from '../programs/find-executable.ts';
+import { RUN_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
+import type { TurnKey } from './turn-folder.ts';
+import { wrapperArguments } from './wrapper.ts';
+
+/** Structurally the core's `TurnStart`. */
+export interface TurnStart extends TurnKey {
+  command: { argv: [string, ...string[]]; stdin: string | null; env: Record<string, string> };
+  cwd: string;
+  hardLimitMs: number;
+}
+
+/** Starts the wrapper in its own session, with files for its output. It outlives us, and we do not wait for it to leave. */
+export async function spawnWrapper(turn: TurnStart, folder: string): Promise<ChildProcess & { pid: number }> {
+  const files: number[] = [];
+  const open = (path: string, flags: string): number => {
+    const fd = openSync(path, flags, 0o600);
+    files.push(fd);
+    return fd;
+  };
+
+  try {
+    const [program, ...rest] = turn.command.argv;
+    const argv = [programPath(program, turn), ...rest];
+    const child = spawn('/bin/sh', wrapperArguments(turn.runId, folder, turn.hardLimitMs, argv), {
+      cwd: turn.cwd,
+      env: {
+        ...turn.command.env,
+        [RUN_VARIABLE]: turn.runId,
+        [TURN_VARIABLE]: String(turn.number),
+      },
+      detached: true,
+      stdio: [
+        open(turn.command.stdin ?? '/dev/null', 'r'),
+        open(join(folder, 'stdout'), 'a'),
+        open(join(folder, 'stderr'), 'a'),
+      ],
+    });
+    child.unref();
+    if (child.pid === undefined) await once(child, 'spawn');
+    return child as ChildProcess & { pid: number };
+  } catch (error) {
+    throw spawnFailed(turn, error as NodeJS.ErrnoException);
+  } finally {
+    for (const fd of files) closeSync(fd);
+  }
+}
+
+/** With a slash in it, so that the shell has nothing to search for and nothing of its own to run instead. */
+function programPath(program: string, { command, cwd }: TurnStart): string {
+  if (program.includes('/')) return program;
+  const found = findExecutable(program, { path: command.env.PATH ?? '', cwd });
+  if (found.status === 'found') return found.path;
+  const why = found.status === 'not_found' ? 'is not on the PATH' : `is not executable: ${found.path}`;
+  throw new Error(`${program} ${why}`);
+}
+
+function spawnFailed(turn: TurnStart, cause: NodeJS.ErrnoException): Error {
+  return Object.assign(new Error(reason(turn, cause), { cause }), { code: 'SPAWN_FAILED' });
+}
+
+function reason({ command, cwd }: TurnStart, cause: NodeJS.ErrnoException): string {
+  const program = command.argv[0];
+  if (cause.code === 'E2BIG')
+    return `${program} could not be started: its arguments and environment are too long for this system`;
+  // The system reports a bad folder as if the program were missing.
+  if (cause.syscall?.startsWith('spawn') && !isFolder(cwd))
+    return `${program} could not be started in ${cwd}: no such folder, or no way into it`;
+  return `${program} could not be started: ${cause.message}`;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,160 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ProcessInfo } from '../table/process-info.ts';
+import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
+import { createTicker } from '../ticker.ts';
+import { finishTurn, type LiveTurn, type TurnEnd, unseen, watchTurn } from './live-turn.ts';
+import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
+import { type TurnKey, turnFolder } from './turn-folder.ts';
+import { hasExitRecord, readExitRecord, readWrapperPid, takenAt } from './turn-record.ts';
+import { NOT_RUN } from './wrapper.ts';
+
+/** Structurally the core's `FoundTurn`. */
+type FoundTurn =
+  | { state: 'live'; turn: LiveTurn; startedAt: number }
+  | { state: 'ended'; end: TurnEnd; startedAt: number }
+  | { state: 'never_started' }
+  | { state: 'gone'; end: TurnEnd; startedAt: number };
+
+interface TurnOptions {
+  keepLeftovers: boolean;
+}
+
+/** Structurally the core's `Executor`, for processes of this machine. */
+export interface Supervisor {
+  start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
+  hasBegun(turn: TurnKey): Promise<boolean>;
+  find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn>;
+}
+
+export interface SupervisorOptions {
+  runsDir: string;
+  table?: ProcessTable;
+  /** Something that must not stop a turn went wrong. */
+  onTrouble?(message: string): void;
+}
+
+const WATCH_MS = 100;
+/** A wrapper that has just been started writes its pid, one that has written its record ends, well within this. */
+const PATIENCE_MS = 2000;
+const POLL_MS = 10;
+
+export function createSupervisor(given: SupervisorOptions): Supervisor {
+  const { runsDir, table = createProcessTable(), onTrouble = () => {} } = given;
+  const everyTick = createTicker(WATCH_MS);
+
+  async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
+    const folder = turnFolder(runsDir, turn);
+    const child = await spawnWrapper(turn, folder);
+    const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
+    const wrapperEnd = Promise.withResolvers<number | null>();
+    const watched = { table, turn, folder, pid: child.pid, ...options, onTrouble };
+    let live = watchTurn({ ...watched, wrapperEnd: wrapperEnd.promise });
+    let stopBy = Number.POSITIVE_INFINITY;
+
+    async function end(code: number | null): Promise<TurnEnd> {
+      const owner = readWrapperPid(folder);
+      if (owner !== child.pid && !hasRun(code, owner)) return endOfOther();
+      wrapperEnd.resolve(code);
+      const end = await live.ended;
+      if (!existsSync(folder))
+        onTrouble(`The folder of ${nameOf(turn)} is gone, and with it what was written`);
+      return end;
+    }
+
+    /** The folder was taken already, so ours did nothing: the turn is what the other wrapper makes of it. */
+    async function endOfOther(): Promise<TurnEnd> {
+      const found = await find(turn, options);
+      if (found.state === 'ended') return found.end;
+      if (found.state === 'live') {
+        live = found.turn;
+        if (stopBy < Number.POSITIVE_INFINITY) live.stop(Math.max(0, stopBy - performance.now()));
+        return live.ended;
+      }
+      const wasTaken = typeof readWrapperPid(folder) === 'number';
+      return { ...unseen(), spawnError: wasTaken ? null : `the start could not be recorded in ${folder}` };
+    }
+
+    return {
+      pid: child.pid,
+      ended: exit.then(end).catch(unseen),
+      stop(graceMs) {
+        stopBy = Math.min(stopBy, performance.now() + graceMs);
+        live.stop(graceMs);
+      },
+      vitals: () => live.vitals(),
+    };
+  }
+
+  /** In this order: a wrapper that the snapshot does not show has written its pid before, or was never started. */
+  async function hasBegun(turn: TurnKey): Promise<boolean> {
+    const snapshot = await table.snapshot();
+    return snapshot.tagged(turn).length > 0 || takenAt(turnFolder(runsDir, turn)) !== null;
+  }
+
+  async function find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn> {
+    const folder = turnFolder(runsDir, turn);
+    const pid = existsSync(folder) ? await settledPid(turn, folder) : await pidWithoutFolder(turn);
+    if (pid === null) return { state: 'never_started' };
+
+    const startedAt = takenAt(folder) ?? Date.now();
+    const wrapper = await wrapperOf(turn, pid);
+    if (wrapper && hasExitRecord(folder)) await gone(wrapper, PATIENCE_MS);
+    else if (wrapper) {
+      const wrapperEnd = endOf(wrapper, folder);
+      const live = watchTurn({ table, turn, folder, pid, ...options, onTrouble, wrapperEnd });
+      return { state: 'live', turn: live, startedAt };
+    }
+    const end = await finishTurn({ table, turn, folder, pid, ...options, onTrouble });
+    return { state: readExitRecord(folder) ? 'ended' : 'gone', end, startedAt };
+  }
+
+  /** Null only when no wrapper ever took the folder, and none that might is alive. 0 when one took it and died before it could say who it is. */
+  async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const pid = readWrapperPid(folder);
+      if (typeof pid === 'number') return pid;
+      const isStarting = (await table.snapshot()).tagged(turn).length > 0;
+      if (!isStarting || performance.now() > until) {
+        const last = readWrapperPid(folder);
+        return last === 'empty' ? 0 : last;
+      }
+      await delay(POLL_MS);
+    }
+  }
+
+  /** Somebody removed the folder: then only marks tell whether the turn was started. 0 when it was. */
+  async function pidWithoutFolder(turn: TurnKey): Promise<0 | null> {
+    return (await table.snapshot()).tagged(turn).length > 0 ? 0 : null;
+  }
+
+  async function wrapperOf(turn: TurnKey, pid: number): Promise<ProcessInfo | null> {
+    const snapshot = await table.snapshot();
+    return snapshot.tagged(turn).find(each => each.pid === pid) ?? null;
+  }
+
+  /** For a wrapper that is not our child. */
+  function endOf(wrapper: ProcessInfo, folder: string): Promise<null> {
+    return new Promise(resolve => {
+      const stop = everyTick(() => {
+        if (!hasExitRecord(folder) && table.alive(wrapper)) return;
+        stop();
+        gone(wrapper, PATIENCE_MS).then(() => resolve(null));
+      });
+    });
+  }
+
+  async function gone(wrapper: ProcessInfo, limitMs: number): Promise<void> {
+    const until = performance.now() + limitMs;
+    while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
+  }
+
+  return { start, hasBegun, find };
+}
+
+/** Whether our own wrapper got past taking the folder, although the folder does not say so: an agent may have removed it. */
+const hasRun = (code: number | null, owner: number | 'empty' | null): boolean =>
+  code === null ? owner === null : code !== NOT_RUN;
+
+const nameOf = ({ number, runId }: TurnKey): string => `turn ${number} of ${runId}`;

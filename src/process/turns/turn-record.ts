@@ -1,0 +1,70 @@
+import { existsSync, readSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readRegular, withRegular } from '../output/open-regular.ts';
+import { wrapperName } from './wrapper.ts';
+
+/** What the wrapper left: its status and when. */
+export interface ExitRecord {
+  status: number;
+  at: number;
+}
+
+/** Null while there is none. It appears by rename, so it is whole. */
+export function readExitRecord(folder: string): ExitRecord | null {
+  const path = join(folder, 'exit');
+  const text = readRegular(path);
+  if (text === null || !/^\d+\n$/.test(text)) return null;
+  return { status: Number(text), at: Math.round(statSync(path).mtimeMs) };
+}
+
+export const hasExitRecord = (folder: string): boolean => existsSync(join(folder, 'exit'));
+
+/** The wrapper's pid; `empty` when the file is there but nothing is in it yet; null when there is no file. */
+export function readWrapperPid(folder: string): number | 'empty' | null {
+  const text = readRegular(join(folder, 'pid'));
+  if (text === null) return null;
+  return /^\d+\n$/.test(text) ? Number(text) : 'empty';
+}
+
+/** When a wrapper took the folder, which is when the turn started; null when none did. */
+export function takenAt(folder: string): number | null {
+  const time = statSync(join(folder, 'pid'), { throwIfNoEntry: false })?.mtimeMs;
+  return time === undefined ? null : Math.round(time);
+}
+
+/** Says on disk that this turn will never have an exit record. */
+export function markGone(folder: string): void {
+  try {
+    writeFileSync(join(folder, 'gone'), '', { mode: 0o600 });
+  } catch {
+    // Only a hint for readers of the output; a full disk must not hide the end of a turn.
+  }
+}
+
+/** No more output can come: a broken last character is broken for good. */
+export const isOver = (folder: string): boolean => hasExitRecord(folder) || existsSync(join(folder, 'gone'));
+
+/**
+ * What the shell said when it could not start the program, else null. Its message is then all there is in the output;
+ * a program that itself ends with 126 or 127 does not speak in the wrapper's name.
+ */
+export function readSpawnError(folder: string, runId: string, status: number): string | null {
+  if (status !== 126 && status !== 127) return null;
+  if (sizeOf(join(folder, 'stdout')) > 0) return null;
+  const said = readStart(join(folder, 'stderr'), 16_384);
+  const prefix = `${wrapperName(runId)}: `;
+  if (!said.startsWith(prefix) || said.indexOf('\n') !== said.length - 1) return null;
+  // dash counts lines as `1: `, bash as `line 1: `; some say which builtin it was.
+  return said
+    .slice(prefix.length)
+    .trim()
+    .replace(/^(line )?\d+: /, '')
+    .replace(/^exec: /, '');
+}
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+function readStart(path: string, length: number): string {
+  const buffer = Buffer.alloc(length);
+  return buffer.toString('utf8', 0, withRegular(path, fd => readSync(fd, buffer, 0, length, 0)) ?? 0);
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http';
+import type { PagePorts } from './ports.ts';
+import { HttpProblem } from './problem.ts';
+import { readBody } from './read-body.ts';
+import type { Errand, Tickets } from './tickets.ts';
+
+type Ports = Pick<PagePorts, 'sessions' | 'isOwnPeer' | 'log'>;
+
+const LONGEST_KEY_BODY = 1024;
+const NONCE = /^[\w-]{16,128}$/;
+
+const KEY_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This key is not good, or not any more', [
+  '`squad open` gives another; each is good once, for 10 minutes.',
+]);
+
+const SESSION_OVER = new HttpProblem(401, 'SESSION_OVER', 'This session has ended', [
+  '`squad open` opens another.',
+]);
+
+/** Requests of a page that has no session yet, or does not show its token yet. */
+export class FirstWords {
+  private readonly ports: Ports;
+  private readonly tickets: Tickets;
+  private readonly reported = new WeakSet<Errand>();
+
+  constructor(ports: Ports, tickets: Tickets) {
+    this.ports = ports;
+    this.tickets = tickets;
+  }
+
+  /** A session for a key of `squad open`. Other users may have seen the key on a command line: they can see it, not use it. */
+  async session(request: IncomingMessage): Promise<{ token: string; isFirst: boolean }> {
+    const host = request.headers.host!;
+    const key = await keyIn(request);
+    const errand = this.tickets.find(key, 'open');
+    if (errand?.host !== host) throw KEY_WRONG;
+    if (!(await this.ports.isOwnPeer(request.socket))) {
+      if (!this.reported.has(errand))
+        this.ports.log('warning', 'Another user of this machine showed a key to the page', null);
+      this.reported.add(errand);
+      throw new HttpProblem(403, 'NOT_ALLOWED', 'This key is for another user of this machine');
+    }
+    // Meanwhile somebody may have been quicker.
+    if (!this.tickets.redeem(key, 'open')) throw KEY_WRONG;
+    return this.ports.sessions.open(host);
+  }
+
+  /** Shows a page that this is the hub that let it in: on a port that was ours another program may answer. */
+  proof({ url, headers }: IncomingMessage): { proof: string } {
+    const query = new URL(url!, 'http://localhost').searchParams;
+    const nonce = query.get('nonce') ?? '';
+    if (!NONCE.test(nonce))
+      throw new HttpProblem(400, 'INVALID_INPUT', 'nonce is 16 to 128 letters, digits, - or _');
+    const proof = this.ports.sessions.proof(query.get('session') ?? '', nonce, headers.host!);
+    if (proof === null) throw SESSION_OVER;
+    return { proof };
+  }
+}
+
+/** What is no key at all is a wrong one. */
+async function keyIn(request: IncomingMessage): Promise<string> {
+  const body = await readBody(request, LONGEST_KEY_BODY).catch((thrown: HttpProblem) => {
+    throw thrown.status === 413 ? thrown : KEY_WRONG;
+  });
+  return typeof body.key === 'string' && Object.keys(body).length === 1 ? body.key : '';
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../base/clock.ts';
+import type { OutputStream } from '../core/ports/run-files.ts';
+import type { Caller } from '../core/ports/workspace.ts';
+import type { RunId } from '../schema/ids.ts';
+
+/** What a ticket is good for. Only the user gets one, so whoever shows it acts as the user, in this and in nothing else. */
+export type Errand =
+  | { purpose: 'live'; session: string | null }
+  | { purpose: 'download'; runId: RunId; turn: number; stream: OutputStream }
+  | { purpose: 'export'; runId: RunId; caller: Caller }
+  /** Lets one browser in, at this host only. */
+  | { purpose: 'open'; host: string };
+
+/** Programs come at once; an address that is printed is for a human. */
+export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;
+const MOST = 1_000;
+
+interface Issued {
+  errand: Errand;
+  /** On the monotonic clock. */
+  until: number;
+  expiring: NodeJS.Timeout;
+}
+
+/** Secrets for addresses, which end up in histories and process lists: good once, for one thing, and not for long. */
+export class Tickets {
+  private readonly issued = new Map<string, Issued>();
+  private readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** How many could still be shown. */
+  get size(): number {
+    return this.issued.size;
+  }
+
+  issue(errand: Errand): { ticket: string; expiresAt: number } {
+    const [oldest] = this.issued.keys();
+    if (this.issued.size >= MOST) this.forget(oldest!);
+    const ticket = randomBytes(32).toString('base64url');
+    const lasts = TICKET_MS[errand.purpose];
+    const expiring = setTimeout(() => this.forget(ticket), lasts).unref();
+    this.issued.set(ticket, { errand, until: this.clock.monotonic() + lasts, expiring });
+    return { ticket, expiresAt: this.clock.now() + lasts };
+  }
+
+  /** Null: nobody was given it, it was used, it is too late, or it is for something else. It is used up either way. */
+  redeem<P extends Errand['purpose']>(
+    ticket: string,
+    ...purposes: P[]
+  ): Extract<Errand, { purpose: P }> | null {
+    const found = this.find(ticket, ...purposes);
+    this.forget(ticket);
+    return found;
+  }
+
+  /** The same, and it stays as good as it was. */
+  find<P extends Errand['purpose']>(
+    ticket: string,
+    ...purposes: P[]
+  ): Extract<Errand, { purpose: P }> | null {
+    const found = this.issued.get(ticket);
+    if (
+      !found ||
+      found.until <= this.clock.monotonic() ||
+      !purposes.some(purpose => purpose === found.errand.purpose)
+    )
+      return null;
+    return found.errand as Extract<Errand, { purpose: P }>;
+  }
+
+  private forget(ticket: string): void {
+    clearTimeout(this.issued.get(ticket)?.expiring);
+    this.issued.delete(ticket);
+  }
+}

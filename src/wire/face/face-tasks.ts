@@ -1,0 +1,99 @@
+import {
+  type CreateTaskResult,
+  MissingRequiredClientCapabilityError,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { legacyTaskCreated, serveLegacyTasks } from '../http/legacy-tasks.ts';
+import type { Call, Face } from './face.ts';
+import type { FaceServer } from './face-server.ts';
+import { asProtocolError, invalidParams } from './protocol-errors.ts';
+import type { TaskState } from './task-state.ts';
+import { renderedResult } from './tool-result.ts';
+
+/** The extension of the 2026-07-28 revision. */
+export const TASKS = 'io.modelcontextprotocol/tasks';
+
+const byId = z.object({ taskId: z.string() });
+
+export function serveTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>): void {
+  if (server.era === 'modern') serveModernTasks(server, tasks);
+  else serveLegacyTasks(server, tasks);
+}
+
+function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>): void {
+  server.setRequestHandler('tasks/get', { params: byId }, ({ taskId }, ctx) =>
+    asked(ctx, async call => {
+      const task = await tasks.get(taskId, call);
+      if (task === null) throw unknownTask(taskId);
+      return { ...header(task), ...payload(task) };
+    }),
+  );
+
+  server.setRequestHandler('tasks/cancel', { params: byId }, ({ taskId }, ctx) =>
+    asked(ctx, async call => {
+      if (!(await tasks.cancel(taskId, call))) throw unknownTask(taskId);
+      return {};
+    }),
+  );
+
+  server.setRequestHandler('tasks/update', { params: byId }, ({ taskId }, ctx) =>
+    asked(ctx, async call => {
+      // The SDK takes the answers out of the params, whatever the method.
+      const responses = ctx.mcpReq.inputResponses;
+      if (responses === undefined) throw invalidParams('Invalid params for tasks/update: no inputResponses');
+      // A face that asks nothing takes no answers: they are ignored, as any key nobody asked for.
+      const known = tasks.answer
+        ? await tasks.answer(taskId, responses, call)
+        : (await tasks.get(taskId, call)) !== null;
+      if (!known) throw unknownTask(taskId);
+      return {};
+    }),
+  );
+
+  function asked<T>(ctx: ServerContext, run: (call: Call) => Promise<T>): Promise<T> {
+    return server.call(ctx, call => {
+      if (!call.acceptsTasks) throw tasksNotAccepted();
+      return run(call);
+    });
+  }
+}
+
+/** The answer to a call that goes on as a task. */
+export function taskCreated(task: TaskState, call: Call): CreateTaskResult {
+  if (!call.acceptsTasks) throw tasksNotAccepted();
+  if (call.era === 'legacy') return legacyTaskCreated(task);
+  return { resultType: 'task', ...header(task) } as unknown as CreateTaskResult;
+}
+
+function header(task: TaskState) {
+  return {
+    taskId: task.id,
+    status: task.status,
+    ...(task.statusMessage !== undefined && { statusMessage: task.statusMessage }),
+    createdAt: new Date(task.createdAt).toISOString(),
+    lastUpdatedAt: new Date(task.lastUpdatedAt).toISOString(),
+    ttlMs: task.ttlMs,
+    ...(task.pollIntervalMs !== undefined && { pollIntervalMs: task.pollIntervalMs }),
+  };
+}
+
+function payload(task: TaskState) {
+  switch (task.status) {
+    case 'input_required':
+      return { inputRequests: task.inputRequests };
+    case 'completed':
+      return { result: renderedResult(task.result) };
+    case 'failed': {
+      const { code, message, data } = asProtocolError(task.error);
+      return { error: { code, message, ...(data !== undefined && { data }) } };
+    }
+    default:
+      return {};
+  }
+}
+
+const unknownTask = (taskId: string) => invalidParams(`Unknown task: ${taskId}`);
+
+const tasksNotAccepted = () =>
+  new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });

@@ -1,0 +1,68 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { type McpHttpHandler, ProtocolError } from '@modelcontextprotocol/server';
+import type { Audience } from '../face/face.ts';
+import type { HttpCall } from './http-call.ts';
+import type { LegacySessions } from './legacy-sessions.ts';
+
+/** What one owner has open over HTTP. It ends as a whole and is never opened again; the owner may get a new one. */
+export interface Access {
+  owner: string;
+  /** Aborted when it is over, with the error to answer with. */
+  cutOff: AbortSignal;
+  /** Serves the owner's modern requests, so that they and the streams that listen can be told things and ended together. */
+  modern: McpHttpHandler;
+  /** Those of the owner's requests that are being answered past the SDK. */
+  calls: Set<HttpCall>;
+}
+
+interface Open extends Access {
+  controller: AbortController;
+}
+
+export class Accesses {
+  readonly #byOwner = new Map<string, Open>();
+  readonly #openModern: (cutOff: AbortSignal) => McpHttpHandler;
+  readonly #legacy: LegacySessions;
+
+  constructor(openModern: (cutOff: AbortSignal) => McpHttpHandler, legacy: LegacySessions) {
+    this.#openModern = openModern;
+    this.#legacy = legacy;
+  }
+
+  of(owner: string): Access {
+    const known = this.#byOwner.get(owner);
+    if (known) return known;
+    const controller = new AbortController();
+    const cutOff = controller.signal;
+    const modern = this.#openModern(cutOff);
+    const access = { owner, controller, cutOff, modern, calls: new Set<HttpCall>() };
+    this.#byOwner.set(owner, access);
+    return access;
+  }
+
+  /** One owner's clients, or everybody's. */
+  *audiences(owner?: string): Iterable<Audience> {
+    for (const [name, access] of this.#byOwner) {
+      if (owner !== undefined && name !== owner) continue;
+      // Modern clients have no log messages outside a request.
+      yield { notices: access.modern.notify, log: () => {} };
+      for (const server of this.#legacy.servers(access)) yield server.audience;
+    }
+  }
+
+  async end(owner: string, why: string): Promise<void> {
+    const access = this.#byOwner.get(owner);
+    if (!access) return;
+    this.#byOwner.delete(owner);
+    const reason = new ProtocolError(-32000, why);
+    access.controller.abort(reason);
+    for (const call of access.calls) call.cutOff(reason);
+    // Whoever waits for an answer gets one, before the streams close.
+    await turn();
+    await Promise.all([access.modern.close(), this.#legacy.end(access)]);
+  }
+
+  async endAll(why: string): Promise<void> {
+    await Promise.all(Array.from(this.#byOwner.keys(), owner => this.end(owner, why)));
+  }
+}

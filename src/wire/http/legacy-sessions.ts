@@ -1,0 +1,222 @@
+import {
+  type InitializeRequest,
+  isInitializeRequest,
+  type RequestId,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+import type { FaceServer } from '../face/face-server.ts';
+import type { Access } from './access.ts';
+import { refusal } from './http-body.ts';
+import { watchedResponse } from './legacy-response.ts';
+import { newSessionId, readSessionId } from './session-id.ts';
+
+export interface LegacySessionOptions {
+  /** Of one owner: nobody's sessions are another's business. */
+  maxSessions(access: Access): number;
+  idleMs: number;
+  onError(error: Error): void;
+}
+
+interface Session {
+  transport: WebStandardStreamableHTTPServerTransport;
+  server: FaceServer;
+  /** A session answers only the owner that opened it. */
+  access: Access;
+  /** Requests and open streams; a session in use is never ended for being idle. */
+  active: number;
+  idleTimer: NodeJS.Timeout | undefined;
+}
+
+/** Sessions that were ended on purpose; of older ones nobody asks any more. */
+const MAX_ENDED = 10_000;
+
+/**
+ * Clients of the older revisions keep a session; ours are bounded in number for each owner, and in idle time. One of an
+ * earlier hub, or one that was idle for too long, is opened again when its client comes back.
+ */
+export class LegacySessions {
+  readonly #options: LegacySessionOptions;
+  /** Least recently used first. */
+  readonly #sessions = new Map<string, Session>();
+  readonly #reopening = new Map<string, Promise<void>>();
+  /** Without what follows the first part of an id: their clients are told that they are gone. */
+  readonly #ended = new Set<string>();
+
+  constructor(options: LegacySessionOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  servers(access: Access): FaceServer[] {
+    return this.#of(access).map(([, session]) => session.server);
+  }
+
+  /** The owner's own session of this id, in use until it is left again; null if there is none. */
+  enter(id: string, access: Access): { server: FaceServer; leave(): void } | null {
+    const session = this.#find(id, access);
+    return session && { server: session.server, leave: this.#use(id, session) };
+  }
+
+  async handle(request: Request, body: unknown, access: Access, build: () => FaceServer): Promise<Response> {
+    const id = request.headers.get('mcp-session-id');
+    if (id !== null) {
+      if (request.method !== 'DELETE') await this.#reopen(id, request.url, access, build);
+      const session = this.#find(id, access);
+      if (!session) return refusal(404, -32001, 'Session not found');
+      return this.#serve(id, session, request, body);
+    }
+    if (isInitializeRequest(body)) return this.#open(request, body, access, build);
+    if ((body as { method?: unknown } | undefined)?.method === 'initialize') {
+      return refusal(400, -32602, 'Invalid params for initialize', (body as { id?: unknown }).id);
+    }
+    return refusal(400, -32000, 'Bad Request: the Mcp-Session-Id header is required');
+  }
+
+  async end(access: Access): Promise<void> {
+    await Promise.all(this.#of(access).map(([id]) => this.#end(id)));
+  }
+
+  #of(access: Access): [string, Session][] {
+    return Array.from(this.#sessions).filter(([, session]) => session.access === access);
+  }
+
+  #find(id: string, access: Access): Session | null {
+    const session = this.#sessions.get(id);
+    return session?.access === access ? session : null;
+  }
+
+  async #open(
+    request: Request,
+    body: InitializeRequest,
+    access: Access,
+    build: () => FaceServer,
+  ): Promise<Response> {
+    if (!this.#makeRoom(access)) return refusal(503, -32000, 'Too many sessions are in use; try again later');
+    const id = newSessionId(body);
+    const session = await this.#made(id, access, build);
+    this.#sessions.set(id, session);
+    const response = await this.#serve(id, session, request, body);
+    // The transport refused it (a wrong Accept header, say): no client will ever know the id.
+    if (!response.ok) await this.#end(id);
+    return response;
+  }
+
+  /** A session that is connected; it counts once it is among the others. */
+  async #made(id: string, access: Access, build: () => FaceServer): Promise<Session> {
+    const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
+    const server = build();
+    server.onclose = () => void this.#end(id);
+    server.onerror = this.#options.onError;
+    await server.connect(transport);
+    return { transport, server, access, active: 0, idleTimer: undefined };
+  }
+
+  /** Several requests of one client may come at once: the first opens its session, the others wait for that. */
+  #reopen(id: string, url: string, access: Access, build: () => FaceServer): Promise<void> {
+    const underWay = this.#reopening.get(id);
+    if (underWay) return underWay;
+    const known = readSessionId(id);
+    if (!known || this.#sessions.has(id) || this.#ended.has(known.uuid) || !this.#makeRoom(access))
+      return Promise.resolve();
+    const reopened = this.#made(id, access, build)
+      .then(async session => {
+        await repeatHandshake(session.transport, url, id, known.handshake);
+        // Leaving it at once starts its idle time, should its client be gone again.
+        if (!access.cutOff.aborted) this.#use(id, session)();
+      })
+      .catch(this.#options.onError)
+      .finally(() => this.#reopening.delete(id));
+    this.#reopening.set(id, reopened);
+    return reopened;
+  }
+
+  async #serve(id: string, session: Session, request: Request, body: unknown): Promise<Response> {
+    const release = this.#use(id, session);
+    try {
+      const response = await session.transport.handleRequest(request, { parsedBody: body });
+      const cancelled = response.ok ? cancelledId(body) : undefined;
+      if (cancelled !== undefined) {
+        session.transport.closeSSEStream(cancelled);
+        for (const call of session.access.calls) if (call.isOf(id, cancelled)) call.cancel();
+      }
+      return watchedResponse(response, request.signal, release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Returns how to say that the use is over. */
+  #use(id: string, session: Session): () => void {
+    this.#sessions.delete(id);
+    this.#sessions.set(id, session);
+    clearTimeout(session.idleTimer);
+    session.active += 1;
+    let done = false;
+    return () => {
+      if (done) return;
+      done = true;
+      session.active -= 1;
+      if (session.active > 0 || !this.#sessions.has(id)) return;
+      session.idleTimer = setTimeout(
+        () => void this.#end(id, { mayReturn: true }),
+        this.#options.idleMs,
+      ).unref();
+    };
+  }
+
+  #forget(id: string): void {
+    const known = readSessionId(id);
+    if (known) this.#ended.add(known.uuid);
+    for (const oldest of this.#ended) if (this.#ended.size > MAX_ENDED) this.#ended.delete(oldest);
+  }
+
+  /** At the cost of the same owner only. */
+  #makeRoom(access: Access): boolean {
+    const own = this.#of(access);
+    if (own.length < this.#options.maxSessions(access)) return true;
+    for (const [id, session] of own) {
+      if (session.active > 0) continue;
+      void this.#end(id);
+      return true;
+    }
+    return false;
+  }
+
+  async #end(id: string, { mayReturn = false } = {}): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (!session) return;
+    this.#sessions.delete(id);
+    if (!mayReturn) this.#forget(id);
+    clearTimeout(session.idleTimer);
+    for (const call of session.access.calls) if (call.isOf(id)) call.cancel();
+    await session.server.close().catch(this.#options.onError);
+  }
+}
+
+/** What the client did once, with another hub. */
+async function repeatHandshake(
+  transport: WebStandardStreamableHTTPServerTransport,
+  url: string,
+  id: string,
+  handshake: InitializeRequest,
+): Promise<void> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const tell = async (message: object, more: Record<string, string> = {}) => {
+    const request = new Request(url, { method: 'POST', headers: { ...headers, ...more } });
+    const response = await transport.handleRequest(request, { parsedBody: message });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`A session could not be opened again: ${text}`);
+  };
+  await tell(handshake);
+  await tell({ jsonrpc: '2.0', method: 'notifications/initialized' }, { 'mcp-session-id': id });
+}
+
+/** No answer follows a cancelled call; its stream would stay open for nothing, and the session look busy for ever. */
+function cancelledId(body: unknown): RequestId | undefined {
+  const { method, params } = (body ?? {}) as { method?: unknown; params?: { requestId?: RequestId } };
+  return method === 'notifications/cancelled' ? params?.requestId : undefined;
+}

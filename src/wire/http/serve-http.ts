@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
+import type { Audience, Era, Face } from '../face/face.ts';
+import { everyone } from '../face/face-audience.ts';
+import { FaceServer } from '../face/face-server.ts';
+import { type Access, Accesses } from './access.ts';
+import { type Asked, DirectHttp } from './direct-http.ts';
+import { openedEarly } from './early-stream.ts';
+import { awaitsAnswer, type Refused, readBody, refuse } from './http-body.ts';
+import { LegacySessions } from './legacy-sessions.ts';
+
+export interface HttpOptions {
+  /** What this request may see; in the legacy era asked once, when the session opens. */
+  build(request: IncomingMessage, info: { era: Era }): Face;
+  /** Whose request it is: a legacy session is closed to every other owner, and `endSessions` ends what one has open. */
+  owner?(request: IncomingMessage): string;
+  maxBodyBytes?: number;
+  /** How many legacy sessions an owner has at most; beyond, its own idle ones make room. */
+  maxSessions?(owner: string): number;
+  sessionIdleMs?: number;
+  /** A call without an answer for this long gets its stream opened, so that its client sees that we are there. */
+  openStreamMs?: number;
+  onInFlight?(count: number): void;
+  onError?(error: Error): void;
+}
+
+/** As an audience: everybody. A legacy client hears what comes unasked only while it keeps its listening stream open. */
+export interface HttpHandler extends Audience {
+  /** For one path of a node:http server. Checks neither token, Host nor Origin: put guards in front. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Requests not yet answered; streams that only listen do not count. */
+  inFlight(): number;
+  sessions(): number;
+  /** One owner's clients only. */
+  of(owner: string): Audience;
+  /** Ends the owner's sessions, calls and listening streams. Take its token away first: who still has one may come back. */
+  endSessions(owner: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+const DEFAULTS = {
+  maxBodyBytes: 32 * 1024 * 1024,
+  maxSessions: 16,
+  sessionIdleMs: 30 * 60_000,
+  openStreamMs: 10_000,
+};
+
+const ENDED = 'This access has ended';
+const STOPPING = 'The server is stopping';
+const METHODS = ['GET', 'POST', 'DELETE'];
+const WRONG_METHOD: Refused = {
+  status: 405,
+  code: -32000,
+  message: 'Method not allowed.',
+  headers: { allow: METHODS.join(', ') },
+};
+
+/** Streamable HTTP in both eras: modern requests stand alone, legacy ones belong to a session. */
+export function createHttpHandler(options: HttpOptions): HttpHandler {
+  const maxRequestBodySize = options.maxBodyBytes ?? DEFAULTS.maxBodyBytes;
+  const onError = (error: Error) => options.onError?.(error);
+  const openStreamMs = options.openStreamMs ?? DEFAULTS.openStreamMs;
+  const faces = new WeakMap<Request, () => Face>();
+  const unanswered = new Set<ServerResponse>();
+  let closed = false;
+  const legacy = new LegacySessions({
+    maxSessions: ({ owner }) => options.maxSessions?.(owner) ?? DEFAULTS.maxSessions,
+    idleMs: options.sessionIdleMs ?? DEFAULTS.sessionIdleMs,
+    onError,
+  });
+  const openModern = (cutOff: AbortSignal) =>
+    createMcpHandler(
+      ({ requestInfo }) => new FaceServer(faces.get(requestInfo!)!(), 'modern', { cutOff }),
+      // `auto` answers in one piece until the first progress notice, which opens the stream.
+      { legacy: 'reject', responseMode: 'auto', maxRequestBodySize, onerror: onError },
+    );
+  const accesses = new Accesses(openModern, legacy);
+  const direct = new DirectHttp({ legacy, openStreamMs, track });
+
+  async function serve(req: IncomingMessage, res: ServerResponse, access: Access): Promise<void> {
+    const read = req.method === 'POST' ? await readBody(req, maxRequestBodySize) : { body: undefined };
+    if (read === null || res.closed) return;
+    if ('refused' in read) return refuse(res, read.refused);
+    const { body } = read;
+    const asked: Asked = {
+      req,
+      res,
+      access,
+      body,
+      modernFace: once(() => options.build(req, { era: 'modern' })),
+    };
+    if (access.cutOff.aborted) {
+      const { id } = (body ?? {}) as { id?: unknown };
+      return refuse(res, { status: 403, code: -32000, message: ENDED, id });
+    }
+    if (direct.serve(asked)) return;
+    if (awaitsAnswer(body)) track(res);
+    const fetch = (request: Request) => route(request, asked);
+    await toNodeHandler({ fetch }, { onerror: onError, maxRequestBodySize })(req, res);
+  }
+
+  async function route(request: Request, { req, access, body, modernFace }: Asked): Promise<Response> {
+    faces.set(request, modernFace);
+    if (await isLegacyRequest(request, body)) {
+      const build = () => options.build(req, { era: 'legacy' });
+      return legacy.handle(request, body, access, () => {
+        return new FaceServer(build(), 'legacy', { cutOff: access.cutOff });
+      });
+    }
+    const answer = access.modern.fetch(request, { parsedBody: body });
+    const mayStream = request.headers.get('accept')?.includes('text/event-stream');
+    return mayStream && awaitsAnswer(body) ? openedEarly(answer, openStreamMs) : answer;
+  }
+
+  function track(res: ServerResponse): void {
+    if (res.closed) return;
+    unanswered.add(res);
+    options.onInFlight?.(unanswered.size);
+    res.once('close', () => {
+      unanswered.delete(res);
+      options.onInFlight?.(unanswered.size);
+    });
+  }
+
+  return {
+    handle: async (req, res) => {
+      if (closed) return refuse(res, { status: 503, code: -32000, message: STOPPING });
+      if (!METHODS.includes(req.method ?? '')) return refuse(res, WRONG_METHOD);
+      // Its access is taken before the body comes: if it ends meanwhile, the request ends with it.
+      await serve(req, res, accesses.of(options.owner?.(req) ?? ''));
+    },
+    inFlight: () => unanswered.size,
+    sessions: () => legacy.size,
+    ...everyone(() => accesses.audiences()),
+    of: owner => everyone(() => accesses.audiences(owner)),
+    endSessions: owner => accesses.end(owner, ENDED),
+    close: async () => {
+      closed = true;
+      // As if it had crashed: an error would be taken for an answer, by a model that asked for leave say.
+      for (const res of unanswered) if (!res.writableEnded) res.destroy();
+      await accesses.endAll(STOPPING);
+    },
+  };
+}
+
+/** Faces are cheap, but one request needs only one. */
+function once<T>(make: () => T): () => T {
+  let made: { it: T } | null = null;
+  return () => {
+    made ??= { it: make() };
+    return made.it;
+  };
+}

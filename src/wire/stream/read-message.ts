@@ -1,0 +1,58 @@
+import { isUtf8 } from 'node:buffer';
+import { type JSONRPCMessage, parseJSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
+import type { Line } from '../line-splitter.ts';
+import { outermostId } from './outermost-id.ts';
+
+/** What a line cannot be, in the words JSON-RPC has for it. */
+export interface Refusal {
+  jsonrpc: '2.0';
+  id: RequestId | null;
+  error: { code: number; message: string; data?: unknown };
+}
+
+type Refused = { refusal: Refusal };
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/** The JSON of one line of the wire, or the refusal to send back, or nothing (a blank line). */
+export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
+  if ('tooLong' in line) {
+    return { refusal: tooLarge(outermostId(line.tooLong), maxBytes) };
+  }
+  if (!isUtf8(line.bytes)) return refused(PARSE_ERROR, 'Parse error: the line is not UTF-8 text');
+  const text = line.bytes.toString();
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return text.trim() === '' ? null : refused(PARSE_ERROR, 'Parse error: the line is not JSON');
+  }
+}
+
+/** What a line says, as a message, or the refusal to send back. */
+export function readMessage(value: unknown): { message: JSONRPCMessage } | Refused {
+  if (Array.isArray(value)) return refused(INVALID_REQUEST, 'Invalid request: batches are not supported');
+  try {
+    return { message: parseJSONRPCMessage(value) };
+  } catch {
+    return refused(INVALID_REQUEST, 'Invalid request: not a JSON-RPC 2.0 message', idOf(value));
+  }
+}
+
+function refused(code: number, message: string, id: RequestId | null = null): Refused {
+  return { refusal: { jsonrpc: '2.0', id, error: { code, message } } };
+}
+
+function tooLarge(id: RequestId | null, limitBytes: number): Refusal {
+  const message = `Invalid request: the message is over the limit of ${limitBytes} bytes`;
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: INVALID_REQUEST, message, data: { code: 'MESSAGE_TOO_LARGE', limitBytes } },
+  };
+}
+
+function idOf(value: unknown): RequestId | null {
+  const id = (value as { id?: unknown } | null)?.id;
+  return typeof id === 'string' || Number.isInteger(id) ? (id as RequestId) : null;
+}

@@ -1,0 +1,78 @@
+import type { Readable, Writable } from 'node:stream';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { Audience, Era, Face } from '../face/face.ts';
+import { everyone } from '../face/face-audience.ts';
+import { FaceServer } from '../face/face-server.ts';
+import { type DirectCall, directAnswer, isDirect } from '../http/direct-answer.ts';
+import type { PlainRequest } from '../http/plain-request.ts';
+import { StreamTransport } from './stream-transport.ts';
+import { versionMistake } from './version-mistake.ts';
+
+export interface StreamOptions {
+  input: Readable;
+  output: Writable;
+  build(info: { era: Era }): Face;
+  maxLineBytes?: number;
+  /** After the client ends its input, calls are told to stop and have this long to answer; then the connection closes. */
+  drainMs?: number;
+  /** What the connection stays open for when all of them have answered, within the same time. */
+  untilGone?(): Promise<void>;
+  /** Called with the number of requests not yet answered, whenever it changes. */
+  onInFlight?(count: number): void;
+  onError?(error: Error): void;
+}
+
+export interface StreamConnection extends Audience {
+  closed: Promise<void>;
+  /** Ends the connection now: calls under way are aborted and get no answer. Wait for `inFlight() === 0` to be kind. */
+  close(): Promise<void>;
+  inFlight(): number;
+}
+
+const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
+const DEFAULT_DRAIN_MS = 1000;
+
+/** Serves one client over a pair of streams, in whichever era it opens with. */
+export function serveStream(options: StreamOptions): StreamConnection {
+  const ended = new AbortController();
+  let current: FaceServer | null = null;
+  let lastCount = 0;
+
+  const transport = new StreamTransport({
+    input: options.input,
+    output: options.output,
+    maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES,
+    drainMs: options.drainMs ?? DEFAULT_DRAIN_MS,
+    onInputEnd: () => ended.abort(new Error('The client ended its input')),
+    onAnswered: async () => options.untilGone?.(),
+    onInFlight: count => {
+      if (count !== lastCount) options.onInFlight?.(count);
+      lastCount = count;
+    },
+    direct,
+    refuse: message => (current?.era === 'legacy' ? null : versionMistake(message)),
+  });
+  /** Before the client said who it is, every request has to go through the handshake's own door. */
+  function direct(request: PlainRequest) {
+    const server = current;
+    if (server?.era !== request.era || !isDirect(request, server.face)) return null;
+    if (request.era === 'legacy' && !server.getClientVersion()) return null;
+    const peer = request.peer ?? server.streamPeer();
+    return (call: DirectCall) => directAnswer(request, server.face, peer, call);
+  }
+  const build = ({ era }: { era: Era }) => {
+    current = new FaceServer(options.build({ era }), era, { inputEnded: ended.signal });
+    return current;
+  };
+  const handle = serveStdio(build, { transport, onerror: options.onError });
+
+  return {
+    closed: transport.closed,
+    close: async () => {
+      await handle.close();
+      await transport.closed;
+    },
+    inFlight: () => transport.inFlight,
+    ...everyone(() => (current ? [current.audience] : [])),
+  };
+}

@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { SquadError } from '../../schema/error.ts';
+
+/** What is done under a lock takes milliseconds. */
+const PATIENCE_MS = 15_000;
+/** Whoever holds it this long without living, or at all, does not come back to let it go. */
+const DEAD_MS = 1_000;
+const STUCK_MS = 5_000;
+const TRY_EVERY_MS = 10;
+
+/** Does the work while nobody else, in whatever process, does any under the same lock. `lock` is a file that is there meanwhile. */
+export async function withLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
+  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+  const mark = `${process.pid} ${randomBytes(8).toString('hex')}\n`;
+  await take(lock, mark);
+  try {
+    return await work();
+  } finally {
+    await removeIf(lock, mark);
+  }
+}
+
+/** Settles when nobody holds the lock, or whoever does will not come back to let it go. Never rejects. */
+export async function whenFree(lock: string): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  const watch = new HolderWatch();
+  while (performance.now() < end) {
+    const holder = await contentOf(lock).catch(() => null);
+    if (holder === null || watch.isLeftBehind(holder)) return;
+    await pause(TRY_EVERY_MS);
+  }
+}
+
+async function take(lock: string, mark: string): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  const watch = new HolderWatch();
+  while (!(await lay(lock, mark))) {
+    const holder = await contentOf(lock);
+    const isLeftBehind = holder !== null && watch.isLeftBehind(holder);
+    if (performance.now() > end) throw busy(lock, watch.holder);
+    if (isLeftBehind) await removeLeftBehind(lock, holder);
+    // Not all in step.
+    await pause(TRY_EVERY_MS * (1 + Math.random()));
+  }
+}
+
+/** Judges a holder by how long it was seen, not by the time it was written: clocks are set. */
+class HolderWatch {
+  holder = '';
+  private since = performance.now();
+
+  isLeftBehind(holder: string): boolean {
+    const now = performance.now();
+    if (holder !== this.holder) {
+      this.holder = holder;
+      this.since = now;
+    }
+    return now - this.since > (isGone(holder) ? DEAD_MS : STUCK_MS);
+  }
+}
+
+/** False when it is there already. */
+async function lay(file: string, content: string): Promise<boolean> {
+  const handle = await open(file, 'wx', 0o600).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'EEXIST') return null;
+    throw thrown;
+  });
+  if (handle === null) return false;
+  try {
+    await handle.writeFile(content);
+    return true;
+  } catch (thrown) {
+    await rm(file, { force: true });
+    throw thrown;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** One at a time: of two that saw the same, the second would take away what the first has just laid down. */
+async function removeLeftBehind(lock: string, holder: string): Promise<void> {
+  const turn = `${lock}.break`;
+  if (await lay(turn, '')) {
+    await removeIf(lock, holder).finally(() => rm(turn, { force: true }));
+    return;
+  }
+  const { mtimeMs } = await stat(turn).catch(() => ({ mtimeMs: Date.now() }));
+  if (Math.abs(Date.now() - mtimeMs) > STUCK_MS) await rm(turn, { force: true });
+}
+
+async function removeIf(lock: string, mark: string): Promise<void> {
+  if ((await contentOf(lock)) === mark) await rm(lock, { force: true });
+}
+
+async function contentOf(lock: string): Promise<string | null> {
+  return readFile(lock, 'utf8').catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ENOENT') return null;
+    throw thrown;
+  });
+}
+
+function isGone(holder: string): boolean {
+  const pid = Number.parseInt(holder, 10);
+  // Just laid, and not written yet.
+  if (!(pid > 0)) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+const busy = (lock: string, holder: string) =>
+  new SquadError(
+    'HOME_UNUSABLE',
+    `${lock} does not come free (held by process ${Number.parseInt(holder, 10) || 'unknown'}). Nothing was written.`,
+    { suggestions: ['Wait for other squad commands to end, or remove that file; then try again.'] },
+  );

@@ -1,0 +1,184 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { refuseProjectCommands } from '../../engines/project-commands.ts';
+import { readRole } from '../roles/roles.ts';
+import { readConfigFiles } from '../settings/config-files.ts';
+import { readOutputSchema } from '../settings/output-schema.ts';
+import { readSubagent } from '../subagents/subagent-file.ts';
+import {
+  hostileReaders,
+  KIB,
+  putFile,
+  type Reader,
+  readHostile,
+  SHAPES,
+  times,
+  trusted,
+} from '../testing/hostile-readers.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'squad-hostile-'));
+const home = mkdtempSync(join(tmpdir(), 'squad-hostile-home-'));
+afterAll(() => {
+  for (const folder of [root, home]) rmSync(folder, { recursive: true });
+});
+
+const roles = { directory: join(root, 'agents'), from: 'workspace', why: '', charters: false } as const;
+const READERS = hostileReaders(root, home);
+
+/** Modules that read files and parse nothing that came with a repository, each with the reason. */
+const OTHERS: Record<string, string> = {
+  'bounded-file': 'reads for others, at most 1 MiB',
+  'plain-file': 'reads for others',
+  'folder-file': 'bytes that are compared and copied',
+  'branch-file': 'bytes that git stores',
+  'branch-move-file': 'bytes that git stores',
+  'work-snapshot': 'hashes at most 1 MiB before a run',
+  'work-difference': 'hashes what the snapshot hashed',
+  'work-changes': 'hashes what the snapshot hashed',
+  'ignore-rules': 'two files of at most 1 MiB, split into lines',
+  'git-folder': 'one line of a `.git` file',
+  'private-git': 'one search in a file of at most 1 MiB',
+  'settle-worktree': 'one search in a file of at most 1 MiB',
+  'user-excludes': "the user's own file",
+  'index-copy': 'the index of git, copied',
+  'worktree-index': 'the index of git, copied',
+  'index-lock': 'a file of git, of our own making',
+  'file-lock': 'a file of our own',
+  'worktree-loose': 'a list of our own in the folder of git',
+  'worktree-place': 'lists of our own in the folder of git',
+  'worktree-notes': 'notes of our own in the folder of git',
+  'worktree-nested': 'one line of a `.git` file',
+  trust: 'a file in the home',
+  'price-file': 'a file in the home',
+  '../engines/gemini/project-commands': 'by `readProjectText`, one search',
+  '../engines/codex/configured-model': 'by `readProjectText`, one search',
+  '../engines/qwen/project-settings': "the user's own file",
+  '../engines/claude/project-settings': "the user's own file",
+  '../engines/codex/user-config': "the user's own file",
+  '../engines/gemini/gemini-settings': "the user's own file",
+  '../engines/copilot/copilot-command': "the user's own file",
+  '../engines/opencode/user-config': "the user's own file",
+  '../engines/program-versions': 'a file in the home',
+};
+
+/** All threads of this process, in milliseconds: the least of two, so that neither a collection nor a first call counts. */
+async function cpuOf(reader: Reader): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 2; round++) {
+    const before = process.cpuUsage();
+    await readHostile(reader);
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1000);
+    if (least < NOISE_MS) break;
+  }
+  return least;
+}
+
+/** Below it, other work of the process decides. */
+const NOISE_MS = 10;
+/** Four times the size is four times the work where it grows in proportion, sixteen times where each part is compared with each other. */
+const MAX_GROWTH = 9;
+
+describe.each(Object.entries(READERS))('%s', (_what, reader) => {
+  const { file, kind, most } = reader;
+  test.each(Object.entries(SHAPES[kind]))(
+    'of any size takes time in proportion to it: %s',
+    async (_shape, of) => {
+      const cpu: number[] = [];
+      for (const size of [most / 4, most / 2, most]) {
+        putFile(root, file, of(size).slice(0, size));
+        cpu.push(await cpuOf(reader));
+      }
+      rmSync(join(root, file));
+      expect(cpu[2], `CPU for ${most / 4}, ${most / 2}, ${most} bytes: ${cpu.join(', ')} ms`).toBeLessThan(
+        MAX_GROWTH * Math.max(cpu[0]!, NOISE_MS),
+      );
+    },
+  );
+});
+
+describe('a file beyond its bound is refused with its name, the bound and what to do', () => {
+  const put = (file: string, text: string) => putFile(root, file, text);
+
+  test.each([
+    ['20,000 keys', times(index => `k${index}: 1\n`, 200 * KIB), 'characters; at most 16384 are read'],
+    ['many lines', 'a: 1\n'.repeat(501), 'more than 500 lines'],
+    ['many brackets', `a: ${'['.repeat(51)}`, 'more than 50 open brackets'],
+    [
+      'many aliases',
+      `a: &a 1\n${times(index => `b${index}: *a\n`, 600)}`,
+      'more than 50 anchors and aliases',
+    ],
+    ['deep indentation', `a:\n${' '.repeat(201)}b: 1`, 'more than 200 columns'],
+    ['pairs in pairs', `a: [${'a: b: '.repeat(1_350)}]`, 'nests values too deeply'],
+  ])('a head with %s', async (_what, head, bound) => {
+    put('agents/hostile.md', `---\n${head}\n---\nbody`);
+    await expect(readRole(roles, 'hostile', trusted)).rejects.toMatchObject({
+      code: 'ROLE_INVALID',
+      message: expect.stringMatching(new RegExp(`${join(root, 'agents/hostile.md')}.*${bound}.*shorter`)),
+    });
+  });
+
+  test('settings', async () => {
+    put('.squad/squad.json', `{${' '.repeat(64 * KIB)}}`);
+    await expect(readConfigFiles({ workspace: root, home, env: {} })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: `${join(root, '.squad/squad.json')} is 65538 bytes; at most 65536 are read.`,
+      suggestions: [expect.any(String)],
+    });
+    rmSync(join(root, '.squad/squad.json'));
+  });
+
+  test('a subagent, at the line where it is too much', async () => {
+    put('x.cpe.yaml', `a: 1\n${'['.repeat(201)}`);
+    await expect(readSubagent(join(root, 'x.cpe.yaml'), {})).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('x.cpe.yaml:2:201: the file has more than 200 open brackets'),
+    });
+  });
+
+  test('a schema', async () => {
+    put('schema.json', `{${' '.repeat(256 * KIB)}}`);
+    await expect(readOutputSchema(root, 'schema.json')).rejects.toMatchObject({
+      code: 'SCHEMA_INVALID',
+      message: expect.stringMatching(/schema\.json is larger than 262144 bytes/),
+    });
+    const patterns = Array.from({ length: 501 }, (_, index) => [`^k${index}$`, {}]);
+    put('schema.json', JSON.stringify({ type: 'object', patternProperties: Object.fromEntries(patterns) }));
+    await expect(readOutputSchema(root, 'schema.json')).rejects.toMatchObject({
+      code: 'SCHEMA_INVALID',
+      message: expect.stringContaining('more than 500 patterns'),
+    });
+  });
+
+  test('settings of an agent CLI, which the CLI would read', () => {
+    put('.claude/settings.json', `{${' '.repeat(256 * KIB)}"hooks": {}}`);
+    const settings = {
+      cli: 'A CLI',
+      program: 'cli',
+      files: ['.claude/settings.json'],
+      isTrusted: () => false,
+    };
+    expect(() => refuseProjectCommands(root, { ...settings, runsCommands: /"(hooks)"/ })).toThrow(
+      /\.claude\/settings\.json .*at most 262144 are read/,
+    );
+  });
+});
+
+/** Whoever adds a reader finds out here that it must keep to the bounds. */
+test('every module that reads files is in one of the two tables', () => {
+  const READS =
+    /\b(readTextFile|readSmallFile|readTeamText|readTeamBytes|readTeamFile|readBounded|readFrom|readPlainFile|readFolderFile|readInside|readProjectText|readText|readWorkFile|hashWorkFile|readFileSync|readFile|createReadStream)\(/;
+  const folders = { '': import.meta.dirname, '../engines/': resolve(import.meta.dirname, '../../engines') };
+  const found = Object.entries(folders).flatMap(([prefix, folder]) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(name => /^(?!.*(\.test\.ts$|testing\/|fixtures\/|^scripted\/)).*\.ts$/.test(name))
+      .filter(name => READS.test(readFileSync(join(folder, name), 'utf8')))
+      .map(name => `${prefix}${name.slice(0, -'.ts'.length)}`),
+  );
+  const known = [...Object.values(READERS).flatMap(reader => reader.in), ...Object.keys(OTHERS)];
+  expect(found.filter(name => !known.includes(name))).toEqual([]);
+  expect(known.filter(name => !found.includes(name))).toEqual([]);
+});

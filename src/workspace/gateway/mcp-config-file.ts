@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import { type ConfigFinding, type KnownToLint, lintMcpConfig } from '../../core/gateway/lint-config.ts';
+import { lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-roles.ts';
+import { offThread } from '../../core/off-thread.ts';
+import type { McpConfig } from '../../schema/mcp-config.ts';
+import { offsetAt } from '../files/json-problems.ts';
+import { placeOf } from '../files/json-tree.ts';
+import { realPlace } from '../files/real-place.ts';
+import { readTextFile, type TextFile } from '../files/text-file.ts';
+import { isTrusted } from '../settings/trust.ts';
+import { parseMcpConfig } from './parse-mcp-config.ts';
+
+/** Below the workspace. */
+export const MCP_CONFIG_NAME = join('.squad', 'mcp-config.json');
+
+export const mcpConfigPath = (workspace: string): string => join(workspace, MCP_CONFIG_NAME);
+
+/** Something to say about the file, at a place in it. */
+export interface ConfigRemark {
+  level: ConfigFinding['level'];
+  line: number;
+  column: number;
+  message: string;
+  suggestion: string | null;
+}
+
+/** `config` is null when the text is not a configuration at all; then there is an error among the remarks. */
+export interface CheckedConfig {
+  config: McpConfig | null;
+  remarks: ConfigRemark[];
+  /** What role files name that is not there. */
+  ofRoles: RoleFinding[];
+}
+
+/** Room for thousands of servers, roles and rules. */
+const MAX_CONFIG_BYTES = 256 * 1024;
+
+/** The text of a workspace's configuration. A link that leads out of the workspace is not followed. */
+export async function readMcpConfig(workspace: string): Promise<TextFile> {
+  const place = await realPlace(workspace, mcpConfigPath(workspace));
+  if ('outside' in place) return { fault: 'is a symbolic link that leads out of the workspace' };
+  return 'real' in place ? readTextFile(place.real, MAX_CONFIG_BYTES) : place;
+}
+
+const NOTHING_KNOWN: KnownToLint = { roles: null, env: null };
+
+/** Everything that can be said of the text by itself, and with what else is known. */
+export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN): CheckedConfig {
+  const { config, tree, problems } = parseMcpConfig(text);
+  const wrong = problems.map(({ offset, message, suggestion = null }) => ({
+    level: 'error' as const,
+    ...placeOf(text, offset),
+    message,
+    suggestion,
+  }));
+  if (config === null) return { config, ofRoles: [], remarks: wrong };
+  const odd = lintMcpConfig(config, known).map(({ level, path, message, suggestion = null }) => ({
+    level,
+    ...placeOf(text, offsetAt(tree, path)),
+    message,
+    suggestion,
+  }));
+  return {
+    config,
+    ofRoles: lintRoleFiles(config, known.roleFiles ?? [], known.tools ?? {}),
+    remarks: [...wrong, ...odd].sort((one, other) => one.line - other.line || one.column - other.column),
+  };
+}
+
+/** The same, without keeping others waiting for a large file. */
+export const checkMcpConfigAside = (text: string): Promise<CheckedConfig> =>
+  offThread('mcp-config', checkMcpConfig, text.length, text);
+
+export function remarkText(file: string, { line, column, message, suggestion }: ConfigRemark): string {
+  return [`${file}, line ${line}, column ${column}: ${sentence(message)}`, suggestion]
+    .filter(part => part !== null)
+    .join(' ');
+}
+
+/** Whether a configuration may count: one without servers gives nobody anything, and so nobody need be asked. */
+export async function mayCount(
+  home: string,
+  file: string,
+  text: string,
+  config: McpConfig,
+): Promise<boolean> {
+  return Object.keys(config.servers).length === 0 || isTrusted(home, file, text);
+}
+
+/** The file, if it is sound and waits for the user's trust. */
+export async function untrustedMcpConfig(home: string, workspace: string): Promise<string[]> {
+  const file = mcpConfigPath(workspace);
+  const read = await readMcpConfig(workspace);
+  if (!('text' in read)) return [];
+  const { config } = await checkMcpConfigAside(read.text);
+  return config !== null && !(await mayCount(home, file, read.text, config)) ? [file] : [];
+}
+
+const sentence = (message: string) => (/[.?!]$/.test(message) ? message : `${message}.`);

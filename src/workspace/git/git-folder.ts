@@ -1,0 +1,66 @@
+import { isUtf8 } from 'node:buffer';
+import { existsSync, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { readBounded, readFrom } from '../files/bounded-file.ts';
+
+/** Where a repository keeps its things; a linked work tree shares most of them. */
+export interface GitFolder {
+  root: string;
+  gitDir: string;
+  commonDir: string;
+}
+
+/** The work tree around a folder, found as git finds it. A bare repository has none. */
+export async function findGitFolder(directory: string): Promise<GitFolder | null> {
+  for (let root = directory; ; root = dirname(root)) {
+    const gitDir = await gitDirAt(root);
+    if (gitDir === 'unreadable') return null;
+    if (gitDir) {
+      const commonDir = await commonDirOf(gitDir);
+      return commonDir === null ? null : { root, gitDir, commonDir };
+    }
+    if (dirname(root) === root) return null;
+  }
+}
+
+const headLogOf = ({ gitDir }: GitFolder): string => join(gitDir, 'logs', 'HEAD');
+
+/** Everything HEAD of this work tree points to is appended to a list: how long that is now. 0 where none is kept. */
+export const headLogSize = async (folder: GitFolder): Promise<number> =>
+  (await stat(headLogOf(folder)).catch(() => null))?.size ?? 0;
+
+/** What was appended since. */
+export const headLogSince = async (folder: GitFolder, offset: number): Promise<string> =>
+  (await readFrom(headLogOf(folder), offset)) ?? '';
+
+async function gitDirAt(root: string): Promise<string | 'unreadable' | null> {
+  const path = join(root, '.git');
+  const kind = kindOf(path);
+  // An empty folder of that name is none to git either: it goes on looking above.
+  if (kind === 'folder') return existsSync(join(path, 'HEAD')) ? path : null;
+  if (kind === null) return null;
+  const target = /^gitdir: (.+)$/s.exec(pathIn(await readBounded(path)) ?? '')?.[1];
+  return target ? resolve(root, target) : 'unreadable';
+}
+
+/** Null: it cannot be told. */
+async function commonDirOf(gitDir: string): Promise<string | null> {
+  const read = await readBounded(join(gitDir, 'commondir'));
+  if (read === 'missing') return gitDir;
+  const path = pathIn(read);
+  return path && resolve(gitDir, path);
+}
+
+/** As git takes it: a blank at its end belongs to it. One that we could not spell as git does is none. */
+function pathIn(read: Buffer | 'missing' | 'unfit'): string | null {
+  if (typeof read === 'string') return null;
+  const text = read.toString('utf8').replace(/[\r\n]+$/, '');
+  return text === '' || text.includes('\0') || !isUtf8(read) ? null : text;
+}
+
+function kindOf(path: string): 'folder' | 'file' | null {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) return 'folder';
+  return stat?.isFile() ? 'file' : null;
+}

@@ -1,0 +1,82 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readBounded } from '../files/bounded-file.ts';
+import { eachOf, statWorkFile } from '../files/file-stamp.ts';
+import type { Git, GitRun } from './git.ts';
+import { readStatus, readTrackedStatus, type Status } from './git-status.ts';
+
+/**
+ * Ignore rules that no commit or diff shows: `core.excludesFile` (or git's default file of the user), then `.git/info/exclude`,
+ * one character for each byte. The last rule that matches decides, so the two are one list. Null: they cannot be read.
+ */
+export async function readIgnoreRules(git: Git): Promise<string | null> {
+  const files = [await excludesFile(git), join(git.folder.commonDir, 'info', 'exclude')];
+  const texts = await Promise.all(files.map(file => (file === null ? 'missing' : readBounded(file))));
+  if (texts.includes('unfit')) return null;
+  return texts.map(text => (typeof text === 'string' ? '' : rulesIn(text))).join('');
+}
+
+/** The status under the rules of an earlier moment, so that rules added or removed since then make no difference. */
+export async function readStatusUnder(git: Git, rules: string | null, how: GitRun = {}): Promise<Status> {
+  if (rules === null || rules === (await readIgnoreRules(git))) return readStatus(git, how);
+  const [status, untracked] = await Promise.all([
+    readTrackedStatus(git, how),
+    untrackedUnder(git, rules, how),
+  ]);
+  const entries = untracked.map(path => ({ path, isUntracked: true }));
+  return { ...status, entries: [...status.entries, ...entries] };
+}
+
+/** `.gitignore` files that git ignores, so that no diff shows them, and that were written at `since` or later. */
+export async function hiddenIgnoreFiles(git: Git, since: number, how: GitRun = {}): Promise<string[]> {
+  const ignored = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z'];
+  const env = { ...how.env, GIT_LITERAL_PATHSPECS: '0' };
+  const output = await git.run([...ignored, '--', ':(top,glob)**/.gitignore'], { ...how, env });
+  // Ignored folders are listed too, because git does not search them.
+  const paths = output
+    .toString('latin1')
+    .split('\0')
+    .filter(path => /(^|\/)\.gitignore$/.test(path));
+  const stats = await eachOf(paths, path => statWorkFile(git.folder.root, path));
+  // A stat with bigints has whole milliseconds.
+  return paths.filter((_, at) => Number(stats[at]?.ctimeMs ?? 0) >= Math.floor(since));
+}
+
+async function untrackedUnder(git: Git, rules: string, how: GitRun): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'squad-ignore-'));
+  try {
+    const file = join(folder, 'rules');
+    await writeFile(file, rules, 'latin1');
+    const excludes = ['--exclude-per-directory=.gitignore', `--exclude-from=${file}`];
+    const output = await git.run(['ls-files', '--others', '-z', ...excludes], how);
+    return output.toString('latin1').split('\0').slice(0, -1);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The setting is rare: git is only asked when a configuration file mentions it. */
+async function excludesFile(git: Git): Promise<string | null> {
+  const { commonDir, gitDir } = git.folder;
+  const configs = [join(commonDir, 'config'), join(gitDir, 'config.worktree')];
+  const texts = await Promise.all(configs.map(readBounded));
+  if (texts.some(text => /excludesfile/i.test(String(text)))) {
+    const args = ['config', '--type=path', '--get', 'core.excludesFile'];
+    const named = String(await git.run(args, { codes: [1] })).trimEnd();
+    if (named !== '') return join(named.startsWith('/') ? '' : git.folder.root, named);
+  }
+  const { HOME, XDG_CONFIG_HOME } = git.env;
+  if (XDG_CONFIG_HOME) return join(XDG_CONFIG_HOME, 'git', 'ignore');
+  return HOME ? join(HOME, '.config', 'git', 'ignore') : null;
+}
+
+/** Without comments and byte order mark; each rule ends with a line end. */
+const rulesIn = (text: Buffer): string =>
+  text
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '')
+    .split('\n')
+    .filter(line => line.trim() !== '' && !line.startsWith('#'))
+    .map(line => `${line}\n`)
+    .join('');

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readBounded } from '../files/bounded-file.ts';
+import type { GitFolder } from './git-folder.ts';
+import {
+  configText,
+  harmless,
+  harmlessInWorktree,
+  hasWorktreeConfig,
+  type Setting,
+} from './harmless-config.ts';
+
+type ReadSettings = (config: Buffer) => Promise<Setting[]>;
+
+let parent: string | null = null;
+
+/** A folder that no agent can write to. Without this it is one in the temporary folder, for as long as this process lives. */
+export function keepPrivateGitIn(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  parent = realpathSync(folder);
+  for (const name of readdirSync(parent)) if (isLeft(join(parent, name))) remove(join(parent, name));
+}
+
+/**
+ * What our git takes for the folder that a repository's work trees share: links to all that is in it, and a configuration of
+ * our own. Null: the repository's cannot be read. An agent may have changed that in between, so it is looked at for each call.
+ */
+export async function privateGit(folder: GitFolder, read: ReadSettings): Promise<string | null> {
+  const config = await settingsAt(join(folder.commonDir, 'config'), read);
+  if (config === null) return null;
+  const isPerWorktree = hasWorktreeConfig(config);
+  const own = isPerWorktree ? await settingsAt(join(folder.gitDir, 'config.worktree'), read) : [];
+  if (own === null) return null;
+  const place = placeOf(folder, isPerWorktree);
+  write(place, folder.commonDir, configText([...harmless(config), ...harmlessInWorktree(own)]));
+  return place;
+}
+
+const MOST = 500;
+const known = new Map<string, Promise<Setting[]>>();
+const written = new Map<string, string>();
+
+/** By what it says: the usual call finds it as it was, and needs no other git. */
+async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] | null> {
+  const config = await readBounded(path);
+  if (config === 'missing') return [];
+  if (config === 'unfit') return null;
+  const text = config.toString('latin1');
+  const found = known.get(text);
+  if (found) return found;
+  const settings = read(config);
+  remember(known, text, settings);
+  return settings.catch(trouble => {
+    known.delete(text);
+    throw trouble;
+  });
+}
+
+function placeOf({ commonDir, gitDir }: GitFolder, isPerWorktree: boolean): string {
+  parent ??= temporary();
+  const key = isPerWorktree ? `${commonDir}\0${gitDir}` : commonDir;
+  return join(parent, createHash('sha256').update(key).digest('hex').slice(0, 32), '.git');
+}
+
+/** All that git looks for there, but hooks, settings and what only its own commands for remotes and repairs need. */
+const LINKS = [
+  ...[
+    'HEAD',
+    'objects',
+    'refs',
+    'packed-refs',
+    'reftable',
+    'logs',
+    'worktrees',
+    'info',
+    'shallow',
+    'modules',
+  ],
+];
+
+/** In one go, so that what is remembered is what is there. */
+function write(place: string, commonDir: string, config: string): void {
+  const file = join(place, 'config');
+  if (written.get(place) === config && existsSync(file)) return;
+  mkdirSync(place, { recursive: true, mode: 0o700 });
+  // What is not there yet may come: git follows a link to it then.
+  for (const name of LINKS) link(join(commonDir, name), join(place, name));
+  writeFileSync(`${file}.new`, config, { encoding: 'latin1', mode: 0o600 });
+  renameSync(`${file}.new`, file);
+  remember(written, place, config);
+}
+
+function link(target: string, path: string): void {
+  if (!lstatSync(path, { throwIfNoEntry: false })) symlinkSync(target, path);
+}
+
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size >= MOST) map.clear();
+  map.set(key, value);
+}
+
+/** Of a repository that is gone. */
+function isLeft(folder: string): boolean {
+  const objects = join(folder, '.git', 'objects');
+  return lstatSync(objects, { throwIfNoEntry: false }) !== undefined && !existsSync(objects);
+}
+
+function temporary(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-private-git-')));
+  process.once('exit', () => remove(folder));
+  return folder;
+}
+
+const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true });

@@ -1,0 +1,80 @@
+import { realpath } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import type { BranchTip, Integration, Target } from '../../core/ports/integration.ts';
+import { SquadError } from '../../schema/error.ts';
+import { eachOf } from '../files/file-stamp.ts';
+import { type Git, openGit } from '../git/git.ts';
+import { committer } from '../git/git-identity.ts';
+import { gitFailure, runPatiently } from '../git/git-patience.ts';
+import { folderFit } from './folder-fit.ts';
+import { hiddenInMerge } from './hidden-in-merge.ts';
+import { moveTarget, settleMove, tipOf } from './move-target.ts';
+import { touchedFiles } from './overlap.ts';
+import { trialMerge } from './trial-merge.ts';
+
+/** Each work tree takes two git processes, and each of those most of a core. */
+const AT_ONCE = Math.max(2, availableParallelism());
+
+export function createIntegration(env: Record<string, string | undefined> = process.env): Integration {
+  const within = async <T>(repository: string, work: (git: Git) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await openGit(repository, env));
+    } catch (trouble) {
+      throw gitFailure(`The branches of ${repository} could not be worked on`, trouble);
+    }
+  };
+  return {
+    touched: worktrees => eachOf(worktrees, worktree => touchedFiles(worktree, env), AT_ONCE),
+    tips: (repository, into) => within(repository, git => readTips(git, into)),
+    target: (repository, branch) => within(repository, git => readTarget(git, branch)),
+    trial: (repository, onto, branches, signal) =>
+      within(repository, async git => trialMerge(git, onto, branches, await committer(git, env), signal)),
+    fit: async move => {
+      const hidden = await within(move.repository, git => hiddenInMerge(git, move.from, move.to));
+      const { obstacles, warnings } =
+        move.folder === null
+          ? { obstacles: [], warnings: [] }
+          : await within(move.folder, git => folderFit(git, move));
+      return { obstacles, warnings: [...warnings, ...hidden] };
+    },
+    move: (move, checkpoint) => within(move.repository, () => moveTarget(move, env, checkpoint)),
+    settle: move => within(move.repository, () => settleMove(move, env)),
+    dropRef: (repository, ref) =>
+      within(repository, async git => void (await runPatiently(git, ['update-ref', '-d', ref]))),
+  };
+}
+
+async function readTips(git: Git, into: string | null): Promise<Map<string, BranchTip>> {
+  const list = async (...more: string[]) => {
+    const args = ['for-each-ref', '--format=%(objectname) %(refname)', ...more, 'refs/heads/squad/'];
+    return String(await git.run(args))
+      .split('\n')
+      .filter(line => line !== '')
+      .map(
+        line => [line.slice(line.indexOf(' ') + 1).replace('refs/heads/', ''), line.split(' ')[0]!] as const,
+      );
+  };
+  const target = into === null ? null : await tipOf(git, into);
+  const [all, open] = await Promise.all([list(), target === null ? [] : list(`--no-merged=${target}`)]);
+  const isOpen = new Set(open.map(([branch]) => branch));
+  return new Map(
+    all.map(([branch, tip]) => [branch, { tip, isMerged: target !== null && !isOpen.has(branch) }]),
+  );
+}
+
+async function readTarget(git: Git, branch: string): Promise<Target> {
+  const commit = await tipOf(git, branch);
+  if (commit === null)
+    throw new SquadError('INVALID_INPUT', `There is no branch ${branch} in ${git.folder.root}`, {
+      suggestions: ['Name one that is there: --into BRANCH (`git branch` lists them).'],
+    });
+  const list = String(await git.run(['worktree', 'list', '--porcelain', '-z']));
+  const holders = list
+    .split('\0\0')
+    .filter(block => block.split('\0').includes(`branch refs/heads/${branch}`));
+  const folders = holders.flatMap(block => /^worktree ([^\0]+)/.exec(block)?.[1] ?? []);
+  return {
+    commit,
+    checkedOutAt: await Promise.all(folders.map(folder => realpath(folder).catch(() => folder))),
+  };
+}

@@ -1,0 +1,115 @@
+import type { Trial, TrialBranch, TrialOutcome } from '../../core/ports/integration.ts';
+import { SquadError } from '../../schema/error.ts';
+import { pathText } from '../files/path-text.ts';
+import { type Git, GitTrouble } from '../git/git.ts';
+import { PLAIN_DIFF } from '../git/tracked-changes.ts';
+import { withoutFeedback } from '../review/without-feedback.ts';
+import { COMMITTER } from '../worktrees/branch-commit.ts';
+
+interface Onto {
+  commit: string;
+  branch: string;
+}
+
+/** A big merge takes git longer than a look does. */
+const LIMIT_MS = 120_000;
+const MOST_MESSAGES = 20;
+const LONGEST_MESSAGE = 300;
+
+/** Merges one branch after another in the object database alone. What conflicts is left out, and the others go on. */
+export async function trialMerge(
+  git: Git,
+  onto: Onto,
+  branches: readonly TrialBranch[],
+  identity: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Trial> {
+  const outcomes: TrialOutcome[] = [];
+  let result = onto.commit;
+  for (const branch of branches) {
+    signal?.throwIfAborted();
+    const outcome = await mergeOne(branch);
+    if (outcome.outcome === 'merged') result = outcome.commit;
+    outcomes.push(outcome);
+  }
+  return { result, outcomes };
+
+  async function mergeOne({ branch, tip, message }: TrialBranch): Promise<TrialOutcome> {
+    if (await isIn(git, tip, result)) return { outcome: 'nothing' };
+    const theirs = await withoutFeedback(git, result, tip);
+    const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
+    const said = await git
+      .run(merge, { codes: [1], limitMs: LIMIT_MS, signal, env: identity })
+      .catch(explained);
+    if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
+    const { tree, files, messages } = parseMerge(said);
+    if (files.length > 0 || messages.length > 0) {
+      const names = [
+        [result, onto.branch],
+        [theirs, branch],
+      ] as const;
+      return { outcome: 'conflict', files: files.map(pathText), messages: readable(messages, names) };
+    }
+    const changed = await changedFiles(git, result, tree);
+    const commit = ['commit-tree', '-p', result, '-p', tip, '-m', `Merge ${branch}: ${message}`, tree];
+    const made = String(await git.run(commit, { env: identity })).trim();
+    return { outcome: 'merged', commit: made, files: changed };
+  }
+}
+
+export async function isIn(git: Git, commit: string, other: string): Promise<boolean> {
+  try {
+    await git.run(['merge-base', '--is-ancestor', commit, other], { env: COMMITTER });
+    return true;
+  } catch (trouble) {
+    if (trouble instanceof GitTrouble && trouble.exitCode === 1) return false;
+    throw trouble;
+  }
+}
+
+async function changedFiles(git: Git, from: string, to: string): Promise<number> {
+  const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', from, to, '--'], { env: COMMITTER });
+  return list.toString('latin1').split('\0').length - 1;
+}
+
+/** `tree, file…, '', (count, path…, kind, text)…`, with NUL between them. */
+export function parseMerge(output: Buffer): { tree: string; files: string[]; messages: string[] } {
+  const [tree = '', ...rest] = output.toString('latin1').split('\0');
+  const end = rest.indexOf('');
+  const files = end === -1 ? [] : rest.slice(0, end);
+  const messages: string[] = [];
+  for (let at = end + 1; at < rest.length; ) {
+    const paths = Number(rest[at]);
+    if (!Number.isInteger(paths) || rest[at] === '') break;
+    const [kind = '', text = ''] = rest.slice(at + 1 + paths, at + 3 + paths);
+    if (kind.startsWith('CONFLICT')) messages.push(Buffer.from(text.trim(), 'latin1').toString());
+    at += 3 + paths;
+  }
+  return { tree, files: [...new Set(files)], messages };
+}
+
+function readable(messages: readonly string[], names: readonly (readonly [string, string])[]): string[] {
+  const shown = messages.slice(0, MOST_MESSAGES).map(message => {
+    const named = names.reduce((text, [commit, name]) => text.replaceAll(commit, name), message);
+    return named.length > LONGEST_MESSAGE ? `${named.slice(0, LONGEST_MESSAGE).toWellFormed()}…` : named;
+  });
+  const more = messages.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more`] : shown;
+}
+
+const UNRELATED = 'it has no commit in common with the target';
+
+/** Null: the two cannot be merged at all. */
+function explained(trouble: unknown): null {
+  if (trouble instanceof GitTrouble && /unrelated histories/.test(trouble.said)) return null;
+  if (trouble instanceof GitTrouble && /usage: git merge-tree|unknown option/i.test(trouble.said))
+    throw new SquadError(
+      'GIT_FAILED',
+      'This git cannot merge without a folder: version 2.38 or later is needed.',
+      {
+        suggestions: ['Update git, then try again. Nothing was changed.'],
+        cause: trouble,
+      },
+    );
+  throw trouble;
+}

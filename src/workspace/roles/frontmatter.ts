@@ -1,0 +1,128 @@
+import { type Document, isMap, isScalar, LineCounter, type YAMLMap } from 'yaml';
+import type { z } from 'zod';
+import { RoleMeta } from '../../schema/role.ts';
+import { parseBoundedYaml } from '../files/bounded-yaml.ts';
+
+export type Frontmatter<Meta = RoleMeta> =
+  | { meta: Meta; body: string; warnings: string[] }
+  /** Why the file cannot be used, with its line where there is one. */
+  | { fault: string };
+
+/** What the head of a file may say, and for each key the words for what it must be. */
+export interface HeadShape<Meta> {
+  schema: z.ZodObject & z.ZodType<Meta>;
+  allowed: Record<string, string>;
+}
+
+/** Splits a role file into what its YAML head says and its body, trimmed. */
+export const readFrontmatter = (source: string): Frontmatter => readHeaded(source, ROLE);
+
+/** The same for any file with such a head. */
+export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontmatter<Meta> {
+  const parts = splitHead(source);
+  if (parts === null)
+    return { fault: 'line 1: the frontmatter that begins with "---" is never closed by another "---"' };
+  const head = readHead(lineFeeds(parts.head), shape);
+  if ('fault' in head) return head;
+  return { ...head, body: lineFeeds(parts.body).trim() };
+}
+
+/** The length of the part that takes time to parse. */
+export const headLength = (source: string): number => splitHead(source)?.head.length ?? 0;
+
+const BOUNDS = { chars: 16 * 1024, lines: 500, depth: 50, references: 50 };
+const FIRST_LINE = /^---[^\S\r\n]*(\r\n|\n|\r)/;
+const LAST_LINE = /(?:\r\n|\n|\r)---[^\S\r\n]*(?:\r\n|\n|\r|$)/g;
+
+/** Null: the head has a beginning and no end. */
+function splitHead(source: string): { head: string; body: string } | null {
+  const start = FIRST_LINE.exec(source)?.[0].length;
+  if (start === undefined) return source.trimEnd() === '---' ? null : { head: '', body: source };
+  // The line feed before the head may end it as well: an empty head.
+  LAST_LINE.lastIndex = start - 1;
+  const end = LAST_LINE.exec(source);
+  if (end === null) return null;
+  return { head: source.slice(start, Math.max(start, end.index)), body: source.slice(LAST_LINE.lastIndex) };
+}
+
+const lineFeeds = (text: string): string => (text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text);
+
+function readHead<Meta>(
+  yaml: string,
+  { schema, allowed }: HeadShape<Meta>,
+): { meta: Meta; warnings: string[] } | { fault: string } {
+  const counter = new LineCounter();
+  const source = parseBoundedYaml(yaml, BOUNDS, { lineCounter: counter });
+  // The head begins on the file's second line.
+  const lineAt = (offset: number | undefined) =>
+    offset === undefined ? 'frontmatter' : `line ${counter.linePos(offset).line + 1}`;
+
+  const [error] = source.faults;
+  if (error?.code === 'BOUND')
+    return { fault: `the frontmatter ${error.message}: long text belongs below it` };
+  if (error) return { fault: `${lineAt(error.offset)}: ${firstLine(error.message)}` };
+  const { document } = source as { document: Document.Parsed };
+  if (document.contents !== null && !isMap(document.contents))
+    return {
+      fault: `${lineAt(document.contents.range?.[0])}: the frontmatter is not a list of "key: value" lines`,
+    };
+
+  const values = toObject(document);
+  if ('fault' in values) return values;
+  const parsed = schema.safeParse(values.object);
+  const at = (key: PropertyKey | undefined) => lineAt(keyOffset(document.contents as YAMLMap | null, key));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    const key = issue.path[0];
+    const words =
+      typeof key === 'string' && Object.hasOwn(schema.shape, key) ? (allowed[key] ?? TEXT) : undefined;
+    return { fault: `${at(key)}: "${String(key)}" ${words ?? `is wrong: ${issue.message}`}` };
+  }
+  const unknown = Object.keys(values.object).filter(key => !Object.hasOwn(schema.shape, key));
+  return {
+    meta: parsed.data,
+    warnings: [
+      ...unknown.map(key => `${at(key)}: the key "${key}" is not known to Squad and has no effect`),
+      ...document.warnings.map(warning => `${lineAt(warning.pos[0])}: ${firstLine(warning.message)}`),
+    ],
+  };
+}
+
+function toObject(document: Document.Parsed): { object: Record<string, unknown> } | { fault: string } {
+  try {
+    const object = (document.toJS() ?? {}) as Record<string, unknown>;
+    // `description:` with nothing after it says nothing.
+    return { object: Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) };
+  } catch (thrown) {
+    // Too many aliases: text that unfolds to far more than it is.
+    return { fault: `frontmatter: ${firstLine(thrown instanceof Error ? thrown.message : String(thrown))}` };
+  }
+}
+
+function keyOffset(map: YAMLMap | null, key: PropertyKey | undefined): number | undefined {
+  const pair = map?.items.find(item => isScalar(item.key) && item.key.value === key);
+  return isScalar(pair?.key) ? pair.key.range?.[0] : undefined;
+}
+
+const TEXT = 'must be text (put it in quotes)';
+const NAMES = 'must be a list of names';
+const DURATION = 'must be a time: a number of seconds, or 90s, 15m, 2h';
+/** Where a key must be something else than text. */
+export const ROLE_KEYS: Record<string, string> = {
+  type: 'must be planning, coding or review',
+  permission: 'must be read, edit or full',
+  isolation: 'must be none or worktree',
+  leftovers: 'must be kill or keep',
+  approvals: 'must be ask or deny',
+  timeout: DURATION,
+  stall: DURATION,
+  budget: 'must be an amount above 0',
+  tools: NAMES,
+  env: NAMES,
+  mcp: NAMES,
+  context: `${NAMES}, true or false`,
+  spawn: `${NAMES}, true or false`,
+};
+const ROLE: HeadShape<RoleMeta> = { schema: RoleMeta, allowed: ROLE_KEYS };
+
+const firstLine = (message: string) => message.split('\n')[0]!;

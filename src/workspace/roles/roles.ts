@@ -1,0 +1,164 @@
+import { readdir, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { nearest } from '../../base/nearest.ts';
+import { offThread } from '../../core/off-thread.ts';
+import { SquadError } from '../../schema/error.ts';
+import { GRANTING_KEYS, type Role, type RoleMeta } from '../../schema/role.ts';
+import { readTextFile } from '../files/text-file.ts';
+import { headLength, readFrontmatter } from './frontmatter.ts';
+import type { RolesFolder } from './roles-folder.ts';
+
+/** Every role of the folder, by id; one that cannot be used carries its fault. */
+export async function readRoles(folder: RolesFolder, isTrusted: Trust): Promise<Role[]> {
+  const files = await roleFiles(folder);
+  const roles: Role[] = [];
+  // One after the other: a folder of roles is small, and a thousand open files are not.
+  for (const file of files.values()) roles.push(await readRoleFile(folder, file, isTrusted));
+  return roles;
+}
+
+/** One role that can be run. */
+export async function readRole(folder: RolesFolder, id: string, isTrusted: Trust): Promise<Role> {
+  const files = await roleFiles(folder);
+  // Only names found in the folder are ever opened: an id is looked up, never made into a path.
+  const file = files.get(id);
+  if (!file) throw unknown(folder, id, [...files.keys()]);
+  const role = await readRoleFile(folder, file, isTrusted);
+  if (role.fault !== null)
+    throw new SquadError('ROLE_INVALID', `The role "${id}" cannot be run: ${role.file}: ${role.fault}.`, {
+      suggestions: ['Fix the file, then try again. `squad roles` shows every fault.'],
+    });
+  return role;
+}
+
+/** Whether the user has trusted a file as it is now. */
+export type Trust = (file: string, text: string) => Promise<boolean>;
+
+interface RoleFile {
+  id: string;
+  file: string;
+  warnings: string[];
+}
+
+/** By id, sorted the same on every machine. */
+async function roleFiles({ directory, charters }: RolesFolder): Promise<Map<string, RoleFile>> {
+  const found = new Map<string, RoleFile>();
+  const entries = await readdir(directory, { withFileTypes: true }).catch(thrown => {
+    throw unreadable(directory, thrown);
+  });
+  for (const entry of entries) {
+    if (entry.name.startsWith('.') || !entry.name.endsWith('.md') || entry.isDirectory()) continue;
+    const id = entry.name.slice(0, -'.md'.length);
+    found.set(id, { id, file: join(directory, entry.name), warnings: [] });
+  }
+  for (const entry of charters ? entries : []) {
+    if (entry.name.startsWith('.') || !(entry.isDirectory() || entry.isSymbolicLink())) continue;
+    const file = join(directory, entry.name, 'charter.md');
+    if (!(await exists(file))) continue;
+    const twin = found.get(entry.name);
+    if (twin) twin.warnings.push(`${file} has the same id and is not used`);
+    else found.set(entry.name, { id: entry.name, file, warnings: [] });
+  }
+  return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+async function readRoleFile(
+  folder: RolesFolder,
+  { id, file, warnings }: RoleFile,
+  isTrusted: Trust,
+): Promise<Role> {
+  const broken = (fault: string): Role => ({
+    id,
+    name: id,
+    description: '',
+    body: '',
+    meta: {},
+    file,
+    fault,
+    warnings,
+    ungranted: [],
+    wantedMcp: [],
+  });
+  const outside = await leadsOut(folder.directory, file);
+  if (outside !== null) return broken(outside);
+  const read = await readTextFile(file);
+  if ('missing' in read) return broken('was removed while it was read');
+  if ('fault' in read) return broken(read.fault);
+  const head = await offThread('role', readFrontmatter, headLength(read.text), read.text);
+  if ('fault' in head) return broken(head.fault);
+  const { body } = head;
+  const grants = GRANTING_KEYS.filter(key => head.meta[key] !== undefined);
+  const ungranted = grants.length > 0 && !(await isTrusted(file, read.text)) ? grants : [];
+  const meta = Object.fromEntries(
+    Object.entries(head.meta).filter(([key]) => !(ungranted as string[]).includes(key)),
+  ) as RoleMeta;
+  return {
+    id,
+    name: meta.name?.trim() || id,
+    description: meta.description?.trim() ?? '',
+    body,
+    meta,
+    file,
+    fault: null,
+    warnings: [
+      ...warnings,
+      ...head.warnings,
+      ...(body === '' ? ['the role has no body'] : []),
+      ...ungranted.map(key => `"${key}" has no effect until you trust the file: \`squad trust\``),
+    ],
+    ungranted,
+    wantedMcp: head.meta.mcp ?? [],
+  };
+}
+
+/** A link that came with a repository must not bring in a file from elsewhere on the machine. */
+async function leadsOut(directory: string, file: string): Promise<string | null> {
+  try {
+    const place = relative(await realpath(directory), await realpath(file));
+    return place === '..' || place.startsWith(`..${sep}`)
+      ? 'is a symbolic link out of the roles folder'
+      : null;
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    return code === 'ENOENT'
+      ? 'is a symbolic link that leads nowhere'
+      : `cannot be read: ${code ?? String(thrown)}`;
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return realpath(file).then(
+    () => true,
+    (thrown: NodeJS.ErrnoException) => thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR',
+  );
+}
+
+/** It was there a moment ago: removed or replaced while it was read, by a checkout say. */
+function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
+  if (thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR') return thrown;
+  return new SquadError('ROLES_MISSING', `The roles folder ${directory} was removed while it was read.`, {
+    cause: thrown,
+    suggestions: ['Put the folder back, or run `squad init` to create one, then try again.'],
+  });
+}
+
+/** Agents and HTTP clients read this too, so no path of the machine is named. */
+const PLACES: Record<RolesFolder['from'], string> = {
+  workspace: 'in agents/',
+  squad_folder: 'in .squad/agents/',
+  setting: 'in the configured roles folder (`squad roles` shows its path)',
+  shipped: 'among the roles that come with Squad',
+};
+
+function unknown(folder: RolesFolder, id: string, ids: string[]): SquadError {
+  const near = nearest(id, ids);
+  const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
+  return new SquadError('ROLE_UNKNOWN', `There is no role ${shown} ${PLACES[folder.from]}.`, {
+    suggestions: [
+      ...(near.length > 0 ? [`Did you mean ${near.join(', ')}?`] : []),
+      ids.length > 0 && ids.length <= 12
+        ? `The roles are: ${ids.join(', ')}.`
+        : 'List the roles: `squad roles` or list_roles.',
+    ],
+  });
+}

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { oneLine } from '../../base/one-line.ts';
+import type { Sessions, WindowedRun } from '../../core/ports/sessions.ts';
+import type { HubSettings } from '../../schema/config.ts';
+import { RunId } from '../../schema/ids.ts';
+import { runSummary } from '../../schema/run.ts';
+import { runName } from '../../schema/run-name.ts';
+import { endSession } from './end-session.ts';
+import { createTmux } from './tmux.ts';
+
+export interface SessionsOptions {
+  home: string;
+  /** The hub's own: it names the tmux server. */
+  env: Readonly<Record<string, string | undefined>>;
+  settings(): Pick<HubSettings, 'tmux.sessions'>;
+  /** What shows the live log of a run, also after Ctrl-C. It ends some time after the run, should nobody end its session. */
+  command(runId: RunId): readonly string[];
+  warn(message: string, cause: unknown): void;
+}
+
+/** The last lines of a run can be read for a moment. */
+const LAST_LINES_MS = 1_500;
+const HISTORY_LINES = '20000';
+const LONGEST_TITLE = 60;
+/** Says whose a session is: several homes may have theirs on one server. */
+const MARK = '@squad_home';
+
+export function createSessions({ home, env, settings, command, warn }: SessionsOptions): Sessions {
+  const tmux = createTmux(env);
+  const mark = createHash('sha256').update(home).digest('hex').slice(0, 16);
+  /** Those that may have a session now; others cost nothing at their end. */
+  const opened = new Map<RunId, Promise<string | null>>();
+
+  async function make(run: WindowedRun): Promise<string | null> {
+    const name = sessionName(run.id);
+    const log = ['/usr/bin/env', ...OUTSIDE_ANY_RUN, `SQUAD_HOME=${home}`, ...command(run.id)];
+    const { code, stderr, cut } = await tmux.run(...newSession(name, { title: titleOf(run), mark, log }));
+    if (code === 0 || stderr.startsWith('duplicate session')) return name;
+    warn(
+      `There is no tmux session for ${run.id}: ${cut === 'time' ? 'tmux did not answer in time' : oneLine(stderr, 200)}`,
+      null,
+    );
+    return null;
+  }
+
+  const has = (run: WindowedRun, isAskedFor: boolean) =>
+    isWanted(run, settings()['tmux.sessions'], isAskedFor) && tmux.isThere();
+
+  return {
+    nameOf: run => (has(run, false) ? sessionName(run.id) : null),
+
+    async open(run, isAskedFor = false) {
+      if (!has(run, isAskedFor)) return null;
+      const making = make(run);
+      opened.set(run.id, making);
+      return making;
+    },
+
+    async close(runId) {
+      const name = await opened.get(runId);
+      opened.delete(runId);
+      if (!name) return;
+      await wait(LAST_LINES_MS, undefined, { ref: false });
+      await endSession(tmux, name);
+    },
+
+    async sweep(isLive) {
+      if (!tmux.isThere()) return;
+      const { stdout } = await tmux.run(['list-sessions', '-F', `#{session_name} #{${MARK}}`]);
+      const ours = stdout
+        .toString('utf8')
+        .split('\n')
+        .flatMap(line => runOfLine(line, mark) ?? []);
+      const over = ours.filter(id => !isLive(id));
+      for (const id of ours) if (isLive(id)) opened.set(id, Promise.resolve(sessionName(id)));
+      await Promise.all(over.map(id => endSession(tmux, sessionName(id))));
+    },
+  };
+}
+
+const sessionName = (id: RunId): string => `squad-${id}`;
+
+/** A tmux server that an agent started hands its mark on; what shows a log is in no run. */
+const OUTSIDE_ANY_RUN = ['-u', 'SQUAD_RUN_ID', '-u', 'SQUAD_TURN'];
+
+function isWanted(run: WindowedRun, setting: HubSettings['tmux.sessions'], isAskedFor: boolean): boolean {
+  if (setting === 'off') return false;
+  return setting === 'all' || run.worktree !== null || isAskedFor;
+}
+
+/**
+ * One call, so that there is never a session without its mark. The history's length counts only for windows made after it
+ * was set: the first one keeps the place. Only options of this session: everything else is the user's.
+ */
+function newSession(
+  name: string,
+  { title, mark, log }: { title: string; mark: string; log: readonly string[] },
+): string[][] {
+  const at = ['-t', `=${name}:`];
+  const set = (option: string, value: string) => ['set-option', ...at, option, value];
+  const setWindow = (option: string, value: string) => ['set-option', '-w', ...at, option, value];
+  return [
+    // More than one word, so that tmux asks no shell what they mean.
+    ['new-session', '-d', '-s', name, 'tail', '-f', '/dev/null'],
+    set(MARK, mark),
+    set('history-limit', HISTORY_LINES),
+    set('destroy-unattached', 'off'),
+    set('status', 'on'),
+    set('status-left-length', '200'),
+    set('status-left', ' #{session_name}  #{window_name}  #{prefix} d leaves '),
+    set('status-right', ''),
+    ['new-window', '-k', '-t', `=${name}:^`, '-n', title, ...log],
+    setWindow('remain-on-exit', 'off'),
+    setWindow('window-status-format', ''),
+    setWindow('window-status-current-format', ''),
+  ];
+}
+
+/**
+ * tmux runs commands that it finds in a name (`#(…)`), and a user's status line may hand the name to a shell: letters,
+ * figures and what means nothing to either.
+ */
+function titleOf(run: WindowedRun): string {
+  const words = `${runName(run)}: ${runSummary(run)}`.replace(/[^\p{L}\p{N} .,:/_-]+/gu, ' ');
+  return oneLine(words, LONGEST_TITLE);
+}
+
+function runOfLine(line: string, mark: string): RunId | null {
+  const [, id, whose] = /^squad-(run_\w+) (\w+)$/.exec(line) ?? [];
+  const run = RunId.safeParse(id);
+  return run.success && whose === mark ? run.data : null;
+}

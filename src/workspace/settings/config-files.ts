@@ -1,0 +1,110 @@
+import { readlink, realpath } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import type { z } from 'zod';
+import {
+  type ConfigSources,
+  type SettingsFile,
+  type TemplateFile,
+  templatePath,
+} from '../../core/settings/config-sources.ts';
+import { UserFile, WorkspaceFile } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
+import { parseJsonFile } from '../files/json-file.ts';
+import { readTextFile, type TextFile } from '../files/text-file.ts';
+import { isTrusted } from './trust.ts';
+
+export interface ConfigPlaces {
+  workspace: string;
+  /** Squad's home, where trust is kept. */
+  home: string;
+  /** The asking client's environment. */
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Finds and reads everything that configures a workspace; deciding is `resolveConfig`'s. */
+export async function readConfigFiles({ workspace, home, env }: ConfigPlaces): Promise<ConfigSources> {
+  const workspaceFile = await settingsFile(join(workspace, '.squad', 'squad.json'), workspace, WorkspaceFile);
+  const userPath = userFilePath(env);
+  const userFile = userPath === null ? null : await settingsFile(userPath, dirname(userPath), UserFile);
+  const named = [
+    ...paths([env.RUN_TEMPLATE, env.CREATE_CHAT_TEMPLATE], workspace),
+    ...paths([workspaceFile?.settings.runTemplate, workspaceFile?.settings.createChatTemplate], workspace),
+    ...(userFile
+      ? paths([userFile.settings.runTemplate, userFile.settings.createChatTemplate], userFile.base)
+      : []),
+  ];
+  const namedTemplates = new Map<string, TemplateFile>();
+  for (const path of named) {
+    const file = await templateFile(home, path);
+    if (file) namedTemplates.set(path, file);
+  }
+  return {
+    workspace,
+    env,
+    workspaceFile: workspaceFile && {
+      ...workspaceFile,
+      trusted: await isTrusted(home, workspaceFile.file, workspaceFile.text),
+    },
+    agentsDirLeadsOut: await leadsOut(workspace, workspaceFile?.settings.agentsDir),
+    workspaceTemplates: {
+      runTemplate: await templateFile(home, join(workspace, 'templates', 'run-agent.template')),
+      createChatTemplate: await templateFile(home, join(workspace, 'templates', 'create-chat.template')),
+    },
+    userFile,
+    namedTemplates,
+  };
+}
+
+export function userFilePath(env: ConfigPlaces['env']): string | null {
+  const { XDG_CONFIG_HOME: xdg, HOME: home } = env;
+  // The XDG rules: a relative path is to be ignored.
+  if (xdg && isAbsolute(xdg)) return join(xdg, 'squad', 'config.json');
+  return home ? join(home, '.config', 'squad', 'config.json') : null;
+}
+
+function paths(settings: (string | undefined)[], base: string): string[] {
+  return settings
+    .map(setting => (setting === undefined ? null : templatePath(setting, base)))
+    .filter(path => path !== null);
+}
+
+/** Read at every call, in the hub's own thread: honest ones have a few kilobytes. */
+const MAX_SETTINGS_BYTES = 64 * 1024;
+
+async function settingsFile<T>(
+  file: string,
+  base: string,
+  schema: z.ZodObject & z.ZodType<T>,
+): Promise<SettingsFile<T> | null> {
+  const read = await readConfigFile(file);
+  if ('missing' in read) return null;
+  if ('fault' in read)
+    throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`, {
+      suggestions: ['Fix or remove the file, then try again.'],
+    });
+  return { file, base, text: read.text, settings: parseJsonFile(file, read.text, schema) };
+}
+
+async function templateFile(home: string, file: string): Promise<TemplateFile | null> {
+  const read = await readConfigFile(file);
+  if ('missing' in read) return null;
+  if ('fault' in read) return { file, text: '', fault: read.fault, trusted: false };
+  return { file, text: read.text, fault: null, trusted: await isTrusted(home, file, read.text) };
+}
+
+/** A broken link is a fault, not a missing file: it names an engine or a template that nobody can read. */
+async function readConfigFile(file: string): Promise<TextFile> {
+  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
+  if (!('missing' in read)) return read;
+  const link = await readlink(file).catch(() => null);
+  return link === null ? read : { fault: `is a symbolic link to ${link}, which does not exist` };
+}
+
+async function leadsOut(workspace: string, directory: string | undefined): Promise<boolean> {
+  if (directory === undefined) return false;
+  const path = resolve(workspace, directory);
+  const real = await realpath(path).catch(() => path);
+  // A workspace that was removed meanwhile is reported by the next step that needs it.
+  const place = relative(await realpath(workspace).catch(() => workspace), real);
+  return place === '..' || place.startsWith(`..${sep}`);
+}

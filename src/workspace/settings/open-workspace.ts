@@ -1,0 +1,177 @@
+import { stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Engines } from '../../core/ports/engine.ts';
+import type { Caller, Workspaces } from '../../core/ports/workspace.ts';
+import { resolveConfig } from '../../core/settings/config.ts';
+import { trustableFiles } from '../../core/settings/config-sources.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { Role } from '../../schema/role.ts';
+import { realPlace } from '../files/real-place.ts';
+import { untrustedMcpConfig } from '../gateway/mcp-config-file.ts';
+import { readAgentTemplates } from '../roles/agent-templates.ts';
+import { contextOf } from '../roles/context-of.ts';
+import { readRole, readRoles, type Trust } from '../roles/roles.ts';
+import { rolesFolder } from '../roles/roles-folder.ts';
+import { templateFolders } from '../roles/template-folders.ts';
+import { dropHomeTeamFolders, homeTeamFolder, readTeamFile, teamFolder } from '../team/team-file.ts';
+import { createTeamMemories } from '../team/team-memory.ts';
+import { readConfigFiles } from './config-files.ts';
+import { resolveCwd, workspaceRoot } from './cwd.ts';
+import { chooseEngine } from './engine-choice.ts';
+import { readOutputSchema } from './output-schema.ts';
+import { isTrusted } from './trust.ts';
+
+export interface WorkspacesOptions {
+  home: string;
+  shippedRoles: string;
+  /** The folder of the templates that came with Squad. */
+  shippedTemplates: string;
+  /** Names of Squad's own tools. */
+  ownTools: ReadonlySet<string>;
+  environment: Workspaces['environment'];
+  engines: Pick<Engines, 'find' | 'installed'>;
+  /** A role that cannot be used was read; told once for each fault, not at every listing. */
+  onFault(file: string, fault: string): void;
+}
+
+/** Reads a workspace's files at every call: what a person just edited is what counts. */
+export function createWorkspaces({
+  home,
+  shippedRoles,
+  shippedTemplates,
+  ownTools,
+  environment,
+  engines,
+  onFault,
+}: WorkspacesOptions): Workspaces {
+  const told = new Set<string>();
+  const teamOf = createTeamMemories();
+  const tellFaults = <T extends Pick<Role, 'file' | 'fault'>>(found: T[]): T[] => {
+    for (const { file, fault } of found) {
+      if (fault === null || told.has(`${file}\0${fault}`)) continue;
+      told.add(`${file}\0${fault}`);
+      onFault(file, fault);
+    }
+    return found;
+  };
+  const environmentOf = (caller: Caller) => ({ HOME: homedir(), ...caller.env });
+  const rootOf = async (caller: Caller, env: Record<string, string> & { HOME: string }) => {
+    return workspaceRoot({
+      flag: caller.workspace ?? undefined,
+      isHeader: caller.cwd === null,
+      env,
+      cwd: caller.cwd ?? noFolder(caller, env),
+      userHome: env.HOME,
+      roots: caller.roots,
+    });
+  };
+  const templatesIn = (workspace: string | null, env: Record<string, string>, kind: 'tool' | 'prompt') =>
+    readAgentTemplates({
+      kind,
+      folders: templateFolders(kind, { workspace, env, shipped: shippedTemplates }),
+      reserved: kind === 'tool' ? ownTools : NONE,
+      isTrusted: async (file, text) => isTrusted(home, file, text),
+    });
+  return {
+    environment,
+    root: async caller => (await rootOf(caller, environmentOf(caller))).root,
+    isThere: isFolder,
+    keepTeamFilesOf: known => dropHomeTeamFolders(home, known),
+    async templates(caller, kind) {
+      const env = environmentOf(caller);
+      // Without a workspace there are still the user's and the shipped ones; what is wrong with it, a call says.
+      const root = await rootOf(caller, env).then(
+        found => found.root,
+        () => null,
+      );
+      return tellFaults(await templatesIn(root, env, kind));
+    },
+    async needsRoots(caller) {
+      const env = environmentOf(caller);
+      if (caller.parent || caller.workspace !== null || caller.env.SQUAD_WORKSPACE) return false;
+      return rootOf({ ...caller, roots: [] }, env).then(
+        () => false,
+        () => true,
+      );
+    },
+    async open(caller) {
+      const env = environmentOf(caller);
+      const { root, notes } = await rootOf(caller, env);
+      const sources = await readConfigFiles({ workspace: root, home, env });
+      const { config, ignored } = resolveConfig(sources);
+      const { workspaceFile } = sources;
+      const untrustedEngines =
+        workspaceFile && !workspaceFile.trusted ? Object.keys(workspaceFile.settings.engines ?? {}) : [];
+      const folder = await rolesFolder({
+        workspace: root,
+        agentsDirSetting: config.agentsDir,
+        shippedDir: shippedRoles,
+      });
+      // The shipped roles and a folder the user named are the user's own; what lies in the workspace came with it.
+      const isOwn =
+        folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
+      // What agents can write must not grant them anything, whoever named the folder.
+      const reach = folder.from === 'shipped' ? [root] : [root, ...config.allowedRoots.value];
+      const isOutOfReach = isOwn && (await liesOutside(reach, folder.directory));
+      const byContent: Trust = async (file, text) => isOutOfReach || isTrusted(home, file, text);
+      const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
+      return {
+        root,
+        notes,
+        config,
+        ignored,
+        rolesFolder: { folder: folder.directory, reason: folder.why },
+        roles: async () => tellFaults(await readRoles(folder, mayGrant)),
+        role: id => readRole(folder, id, mayGrant),
+        engine: (name, env) => chooseEngine(name, env, { config, ignored, untrustedEngines, engines }),
+        outputSchema: file => readOutputSchema(root, file),
+        context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
+        teamFile: async name => {
+          // One that cannot be written in is passed over by the writer too, which says so in the log.
+          const own = await teamFolder(root).catch(() => null);
+          return readTeamFile(join(own ?? homeTeamFolder(home, root), name));
+        },
+        team: teamOf(root),
+        directory: async (cwd, within = root) =>
+          (await resolveCwd({ workspace: within, cwd, allowedRoots: config.allowedRoots.value })).directory,
+        untrusted: async () => [
+          ...trustableFiles(sources)
+            .filter(({ trusted }) => !trusted)
+            .map(({ file }) => file),
+          ...(await untrustedMcpConfig(home, root)),
+          ...(await readRoles(folder, byContent))
+            .filter(role => role.ungranted.length > 0)
+            .map(role => role.file),
+          ...[...(await templatesIn(root, env, 'tool')), ...(await templatesIn(root, env, 'prompt'))]
+            .filter(template => template.needsTrust)
+            .map(template => template.file),
+        ],
+      };
+    },
+  };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+async function liesOutside(folders: string[], path: string): Promise<boolean> {
+  const places = await Promise.all(folders.map(folder => realPlace(folder, path)));
+  return !places.some(place => 'real' in place);
+}
+
+function noFolder(caller: Caller, env: Record<string, string>): string {
+  if (caller.workspace !== null || env.SQUAD_WORKSPACE || caller.roots?.length) return '/';
+  throw new SquadError('WORKSPACE_UNSET', 'This request does not say which workspace it is about', {
+    suggestions: ['Send the header "Squad-Workspace: /absolute/path", or set SQUAD_WORKSPACE.'],
+  });
+}
+
+async function isFolder(root: string): Promise<boolean> {
+  try {
+    return (await stat(root)).isDirectory();
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    // A disk that does not answer now, or a folder that is closed to us, may be back in a moment.
+    return code !== 'ENOENT' && code !== 'ENOTDIR';
+  }
+}

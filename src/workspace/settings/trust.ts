@@ -1,0 +1,101 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { open, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { SquadError } from '../../schema/error.ts';
+import { withLock } from '../files/file-lock.ts';
+import { parseJsonFile } from '../files/json-file.ts';
+import { readTextFile } from '../files/text-file.ts';
+
+/**
+ * What came with a repository and names a command does nothing until the user has trusted that content. Trust is
+ * for one file and the exact bytes that were read: the next change to it asks again.
+ */
+export async function isTrusted(home: string, file: string, content: string): Promise<boolean> {
+  const { files } = await read(home);
+  return files[await nameOf(file)]?.at(-1) === hashOf(content);
+}
+
+/**
+ * In place of whatever was trusted of the file before. Who can write the file could otherwise bring back what the user has
+ * since taken out of it.
+ */
+export async function trust(home: string, file: string, content: string): Promise<void> {
+  const name = await nameOf(file);
+  await change(home, files => ({ ...files, [name]: [hashOf(content)] }));
+}
+
+/** False when the file was not trusted. */
+export async function untrust(home: string, file: string): Promise<boolean> {
+  const name = await nameOf(file);
+  let wasTrusted = false;
+  await change(home, ({ [name]: forgotten, ...rest }) => {
+    wasTrusted = forgotten !== undefined;
+    return wasTrusted ? rest : null;
+  });
+  return wasTrusted;
+}
+
+const TrustFile = z.object({
+  version: z.literal(1),
+  /** Absolute path → hash of the content that is trusted. Of several, which were written once, the last. */
+  files: z.record(z.string(), z.array(z.string())),
+});
+type TrustFile = z.infer<typeof TrustFile>;
+
+export const trustPath = (home: string) => join(home, 'trust.json');
+
+async function read(home: string): Promise<TrustFile> {
+  const file = await readTextFile(trustPath(home));
+  if ('missing' in file) return { version: 1, files: {} };
+  if ('fault' in file)
+    throw new SquadError('CONFIG_INVALID', `${trustPath(home)} ${file.fault}.`, {
+      suggestions: ['Repair or delete it; then run `squad trust` again where you need it.'],
+    });
+  return parseJsonFile(trustPath(home), file.text, TrustFile);
+}
+
+/** Nobody else's change comes in between. `edit` says null where there is nothing to change. */
+async function change(
+  home: string,
+  edit: (files: TrustFile['files']) => TrustFile['files'] | null,
+): Promise<void> {
+  await withLock(`${trustPath(home)}.lock`, async () => {
+    const files = edit((await read(home)).files);
+    if (files) await write(home, { version: 1, files });
+  });
+}
+
+async function write(home: string, content: TrustFile): Promise<void> {
+  const temporary = join(home, `trust.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    const handle = await open(temporary, 'wx', 0o600);
+    try {
+      await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, trustPath(home));
+  } catch (thrown) {
+    await rm(temporary, { force: true });
+    throw thrown;
+  }
+}
+
+/** One name for a file however its folder was reached. */
+async function nameOf(file: string): Promise<string> {
+  const path = resolve(file);
+  // One that is gone was known by its folder's real name.
+  const inRealFolder = () => realpath(dirname(path)).then(folder => join(folder, basename(path)));
+  return realpath(path)
+    .catch(inRealFolder)
+    .catch(() => path);
+}
+
+/** Whoever read the file may or may not have left its byte order mark out. */
+function hashOf(content: string): string {
+  return `sha256:${createHash('sha256')
+    .update(content.replace(/^\ufeff/, ''))
+    .digest('hex')}`;
+}

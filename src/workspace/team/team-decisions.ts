@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { offThread } from '../../core/off-thread.ts';
+import { countLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../../core/team/bounds.ts';
+import { type DecisionFile, type Decisions, readDecisions } from '../../core/team/decisions.ts';
+import { realPlace } from '../files/real-place.ts';
+import { readTeamText, stampOfFile } from './team-text.ts';
+
+export const INBOX = 'decisions/inbox';
+const MAIN = 'decisions.md';
+const LARGEST = { waiting: 256 * 1024, waitingLines: 5_000, inbox: 4 * 1024 * 1024 };
+const MOST_WAITING = 2_000;
+
+export interface KeptDecisions extends Decisions {
+  revision: string;
+}
+
+/** The decisions in a team's folder. What was read before is given again while no file has changed. */
+export async function decisionsIn(folder: string, before: KeptDecisions | null): Promise<KeptDecisions> {
+  const { names, fault } = await waitingFiles(folder);
+  const revision = await revisionOf(folder, names, fault);
+  if (before?.revision === revision) return before;
+  const notes = fault === null ? [] : [`${INBOX} ${fault}`];
+  const main = await mainFile(folder, notes);
+  const inbox: DecisionFile[] = [];
+  const room = { bytes: LARGEST.inbox, lines: MOST_LINES };
+  let isTooMuch = names.length > MOST_WAITING;
+  for (const name of names.slice(0, MOST_WAITING)) {
+    const path = `${INBOX}/${name}`;
+    const read = await readTeamText(folder, path, LARGEST.waiting);
+    if ('fault' in read) notes.push(`${path} ${read.fault}`);
+    if (!('text' in read)) continue;
+    const lines = countLines(read.text);
+    if (read.text.length > room.bytes || lines > Math.min(room.lines, LARGEST.waitingLines)) {
+      isTooMuch = true;
+      continue;
+    }
+    room.bytes -= read.text.length;
+    room.lines -= lines;
+    inbox.push({ file: path, text: read.text });
+  }
+  const left = names.length - inbox.length;
+  if (isTooMuch)
+    notes.push(
+      `${INBOX} holds too much to read: ${left} of its ${names.length} files are left out. Merge some into ${MAIN}.`,
+    );
+  const size = inbox.reduce((sum, { text }) => sum + text.length, main?.text.length ?? 0);
+  const found = await offThread('decisions', readDecisions, size, main, inbox);
+  return { decisions: found.decisions, notes: [...notes, ...found.notes], revision };
+}
+
+/** New ones are added at its end: of a file that is too long, that is what is read. */
+async function mainFile(folder: string, notes: string[]): Promise<DecisionFile | null> {
+  const read = await readTeamText(folder, MAIN, MOST_BYTES, 'end');
+  if ('fault' in read) notes.push(`${MAIN} ${read.fault}`);
+  if (!('text' in read)) return null;
+  const last = lastLines(read.text, MOST_LINES);
+  const { text, isCut } = fromHeading({ text: last.text, isCut: read.isCut || last.isCut });
+  if (isCut)
+    notes.push(
+      `${MAIN} is too long to read as a whole: only its end is read, at most ${MOST_BYTES} bytes and ${MOST_LINES} lines. Move old decisions into another file.`,
+    );
+  return { file: MAIN, text };
+}
+
+/** Newest first, as far as the names tell. */
+async function waitingFiles(folder: string): Promise<{ names: string[]; fault: string | null }> {
+  const place = await realPlace(folder, join(folder, INBOX));
+  if ('missing' in place) return { names: [], fault: null };
+  if (!('real' in place))
+    return { names: [], fault: 'fault' in place ? place.fault : 'leads out of the workspace' };
+  const entries = await readdir(place.real, { withFileTypes: true }).catch((): Dirent[] => []);
+  const names = entries
+    .filter(entry => entry.isFile() && /^[^.].*\.md$/i.test(entry.name))
+    .map(entry => entry.name);
+  return { names: names.sort(byStem).reverse(), fault: null };
+}
+
+/** `x.md` before `x-2.md`, which came after it. */
+function byStem(one: string, other: string): number {
+  const [a, b] = [one, other].map(name => name.replace(/\.md$/i, ''));
+  return a! < b! ? -1 : a! > b! ? 1 : 0;
+}
+
+async function revisionOf(folder: string, names: readonly string[], fault: string | null): Promise<string> {
+  const files = [MAIN, ...names.map(name => `${INBOX}/${name}`)];
+  const stamps = await Promise.all(files.map(file => stampOfFile(join(folder, file))));
+  const hash = createHash('sha256').update(`${fault}\0`);
+  for (const [at, file] of files.entries()) hash.update(`${file}\0${stamps[at]}\0`);
+  return hash.digest('hex');
+}

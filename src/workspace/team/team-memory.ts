@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { offThread } from '../../core/off-thread.ts';
+import type { TeamMemory } from '../../core/ports/team.ts';
+import { readBacklog } from '../../core/team/backlog.ts';
+import { firstLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../../core/team/bounds.ts';
+import { readHistory } from '../../core/team/history.ts';
+import { readRoster } from '../../core/team/roster.ts';
+import { SquadError } from '../../schema/error.ts';
+import { changeBacklog, revisionOf } from './backlog.ts';
+import { recordDecision } from './record-decision.ts';
+import { agentNamed, agentsIn } from './team-agents.ts';
+import { decisionsIn, type KeptDecisions } from './team-decisions.ts';
+import { teamFolder } from './team-file.ts';
+import { readTeamText } from './team-text.ts';
+
+/** Decisions are the one thing that is asked for often and costs something to read. */
+const MOST_KEPT = 16;
+
+const TEAM_FILES = ['team.md', 'decisions.md', 'decisions/inbox', 'backlog.md'];
+
+const NO_FOLDER = 'There is no .squad folder in this workspace. `squad init` lays one down.';
+
+/** What the teams of workspaces know, by the root of each. */
+export function createTeamMemories(): (root: string) => TeamMemory {
+  const kept = new Map<string, KeptDecisions>();
+  const keep = (root: string, decisions: KeptDecisions) => {
+    kept.delete(root);
+    kept.set(root, decisions);
+    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
+    return decisions;
+  };
+  return root => ({
+    hasFiles: async () => {
+      const { folder } = await folderOf(root);
+      return folder !== null && TEAM_FILES.some(name => existsSync(join(folder, name)));
+    },
+    roster: async () => {
+      const read = await readNamed(root, 'team.md');
+      if (read.text === null) return { members: [], notes: read.notes };
+      const { members, notes } = await offThread('roster', readRoster, read.text.length, read.text);
+      return { members, notes: [...read.notes, ...notes] };
+    },
+    backlog: async () => {
+      const read = await readNamed(root, 'backlog.md');
+      const revision = revisionOf(read.text);
+      if (read.text === null) return { groups: [], notes: read.notes, revision };
+      const { groups, notes } = await offThread('backlog', readBacklog, read.text.length, read.text);
+      return { groups, notes: [...read.notes, ...notes], revision };
+    },
+    changeBacklog: async (edit, revision) => {
+      const { folder, note } = await folderOf(root);
+      if (folder === null)
+        throw new SquadError('TEAM_MISSING', `The backlog of ${root} cannot be changed: ${note}`, {
+          suggestions: ['`squad init` lays one down.'],
+        });
+      return changeBacklog(folder, edit, revision);
+    },
+    decisions: async () => {
+      const { folder, note } = await folderOf(root);
+      if (folder === null) return { decisions: [], notes: [note], revision: 'none' };
+      return keep(root, await decisionsIn(folder, kept.get(root) ?? null));
+    },
+    agents: async () => {
+      const { folder } = await folderOf(root);
+      const found = folder === null ? [] : await agentsIn(folder);
+      return found.map(({ name, hasCharter, hasHistory }) => ({ name, hasCharter, hasHistory }));
+    },
+    charter: name => ofAgent(root, name, 'charter'),
+    history: async name => {
+      const text = await ofAgent(root, name, 'history');
+      return text === null ? null : offThread('history', readHistory, text.length, text);
+    },
+    record: async (decision, at) => {
+      const { folder, note } = await folderOf(root);
+      if (folder === null)
+        throw new SquadError('TEAM_MISSING', `The decision cannot be recorded in ${root}: ${note}`, {
+          suggestions: ['The folder .squad in the workspace is where decisions are kept.'],
+        });
+      return recordDecision(folder, decision, at);
+    },
+  });
+}
+
+async function folderOf(root: string): Promise<{ folder: string | null; note: string }> {
+  try {
+    return { folder: await teamFolder(root), note: NO_FOLDER };
+  } catch (thrown) {
+    return { folder: null, note: `${(thrown as Error).message}; it is not read.` };
+  }
+}
+
+async function readNamed(root: string, name: string): Promise<{ text: string | null; notes: string[] }> {
+  const { folder, note } = await folderOf(root);
+  if (folder === null) return { text: null, notes: [note] };
+  const read = await readTeamText(folder, name, MOST_BYTES, 'beginning');
+  if ('missing' in read) return { text: null, notes: [`There is no .squad/${name} yet.`] };
+  if ('fault' in read) return { text: null, notes: [`.squad/${name} ${read.fault}`] };
+  const { text, isCut } = firstLines(read.text, MOST_LINES);
+  const left = `.squad/${name} is too long: only its beginning is read, at most ${MOST_BYTES} bytes and ${MOST_LINES} lines.`;
+  return { text, notes: isCut || read.isCut ? [left] : [] };
+}
+
+async function ofAgent(root: string, name: string, what: 'charter' | 'history'): Promise<string | null> {
+  const { folder } = await folderOf(root);
+  const agent = folder === null ? null : agentNamed(await agentsIn(folder), name);
+  const path = agent?.[what];
+  if (!folder || !path) return null;
+  // The end of a history is what was learned last; of a role, half is none.
+  const read = await readTeamText(folder, path, MOST_BYTES, what === 'history' ? 'end' : 'nothing');
+  if (!('text' in read)) return null;
+  if (what === 'charter') return read.text;
+  const last = lastLines(read.text, MOST_LINES);
+  return fromHeading({ text: last.text, isCut: read.isCut || last.isCut }).text;
+}

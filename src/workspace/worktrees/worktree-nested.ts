@@ -1,0 +1,85 @@
+import type { Dirent } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { eachOf } from '../files/file-stamp.ts';
+import { pathBytes, pathText } from '../files/path-text.ts';
+import { readPlainFile } from '../files/plain-file.ts';
+import { isInside } from '../files/real-place.ts';
+import { GitTrouble } from '../git/git.ts';
+
+export interface Nested {
+  /** Folders, from the root, that have a repository of their own: of which nothing may be anywhere else. */
+  repositories: string[];
+  /** Submodules whose repository is kept in the work tree's own git folder. */
+  submodules: string[];
+}
+
+const MOST_ENTRIES = 5_000_000;
+const READ_BY_GIT = new Set(['.gitattributes', '.gitignore', '.gitmodules']);
+
+/** Ignored folders are looked through too. Links are not followed; what cannot be read throws. */
+export async function findNested(root: string, gitDir: string): Promise<Nested> {
+  const nested: Nested = { repositories: [], submodules: [] };
+  let count = 0;
+  let folders = [''];
+  while (folders.length > 0) {
+    const below = await eachOf(folders, async folder => {
+      const entries = await entriesOf(root, folder);
+      count += entries.length;
+      if (count > MOST_ENTRIES) throw new GitTrouble('it has too many files to be looked through');
+      const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
+      if (pipe) throw new GitTrouble(`its ${pipe.name} is a pipe, on which git would wait for ever`);
+      const names = new Set(entries.map(({ name }) => name));
+      const git = entries.find(({ name }) => name === '.git');
+      const hasGit = git !== undefined && !(await isEmptyFolder(root, folder, git));
+      if (folder !== '' && (hasGit || isBare(names))) {
+        const isOurs = hasGit && (await isIn(join(gitDir, 'modules'), pathBytes(root, folder)));
+        nested[isOurs ? 'submodules' : 'repositories'].push(folder);
+        if (!isOurs) return [];
+      }
+      return entries.flatMap(entry =>
+        entry.isDirectory() ? [folder === '' ? entry.name : `${folder}/${entry.name}`] : [],
+      );
+    });
+    folders = below.flat();
+  }
+  return nested;
+}
+
+const entriesOf = (root: string, folder: string): Promise<Dirent[]> =>
+  readdir(pathBytes(root, folder), { withFileTypes: true, encoding: 'latin1' }).catch(error => {
+    if (error.code === 'ENOENT') return [];
+    throw new GitTrouble(`its folder ${pathText(folder)} cannot be read (${error.code})`);
+  });
+
+/** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
+const isEmptyFolder = async (root: string, folder: string, entry: Dirent): Promise<boolean> =>
+  entry.isDirectory() && (await entriesOf(root, `${folder}/${entry.name}`)).length === 0;
+
+const isBare = (names: Set<string>): boolean => ['HEAD', 'objects', 'refs'].every(name => names.has(name));
+
+async function isIn(modules: string, folder: Buffer): Promise<boolean> {
+  const file = join(String(folder), '.git');
+  const target = /^gitdir: (.+?)[\r\n]*$/s.exec(String((await readPlainFile(file)) ?? ''))?.[1];
+  return target !== undefined && isInside(modules, resolve(dirname(file), target));
+}
+
+/** Git does not look where a submodule belongs, be it checked out or not. Null: nothing is there. */
+export async function unseenIn(
+  root: string,
+  links: readonly string[],
+  nested: Nested,
+): Promise<string | null> {
+  const known = new Set(nested.submodules);
+  for (const link of links) {
+    if (known.has(link)) continue;
+    const found = await lstat(pathBytes(root, link)).catch(() => null);
+    if (!found?.isDirectory()) continue;
+    if ((await readdir(pathBytes(root, link))).length > 0)
+      return `it has files where the submodule ${pathText(link)} belongs, which git does not look at: move them elsewhere, then try again`;
+  }
+  return null;
+}
+
+export const nestedWords = (path: string): string =>
+  `it holds a repository of its own, ${pathText(path)}: move that elsewhere or delete it, then try again`;

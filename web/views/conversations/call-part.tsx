@@ -1,0 +1,120 @@
+import type { ComponentChildren } from 'preact';
+import { toldValue } from '../../../src/schema/told-value.ts';
+import { card } from '../../state/live.ts';
+import { Icon } from '../../ui/icon.tsx';
+import { Plain } from '../../ui/plain.tsx';
+import { Status, StatusWord } from '../../ui/status.tsx';
+import { LongText } from './long-text.tsx';
+import type { Answer, Nested, Part, TalkCall } from './talk.ts';
+
+const LONGEST_BRIEF = 160;
+
+interface CallPartProps extends TalkCall {
+  runId: string;
+}
+
+/** A call of a tool: folded to its name and the beginning of what it was given; the runs it started are there at once. */
+export function CallPart({ runId, messageId, call, answer, nested }: CallPartProps) {
+  const given = {
+    runId,
+    messageId,
+    pick: (content: readonly Part[]) => {
+      const part = content.find(each => each.type === 'tool_call' && each.id === call.id);
+      return part?.type === 'tool_call' ? toldValue(part.input) : '';
+    },
+  };
+  return (
+    <div class="said-call">
+      <details class="said-fold">
+        <summary>
+          <code>
+            <Plain text={call.name} isBlock={false} />
+          </code>{' '}
+          <span class="soft">
+            <Plain text={brief(call.input)} isBlock={false} />
+          </span>{' '}
+          <CameOf answer={answer} />
+        </summary>
+        <p class="soft">Given</p>
+        <Value>
+          <LongText text={toldValue(call.input)} left={call.left} whole={given} />
+        </Value>
+        {answer && <AnswerPart runId={runId} {...answer} />}
+      </details>
+      {nested.length > 0 && (
+        <ul class="said-nested" aria-label="Runs that this call started">
+          {nested.map(run => (
+            <NestedRun key={run.id} run={run} />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+export function AnswerPart({ runId, result, messageId }: Answer & { runId: string }) {
+  const whole = {
+    runId,
+    messageId,
+    pick: (content: readonly Part[]) => {
+      const part = content.find(each => each.type === 'tool_result' && each.id === result.id);
+      return part?.type === 'tool_result' ? toldValue(part.output) : '';
+    },
+  };
+  const text = toldValue(result.output);
+  return (
+    <>
+      <p class={result.isError ? 'tone-bad' : 'soft'}>
+        {result.isError ? 'Failed with' : 'Gave back'}
+        {text === '' && ' nothing'}
+      </p>
+      {text !== '' && (
+        <Value>
+          <LongText text={text} left={result.left} whole={whole} />
+        </Value>
+      )}
+    </>
+  );
+}
+
+function Value({ children }: { children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
+    <div class="said-value" tabIndex={0}>
+      {children}
+    </div>
+  );
+}
+
+function CameOf({ answer }: { answer: Answer | null }) {
+  if (!answer) return <span class="soft">no answer yet</span>;
+  return answer.result.isError ? (
+    <span class="tone-bad">
+      <Icon name="cross" /> failed
+    </span>
+  ) : (
+    <span class="tone-good">
+      <Icon name="check" /> answered
+    </span>
+  );
+}
+
+function NestedRun({ run }: { run: Nested }) {
+  const known = card(run.id).value;
+  return (
+    <li>
+      {known ? <Status card={known} /> : <StatusWord status={run.status} />}{' '}
+      <a href={`/r/${run.id}/conversation`}>
+        <Plain text={run.subagent ?? run.id} isBlock={false} />
+      </a>{' '}
+      <span class="soft">
+        <Plain text={run.title} isBlock={false} />
+      </span>
+    </li>
+  );
+}
+
+function brief(input: unknown): string {
+  const text = (typeof input === 'string' ? input : (JSON.stringify(input) ?? '')).replace(/\s+/g, ' ');
+  return text.length > LONGEST_BRIEF ? `${text.slice(0, LONGEST_BRIEF).toWellFormed()}…` : text;
+}

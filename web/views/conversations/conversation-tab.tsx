@@ -1,0 +1,59 @@
+import './conversation.css';
+import { useMemo } from 'preact/hooks';
+import { shellWord } from '../../../src/schema/shell-word.ts';
+import { saved } from '../../state/saved.ts';
+import { Button } from '../../ui/button.tsx';
+import { Copy } from '../../ui/copy.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import type { ShownRun } from '../runs/run/shown-run.ts';
+import { SaidRow } from './said-row.tsx';
+import { talkOf } from './talk.ts';
+import { useConversation } from './use-conversation.ts';
+
+/** What the model was asked and said, and what its tools gave it, message by message. */
+export function ConversationTab({ data }: { data: ShownRun }) {
+  const { id, endedAt } = data.run;
+  const { messages, nested, note, isLoading, error, showMore, reload } = useConversation(data);
+  const rows = useMemo(() => talkOf(messages, nested), [messages, nested]);
+  return (
+    <div class="conversation">
+      {error && <Problem error={error} onRetry={reload} />}
+      {rows.length > 0 && (
+        <>
+          {!saved && (
+            <p class="soft">
+              In a terminal:{' '}
+              <Copy text={`squad conversation print ${shellWord(id)}`} label="command" isShown />
+            </p>
+          )}
+          <ol class="talk" aria-label="Messages">
+            {rows.map(said => (
+              <SaidRow key={said.id} runId={id} said={said} />
+            ))}
+          </ol>
+        </>
+      )}
+      {showMore && (
+        <p>
+          <Button onClick={showMore}>Show more</Button>
+        </p>
+      )}
+      {isLoading && (
+        <p class="page-wait" role="status">
+          Loading the conversation…
+        </p>
+      )}
+      {note !== null && rows.length === 0 && (
+        <Empty
+          title={endedAt === null ? 'Nothing has been said yet' : 'Nothing was said'}
+          command={endedAt === null ? undefined : `squad log ${shellWord(id)}`}
+        >
+          {endedAt === null
+            ? 'What the model is asked and says, and every call of a tool, is shown here as it happens.'
+            : 'It ended before the model was asked. Its output says why.'}
+        </Empty>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+import { Icon } from '../../ui/icon.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { AnswerPart, CallPart } from './call-part.tsx';
+import { LongText } from './long-text.tsx';
+import { MadeCalls, MoreCalls } from './made-calls.tsx';
+import type { Said, TalkPart } from './talk.ts';
+
+const NAMES: Record<Said['role'], string> = {
+  system: 'System',
+  user: 'Prompt',
+  assistant: 'Model',
+  tool: 'Tool',
+  program: 'Program',
+};
+
+/** One message: who spoke, and what they said, each piece as it asks to be read. */
+export function SaidRow({ runId, said }: { runId: string; said: Said }) {
+  const { id, role, at, parts, hasGap } = said;
+  return (
+    <>
+      {hasGap && (
+        <li class="talk-gap tone-ask">
+          <Icon name="warn" /> A message is missing here: it was too long to be read.{' '}
+          <a href={`/r/${runId}/output`}>The output</a> has it.
+        </li>
+      )}
+      <li class={`said said-${role}`}>
+        <span class="said-name">
+          {NAMES[role]}
+          <span class="said-at soft">
+            <Ago at={at} />
+          </span>
+        </span>
+        <div class="said-parts">
+          {parts.map((part, index) => (
+            <OnePart key={index} runId={runId} messageId={id} part={part} role={role} />
+          ))}
+          {parts.length === 0 && <span class="soft">It said nothing.</span>}
+        </div>
+      </li>
+    </>
+  );
+}
+
+interface OnePartProps {
+  runId: string;
+  messageId: string;
+  part: TalkPart;
+  role: Said['role'];
+}
+
+function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
+  if (one.kind === 'call')
+    return (
+      <>
+        <CallPart runId={runId} {...one} />
+        {one.made && <MadeCalls runId={runId} made={one.made} />}
+      </>
+    );
+  if (one.kind === 'more') return <MoreCalls more={one.more} />;
+  if (one.kind === 'answer') return <AnswerPart runId={runId} {...one.answer} />;
+  const { part, index } = one;
+  if (part.type === 'file')
+    return (
+      <p class="said-file">
+        <LongText text={part.name} isLine />{' '}
+        <span class="soft">
+          {part.mediaType}, {part.bytes.toLocaleString('en')} bytes
+        </span>
+      </p>
+    );
+  const whole = { runId, messageId, pick: (all: readonly unknown[]) => textAt(all, index) };
+  const text = <LongText text={part.text} left={part.left} whole={whole} />;
+  if (part.type === 'reasoning')
+    return (
+      <details class="said-fold">
+        <summary>Thinks</summary>
+        {text}
+      </details>
+    );
+  // Rules and prompts are read once; what the model says is what one comes for.
+  if (role === 'system')
+    return (
+      <details class="said-fold">
+        <summary>What it was told to be</summary>
+        {text}
+      </details>
+    );
+  return text;
+}
+
+function textAt(content: readonly unknown[], index: number): string {
+  const part = content[index] as { text?: string } | undefined;
+  return part?.text ?? '';
+}

@@ -1,0 +1,95 @@
+import type { Output } from '../../../src/operations/operations.ts';
+import { callKey } from '../../../src/schema/call-key.ts';
+import { madeCalls } from '../../../src/schema/made-calls.ts';
+import { runsByCall } from '../../../src/schema/nested-runs.ts';
+
+export type Conversation = Output<'get_conversation'>;
+export type Message = Conversation['messages'][number];
+export type Part = Message['content'][number];
+export type Call = Part & { type: 'tool_call' };
+export type Result = Part & { type: 'tool_result' };
+export type MoreCalls = Part & { type: 'more_calls' };
+export type Nested = Conversation['nested'][number];
+
+/** What a tool gave back, and the message that has it. */
+export interface Answer {
+  result: Result;
+  messageId: string;
+}
+
+/** A call, in the message that has it, with what came of it. */
+export interface TalkCall {
+  call: Call;
+  messageId: string;
+  answer: Answer | null;
+  nested: Nested[];
+}
+
+/** What a program called. */
+export interface Made {
+  calls: TalkCall[];
+  more: MoreCalls | null;
+}
+
+export type TalkPart =
+  /** `index`: where in its message. */
+  | { kind: 'part'; part: Exclude<Part, Call | Result | MoreCalls>; index: number }
+  | ({ kind: 'call'; made: Made | null } & TalkCall)
+  /** Without the call that it answers. */
+  | { kind: 'answer'; answer: Answer }
+  | { kind: 'more'; more: MoreCalls };
+
+export interface Said {
+  id: string;
+  role: Message['role'];
+  at: number;
+  parts: TalkPart[];
+  /** The one before it is not here. */
+  hasGap: boolean;
+}
+
+/**
+ * What was said, each call with what came of it: neither what tools gave back nor what a program called is a row of its own
+ * where the call that it belongs to is shown.
+ */
+export function talkOf(messages: readonly Message[], nested: readonly Nested[]): Said[] {
+  const answers = new Map<string, Answer>();
+  const calls = new Set<string>();
+  for (const message of messages)
+    for (const part of message.content) {
+      if (part.type === 'tool_call') calls.add(callKey(message, part.id));
+      if (part.type === 'tool_result')
+        answers.set(callKey(message, part.id), { result: part, messageId: message.id });
+    }
+  const started = runsByCall(messages, nested);
+  const programs = madeCalls<Part>(messages);
+  const talkCall = (key: string, call: Call, messageId: string): TalkCall => ({
+    call,
+    messageId,
+    answer: answers.get(key) ?? null,
+    nested: started.get(key) ?? [],
+  });
+  const madeIn = (program: string): Made | null => {
+    const made = programs.get(program);
+    return made
+      ? { calls: made.calls.map(({ key, call, callIn }) => talkCall(key, call, callIn)), more: made.more }
+      : null;
+  };
+  let before: string | null = null;
+  return messages.flatMap((message): Said[] => {
+    const { id, role, at } = message;
+    const parts = message.content.flatMap((part, index): TalkPart[] => {
+      if ('within' in part && part.within !== undefined && calls.has(callKey(message, part.within)))
+        return [];
+      if (part.type === 'more_calls') return [{ kind: 'more', more: part }];
+      if (part.type !== 'tool_call' && part.type !== 'tool_result') return [{ kind: 'part', part, index }];
+      const key = callKey(message, part.id);
+      if (part.type === 'tool_call') return [{ kind: 'call', ...talkCall(key, part, id), made: madeIn(key) }];
+      return calls.has(key) ? [] : [{ kind: 'answer', answer: { result: part, messageId: id } }];
+    });
+    const hasGap = role !== 'program' && before !== null && message.parentId !== before;
+    if (role !== 'program') before = id;
+    if (parts.length === 0 && !hasGap && message.content.length > 0) return [];
+    return [{ id, role, at, parts, hasGap }];
+  });
+}

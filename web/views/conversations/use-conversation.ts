@@ -1,0 +1,114 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, call } from '../../state/api.ts';
+import { onChanges, watchOutput } from '../../state/live.ts';
+import { saved } from '../../state/saved.ts';
+import type { ShownRun } from '../runs/run/shown-run.ts';
+import type { Conversation, Message } from './talk.ts';
+
+/** As many are shown without being asked for. */
+const MOST = 1_000;
+
+export interface ShownConversation {
+  messages: readonly Message[];
+  nested: Conversation['nested'];
+  note: string | null;
+  isLoading: boolean;
+  error: ApiError | null;
+  /** Null: these are all. */
+  showMore: (() => void) | null;
+  reload(): void;
+}
+
+interface Known {
+  run: string;
+  messages: Message[];
+  answer: Conversation | null;
+  error: ApiError | null;
+}
+
+/** What was said in a run, growing while it is looked at: what is new is added, nothing is asked for twice. */
+export function useConversation({ run, turns }: ShownRun): ShownConversation {
+  const [known, setKnown] = useState<Known>(() => nothing(run.id));
+  const loader = useRef<Loader | null>(null);
+  const isLive = run.endedAt === null && !saved;
+  useEffect(() => {
+    const made = new Loader(run.id, setKnown);
+    loader.current = made;
+    made.look();
+    const leave = onChanges(({ isReset }) => isReset && made.look());
+    return () => {
+      leave();
+      made.stop();
+    };
+  }, [run.id]);
+  useEffect(() => {
+    // Also when it has just ended: what was said last came with the end.
+    loader.current?.look();
+    if (!isLive) return;
+    return watchOutput({ runId: run.id, turn: run.turn, stream: 'stdout' }, () => loader.current?.look());
+  }, [run.id, run.turn, isLive, turns.length]);
+  const { messages, answer, error } = known.run === run.id ? known : nothing(run.id);
+  return {
+    messages,
+    nested: answer?.nested ?? [],
+    note: answer?.note ?? null,
+    isLoading: answer === null && error === null,
+    error,
+    showMore: answer && answer.next !== null ? () => loader.current?.more() : null,
+    reload: () => loader.current?.look(),
+  };
+}
+
+const nothing = (run: string): Known => ({ run, messages: [], answer: null, error: null });
+
+/** Asks for what is not known yet, one page after the other and one at a time. */
+class Loader {
+  readonly #run: string;
+  readonly #tell: (known: Known) => void;
+  #known: Known;
+  #most = MOST;
+  #isAsking = false;
+  #isWanted = false;
+  #isStopped = false;
+
+  constructor(run: string, tell: (known: Known) => void) {
+    this.#run = run;
+    this.#tell = tell;
+    this.#known = nothing(run);
+  }
+
+  look(): void {
+    // A file has all it will ever have.
+    if (saved && (this.#isAsking || this.#known.answer)) return;
+    this.#isWanted = true;
+    if (!this.#isAsking) void this.#ask();
+  }
+
+  more(): void {
+    this.#most = this.#known.messages.length + MOST;
+    this.look();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    while (this.#isWanted && !this.#isStopped) {
+      this.#isWanted = false;
+      try {
+        const after = this.#known.messages.length;
+        const answer = await call('get_conversation', { run: this.#run, ...(after > 0 && { after }) });
+        const messages = [...this.#known.messages, ...answer.messages];
+        this.#known = { run: this.#run, messages, answer, error: null };
+        if (answer.next !== null && messages.length < this.#most) this.#isWanted = true;
+      } catch (thrown) {
+        if (!(thrown instanceof ApiError)) throw thrown;
+        this.#known = { ...this.#known, error: thrown };
+      }
+      if (!this.#isStopped) this.#tell(this.#known);
+    }
+    this.#isAsking = false;
+  }
+}

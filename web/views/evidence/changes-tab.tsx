@@ -1,0 +1,170 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { shellWord } from '../../../src/schema/shell-word.ts';
+import { call } from '../../state/api.ts';
+import { useQuery } from '../../state/query.ts';
+import { saved } from '../../state/saved.ts';
+import { Button } from '../../ui/button.tsx';
+import { Copy } from '../../ui/copy.tsx';
+import { Confirm } from '../../ui/dialog.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { toast } from '../../ui/toast.tsx';
+import { Notes } from '../notes.tsx';
+import type { ShownRun } from '../runs/run/shown-run.ts';
+import { commentCommand } from './comment-command.ts';
+import { DiffFiles } from './diff-files.tsx';
+import type { DiffPlace } from './diff-place.ts';
+import { isSamePlace, type LineComment, withComment } from './kept-comments.ts';
+import { keepDraft, keptDrafts } from './kept-drafts.ts';
+import { NoDiff } from './no-diff.tsx';
+import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
+
+/** What is different in its folder, and what somebody has to say about it. */
+export function ChangesTab({ data }: { data: ShownRun }) {
+  const { run } = data;
+  const {
+    data: diff,
+    error,
+    isLoading,
+    reload,
+  } = useQuery(
+    'diff_run',
+    { run: run.id },
+    {
+      refreshOn: ({ events }) =>
+        events.some(({ runId, body }) => runId === run.id && /^run\.(turn_)?ended$/.test(body.type)),
+    },
+  );
+  const comments = unsentComments(run.id).value;
+  const [editing, setEditing] = useState<DiffPlace | null>(() => keptDrafts(run.id).at(-1) ?? null);
+  const keep = (next: LineComment[]) => setUnsent(run.id, next);
+  if (error && !diff) return <NoDiff run={run} error={error} onRetry={reload} />;
+  if (!diff)
+    return (
+      <p class="page-wait" role="status">
+        Comparing…
+      </p>
+    );
+  return (
+    <section class="changes" aria-label="Changes">
+      <h2 class="unseen">Changes</h2>
+      <div class="changes-tools">
+        {!saved && (
+          <Button onClick={reload} why={isLoading ? 'it is being compared' : null}>
+            {diff.isOver ? 'compare again' : 'compare with now'}
+          </Button>
+        )}
+        <Copy text={`squad diff ${shellWord(run.id)}`} label="command" isShown />
+        {diff.branch && (
+          <span class="soft">
+            branch <code>{harmless(diff.branch)}</code>
+          </span>
+        )}
+      </div>
+      <Notes notes={diff.notes} />
+      {diff.isTruncated && (
+        <p class="tone-ask">It is longer than what is shown here: the rest is in the folder.</p>
+      )}
+      {comments.length > 0 && (
+        <SendBar
+          run={run.id}
+          comments={comments}
+          onSent={() => keep([])}
+          onRemove={one => keep(comments.filter(other => other !== one))}
+        />
+      )}
+      {diff.text ? (
+        <DiffFiles
+          text={diff.text}
+          commenting={
+            saved
+              ? null
+              : {
+                  comments,
+                  editing,
+                  edit: setEditing,
+                  write: one => keep(withComment(comments, one)),
+                  draftOf: place => keptDrafts(run.id).find(one => isSamePlace(one, place))?.text ?? null,
+                  keepDraft: (place, text) => keepDraft(run.id, place, text),
+                }
+          }
+        />
+      ) : (
+        <Empty title="Nothing is different from before it">
+          {diff.isOver ? 'It changed no file.' : 'As soon as it changes a file, it can be seen here.'}
+        </Empty>
+      )}
+    </section>
+  );
+}
+
+interface SendBarProps {
+  run: string;
+  comments: LineComment[];
+  onSent(): void;
+  onRemove(comment: LineComment): void;
+}
+
+/** All of them go together: an agent that gets one at a time works on each by itself. */
+function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
+  const { route } = useLocation();
+  const [isAsking, setAsking] = useState(false);
+  const [message, setMessage] = useState('');
+  const { data } = useQuery('run_actions', { run });
+  const action = data?.actions.find(one => one.action === 'comment');
+  const send = async () => {
+    const words = message.trim();
+    const { way, runId } = await call('comment_on_run', { run, comments, ...(words && { message: words }) });
+    onSent();
+    toast(way === 'reply' ? 'Sent: a new run goes on with them.' : 'Sent as feedback.', {
+      href: `/r/${runId}`,
+    });
+    if (runId !== run) route(`/r/${runId}`);
+  };
+  const many = howMany(comments);
+  return (
+    <div class="send-bar">
+      <details>
+        <summary>{many} not sent yet</summary>
+        <ul>
+          {comments.map(one => (
+            <li key={`${one.path}:${one.side}${one.line}`}>
+              <code>
+                {harmless(one.path)}:{one.line}
+              </code>{' '}
+              <span class="plain-line">{harmless(one.text)}</span>{' '}
+              <Button tone="quiet" onClick={() => onRemove(one)}>
+                remove
+              </Button>
+            </li>
+          ))}
+        </ul>
+      </details>
+      <Button
+        tone="main"
+        why={action && !action.isPossible ? action.why : null}
+        onClick={() => setAsking(true)}
+      >
+        Send {many}
+      </Button>
+      {action && !action.isPossible && <span class="soft">{action.why} They are kept in this tab.</span>}
+      {isAsking && (
+        <Confirm
+          title={`Send ${many}`}
+          effect={action?.effect ?? 'The agent goes on with your comments.'}
+          command={commentCommand(run, comments, message)}
+          yes="Send"
+          tone="main"
+          onYes={send}
+          onClose={() => setAsking(false)}
+        >
+          <label>
+            Words before them, if any
+            <textarea value={message} onInput={event => setMessage(event.currentTarget.value)} />
+          </label>
+        </Confirm>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+import { useEffect, useState } from 'preact/hooks';
+import { Copy } from '../../ui/copy.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { HiddenWarning } from '../../ui/hidden-warning.tsx';
+import { Lines } from '../../ui/usage.tsx';
+import { partsOf, rowOf, rowsOf } from './diff-place.ts';
+import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
+import type { DiffFile } from './parse-diff.ts';
+
+const BLOCK = 200;
+/** Of one file at once; more when asked for. */
+const STEP = 1_000;
+/** Before the line that is looked for. */
+const BEFORE = 200;
+
+interface FileProps {
+  file: DiffFile;
+  isOpen: boolean;
+  onOpen(isOpen: boolean): void;
+  commenting: Commenting | null;
+  /** The line the address means. */
+  target: string | null;
+}
+
+export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps) {
+  const rows = rowsOf(file);
+  return (
+    <section class="diff-file" aria-label={harmless(file.path)} data-path={file.path}>
+      <h3>
+        <button type="button" class="diff-fold" aria-expanded={isOpen} onClick={() => onOpen(!isOpen)}>
+          <span class="diff-path">{harmless(file.path)}</span>
+        </button>
+        <span class="soft">
+          {file.change !== 'changed' && file.change}
+          {file.oldPath !== null && <> from {harmless(file.oldPath)}</>}
+          {file.modes !== null && <> mode {file.modes}</>}
+        </span>
+        <Lines lines={file.isBinary ? null : file} />
+        <Copy text={file.path} label="path" />
+      </h3>
+      <HiddenWarning text={textOf(file)} where="It" />
+      {isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
+        <div class="diff-body" tabIndex={0}>
+          {file.isBinary && <p class="soft diff-note">A binary file: there are no lines to show.</p>}
+          {!file.isBinary && rows === 0 && <p class="soft diff-note">Its content is the same.</p>}
+          <Hunks {...{ file, commenting, target }} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commenting' | 'target'>) {
+  const [shown, setShown] = useState({ from: 0, until: STEP });
+  useEffect(() => {
+    const at = target === null ? -1 : rowOf(file, target);
+    if (at >= 0 && (at < shown.from || at >= shown.until))
+      setShown({ from: Math.max(0, at - BEFORE), until: at - BEFORE + STEP });
+  }, [file, target]);
+  const total = rowsOf(file);
+  return (
+    <>
+      {shown.from > 0 && (
+        <More
+          onClick={() => setShown({ ...shown, from: Math.max(0, shown.from - STEP) })}
+          text={`Show earlier ones of its ${total.toLocaleString()} lines`}
+        />
+      )}
+      {partsOf(file, shown).map(({ hunk, index, from, until, hasHead }) => (
+        <div key={index} class="diff-hunk">
+          {hasHead && (
+            <div class="diff-head">
+              @@ −{hunk.oldStart} +{hunk.newStart} @@ <span class="plain-line">{harmless(hunk.context)}</span>
+            </div>
+          )}
+          {blocks(from, until).map(block => (
+            <DiffRows key={block.from} {...{ file, hunk, commenting, target }} {...block} />
+          ))}
+        </div>
+      ))}
+      {total > shown.until && (
+        <More
+          onClick={() => setShown({ ...shown, until: shown.until + STEP })}
+          text={`Show more of its ${total.toLocaleString()} lines`}
+        />
+      )}
+    </>
+  );
+}
+
+function More({ text, onClick }: { text: string; onClick(): void }) {
+  return (
+    <p class="diff-note">
+      <button type="button" class="button" onClick={onClick}>
+        {text}
+      </button>
+    </p>
+  );
+}
+
+const textOf = (file: DiffFile): string =>
+  [file.path, ...file.hunks.flatMap(({ lines }) => lines.map(({ text }) => lineText(text)))].join('\n');
+
+/** Blocks begin at the same lines whatever is shown, so that what is drawn stays. */
+function blocks(from: number, until: number): { from: number; until: number }[] {
+  const list: { from: number; until: number }[] = [];
+  for (let at = from; at < until; ) {
+    const end = Math.min(until, (Math.floor(at / BLOCK) + 1) * BLOCK);
+    list.push({ from: at, until: end });
+    at = end;
+  }
+  return list;
+}

@@ -1,0 +1,138 @@
+import './changes.css';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../../keys.ts';
+import { Button } from '../../ui/button.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { toast } from '../../ui/toast.tsx';
+import { Lines } from '../../ui/usage.tsx';
+import { FileDiff } from './diff-file.tsx';
+import { focusChange, focusLine, placeInFocus } from './diff-focus.ts';
+import { openAtFirst, placeInHash, placeName } from './diff-place.ts';
+import type { Commenting } from './diff-rows.tsx';
+import { parseDiff } from './parse-diff.ts';
+
+const MOST_FILES = 300;
+
+/** Files of a diff, to be opened, walked through by keys and commented on. */
+export function DiffFiles({ text, commenting }: { text: string; commenting: Commenting | null }) {
+  const files = useMemo(() => parseDiff(text), [text]);
+  const [open, setOpen] = useState(() => {
+    const first = withTarget(openAtFirst(files));
+    return commenting?.editing ? first.add(commenting.editing.path) : first;
+  });
+  const [most, setMost] = useState(MOST_FILES);
+  const [target, setTarget] = useState(() => targetName());
+  const box = useRef<HTMLDivElement>(null);
+  const turn = (path: string, isOpen: boolean) => {
+    const next = new Set(open);
+    if (isOpen) next.add(path);
+    else next.delete(path);
+    setOpen(next);
+  };
+  const jump = (path: string) => {
+    turn(path, true);
+    requestAnimationFrame(() => fileElement(box.current, path)?.scrollIntoView({ block: 'start' }));
+  };
+
+  useEffect(() => {
+    const toTarget = () => {
+      setOpen(withTarget);
+      setTarget(targetName());
+      requestAnimationFrame(() => {
+        const row = box.current?.querySelector<HTMLElement>('.is-target');
+        const path = placeInHash(location.hash)?.path;
+        (row ?? (path ? fileElement(box.current, path) : null))?.scrollIntoView({ block: 'center' });
+      });
+    };
+    toTarget();
+    addEventListener('hashchange', toTarget);
+    return () => removeEventListener('hashchange', toTarget);
+  }, []);
+
+  useKeys([
+    { key: 'n', what: 'Next change', repeats: true, run: () => focusChange(box.current, 1) },
+    { key: 'p', what: 'Previous change', repeats: true, run: () => focusChange(box.current, -1) },
+    { key: 'j', what: 'Next line', repeats: true, run: () => focusLine(box.current, 1) },
+    { key: 'k', what: 'Previous line', repeats: true, run: () => focusLine(box.current, -1) },
+    {
+      key: 'm',
+      what: 'Comment on the line in focus, or on the next change',
+      run: comment,
+      when: () => commenting !== null,
+    },
+    {
+      key: 'a',
+      what: 'Open or fold all files',
+      run: () => setOpen(open.size > 0 ? new Set() : new Set(files.map(({ path }) => path))),
+    },
+  ]);
+
+  return (
+    <div class="diff">
+      <nav class="diff-list" aria-label="Changed files">
+        <ul>
+          {files.slice(0, most).map(file => (
+            <li key={file.path}>
+              <button type="button" class="diff-jump" onClick={() => jump(file.path)}>
+                <span class="diff-path">{harmless(file.path)}</span>
+              </button>
+              <Lines lines={file.isBinary ? null : file} />
+            </li>
+          ))}
+        </ul>
+        {files.length > most && (
+          <Button onClick={() => setMost(most + MOST_FILES)}>Show more of {files.length} files</Button>
+        )}
+      </nav>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows move the focus that a line in it has */}
+      <div ref={box} class="diff-files" onKeyDown={onArrow} onClick={onNumber}>
+        {files.slice(0, most).map(file => (
+          <FileDiff
+            key={file.path}
+            file={file}
+            isOpen={open.has(file.path)}
+            onOpen={isOpen => turn(file.path, isOpen)}
+            commenting={commenting}
+            target={target?.startsWith(`${file.path}:`) ? target : null}
+          />
+        ))}
+      </div>
+    </div>
+  );
+
+  function comment() {
+    if (!placeInFocus(box.current)) focusChange(box.current, 1);
+    const place = placeInFocus(box.current);
+    if (place) commenting?.edit(place);
+    else toast('There is no line to comment on: open a file first.');
+  }
+
+  function onArrow(event: KeyboardEvent) {
+    if ((event.key !== 'ArrowDown' && event.key !== 'ArrowUp') || !placeInFocus(box.current)) return;
+    event.preventDefault();
+    focusLine(box.current, event.key === 'ArrowDown' ? 1 : -1);
+  }
+
+  function onNumber(event: MouseEvent) {
+    const number = (event.target as HTMLElement).closest('.diff-number');
+    const place = number?.closest<HTMLElement>('.diff-row')?.dataset.place;
+    if (!place) return;
+    history.replaceState(history.state, '', `${location.pathname}${location.search}#${encodeURI(place)}`);
+    setTarget(place);
+  }
+}
+
+function targetName(): string | null {
+  const place = placeInHash(location.hash);
+  return place && place.line !== null ? placeName({ ...place, line: place.line }) : null;
+}
+
+function withTarget(open: Set<string>): Set<string> {
+  const path = placeInHash(location.hash)?.path;
+  return path === undefined ? open : new Set([...open, path]);
+}
+
+const fileElement = (box: HTMLElement | null, path: string): Element | null =>
+  [...(box?.querySelectorAll<HTMLElement>('.diff-file') ?? [])].find(
+    ({ dataset }) => dataset.path === path,
+  ) ?? null;

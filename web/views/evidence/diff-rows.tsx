@@ -1,0 +1,137 @@
+import { Component } from 'preact';
+import { harmless } from '../../ui/harmless.ts';
+import { CommentBox } from './comment-box.tsx';
+import { type DiffPlace, placeName, placeOfLine } from './diff-place.ts';
+import { isSamePlace, type LineComment } from './kept-comments.ts';
+import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
+
+const LONGEST = 2_000;
+const SIGNS = { added: '+', removed: '−', same: ' ', note: ' ' } as const;
+
+export interface Commenting {
+  comments: readonly LineComment[];
+  editing: DiffPlace | null;
+  edit(place: DiffPlace | null): void;
+  write(comment: LineComment): void;
+  /** What was typed there and is not done. */
+  draftOf(place: DiffPlace): string | null;
+  keepDraft(place: DiffPlace, text: string): void;
+}
+
+interface RowsProps {
+  file: DiffFile;
+  hunk: DiffHunk;
+  from: number;
+  until: number;
+  /** Of this block's lines alone; null: nobody comments here. */
+  commenting: Commenting | null;
+  target: string | null;
+}
+
+/** A block of lines, drawn anew only when something of its own changed. */
+export class DiffRows extends Component<RowsProps> {
+  override shouldComponentUpdate(next: RowsProps): boolean {
+    const { hunk, from, until, target } = this.props;
+    if (hunk !== next.hunk || from !== next.from || until !== next.until || target !== next.target)
+      return true;
+    return JSON.stringify(this.#ofMine(this.props)) !== JSON.stringify(this.#ofMine(next));
+  }
+
+  #ofMine({ file, hunk, from, until, commenting }: RowsProps) {
+    if (!commenting) return null;
+    const places = hunk.lines.slice(from, until).map(line => placeOfLine(file, line));
+    const isMine = (one: DiffPlace) => places.some(place => place && isSamePlace(place, one));
+    const { comments, editing } = commenting;
+    return [comments.filter(isMine), editing && isMine(editing) ? editing : null];
+  }
+
+  render({ file, hunk, from, until, commenting, target }: RowsProps) {
+    return (
+      <div class="diff-block">
+        {hunk.lines.slice(from, until).map((line, index) => (
+          <Row key={index} {...{ file, line, commenting, target }} />
+        ))}
+      </div>
+    );
+  }
+}
+
+interface RowProps {
+  file: DiffFile;
+  line: DiffLine;
+  commenting: Commenting | null;
+  target: string | null;
+}
+
+function Row({ file, line, commenting, target }: RowProps) {
+  const place = placeOfLine(file, line);
+  const name = place && placeName(place);
+  const known = place && commenting?.comments.find(one => isSamePlace(one, place));
+  const isEditing = place && commenting?.editing && isSamePlace(commenting.editing, place);
+  return (
+    <>
+      <div
+        class={`diff-row is-${line.kind} ${name !== null && name === target ? 'is-target' : ''}`}
+        data-place={name ?? undefined}
+        tabIndex={-1}
+      >
+        <span class="diff-number">{line.oldLine}</span>
+        <span class="diff-number">{line.newLine}</span>
+        {commenting && place && (
+          <button
+            type="button"
+            class="diff-comment"
+            tabIndex={-1}
+            aria-label={`Comment on ${harmless(name ?? '')}`}
+            onClick={() => commenting.edit(place)}
+          >
+            +
+          </button>
+        )}
+        <span class="diff-sign">{SIGNS[line.kind]}</span>
+        <Text text={lineText(line.text)} />
+      </div>
+      {isEditing ? (
+        <CommentBox
+          place={place}
+          before={commenting!.draftOf(place) ?? known?.text ?? ''}
+          onInput={text => commenting!.keepDraft(place, text)}
+          onDone={text => {
+            commenting!.keepDraft(place, '');
+            commenting!.write({ ...place, quote: line.text, text });
+            commenting!.edit(null);
+          }}
+          onClose={() => {
+            commenting!.keepDraft(place, '');
+            commenting!.edit(null);
+          }}
+        />
+      ) : (
+        known && (
+          <div class="diff-remark">
+            <span class="plain">{harmless(known.text)}</span>
+            <button type="button" class="button quiet" onClick={() => commenting!.edit(place!)}>
+              change
+            </button>
+          </div>
+        )
+      )}
+    </>
+  );
+}
+
+/** A line that ends with CRLF is an ordinary line. */
+export const lineText = (text: string): string => text.replace(/\r$/, '');
+
+/** Control characters are seen, and a line of a megabyte is not drawn whole. */
+function Text({ text }: { text: string }) {
+  const shown = text.length > LONGEST ? text.slice(0, LONGEST).toWellFormed() : text;
+  return (
+    <span class="diff-text">
+      {harmless(shown)}
+      {text.length > LONGEST && (
+        <span class="faint"> … {(text.length - LONGEST).toLocaleString()} more characters</span>
+      )}
+    </span>
+  );
+}

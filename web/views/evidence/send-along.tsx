@@ -1,0 +1,51 @@
+import { useState } from 'preact/hooks';
+import { call } from '../../state/api.ts';
+import type { LineComment } from './kept-comments.ts';
+import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
+
+interface Along {
+  comments: LineComment[];
+  /** They go with what is being decided. */
+  isAlong: boolean;
+  setAlong(isAlong: boolean): void;
+  /** Words and comments as one message: two would be worked on one by one. */
+  send(words: string): Promise<void>;
+}
+
+/** Comments on lines of a coder's work, or of its reviewer's view of it, that nobody has sent. */
+export function useSendAlong(coder: string, reviewer: string | null): Along {
+  const [isWanted, setAlong] = useState(true);
+  const runs = [coder, ...(reviewer === null || reviewer === coder ? [] : [reviewer])];
+  const comments = runs.flatMap(run => unsentComments(run).value);
+  return {
+    comments,
+    isAlong: isWanted && comments.length > 0,
+    setAlong,
+    async send(words) {
+      await call('comment_on_run', { run: coder, comments, ...(words && { message: words }) });
+      for (const run of runs) setUnsent(run, []);
+    },
+  };
+}
+
+export function SendAlong({ along: { comments, isAlong, setAlong } }: { along: Along }) {
+  if (comments.length === 0) return null;
+  return (
+    <label class="start-check">
+      <input type="checkbox" checked={isAlong} onChange={event => setAlong(event.currentTarget.checked)} />{' '}
+      {howMany(comments)} not sent yet: send {comments.length === 1 ? 'it' : 'them'} along
+    </label>
+  );
+}
+
+/** Before something is decided that sends none of them. */
+export function LeftUnsent({ along: { comments } }: { along: Along }) {
+  if (comments.length === 0) return null;
+  const [is, it] = comments.length === 1 ? ['is', 'it'] : ['are', 'them'];
+  return (
+    <p class="tone-ask">
+      {howMany(comments)} on lines {is} not sent yet, and approving does not send {it}. To have {it} heeded,
+      send the work back instead.
+    </p>
+  );
+}

@@ -1,0 +1,163 @@
+import '../runs/squad/merge.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
+import { shellWord } from '../../../src/schema/shell-word.ts';
+import { useKeys } from '../../keys.ts';
+import { ApiError, call } from '../../state/api.ts';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/dialog.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { toast } from '../../ui/toast.tsx';
+import { sentences } from '../sentences.ts';
+import { MergeFields } from './merge-fields.tsx';
+import { MergePlan } from './merge-plan.tsx';
+import { mergeStep } from './merge-step.ts';
+import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-wish.ts';
+
+type Plan = Output<'plan_integration'>;
+
+interface MergeChecklistProps {
+  squadId: string;
+  workspace: string;
+  onClose(): void;
+}
+
+/** First what would be merged, then the check where there is one, then the one button. What was shown is what is merged. */
+export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistProps) {
+  const [plan, setPlan] = useState<Plan | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [doing, setDoing] = useState<'trial' | 'check' | 'merge' | null>(null);
+  const [asks, setAsks] = useState<'check' | 'merge' | null>(null);
+  const [removes, setRemoves] = useState(false);
+  const [wish, setWish] = useState(NO_WISH);
+  /** What the plan was made for. */
+  const [planned, setPlanned] = useState(NO_WISH);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const underWay = useRef<AbortController | null>(null);
+
+  const during = async (what: 'trial' | 'check' | 'merge', work: (signal: AbortSignal) => Promise<void>) => {
+    underWay.current?.abort();
+    const mine = new AbortController();
+    underWay.current = mine;
+    setDoing(what);
+    setError(null);
+    try {
+      await work(mine.signal);
+    } catch (thrown) {
+      if (!mine.signal.aborted)
+        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+    } finally {
+      if (underWay.current === mine) setDoing(null);
+    }
+  };
+  const look = (runsCheck: boolean) =>
+    during(runsCheck ? 'check' : 'trial', async signal => {
+      const input = { ids: [squadId], runsCheck, ...planInput(wish) };
+      setPlan(await call('plan_integration', input, { workspace, signal }));
+      setPlanned(wish);
+    });
+  const merge = (planId: string) =>
+    during('merge', async () => {
+      const { merged, target, to, notes } = await call(
+        'integrate',
+        { approve: planId, remove: removes },
+        { workspace },
+      );
+      toast(
+        sentences([`Merged ${branches(merged.length)} into ${target}, now at ${to.slice(0, 10)}`, ...notes]),
+      );
+      onClose();
+    });
+
+  useEffect(() => {
+    heading.current?.focus();
+    void look(false);
+    return () => underWay.current?.abort();
+  }, [squadId]);
+
+  const step = plan && mergeStep(plan, removes);
+  const busy = doing && 'Wait for what is under way.';
+  // What was shown is what is merged, so nothing is before it was.
+  const unready =
+    busy ?? (isSameWish(wish, planned) ? null : 'Look again first: you have changed what is asked for.');
+  const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
+  const command = `squad integrate ${shellWord(squadId)}${flags} --workspace ${shellWord(workspace)}`;
+  useKeys([
+    { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !unready && !!step?.check },
+    { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !unready && step?.why === null },
+    { key: 'esc', what: 'Close the merge', run: onClose },
+  ]);
+  return (
+    <section class="merge" aria-labelledby="merge-title">
+      <header class="merge-head">
+        <h2 id="merge-title" tabIndex={-1} ref={heading}>
+          Merge
+        </h2>
+        <Button tone="quiet" onClick={onClose}>
+          Close
+        </Button>
+      </header>
+      {error && <Problem error={error} onRetry={() => void look(false)} />}
+      {doing && (
+        <p role="status" class="soft">
+          {doing === 'trial' && 'Merging in a trial. No branch is changed…'}
+          {doing === 'check' && 'Running the check on the merged result…'}
+          {doing === 'merge' && 'Merging…'}
+        </p>
+      )}
+      <MergeFields
+        wish={wish}
+        onWish={setWish}
+        target={plan?.target ?? null}
+        why={busy}
+        onTry={() => void look(false)}
+      />
+      {plan && <MergePlan plan={plan} />}
+      {plan && step && (
+        <div class="merge-actions">
+          <label>
+            <input
+              type="checkbox"
+              checked={removes}
+              onChange={event => setRemoves(event.currentTarget.checked)}
+            />{' '}
+            also remove the work trees of what is merged
+          </label>
+          {step.check && (
+            <Button keyName="x" onClick={() => setAsks('check')} why={unready}>
+              Run the check
+            </Button>
+          )}
+          <Button tone="main" keyName="m" onClick={() => setAsks('merge')} why={unready ?? step.why}>
+            {step.label}
+          </Button>
+          {(unready ?? step.why) && !busy && <p class="merge-why">{unready ?? step.why}</p>}
+        </div>
+      )}
+      {asks === 'check' && step?.check && (
+        <Confirm
+          title="Run the check"
+          effect={step.check}
+          command={command}
+          yes="Run it"
+          tone="main"
+          onYes={() => void look(true)}
+          onClose={() => setAsks(null)}
+        />
+      )}
+      {asks === 'merge' && plan?.planId && step && (
+        <Confirm
+          title={step.label}
+          effect={planned.check === 'none' ? `${step.effect} No check is run.` : step.effect}
+          command={command}
+          yes={step.label}
+          tone="main"
+          onYes={() => void merge(plan.planId as string)}
+          onClose={() => setAsks(null)}
+        />
+      )}
+    </section>
+  );
+}
+
+const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branches`);

@@ -1,0 +1,187 @@
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Output } from '../../../src/operations/operations.ts';
+import { useKeys } from '../../keys.ts';
+import { ApiError, call } from '../../state/api.ts';
+import { Button } from '../../ui/button.tsx';
+import { harmless } from '../../ui/harmless.ts';
+import { drawHits } from './draw-hits.ts';
+import type { OutputTarget } from './output-source.ts';
+import type { ShownOutput } from './use-output.ts';
+
+type Match = Output<'search_output'>['matches'][number];
+interface Found {
+  matches: Match[];
+  /** Where to go on; null: all of it was searched. */
+  next: number | null;
+  /** False: nobody has searched for these words yet. */
+  isSearched: boolean;
+}
+
+const NOTHING: Found = { matches: [], next: null, isSearched: false };
+
+interface OutputSearchProps {
+  target: OutputTarget;
+  output: ShownOutput;
+  scroller: RefObject<HTMLElement | null>;
+  onClose(): void;
+}
+
+/** Words in an output of any size: the hub searches, a piece at a time, and the page goes from one to the next. */
+export function OutputSearch({ target, output, scroller, onClose }: OutputSearchProps) {
+  const [q, setQ] = useState('');
+  const [isRegex, setRegex] = useState(false);
+  const [isCaseSensitive, setCaseSensitive] = useState(false);
+  const [found, setFound] = useState<Found>(NOTHING);
+  const [at, setAt] = useState(-1);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const box = useRef<HTMLInputElement>(null);
+  const asking = useRef<AbortController | null>(null);
+  const query = { q, isRegex, isCaseSensitive };
+
+  /** Until there is something to show, or nothing left. */
+  const search = async (before: Match[], after: number): Promise<Match[]> => {
+    asking.current?.abort();
+    const mine = new AbortController();
+    asking.current = mine;
+    setBusy(true);
+    setError(null);
+    try {
+      for (let from: number | null = after; from !== null; ) {
+        const input = { ...target, ...query, after: from, limit: 200 };
+        const page: Output<'search_output'> = await call('search_output', input, { signal: mine.signal });
+        const matches = [...before, ...page.matches];
+        setFound({ matches, next: page.next, isSearched: true });
+        if (page.matches.length > 0) return matches;
+        from = page.next;
+      }
+    } catch (thrown) {
+      if (thrown instanceof ApiError && !mine.signal.aborted) setError(thrown);
+    } finally {
+      if (asking.current === mine) setBusy(false);
+    }
+    return before;
+  };
+  const go = async (index: number, matches = found.matches) => {
+    const match = matches[index];
+    if (!match) return;
+    setAt(index);
+    const element = await output.goToOffset(match.offset, match.line);
+    drawHits(scroller.current, element, query);
+  };
+  const start = async () => {
+    setAt(-1);
+    if (q === '') return setFound(NOTHING);
+    const matches = await search([], 0);
+    if (matches.length > 0) await go(0, matches);
+  };
+  const move = async (by: 1 | -1) => {
+    const next = at + by;
+    if (next < 0 || (next >= found.matches.length && found.next === null)) return;
+    if (next < found.matches.length) return go(next);
+    const more = await search(found.matches, found.next!);
+    if (more.length > next) await go(next, more);
+  };
+
+  // At once: what is typed next is meant for it, not for keys of the page.
+  useLayoutEffect(() => {
+    box.current?.focus();
+    return () => {
+      asking.current?.abort();
+      drawHits(scroller.current, null, query);
+    };
+  }, []);
+  useEffect(() => {
+    setFound(NOTHING);
+    setAt(-1);
+  }, [q, isRegex, isCaseSensitive, target.turn, target.stream, target.readable]);
+  useKeys([
+    { key: 'n', what: 'Next match', repeats: true, run: () => void move(1) },
+    { key: 'p', what: 'Previous match', repeats: true, run: () => void move(-1) },
+    { key: 'escape', what: 'Close the search', run: onClose },
+  ]);
+
+  return (
+    <search class="out-search">
+      <form
+        onSubmit={event => {
+          event.preventDefault();
+          void (at >= 0 ? move(1) : start());
+        }}
+      >
+        <input
+          ref={box}
+          type="search"
+          aria-label="Search the output"
+          placeholder={isRegex ? 'regular expression' : 'words'}
+          value={q}
+          maxLength={1000}
+          onInput={event => setQ(event.currentTarget.value)}
+          onKeyDown={event => {
+            if (event.key === 'Escape') onClose();
+            if (event.key === 'Enter' && event.shiftKey) {
+              event.preventDefault();
+              void move(-1);
+            }
+          }}
+        />
+        <Button
+          isPressed={isCaseSensitive}
+          label="Case matters"
+          onClick={() => setCaseSensitive(!isCaseSensitive)}
+        >
+          Aa
+        </Button>
+        <Button isPressed={isRegex} label="As a regular expression" onClick={() => setRegex(!isRegex)}>
+          .*
+        </Button>
+        <button type="submit" class="button">
+          {at >= 0 ? 'next' : 'search'}
+        </button>
+        <Button
+          keyName="p"
+          label="Previous match"
+          why={at > 0 ? null : 'this is the first'}
+          onClick={() => void move(-1)}
+        >
+          ↑
+        </Button>
+        <Button
+          keyName="n"
+          label="Next match"
+          why={at < 0 || (at + 1 >= found.matches.length && found.next === null) ? 'there is no next' : null}
+          onClick={() => void move(1)}
+        >
+          ↓
+        </Button>
+        <Button tone="quiet" label="Close the search" onClick={onClose}>
+          ×
+        </Button>
+      </form>
+      <p class="soft" role="status">
+        {words({ isBusy, at, found, q, error })}
+      </p>
+    </search>
+  );
+}
+
+function words(state: {
+  isBusy: boolean;
+  at: number;
+  found: Found;
+  q: string;
+  error: ApiError | null;
+}): string {
+  const { isBusy, at, found, q, error } = state;
+  if (error) return [error.message, ...error.suggestions].join(' ');
+  const { matches, next } = found;
+  const match = matches[at];
+  if (match) {
+    const of = `${at + 1} of ${matches.length}${next === null ? '' : '+'}`;
+    return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${harmless(match.text.slice(0, 200))}`;
+  }
+  if (isBusy) return 'Searching…';
+  if (found.isSearched) return 'Nothing found.';
+  return q === '' ? '' : 'Press enter to search.';
+}

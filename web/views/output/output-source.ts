@@ -1,0 +1,20 @@
+import { call } from '../../state/api.ts';
+import type { OutputSource } from './output-feed.ts';
+
+export interface OutputTarget {
+  run: string;
+  turn: number;
+  stream: 'stdout' | 'stderr';
+  /** An engine's events in words. */
+  readable: boolean;
+}
+
+/** One output of a run, as the hub reads it. */
+export function outputSource({ readable, ...target }: OutputTarget, signal: AbortSignal): OutputSource {
+  return {
+    read: (offset, limit, lines) =>
+      call('read_output', { ...target, offset, limit, lines, readable }, { signal }),
+    lineAt: offset => call('locate_output', { ...target, offset }, { signal }),
+    placeOf: line => call('locate_output', { ...target, line }, { signal }),
+  };
+}

@@ -1,0 +1,143 @@
+import { type AnsiLine, AnsiParser } from '../../ui/ansi.ts';
+
+/** What the hub gives of an output at once. */
+export interface OutputPiece {
+  text: string;
+  offset: number;
+  nextOffset: number;
+  /** The line it begins in; null: not known. */
+  firstLine: number | null;
+}
+
+/** Lines of one piece, as they are shown together. */
+export interface WindowPage {
+  id: number;
+  /** Bytes it stands for, and newlines in them. */
+  start: number;
+  end: number;
+  newlines: number;
+  lines: AnsiLine[];
+  /** Its bytes begin with the rest of a line that is shown with the page before. */
+  hasRest: boolean;
+  /** Its bytes end inside a line, which is the last one shown. */
+  isInside: boolean;
+}
+
+export const MOST_LINES = 5_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+/** A line that goes on for longer is shown in pieces, so that the first of them can be dropped. */
+const LONGEST_PIECE = 2 * 1024 * 1024;
+
+let lastId = 0;
+
+/**
+ * The part of an output that is held: pages that meet, newest last, bounded in lines and bytes. It moves over the output by pages added
+ * at one end and dropped at the other.
+ */
+export class OutputWindow {
+  pages: WindowPage[] = [];
+  /** Of the first byte held; null: not known. */
+  firstLine: number | null = null;
+  #parser = new AnsiParser();
+  readonly #most: number;
+  readonly #mostBytes: number;
+
+  constructor(most = MOST_LINES, mostBytes = MOST_BYTES) {
+    this.#most = most;
+    this.#mostBytes = mostBytes;
+  }
+
+  get start(): number {
+    return this.pages[0]?.start ?? 0;
+  }
+
+  get end(): number {
+    return this.pages.at(-1)?.end ?? 0;
+  }
+
+  get count(): number {
+    return this.pages.reduce((sum, { lines }) => sum + lines.length, 0);
+  }
+
+  get isFull(): boolean {
+    return this.count >= this.#most || this.end - this.start >= this.#mostBytes;
+  }
+
+  /** What comes next begins inside a line. */
+  get isInsideLine(): boolean {
+    return this.pages.at(-1)?.isInside ?? false;
+  }
+
+  clear(): void {
+    this.pages = [];
+    this.firstLine = null;
+    this.#parser = new AnsiParser();
+  }
+
+  /** What comes after it. Returns how many lines more that is. */
+  append({ text, offset, nextOffset, firstLine }: OutputPiece): number {
+    if (this.pages.length > 0 && offset !== this.end) this.clear();
+    if (this.pages.length === 0) this.firstLine = firstLine;
+    const before = this.pages.at(-1);
+    if (before?.isInside && before.end - before.start >= LONGEST_PIECE) {
+      this.#parser.breakLine();
+      before.isInside = false;
+    }
+    const whole = this.#parser.push(text);
+    const isInside = text === '' ? this.isInsideLine : !text.endsWith('\n');
+    const lines = isInside ? [...whole, this.#parser.open] : whole;
+    const newlines = whole.length;
+    if (!before?.isInside) {
+      this.pages.push(newPage({ start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside }));
+      return lines.length;
+    }
+    // The line that was not finished stays where it is, with its rest.
+    before.lines = [...before.lines.slice(0, -1), lines[0] ?? []];
+    if (newlines === 0) {
+      before.end = nextOffset;
+      return 0;
+    }
+    before.isInside = false;
+    const rest = lines.slice(1);
+    this.pages.push(
+      newPage({ start: before.end, end: nextOffset, newlines, lines: rest, hasRest: true, isInside }),
+    );
+    return rest.length;
+  }
+
+  /** What comes before it. */
+  prepend({ text, offset, nextOffset }: OutputPiece): void {
+    if (nextOffset !== this.start) return;
+    const parser = new AnsiParser();
+    const lines = parser.push(text);
+    const newlines = lines.length;
+    // Its last line may go on in the next page: then it is shown in two pieces.
+    if (parser.open.length > 0) lines.push(parser.open);
+    const page = { start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside: false };
+    this.pages.unshift(newPage(page));
+    if (this.firstLine !== null) this.firstLine -= newlines;
+  }
+
+  /** Drops pages at one end while there is too much. */
+  trim(from: 'start' | 'end'): void {
+    while (this.pages.length > 1 && (this.count > this.#most || this.end - this.start > this.#mostBytes)) {
+      if (from === 'start') {
+        const { newlines } = this.pages.shift()!;
+        if (this.firstLine !== null) this.firstLine += newlines;
+      } else {
+        this.pages.pop();
+        this.#parser = new AnsiParser();
+      }
+    }
+  }
+
+  /** The number of the first line a page shows. */
+  lineOf(page: WindowPage): number | null {
+    if (this.firstLine === null) return null;
+    const at = this.pages.indexOf(page);
+    const line = this.pages.slice(0, at).reduce((sum, { newlines }) => sum + newlines, this.firstLine);
+    return page.hasRest ? line + 1 : line;
+  }
+}
+
+const newPage = (page: Omit<WindowPage, 'id'>): WindowPage => ({ id: ++lastId, ...page });

@@ -1,0 +1,188 @@
+import type { RefObject } from 'preact';
+import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../../state/api.ts';
+import { watchOutput } from '../../state/live.ts';
+import { type FeedChange, OutputFeed } from './output-feed.ts';
+import { OutputPane } from './output-pane.ts';
+import { type OutputTarget, outputSource } from './output-source.ts';
+import { ScrollPlace } from './scroll-place.ts';
+
+/** This close to an edge, in pixels, what is beyond it is asked for. */
+const NEAR = 600;
+
+export interface ShownOutput {
+  feed: OutputFeed | null;
+  pane: OutputPane | null;
+  error: ApiError | null;
+  isReady: boolean;
+  isOver: boolean;
+  /** A line that was asked for and is not there. */
+  missedLine: number | null;
+  /** Scrolls to a line, from wherever it is held or not. */
+  goToLine(line: number): Promise<void>;
+  goToOffset(offset: number, line: number | null): Promise<HTMLElement | null>;
+  follow(): void;
+  onScroll(): void;
+}
+
+/** Keeps an output drawn in the scrolling element: followed until the reader scrolls up from its end, still while they read above it. */
+export function useOutput(
+  scroller: RefObject<HTMLElement | null>,
+  target: OutputTarget,
+  { firstLine, isLive }: { firstLine: number | null; isLive: boolean },
+): ShownOutput {
+  const { run, turn, stream, readable } = target;
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isReady, setReady] = useState(false);
+  const [isOver, setOver] = useState(!isLive);
+  const [missedLine, setMissedLine] = useState<number | null>(null);
+  const held = useRef<{ feed: OutputFeed; pane: OutputPane; place: ScrollPlace } | null>(null);
+  const jumping = useRef<Promise<unknown>>(Promise.resolve());
+  const isAsking = useRef(false);
+  /** Asks for what is near. */
+  const look = useRef(() => {});
+  /** The end is followed from when the reader reaches it, until they leave it. */
+  const notice = useRef(() => {});
+
+  const told = (work: Promise<unknown>) =>
+    void work.then(
+      () => setError(null),
+      thrown => {
+        if (thrown instanceof ApiError) setError(thrown);
+      },
+    );
+
+  useEffect(() => {
+    const box = scroller.current!;
+    const asking = new AbortController();
+    const lines = box.querySelector<HTMLElement>('.out-lines')!;
+    const pane = new OutputPane(lines);
+    const feed = new OutputFeed(outputSource(target, asking.signal), {
+      isWords: readable,
+      onChange: change => show(change),
+    });
+    const place = new ScrollPlace(box, lines, () => feed.isFollowing);
+    held.current = { feed, pane, place };
+    const show = (change: FeedChange) => {
+      // They may have moved a moment ago, and the browser has not said so yet.
+      notice.current();
+      place.during(() => pane.draw(feed.window), change === 'reset');
+      requestAnimationFrame(() => look.current());
+      // A few short lines after a very long one: there is room for what is before them.
+      if (box.scrollHeight <= box.clientHeight && feed.window.start > 0 && !box.hidden) told(feed.older());
+      redraw(0);
+    };
+    setReady(false);
+    setOver(!isLive);
+    const opening = firstLine === null || readable ? feed.openEnd() : openLine(firstLine);
+    told(opening.finally(() => setReady(true)));
+    const unwatch = isLive
+      ? watchOutput({ runId: run, turn, stream }, (size, over) => {
+          feed.grew(size);
+          if (over) setOver(true);
+        })
+      : () => {};
+    return () => {
+      unwatch();
+      feed.stop();
+      place.stop();
+      asking.abort();
+      pane.clear();
+      held.current = null;
+    };
+  }, [run, turn, stream, readable]);
+
+  const openLine = async (line: number) => {
+    const now = held.current;
+    const found = await now?.feed.openLine(line);
+    // After the end it is the last.
+    setMissedLine(found != null && found < line ? line : null);
+    if (found != null) mark(now?.pane.lineElement(now.feed.window, found) ?? null);
+    else if (now) await now.feed.openEnd();
+  };
+
+  const mark = (element: HTMLElement | null) => {
+    for (const other of scroller.current?.querySelectorAll('.is-target') ?? [])
+      other.classList.remove('is-target');
+    element?.classList.add('is-target');
+    held.current?.place.hold(element);
+  };
+
+  /** One after the other: a place that is on the screen now may not be there any more when an earlier jump has arrived. */
+  const goToOffset = (offset: number, line: number | null): Promise<HTMLElement | null> => {
+    const jump = () => jumpTo(offset, line);
+    const arrived = jumping.current.then(jump, jump);
+    jumping.current = arrived;
+    return arrived;
+  };
+
+  const jumpTo = async (offset: number, line: number | null) => {
+    const now = held.current;
+    if (!now) return null;
+    now.feed.unfollow();
+    const { window } = now.feed;
+    let element = line === null || readable ? null : now.pane.lineElement(window, line);
+    if (!element) {
+      await now.feed.openAt(offset);
+      element = now.pane.firstAt(window, offset);
+    }
+    mark(element);
+    redraw(0);
+    return element;
+  };
+
+  const toEnd = async () => {
+    await held.current?.feed.follow();
+    held.current?.place.keep();
+    redraw(0);
+  };
+
+  notice.current = () => {
+    const now = held.current;
+    const move = now?.place.readerMove();
+    if (!now || !move) return;
+    if (move === 'left-end') {
+      now.feed.unfollow();
+      redraw(0);
+    } else if (move === 'reached-end' && now.feed.window.end >= now.feed.size) told(toEnd());
+  };
+
+  look.current = () => {
+    const box = scroller.current;
+    const now = held.current;
+    if (!box || !now) return;
+    const { feed, place } = now;
+    if (feed.isFollowing || isAsking.current) return;
+    const isNearEnd = place.below < NEAR && feed.window.end < feed.size;
+    if (!isNearEnd && (box.scrollTop >= NEAR || feed.window.start === 0)) return;
+    // One at a time: a wheel turns many times while a page is on its way.
+    isAsking.current = true;
+    told((isNearEnd ? feed.newer() : feed.older()).finally(() => (isAsking.current = false)));
+  };
+
+  return {
+    feed: held.current?.feed ?? null,
+    pane: held.current?.pane ?? null,
+    error,
+    isReady,
+    isOver,
+    missedLine,
+    goToOffset,
+    async goToLine(line) {
+      const now = held.current;
+      now?.feed.unfollow();
+      const element = now?.pane.lineElement(now.feed.window, line);
+      if (element) {
+        setMissedLine(null);
+        mark(element);
+      } else await openLine(line);
+      redraw(0);
+    },
+    follow: () => told(toEnd()),
+    onScroll() {
+      notice.current();
+      look.current();
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { shellWord } from '../../../src/schema/shell-word.ts';
+import { call } from '../../state/api.ts';
+import { useKeptWords } from '../../state/kept-words.ts';
+import { Confirm } from '../../ui/dialog.tsx';
+import { toast } from '../../ui/toast.tsx';
+import { commentCommand } from '../evidence/comment-command.ts';
+import { LeftUnsent, SendAlong, useSendAlong } from '../evidence/send-along.tsx';
+import type { Review } from './reviews-page.tsx';
+
+interface DecideProps {
+  review: Review;
+  isApproval: boolean;
+  onDone(): void;
+  onClose(): void;
+}
+
+/** Feedback in the reviewer's place. */
+export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
+  const [words, setWords, forget] = useKeptWords(
+    `${isApproval ? 'approve' : 'send_back'}:${review.coderId}`,
+    isApproval ? 'Approved.' : '',
+  );
+  const type = isApproval ? 'approved' : 'needs_work';
+  const along = useSendAlong(review.coderId, review.reviewerId);
+  const isAlong = !isApproval && along.isAlong;
+  const decide = async () => {
+    const input = { run: review.coderId, action: 'feedback', feedback: words, feedback_type: type } as const;
+    await (isAlong ? along.send(words.trim()) : call('steer_review', input));
+    forget();
+    toast(
+      isApproval ? 'Approved: the coder goes on with that.' : 'Sent back: the coder goes on with your words.',
+    );
+    onDone();
+  };
+  const who = review.coder ?? 'The coder';
+  return (
+    <Confirm
+      title={isApproval ? 'Approve this round' : 'Send this round back'}
+      effect={`Closes round ${review.iteration} with your words: its reviewer is stopped, and ${who} goes on with ${isApproval ? 'your approval' : 'what you ask for'} in its next turn.`}
+      command={
+        isAlong
+          ? commentCommand(review.coderId, along.comments, words)
+          : `squad review ${shellWord(review.coderId)} --type ${type} --feedback ${shellWord(words)}`
+      }
+      yes={isApproval ? 'Approve' : 'Send back'}
+      tone="main"
+      onYes={decide}
+      onClose={onClose}
+    >
+      {isApproval && <LeftUnsent along={along} />}
+      <label>
+        {isApproval ? 'Words with it' : 'What is to be done'}
+        <textarea
+          required={!isAlong}
+          value={words}
+          rows={4}
+          onInput={event => setWords(event.currentTarget.value)}
+        />
+      </label>
+      {!isApproval && <SendAlong along={along} />}
+    </Confirm>
+  );
+}

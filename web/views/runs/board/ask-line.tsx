@@ -1,0 +1,115 @@
+import { useKeptWords } from '../../../state/kept-words.ts';
+import { settledItem } from '../../../state/settled-items.ts';
+import { Button } from '../../../ui/button.tsx';
+import { harmless } from '../../../ui/harmless.ts';
+import { toldApart } from '../../../ui/told-apart.ts';
+import { Outcome } from '../../inbox/outcome.tsx';
+import { SETTLED_LOOKS, settledOf } from '../../inbox/settled-words.ts';
+import { useAnswering } from '../../inbox/use-answering.ts';
+import { isWhole } from './is-whole.ts';
+import type { Asking } from './use-kept-ask.ts';
+
+const MOST_SHOWN = 4;
+
+interface AskLineProps {
+  asking: Asking;
+  asks: number;
+  isSettled: boolean;
+  /** There is another question in its place; null: none. */
+  onNext: (() => void) | null;
+}
+
+/** The question where the run is, and the answer with it. */
+export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
+  const question = harmless(asking.question);
+  const item = settledItem(asking.id);
+  return (
+    <>
+      <span class="run-words">
+        {isSettled && <Outcome item={item} isShort />}{' '}
+        <a class="question" href={`/inbox#${asking.id}`} title={question}>
+          {question}
+        </a>
+        {!isSettled && asks > 1 && <span class="soft"> and {asks - 1} more</span>}
+      </span>
+      <span class="run-buttons is-asking">
+        <Answers
+          key={asking.id}
+          asking={asking}
+          settled={isSettled ? SETTLED_LOOKS[settledOf(item)].word : null}
+        />
+        {onNext && <Button onClick={onNext}>next question</Button>}
+      </span>
+    </>
+  );
+}
+
+interface AnswersProps {
+  asking: Asking;
+  settled: string | null;
+}
+
+/** What cannot be read here whole is not answered here. */
+function Answers({ asking, settled }: AnswersProps) {
+  const { why, send } = useAnswering(asking.id, settled);
+  const open = (
+    <a class="button" href={`/inbox#${asking.id}`} aria-label={`Open: ${harmless(asking.question)}`}>
+      open
+    </a>
+  );
+  if (!isWhole(asking)) return open;
+  if (asking.kind !== 'question')
+    return (
+      <>
+        <Button keyName="y" label={`Allow: ${asking.question}`} why={why} onClick={() => void send('yes')}>
+          allow
+        </Button>
+        <Button keyName="n" label={`Deny: ${asking.question}`} why={why} onClick={() => void send('no')}>
+          deny
+        </Button>
+      </>
+    );
+  if (asking.choices.length === 0) return <WordsAnswer {...{ asking, why, send }} />;
+  const shown = toldApart(asking.choices);
+  return (
+    <>
+      {asking.choices.slice(0, MOST_SHOWN).map((choice, index) => (
+        <Button key={index} why={why} onClick={() => void send(choice)}>
+          {shown[index]}
+        </Button>
+      ))}
+      {asking.choices.length > MOST_SHOWN && open}
+    </>
+  );
+}
+
+interface WordsAnswerProps {
+  asking: Asking;
+  why: string | null;
+  send(answer: string): Promise<boolean>;
+}
+
+function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
+  const [words, setWords, forget] = useKeptWords(`answer:${asking.id}`);
+  return (
+    <form
+      class="answer-words"
+      onSubmit={async event => {
+        event.preventDefault();
+        if (words.trim() !== '' && (await send(words.trim()))) forget();
+      }}
+    >
+      <input
+        type="text"
+        placeholder="answer"
+        aria-label={`Answer: ${harmless(asking.question)}`}
+        autocomplete="off"
+        value={words}
+        onInput={event => setWords(event.currentTarget.value)}
+      />
+      <button type="submit" class="button" title={why ?? undefined} aria-disabled={why !== null || undefined}>
+        send
+      </button>
+    </form>
+  );
+}

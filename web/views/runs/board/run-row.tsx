@@ -1,0 +1,148 @@
+import type { RunCard } from '../../../../src/schema/run-card.ts';
+import { runName } from '../../../../src/schema/run-name.ts';
+import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
+import { card as cardOf } from '../../../state/live.ts';
+import { Button } from '../../../ui/button.tsx';
+import { harmless } from '../../../ui/harmless.ts';
+import { Status } from '../../../ui/status.tsx';
+import { lookOfStatus } from '../../../ui/status-words.ts';
+import { Ago, Duration } from '../../../ui/time.tsx';
+import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
+import { AskLine } from './ask-line.tsx';
+import { useKeptAsk } from './use-kept-ask.ts';
+
+/** Two lines of one height, whatever the run does: nothing below it ever moves. */
+export function RunRow({ id }: { id: string }) {
+  const card = cardOf(id).value;
+  const kept = useKeptAsk(card?.need === 'needs_you' ? card.asking : null);
+  if (!card) return null;
+  return (
+    <li class={`run need-${card.need}`} data-run={id} ref={kept.row} {...kept.hold}>
+      <div class="run-line">
+        <Status card={card} />
+        <span class="run-role">{runName(card)}</span>
+        <a class="run-title" href={`/r/${id}`}>
+          {harmless(card.title) || id}
+        </a>
+        <span class="run-engine soft" title={card.model ?? undefined}>
+          {card.engine}
+        </span>
+        <span class="run-figure" title={card.startedAt === null ? 'not started' : undefined}>
+          <span class="unseen">took </span>
+          {card.startedAt === null ? (
+            <Ago at={card.createdAt} />
+          ) : (
+            <Duration from={card.startedAt} to={card.endedAt} />
+          )}
+        </span>
+        <span class="run-figure run-tokens">
+          <Tokens usage={card.usage} /> <span class="unseen">tokens</span>
+        </span>
+        <span class="run-figure run-money">
+          <span class="unseen">cost </span>
+          <Money usd={card.usage?.costUsd ?? null} isEstimated={card.usage?.costIsEstimated} />
+        </span>
+        <span class="run-figure run-lines">
+          <span class="unseen">lines </span>
+          <Lines lines={card.lines} />
+        </span>
+      </div>
+      <div class="run-line second">
+        <SecondLine card={card} kept={kept} />
+      </div>
+    </li>
+  );
+}
+
+function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof useKeptAsk> }) {
+  if (kept.shown)
+    return (
+      <AskLine
+        asking={kept.shown}
+        asks={card.asks}
+        isSettled={kept.isSettled}
+        onNext={kept.hasNext ? kept.showNext : null}
+      />
+    );
+  return (
+    <>
+      <span class="run-words">
+        <Words card={card} />
+      </span>
+      <span class="run-buttons">
+        <RowButtons card={card} />
+      </span>
+    </>
+  );
+}
+
+function Words({ card }: { card: RunCard }) {
+  if (card.error && card.endedAt !== null) {
+    const text = harmless(card.error.message.split('\n')[0] ?? '');
+    return (
+      <span class={TONES[card.need]} title={text}>
+        {text}
+      </span>
+    );
+  }
+  if (card.quiet) return <span class="tone-ask">{harmless(card.quiet.text)}</span>;
+  if (card.endedAt !== null) return <Ended card={card} endedAt={card.endedAt} />;
+  if (card.status === 'queued') return <>waits for a free place</>;
+  if (card.activity) {
+    const text = harmless(card.activity.text);
+    return <span title={text}>{text}</span>;
+  }
+  return <>{card.status === 'waiting_review' ? 'waits for its review' : 'starting'}</>;
+}
+
+const TONES: Partial<Record<RunCard['need'], string>> = { failed: 'tone-bad', needs_you: 'tone-ask' };
+
+const VERDICTS = {
+  verified: 'verified',
+  claimed: 'claimed, not verified',
+  empty: 'changed nothing',
+  contradicted: 'contradicted by what was seen',
+} as const;
+
+function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
+  return (
+    <>
+      {card.verdict && (
+        <span class={card.verdict === 'contradicted' ? 'tone-ask' : undefined}>
+          {VERDICTS[card.verdict]} ·{' '}
+        </span>
+      )}
+      {card.branch && <code>{harmless(card.branch)}</code>}
+      {card.branch && ' · '}
+      <Ago at={endedAt} />
+    </>
+  );
+}
+
+function RowButtons({ card }: { card: RunCard }) {
+  const isFailure = card.endedAt !== null && lookOfStatus(card.status).tone === 'bad';
+  if (card.endedAt === null)
+    return (
+      <Button
+        tone="quiet"
+        keyName="c"
+        label={`Cancel ${card.title}`}
+        why={card.isStopping ? 'It is being stopped' : null}
+        onClick={() => askToCancel(card)}
+      >
+        cancel
+      </Button>
+    );
+  return (
+    <>
+      {isFailure && (
+        <a class="button quiet" href={`/r/${card.id}/output`} aria-label={`Output of ${card.title}`}>
+          output<kbd>o</kbd>
+        </a>
+      )}
+      <Button tone="quiet" keyName="r" label={`Retry ${card.title}`} onClick={() => askToRetry(card)}>
+        retry
+      </Button>
+    </>
+  );
+}

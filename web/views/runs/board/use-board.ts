@@ -1,0 +1,99 @@
+import { batch, computed, signal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo } from 'preact/hooks';
+import type { Output } from '../../../../src/operations/operations.ts';
+import type { Need, RunCard } from '../../../../src/schema/run-card.ts';
+import { movesRuns, PAGE } from '../../../shell/summary.ts';
+import { call } from '../../../state/api.ts';
+import { card, onChanges, seeCards } from '../../../state/live.ts';
+import { useQuery } from '../../../state/query.ts';
+import { boardOrder } from './board-order.ts';
+
+export interface BoardFilter {
+  workspace: string | null;
+  needs: Need[];
+  q: string | null;
+  squad: string | null;
+}
+
+type Answer = Output<'list_board'>;
+
+/** The runs of a filter, in the order they belong in now, and more of them when asked for. */
+export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
+  const input = {
+    workspace: workspace ?? undefined,
+    ...(needs.length > 0 && { status: needs }),
+    ...(q && { q }),
+    ...(squad && { squad }),
+    limit: PAGE,
+  };
+  const key = JSON.stringify(input);
+  const { data, isOf, error, isLoading, reload } = useQuery('list_board', input, { refreshOn: movesRuns });
+  const pages = useMemo(() => new Pages(needs), [key]);
+  useLayoutEffect(() => {
+    if (data && isOf) pages.first(data);
+  }, [data, isOf, pages]);
+  useEffect(
+    () => onChanges(({ events }) => events.some(({ body }) => body.type === 'runs.pruned') && pages.forget()),
+    [pages],
+  );
+  const next = pages.next.value;
+  return {
+    order: pages.order.value,
+    isAnswered: pages.isAnswered.value,
+    hasMore: next !== null,
+    more: async () => {
+      // As it is when somebody asks: what is on the screen may be a page behind.
+      const cursor = pages.next.peek();
+      if (cursor !== null) pages.more(await call('list_board', { ...input, cursor }));
+    },
+    error,
+    isLoading,
+    reload,
+  };
+}
+
+/** What was leafed through so far of one filter. Every run that was in it stays known, so that one that moves is not lost. */
+class Pages {
+  readonly isAnswered = signal(false);
+  readonly next = signal<string | null>(null);
+  readonly #known = signal<ReadonlySet<string>>(new Set());
+  readonly #count = signal(1);
+  readonly #needs: Need[];
+
+  constructor(needs: Need[]) {
+    this.#needs = needs;
+  }
+
+  /** Ids on one line: two orders are the same when their texts are, and then nothing is drawn. */
+  readonly order = computed(() => {
+    const cards = [...this.#known.value].map(id => card(id).value);
+    const known = cards.filter((one): one is RunCard => one !== undefined);
+    return boardOrder(known, this.#needs, this.#count.value * PAGE).join(' ');
+  });
+
+  first({ runs, next }: Answer): void {
+    batch(() => {
+      this.#add(runs);
+      this.isAnswered.value = true;
+      if (this.#count.peek() === 1) this.next.value = next;
+    });
+  }
+
+  more({ runs, next }: Answer): void {
+    batch(() => {
+      this.#add(runs);
+      this.#count.value++;
+      this.next.value = next;
+    });
+  }
+
+  forget(): void {
+    this.#known.value = new Set();
+  }
+
+  #add(runs: RunCard[]): void {
+    seeCards(runs);
+    if (runs.some(({ id }) => !this.#known.peek().has(id)))
+      this.#known.value = new Set([...this.#known.peek(), ...runs.map(({ id }) => id)]);
+  }
+}

@@ -1,0 +1,158 @@
+import '../../views.css';
+import './events.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import type { Event } from '../../../../src/schema/event.ts';
+import { shellWord } from '../../../../src/schema/shell-word.ts';
+import { useKeys } from '../../../keys.ts';
+import { ApiError, call } from '../../../state/api.ts';
+import { onChanges } from '../../../state/live.ts';
+import { useParam } from '../../../state/url-state.ts';
+import { Button } from '../../../ui/button.tsx';
+import { Copy } from '../../../ui/copy.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { Problem } from '../../../ui/problem.tsx';
+import { type EventFilter, filterOf, matches, together } from './event-filter.ts';
+import { EventFilters } from './event-filters.tsx';
+import { EventRow } from './event-row.tsx';
+
+const AT_ONCE = 200;
+/** What the page keeps; older ones are asked for again by going back to the top. */
+const MOST_SHOWN = 5_000;
+
+/** `/events`: everything that happened, newest first, as it happens. */
+export function EventsPage() {
+  const { query } = useLocation();
+  const filter = filterOf(query);
+  const key = JSON.stringify(filter);
+  return (
+    <div class="events">
+      <header class="page-head">
+        <h1>Events</h1>
+        <p class="soft">
+          Everything that happened, numbered and never changed.{' '}
+          <Copy
+            text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
+            label="command"
+            isShown
+          />
+        </p>
+      </header>
+      <EventFilters filter={filter} />
+      <List filter={filter} key={key} />
+    </div>
+  );
+}
+
+function List({ filter }: { filter: EventFilter }) {
+  const [events, setEvents] = useState<Event[] | null>(null);
+  const [next, setNext] = useState<number | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isLoading, setLoading] = useState(false);
+  const [waiting, setWaiting] = useState<Event[]>([]);
+  const [, setRun] = useParam('run');
+  const isThere = useRef(true);
+
+  const load = async (before: number | null) => {
+    setLoading(true);
+    setError(null);
+    try {
+      const page = await call('list_events', {
+        limit: AT_ONCE,
+        ...(filter.run !== null && { run: filter.run }),
+        ...(filter.squad !== null && { squad: filter.squad }),
+        ...(filter.types.length > 0 && { types: filter.types as Event['body']['type'][] }),
+        ...(before !== null && { before }),
+      });
+      if (!isThere.current) return;
+      setEvents(known => together(page.events, before === null ? [] : (known ?? []), MOST_SHOWN));
+      setNext(page.next);
+    } catch (thrown) {
+      if (isThere.current)
+        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+    } finally {
+      if (isThere.current) setLoading(false);
+    }
+  };
+
+  useEffect(() => {
+    void load(null);
+    const stop = onChanges(changes => {
+      if (changes.isReset) void load(null);
+      const fresh = changes.events.filter(event => matches(event, filter));
+      if (fresh.length === 0) return;
+      // Nothing moves under whoever reads further down.
+      if (scrollY > 80) setWaiting(held => together(fresh, held, MOST_SHOWN));
+      else setEvents(known => known && together(fresh, known, MOST_SHOWN));
+    });
+    return () => {
+      isThere.current = false;
+      stop();
+    };
+  }, []);
+
+  const showWaiting = () => {
+    setEvents(known => together(waiting, known ?? [], MOST_SHOWN));
+    setWaiting([]);
+    scrollTo({ top: 0 });
+  };
+  useKeys([
+    { key: 't', what: 'Show the newest events', run: showWaiting, when: () => waiting.length > 0 },
+    {
+      key: 'o',
+      what: 'Load older events',
+      run: () => void load(next),
+      when: () => next !== null && !isLoading,
+    },
+  ]);
+
+  if (error && !events) return <Problem error={error} onRetry={() => void load(null)} />;
+  if (!events) return null;
+  const isFull = events.length >= MOST_SHOWN;
+  return (
+    <>
+      {waiting.length > 0 && (
+        <p class="events-new">
+          <Button tone="main" keyName="t" onClick={showWaiting}>
+            {waiting.length === 1 ? '1 new event' : `${waiting.length} new events`}
+          </Button>
+        </p>
+      )}
+      {events.length === 0 && (
+        <Nothing isFiltered={filter.types.length > 0 || filter.run !== null || filter.squad !== null} />
+      )}
+      <ol class="event-list" aria-label="Events, newest first">
+        {events.map(event => (
+          <EventRow key={event.seq} event={event} onRun={run => setRun(run)} />
+        ))}
+      </ol>
+      <div class="page-tools">
+        {error && <Problem error={error} onRetry={() => void load(next)} />}
+        {next !== null && !isFull && (
+          <Button
+            keyName="o"
+            onClick={() => void load(next)}
+            why={isLoading ? 'They are being loaded.' : null}
+          >
+            Older
+          </Button>
+        )}
+        {isFull && (
+          <span class="soft">
+            {MOST_SHOWN} are shown, which is all this page keeps: narrow the filter to see older ones.
+          </span>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return <Empty title="No such event">Nothing like this has happened. Fewer filters find more.</Empty>;
+  return (
+    <Empty title="Nothing has happened yet" command={'squad run coder "Say hello"'}>
+      Every start, question, review and end of a run is told here.
+    </Empty>
+  );
+}

@@ -1,0 +1,168 @@
+import { useLocation } from 'preact-iso';
+import { call } from '../../../state/api.ts';
+import { download } from '../../../state/download.ts';
+import { useKeptWords } from '../../../state/kept-words.ts';
+import { Copy } from '../../../ui/copy.tsx';
+import { Confirm, Dialog } from '../../../ui/dialog.tsx';
+import { harmless } from '../../../ui/harmless.ts';
+import { commentCommand } from '../../evidence/comment-command.ts';
+import { LeftUnsent, SendAlong, useSendAlong } from '../../evidence/send-along.tsx';
+import { tell } from '../../tell.ts';
+import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
+
+interface ActionDialogProps {
+  run: ActedOn;
+  action: RunActionShown;
+  onClose(): void;
+}
+
+/** A coder's review is decided for the coder, whoever's page it is done at. */
+export type ActedOn = Pick<ShownRun['run'], 'id' | 'reviewOf'> & { reviewerId?: string | null };
+
+/** Says what would happen and the command for it, then does it. */
+export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
+  const { route } = useLocation();
+  const [words, setWords, forget] = useKeptWords(`${action.action}:${run.id}`);
+  const along = useSendAlong(run.reviewOf ?? run.id, run.reviewOf ? run.id : (run.reviewerId ?? null));
+  const isAlong = action.action === 'send_back' && along.isAlong;
+  const form = FORMS[action.action];
+  if (!form || action.byHand !== null)
+    return (
+      <Dialog title={action.label} onClose={onClose}>
+        <p>{action.effect}</p>
+        {action.byHand !== null && <p class="soft">Type it yourself: {harmless(action.byHand)}.</p>}
+        <p class="twin">
+          <span>In a terminal</span> <Copy text={action.command} label="command" isShown />
+        </p>
+      </Dialog>
+    );
+  return (
+    <Confirm
+      title={action.label}
+      effect={action.effect}
+      command={
+        isAlong
+          ? commentCommand(run.reviewOf ?? run.id, along.comments, words)
+          : withWords(action.command, words)
+      }
+      yes={form.yes}
+      tone={form.isHarmless ? 'main' : 'danger'}
+      onClose={onClose}
+      onYes={async () => {
+        await (isAlong
+          ? tell(along.send(words.trim()), () => 'Sent back with your comments.')
+          : form.carryOut({ run, words: words.trim(), route }));
+        forget();
+      }}
+    >
+      {action.action === 'approve' && <LeftUnsent along={along} />}
+      {form.asks && (
+        <label>
+          {form.asks}
+          <textarea
+            autofocus
+            required={!form.isOptional && !isAlong}
+            value={words}
+            onInput={event => setWords(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {action.action === 'send_back' && <SendAlong along={along} />}
+    </Confirm>
+  );
+}
+
+interface Form {
+  yes: string;
+  /** What the words are for. */
+  asks?: string;
+  isOptional?: true;
+  isHarmless?: true;
+  carryOut(given: { run: ActedOn; words: string; route(url: string): void }): Promise<void>;
+}
+
+const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
+  tell(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
+
+const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedback: string) =>
+  tell(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
+    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your words.',
+  );
+
+/** Those without one are for a terminal. */
+const FORMS: Partial<Record<RunActionName, Form>> = {
+  cancel: {
+    yes: 'Stop it',
+    carryOut: ({ run }) =>
+      tell(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
+        ['Stopping.', note].filter(Boolean).join(' '),
+      ),
+  },
+  retry: {
+    yes: 'Start it anew',
+    isHarmless: true,
+    carryOut: ({ run, route }) =>
+      tell(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
+        if (runIds[0]) route(`/r/${runIds[0]}`);
+        return ['Started anew.', ...warnings].join(' ');
+      }),
+  },
+  reply: {
+    yes: 'Send',
+    asks: 'Your words',
+    isHarmless: true,
+    carryOut: ({ run, words, route }) =>
+      tell(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
+        if (runIds[0]) route(`/r/${runIds[0]}`);
+        return ['It goes on.', ...warnings].join(' ');
+      }),
+  },
+  approve: {
+    yes: 'Approve',
+    asks: 'Words to go with it, if any',
+    isOptional: true,
+    isHarmless: true,
+    carryOut: ({ run, words }) => feedback(run.id, 'approved', words || 'Approved.'),
+  },
+  send_back: {
+    yes: 'Send back',
+    asks: 'What is to be done',
+    isHarmless: true,
+    carryOut: ({ run, words }) => feedback(run.id, 'needs_work', words),
+  },
+  cancel_review: {
+    yes: 'End the review',
+    carryOut: ({ run }) => steer(run.id, 'cancel', 'The review is over.'),
+  },
+  abandon: { yes: 'Give it up', carryOut: ({ run }) => steer(run.id, 'abandon', 'Given up.') },
+  attach: {
+    yes: 'Open it',
+    isHarmless: true,
+    carryOut: ({ run }) =>
+      tell(
+        call('open_terminal', { run: run.id }),
+        ({ program, command }) => `Opened ${program.slice(program.lastIndexOf('/') + 1)} with ${command}.`,
+      ),
+  },
+  export: {
+    yes: 'Save it',
+    isHarmless: true,
+    carryOut: ({ run }) =>
+      tell(download({ purpose: 'export', run: run.id }), () => `Your browser saves squad-${run.id}.html.`),
+  },
+  remove_worktree: {
+    yes: 'Remove it',
+    carryOut: ({ run }) =>
+      tell(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
+        worktrees
+          .map(({ path, removed, why }) => `${removed ? 'Removed' : 'Kept'} ${path}: ${why}`)
+          .join('. '),
+      ),
+  },
+};
+
+/** The command as it would be for these words, so that it can be copied. */
+function withWords(command: string, words: string): string {
+  if (words.trim() === '') return command;
+  return command.replace('"…"', () => `'${words.trim().replaceAll("'", "'\\''")}'`);
+}

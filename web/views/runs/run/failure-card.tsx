@@ -1,0 +1,92 @@
+import { useQuery } from '../../../state/query.ts';
+import { AnsiText } from '../../../ui/ansi-text.tsx';
+import { Copy } from '../../../ui/copy.tsx';
+import { Icon } from '../../../ui/icon.tsx';
+import { Plain } from '../../../ui/plain.tsx';
+import type { ShownRun } from './shown-run.ts';
+
+const TAIL_BYTES = 4 * 1024;
+const TAIL_LINES = 20;
+
+/** What failed, how it ended, its last words on stderr, and what to do next. */
+export function FailureCard({ data }: { data: ShownRun }) {
+  const { run, turns, result } = data;
+  const last = turns.at(-1);
+  const { data: stderr } = useQuery('read_output', {
+    run: run.id,
+    turn: run.turn,
+    stream: 'stderr',
+    offset: -TAIL_BYTES,
+    lines: true,
+  });
+  const { data: answer } = useQuery('run_actions', { run: run.id });
+  const next = answer?.actions.filter(({ action, isPossible }) => isPossible && NEXT.includes(action)) ?? [];
+  const tail =
+    stderr?.text
+      .split('\n')
+      .slice(-TAIL_LINES - 1)
+      .join('\n')
+      .trimEnd() ?? '';
+  return (
+    <section class="failure" aria-labelledby="failure-title">
+      <h2 id="failure-title" class="tone-bad">
+        <Icon name="cross" /> {run.status === 'timeout' ? 'It ran out of time' : `It ended as ${run.status}`}
+      </h2>
+      <p>
+        <Plain text={run.error?.message ?? ''} isBlock={false} /> <code class="faint">{run.error?.code}</code>
+      </p>
+      <p class="soft">{howItEnded(last)}</p>
+      {result.note && <Plain text={result.note} />}
+      {tail ? (
+        <figure class="tail">
+          <figcaption class="soft">
+            The end of stderr · <a href={`/r/${run.id}/output?stream=stderr`}>all of it</a>
+          </figcaption>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable */}
+          <pre tabIndex={0}>
+            <AnsiText text={tail} />
+          </pre>
+        </figure>
+      ) : (
+        stderr && <p class="soft">It wrote nothing to stderr.</p>
+      )}
+      <ul class="failure-next">
+        {next.map(({ action, label, effect, command }) => (
+          <li key={action}>
+            <b>{label}</b> <span class="soft">{effect}</span> <Copy text={command} label="command" isShown />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const NEXT: readonly string[] = ['retry', 'reply', 'attach'];
+
+function howItEnded(turn: ShownRun['turns'][number] | undefined): string {
+  if (!turn) return 'It never started a process.';
+  const { number, exitCode, stop, leftovers } = turn;
+  const parts = [
+    `Turn ${number}`,
+    stop === null ? null : `stopped by Squad: ${stop.replaceAll('_', ' ')}`,
+    exitCode === null ? 'no exit code known' : exitWords(exitCode),
+    leftovers.length > 0 ? `${leftovers.length} processes were left behind and ended` : null,
+  ];
+  return `${parts.filter(part => part !== null).join(', ')}.`;
+}
+
+/** A shell's way to say which signal it was. */
+function exitWords(code: number): string {
+  const signal = code > 128 ? SIGNALS[code - 128] : undefined;
+  return signal ? `exit ${code} (${signal})` : `exit ${code}`;
+}
+
+const SIGNALS: Record<number, string> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  6: 'SIGABRT',
+  9: 'SIGKILL, perhaps out of memory',
+  11: 'SIGSEGV',
+  13: 'SIGPIPE',
+  15: 'SIGTERM',
+};

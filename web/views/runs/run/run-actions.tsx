@@ -1,0 +1,88 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { useKeys } from '../../../keys.ts';
+import { useQuery } from '../../../state/query.ts';
+import { Button } from '../../../ui/button.tsx';
+import { MergeChecklist } from '../../integration/merge-checklist.tsx';
+import { ActionDialog } from './action-dialog.tsx';
+import { ACTION_KEYS, inOrder, isShown } from './action-order.ts';
+import type { RunActionShown, ShownRun } from './shown-run.ts';
+
+/** What can be done with the run: a button, a key and the command for each, and why something cannot be. */
+export function RunActions({ data }: { data: ShownRun }) {
+  const { run } = data;
+  const { route } = useLocation();
+  const [asked, setAsked] = useState<RunActionShown | null>(null);
+  const [isMerging, setMerging] = useState(false);
+  const { data: answer } = useQuery(
+    'run_actions',
+    { run: run.id },
+    {
+      refreshOn: ({ events, inbox }) =>
+        events.some(({ runId, body }) => runId === run.id && body.type !== 'run.activity') ||
+        inbox.some(item => item.runId === run.id),
+    },
+  );
+  const actions = inOrder(answer?.actions ?? []);
+  const choose = (action: RunActionShown) => {
+    if (!action.isPossible) return;
+    if (action.action === 'comment') route(`/r/${run.id}/changes`);
+    else if (action.action === 'answer') route(`/r/${run.id}/activity`);
+    else if (action.action === 'integrate') setMerging(true);
+    else setAsked(action);
+  };
+  useKeys(
+    actions.map(action => ({
+      key: ACTION_KEYS[action.action],
+      what: `${action.label} (this run)`,
+      run: () => choose(action),
+      when: () => action.isPossible,
+    })),
+  );
+  const shown = actions.filter(action => isShown(action));
+  const rest = actions.filter(action => !isShown(action));
+  return (
+    <>
+      <div class="run-actions">
+        {shown.map(action => (
+          <One key={action.action} action={action} onClick={() => choose(action)} />
+        ))}
+        {rest.length > 0 && (
+          <details class="run-more">
+            <summary>Not now ({rest.length})</summary>
+            <ul>
+              {rest.map(({ action, label, why }) => (
+                <li key={action}>
+                  <b>{label}</b> <span class="soft">{why}</span>
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </div>
+      {isMerging && (
+        <MergeChecklist squadId={run.id} workspace={run.workspace} onClose={() => setMerging(false)} />
+      )}
+      {asked && (
+        <ActionDialog
+          run={{ ...run, reviewerId: data.review?.reviewerId ?? null }}
+          action={asked}
+          onClose={() => setAsked(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function One({ action, onClick }: { action: RunActionShown; onClick(): void }) {
+  return (
+    <Button
+      why={action.isPossible ? null : (action.why ?? 'not now')}
+      keyName={ACTION_KEYS[action.action]}
+      tone={action.action === 'cancel' || action.action === 'abandon' ? 'danger' : 'plain'}
+      onClick={onClick}
+    >
+      {action.label}
+    </Button>
+  );
+}

@@ -1,0 +1,195 @@
+import '../../views.css';
+import './squad.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLocation, useRoute } from 'preact-iso';
+import type { Output } from '../../../../src/operations/operations.ts';
+import { useKeys } from '../../../keys.ts';
+import { call } from '../../../state/api.ts';
+import { type Changes, connection, seeCards } from '../../../state/live.ts';
+import { useQuery } from '../../../state/query.ts';
+import { saved } from '../../../state/saved.ts';
+import { useViewTitle } from '../../../state/view-title.ts';
+import { Button } from '../../../ui/button.tsx';
+import { now } from '../../../ui/clock.ts';
+import { Copy } from '../../../ui/copy.tsx';
+import { Confirm } from '../../../ui/dialog.tsx';
+import { shownCount } from '../../../ui/figures.ts';
+import { Problem } from '../../../ui/problem.tsx';
+import { Ago } from '../../../ui/time.tsx';
+import { MergeChecklist } from '../../integration/merge-checklist.tsx';
+import { tell } from '../../tell.ts';
+import { AgentTree, TotalMoney } from './agent-tree.tsx';
+import { useShownCards } from './shown-cards.ts';
+import { type SquadAction, squadActions } from './squad-actions.ts';
+import { Timeline } from './timeline.tsx';
+import { sumOf, totalsOf } from './totals.ts';
+import { treeOf, visibleRows } from './tree.ts';
+
+/** What changes who is there and what the timeline shows; the rest is in the cards. */
+const STRUCTURAL =
+  /^(squad|run\.(queued|started|stopping|turn_ended|ended)|inbox|review|pull_request|branch|worktree)/;
+
+/** `/s/:squad`: who works for whom, what it costs, and when everything happened. */
+export function SquadPage() {
+  const { params } = useRoute();
+  const squad = params.squad ?? '';
+  const ids = useRef<ReadonlySet<string>>(new Set());
+  const refreshOn = (changes: Changes) => concerns(changes, squad, ids.current);
+  const { data, error, reload } = useQuery('show_squad', { squad }, { refreshOn });
+  useEffect(() => {
+    if (!data) return;
+    ids.current = new Set(data.runs.map(({ id }) => id as string));
+    seeCards(data.runs);
+  }, [data]);
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data)
+    return (
+      <p class="page-wait" role="status">
+        Loading the squad…
+      </p>
+    );
+  return <ShownSquad data={data} />;
+}
+
+function ShownSquad({ data }: { data: Output<'show_squad'> }) {
+  const { route } = useLocation();
+  const { squad, turns, marks } = data;
+  const cards = useShownCards(data.runs);
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [selected, setSelected] = useState<string | null>(null);
+  const [asks, setAsks] = useState<'cancel' | 'retry' | null>(null);
+  const [isMerging, setMerging] = useState(false);
+  const tree = treeOf(cards);
+  const rows = visibleRows(tree, closed);
+  const totals = totalsOf(tree);
+  const total = sumOf(tree.map(({ card: { id } }) => totals.get(id)!));
+  useViewTitle(cards[0]?.title ?? squad.id);
+  const isLive = cards.some(({ endedAt }) => endedAt === null);
+  // A bar that grows while nobody tells us anything would be a guess.
+  const until = isLive && connection.value === 'live' ? now.value : latest(data);
+  const actions = squadActions(squad.id, cards);
+
+  const canAct = saved === null;
+  useKeys([
+    {
+      key: 'c',
+      what: 'Cancel this squad',
+      run: () => setAsks('cancel'),
+      when: () => canAct && !actions.cancel.why,
+    },
+    {
+      key: 'r',
+      what: 'Retry what failed',
+      run: () => setAsks('retry'),
+      when: () => canAct && !actions.retry.why,
+    },
+    {
+      key: 'i',
+      what: 'Merge its branches',
+      run: () => setMerging(true),
+      when: () => canAct && !actions.integrate.why,
+    },
+  ]);
+
+  const turn = (id: string, isOpen: boolean) => {
+    const next = new Set(closed);
+    if (isOpen) next.delete(id);
+    else next.add(id);
+    setClosed(next);
+  };
+  const carryOut = (what: 'cancel' | 'retry') =>
+    what === 'cancel'
+      ? tell(call('cancel_run', { squad_id: squad.id }), ({ runs, note }) =>
+          [`Stopping ${runs.length === 1 ? '1 run' : `${runs.length} runs`}.`, note]
+            .filter(Boolean)
+            .join(' '),
+        )
+      : tell(call('retry_runs', { id: squad.id }, { workspace: squad.workspace }), started => {
+          route(`/s/${started.squadId}`);
+          return ['Started.', ...started.warnings].join(' ');
+        });
+
+  return (
+    <div class="squad-page">
+      <header class="page-head">
+        <h1>
+          Squad of {cards.length === 1 ? '1 run' : `${cards.length} runs`}{' '}
+          <Copy text={squad.id} label="squad id" isShown />
+        </h1>
+        <p class="soft">
+          started <Ago at={squad.createdAt} />
+          {squad.client && <> by {squad.client}</>} in <code>{squad.workspace}</code> ·{' '}
+          {total.tokens === null ? 'tokens unknown' : `${shownCount(total.tokens)} tokens`} ·{' '}
+          <TotalMoney total={total} />
+        </p>
+        {canAct && (
+          <p class="actions">
+            <Act action={actions.cancel} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
+              Cancel squad
+            </Act>
+            <Act action={actions.retry} keyName="r" onClick={() => setAsks('retry')}>
+              Retry failed
+            </Act>
+            <Act action={actions.integrate} keyName="i" onClick={() => setMerging(true)}>
+              Merge…
+            </Act>
+          </p>
+        )}
+      </header>
+      {isMerging && (
+        <MergeChecklist squadId={squad.id} workspace={squad.workspace} onClose={() => setMerging(false)} />
+      )}
+      <div class="squad-columns">
+        <AgentTree rows={rows} totals={totals} selected={selected} onSelect={setSelected} onOpen={turn} />
+        <Timeline {...{ rows, turns, marks, selected, now: until }} onSelect={setSelected} />
+      </div>
+      {asks && (
+        <Confirm
+          title={asks === 'cancel' ? 'Cancel this squad' : 'Retry what did not complete'}
+          effect={actions[asks].effect}
+          command={actions[asks].command}
+          yes={asks === 'cancel' ? 'Stop them' : 'Start anew'}
+          tone={asks === 'cancel' ? 'danger' : 'main'}
+          onYes={() => carryOut(asks)}
+          onClose={() => setAsks(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+interface ActProps {
+  action: SquadAction;
+  keyName: string;
+  tone?: 'danger';
+  onClick(): void;
+  children: string;
+}
+
+function Act({ action, keyName, tone, onClick, children }: ActProps) {
+  return (
+    <Button why={action.why} keyName={keyName} tone={tone ?? 'plain'} onClick={onClick}>
+      {children}
+    </Button>
+  );
+}
+
+/** Something of ours moved, or something new belongs to us. */
+function concerns({ events, runs }: Changes, squad: string, ids: ReadonlySet<string>): boolean {
+  return (
+    runs.some(run => !ids.has(run.id) && (ids.has(run.parentId ?? '') || ids.has(run.reviewOf ?? ''))) ||
+    events.some(
+      ({ squadId, runId, body }) => STRUCTURAL.test(body.type) && (squadId === squad || ids.has(runId ?? '')),
+    )
+  );
+}
+
+/** The last moment we know of. */
+function latest({ runs, turns, marks, squad }: Output<'show_squad'>): number {
+  return Math.max(
+    squad.createdAt,
+    ...runs.flatMap(({ startedAt, endedAt, activity }) => [startedAt ?? 0, endedAt ?? 0, activity?.at ?? 0]),
+    ...turns.map(({ startedAt, endedAt }) => endedAt ?? startedAt),
+    ...marks.map(({ at }) => at),
+  );
+}
